@@ -154,8 +154,8 @@ def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[Articulated
     bias: dict[int, Motion] = {}
     for handle in handles:
         V = conditions.columns(handle)
-        z[handle] = factors.forward_motions([V[i] for i in system.unknown])
-        y[handle] = factors.divided_motions(z[handle])
+        z[handle] = factors.forward([V[i] for i in system.unknown])
+        y[handle] = factors.divided(z[handle])
         own = conditions.part_bias(handle)
         for column, value in zip(V, system.x, strict=True):
             own = own if is_zero(value) else own + value * column

@@ -38,7 +38,7 @@ from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 
 class Solution(NamedTuple):
-    """What forward dynamics finds."""
+    """Result of forward dynamics."""
 
     accelerations: list[Scalar]  # q̈
     multipliers: list[Scalar]  # λ of the loops' conditions in use, loop by loop: on the child
@@ -145,7 +145,7 @@ class State:
 
 
 class Release(NamedTuple):
-    """What the joints of a step do, and the forces that pass through them onto the parts of the step."""
+    """Accelerations of the joints of a step, and the forces through them onto the parts of the step."""
 
     outcomes: dict[int, tuple[Outcome, Force]]  # by joint, with its wrench
     forces: dict[int, Force]  # by link

@@ -30,7 +30,7 @@ from ada_dynamics.spatial.transform import Transform
 
 
 class FreedJoint(NamedTuple):
-    """What is saved of a joint for back-substitution.
+    """A joint, as saved for back-substitution.
 
     Its pivots, and per velocity K_c . S / D of the conditions it felt and X_b S / D of the bodies coupled to its own.
     """
@@ -42,7 +42,7 @@ class FreedJoint(NamedTuple):
 
 
 class SolvedCondition(NamedTuple):
-    """What is saved of a condition for back-substitution: x_c = constant - Σ column . a(body) - Σ shares x_d."""
+    """A condition, as saved for back-substitution: x_c = constant - Σ column . a(body) - Σ shares x_d."""
 
     condition: int
     columns: dict[int, Force]  # by body that it still touched
@@ -106,7 +106,7 @@ class Sweep:
                 self._couple(b, p, inertia.from_parent(X))
 
     def add_column(self, i: int, c: int, column: Force) -> None:
-        """What the multiplier of condition c puts on body i."""
+        """Add a wrench that the multiplier of condition c puts on body i."""
         self.columns[i][c] = self.columns[i].get(c, NO_FORCE) + column
         self.touched[c].add(i)
 
@@ -150,7 +150,7 @@ class Sweep:
     def _reduce_coupled(
         self, i: int, s: Motion, pivot: Pivot, inverse_D: Scalar, along: Mapping[int, Scalar]
     ) -> dict[int, Force]:
-        """What freeing one velocity of body i does to the bodies b coupled to it: U_b = X_b S goes the way of U."""
+        """Free one velocity of body i in the bodies b coupled to it: U_b = X_b S goes the way of U."""
         felt = {b: self.cross[b][i] @ s for b in sorted(self.cross[i])}
         scaled = {b: inverse_D * U for b, U in felt.items()}
         for b, U in felt.items():

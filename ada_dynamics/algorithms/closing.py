@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold where articulated bodies are joined by joints (Takahashi 2012, eqs. 2.14-2.17, 3.12-3.16).
+"""Conditions where articulated bodies are joined by joints (Takahashi 2012, eqs. 2.14-2.17, 3.12-3.16).
 
 The wrench of a joint is N x: a basis N of wrenches, the columns of T and then of T_a, and as many numbers x, which are
 λ and τ (eq. 2.15). Nᵀ of the relative acceleration is linear in x and in the forces on the handles that stay open:
@@ -30,7 +30,7 @@ Block = list[list[Scalar]]
 
 @dataclass(frozen=True)
 class Terms:
-    """What is known about the numbers x of a joint's wrench."""
+    """Known terms of the numbers x of a joint's wrench."""
 
     held: int  # so many of them are λ, the first ones
     efforts: tuple[Scalar, ...] = ()  # τ, for the others
@@ -53,7 +53,7 @@ class ClosingJoint(Protocol):
 
     @property
     def terms(self) -> Terms:
-        """What is known about its wrench."""
+        """Known terms of its wrench."""
         ...
 
     @property
@@ -301,7 +301,7 @@ class Conditions:
 
 
 class Outcome(NamedTuple):
-    """What a joint does once the forces on the open handles are known."""
+    """Wrench and acceleration of a joint, once the forces on the open handles are known."""
 
     x: list[Scalar]  # λ, then the efforts that reach the links
     rates: list[Scalar]  # q̈
@@ -341,5 +341,5 @@ def joined(
 
 
 def has_rotor(terms: Terms) -> bool:
-    """Whether a joint's motors have inertia of their own."""
+    """True if a joint's motors have inertia of their own."""
     return not is_zero(terms.armature)

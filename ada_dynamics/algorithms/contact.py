@@ -65,7 +65,7 @@ ContactData: TypeAlias = GroundContact | PairContact
 
 
 class Load(NamedTuple):
-    """What a contact does to a body."""
+    """Load of a contact on a body."""
 
     contact: int  # its number in the sequence given
     body: int
@@ -172,7 +172,7 @@ def step_wrenches(
     after: Sequence[Scalar],
     step: Scalar,
 ) -> list[tuple[Scalar, ...]]:
-    """What each contact gave during a linearly implicit step, as `Load.world`: applied - added · (ẋ⁺ - ẋ) / h.
+    """Loads of the contacts during a linearly implicit step, as `Load.world`: applied - added · (ẋ⁺ - ẋ) / h.
 
     Args:
         tree: the mechanism that the contacts were resolved for.

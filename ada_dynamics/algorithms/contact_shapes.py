@@ -12,7 +12,7 @@ from ada_dynamics import expr
 from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
-TINY = 1e-24  # [m²], squared distance under which a direction is not told any more
+TINY = 1e-24  # [m²], squared distance under which a direction is no longer determined
 
 
 class Nearest(NamedTuple):

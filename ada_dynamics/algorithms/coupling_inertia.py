@@ -22,7 +22,6 @@ from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.rotation import MatrixRotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
@@ -48,7 +47,7 @@ class Coupling(NamedTuple):
 
 
 def floating_base(tree: Tree) -> bool:
-    """Whether the first body is a base that floats."""
+    """True if the first body is a base that floats."""
     return bool(tree.bodies) and tree.bodies[0].joint.kind == Floating.kind
 
 
@@ -65,7 +64,7 @@ def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str)
     base = 0 if floating_base(tree) else WORLD
     places = _places(tree, X, base)
     frame = tree.frames[support]
-    to_f = _flat(places[frame.body] @ frame.pose)
+    to_f = (places[frame.body] @ frame.pose).flat()
     back = to_f.inverse()
     composite = composite_inertias(tree, X)
     roots = [body.index for body in tree.bodies if body.parent == WORLD]
@@ -142,13 +141,8 @@ def _places(tree: Tree, X: Sequence[Transform], base: int) -> dict[int, Transfor
     places = {base: Transform(), WORLD: Transform()}
     for body in tree.bodies[base + 1 :]:
         x = X[body.index]
-        places[body.index] = _flat(x if body.parent in (base, WORLD) else places[body.parent] @ x)
+        places[body.index] = (x if body.parent in (base, WORLD) else places[body.parent] @ x).flat()
     return places
-
-
-def _flat(X: Transform) -> Transform:
-    """Rotations multiplied out."""
-    return Transform(MatrixRotation(X.rotation.matrix()), X.position)
 
 
 def _total(inertias: Sequence[RigidInertia]) -> RigidInertia:

@@ -153,17 +153,17 @@ def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[Articulated
     pulled: dict[int, list[Motion]] = {}
     bias: dict[int, Motion] = {}
     for handle in handles:
-        pulled[handle] = Y.forward_motions(conditions.columns(handle))
+        pulled[handle] = Y.forward(conditions.columns(handle))
         # γ of eq. 2.43: with q̈ of the joints while the handles are free, x = Y (S q̈ - d)
         own = conditions.part_bias(handle)
-        for m, value in zip(Y.divided_motions(pulled[handle]), s, strict=True):
+        for m, value in zip(Y.divided(pulled[handle]), s, strict=True):
             own = own - value * m
         by_rate = [_sum(column, pulled[handle]) for column in motion.divided]
         bias[handle] = own + _sum(stretched, by_rate)
-        freed = motion.factors.forward_motions(by_rate)
+        freed = motion.factors.forward(by_rate)
         y[handle] = [
-            *Y.divided_motions(pulled[handle]),
-            *(-m for m in motion.factors.divided_motions(freed)),
+            *Y.divided(pulled[handle]),
+            *(-m for m in motion.factors.divided(freed)),
         ]
         z[handle] = [*pulled[handle], *freed]
     return joined(conditions, handles, y, z, bias), ClosedByMotion(conditions, Y, s, pulled, motion)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A = L D Lᵀ of small symmetric matrices over generic scalars, and substitution on scalars and on motions."""
+"""A = L D Lᵀ of small symmetric matrices over generic scalars, and substitution on scalars or motions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ada_dynamics.spatial.motion import Motion
 from ada_dynamics.spatial.scalar import Scalar
 
 
@@ -17,30 +16,17 @@ class DenseFactors(NamedTuple):
     pivots: tuple[Scalar, ...]
     inverse: tuple[Scalar, ...]  # of the pivots
 
-    def forward(self, b: Sequence[Scalar]) -> list[Scalar]:
-        """L⁻¹ b."""
-        x: list[Scalar] = []
+    def forward(self, b: Sequence[Any]) -> list[Any]:
+        """L⁻¹ b, with a scalar or a motion in each row."""
+        x: list[Any] = []
         for value, row in zip(b, self.lower, strict=True):
             for factor, before in zip(row, x, strict=True):
                 value = value - factor * before
             x.append(value)
         return x
 
-    def forward_motions(self, b: Sequence[Motion]) -> list[Motion]:
-        """L⁻¹ b, a motion per row."""
-        x: list[Motion] = []
-        for value, row in zip(b, self.lower, strict=True):
-            for factor, before in zip(row, x, strict=True):
-                value = value - factor * before
-            x.append(value)
-        return x
-
-    def divided(self, b: Sequence[Scalar]) -> list[Scalar]:
-        """D⁻¹ b."""
-        return [k * x for k, x in zip(self.inverse, b, strict=True)]
-
-    def divided_motions(self, b: Sequence[Motion]) -> list[Motion]:
-        """D⁻¹ b, a motion per row."""
+    def divided(self, b: Sequence[Any]) -> list[Any]:
+        """D⁻¹ b, likewise."""
         return [k * x for k, x in zip(self.inverse, b, strict=True)]
 
     def backward(self, b: Sequence[Scalar]) -> list[Scalar]:

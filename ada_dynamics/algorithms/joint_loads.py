@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What joints do by themselves in a simulation: soft stops at their limits, and friction that can hold.
+"""Efforts of joints themselves in a simulation: soft stops at their limits, and friction that can hold.
 
 A stop pushes back with k δ (1 + d δ̇), never less than zero, at the depth δ behind the limit: continuous at its onset,
 and it does not pull. Coulomb friction is -f v / √(v² + v_s²): a resting joint creeps under a load that it can hold.

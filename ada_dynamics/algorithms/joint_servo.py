@@ -26,7 +26,7 @@ class Servo(NamedTuple):
 
 
 class ServoCommand(NamedTuple):
-    """What a servo is told."""
+    """Command to a servo."""
 
     position: Scalar  # q* [rad] or [m]
     velocity: Scalar  # v* [rad/s] or [m/s]

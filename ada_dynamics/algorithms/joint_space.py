@@ -34,7 +34,7 @@ class SubTree:
 
     @property
     def floats(self) -> bool:
-        """Whether no joint to the world is inside."""
+        """True if no joint to the world is inside."""
         return len(self.links) > len(self.joints)
 
 
@@ -119,8 +119,8 @@ class JointSpaceBody:
     def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
         """The group as an articulated body with handles on some links."""
         at = {link: self.part.links.index(link) for link in handles}
-        z = {link: self._factors.forward_motions(self._columns[i]) for link, i in at.items()}
-        y = {link: [-m for m in self._factors.divided_motions(columns)] for link, columns in z.items()}
+        z = {link: self._factors.forward(self._columns[i]) for link, i in at.items()}
+        y = {link: [-m for m in self._factors.divided(columns)] for link, columns in z.items()}
         operators: dict[tuple[int, int], Operator] = {
             (i, j): NO_OPERATOR.less_outer(y[i], z[j], i == j) for i in handles for j in handles if i <= j
         }

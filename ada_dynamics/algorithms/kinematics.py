@@ -77,14 +77,8 @@ def poses(tree: Tree, X: Sequence[Transform]) -> list[Transform]:
     """Pose of every body in the world, rotations multiplied out."""
     result: list[Transform] = []
     for body, x in zip(tree.bodies, X, strict=True):
-        result.append(_flat(x) if body.parent == WORLD else _flat(result[body.parent] @ x))
+        result.append((x if body.parent == WORLD else result[body.parent] @ x).flat())
     return result
-
-
-def _flat(X: Transform) -> Transform:
-    from ada_dynamics.spatial.rotation import MatrixRotation
-
-    return Transform(MatrixRotation(X.rotation.matrix()), X.position)
 
 
 def velocities(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Motion]:
@@ -129,7 +123,7 @@ def link_pose(tree: Tree, q: Sequence[Scalar], link: str) -> Transform:
     X = Transform()
     for i in reversed(tree.ancestry(frame.body)):
         body = tree.bodies[i]
-        X = _flat(X @ body.transform(body.positions(q)))
+        X = (X @ body.transform(body.positions(q))).flat()
     return X @ frame.pose
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What assembly starts from: links that all resist every motion, or groups of links that do so together.
+"""The bodies that assembly starts from: links that all resist every motion, or groups of links that do so together.
 
 Links that do not (thin rods, massless links) get inertia from around them, where there is a way that nobody feels
 (`model.spread`). Where there is none, they are taken together with their neighbours, as few as possible, in joint
@@ -36,7 +36,7 @@ class Regular:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether no inertia had to be moved."""
+        """True if no inertia had to be moved."""
         return all(m is None for m in self.moved)
 
 
@@ -93,7 +93,7 @@ def _neighbours(tree: Tree, body: int, group: set[int]) -> list[int]:
 
 
 def _is_regular(tree: Tree, body: int, group: set[int], poses: Sequence[Sequence[float]]) -> bool:
-    """Whether a group resists all its motions in general."""
+    """True if a group resists all its motions in general."""
     if not group:
         return not is_thin(tree.bodies[body].inertia)
     part = sub_tree(tree, sorted(group))

@@ -108,6 +108,6 @@ def solve_factorised(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
 
 
 def pivot_shares(matrix: SymmetricMatrix) -> list[Scalar]:
-    """What elimination leaves of each diagonal entry, as a share of it: 0 where the matrix is singular."""
+    """Pivots as shares of the diagonal entries: 0 where the matrix is singular."""
     pivots = factorise(matrix).pivots
     return [pivot * (1.0 / matrix[k, k]) for k, pivot in enumerate(pivots)]

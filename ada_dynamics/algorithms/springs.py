@@ -14,7 +14,7 @@ from ada_dynamics.spatial.scalar import ZERO, Scalar, is_zero
 
 
 def spring_effort(body: Body, q: Sequence[Scalar]) -> list[Scalar]:
-    """What the motors of one joint must give against its spring, for the joint's own positions."""
+    """Efforts of one joint against its spring, for the joint's own positions."""
     if is_zero(body.stiffness):
         return [0.0] * body.joint.nv
     return [body.stiffness * x for x in body.joint.deflection(q, body.rest)]

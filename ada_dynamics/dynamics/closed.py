@@ -103,7 +103,7 @@ class ClosedDynamics:
 
     @property
     def study(self) -> Study:
-        """What is known of the loops."""
+        """Findings about the loops."""
         return self._chosen[0]
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every question to a model goes through: arguments checked, its kernel found, the status looked at."""
+"""The way of every call: arguments are checked, its kernel found, the status looked at."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Computation:
         self._calls: dict[str, Callable[..., Any]] = {}
 
     def runs_compiled(self, name: str) -> bool:
-        """Whether plain calls of a `compiled_method` can go straight to a kernel."""
+        """True if plain calls of a `compiled_method` can go straight to a kernel."""
         raise NotImplementedError
 
     @property
@@ -107,7 +107,7 @@ class Computation:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What it was made with."""
+        """Arguments that it was made with."""
         return dict(self._options)
 
     @property

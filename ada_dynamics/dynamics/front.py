@@ -145,7 +145,7 @@ class Dynamics(MotionQueries, LoopQueries):
         return self.model.nv <= FULL_DERIVATIVES_UP_TO
 
     def closed_quantity(self) -> quantities.Quantity | None:
-        """What forward dynamics with loops computes, to write it down; None where only numbers can solve it."""
+        """The function of forward dynamics with loops, to write it down; None where only numbers can solve it."""
         closed = self._kernels.closed
         if closed is None or closed.plans.is_dense_only:
             return None
@@ -154,7 +154,7 @@ class Dynamics(MotionQueries, LoopQueries):
     # --- how it is done -----------------------------------------------------------------------------------------
     @property
     def is_generic(self) -> bool:
-        """Whether forward and inverse dynamics run on the loop kernels that serve every robot."""
+        """True if forward and inverse dynamics run on the loop kernels that serve every robot."""
         return self._kernels.generic
 
     def kernel(self, name: str) -> Kernel | LoopKernel:
@@ -196,7 +196,7 @@ class Dynamics(MotionQueries, LoopQueries):
         return self._kernels.get(tag, lambda: quantities.inverse(self._tree, external))
 
     def runs_compiled(self, name: str) -> bool:
-        """Whether plain calls of `forward` or `inverse` can go straight to a kernel."""
+        """True if plain calls of `forward` or `inverse` can go straight to a kernel."""
         return not self._kernels.generic and (name == "forward" or self._kernels.closed is None)
 
     def _connect(self, name: str, kernel: Kernel, external: bool) -> None:

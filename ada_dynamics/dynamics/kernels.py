@@ -68,7 +68,7 @@ class Kernels:
 
     @property
     def large(self) -> bool:
-        """Whether the model's own code would take too long to compile: then it is interpreted."""
+        """True if the model's own code would take too long to compile: then it is interpreted."""
         return self.model.nv > SPECIALISE_UP_TO and (self.generic or self.closed is not None)
 
     @property

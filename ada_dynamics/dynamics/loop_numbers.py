@@ -39,5 +39,5 @@ class CompiledLoopNumbers(LoopNumbers):
         return np.asarray(kernel.single(q), dtype=np.float64)
 
     def is_flipped(self, q: Array) -> bool:
-        """Whether some gap vanishes because an axis, or a frame, is the wrong way round (see `loops.assembly`)."""
+        """True if some gap vanishes because an axis, or a frame, is the wrong way round (see `loops.assembly`)."""
         return bool(np.any(self._closing.single(q)[2] < 0.0))

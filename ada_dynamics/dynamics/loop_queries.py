@@ -19,7 +19,7 @@ from ada_dynamics.loops.state import LoopState, loop_state
 
 
 class LoopQueries(Computation):
-    """What the joints carry, and how the loops hold."""
+    """Wrenches of the joints, and how well the loops hold."""
 
     forward: Callable[..., Array]
 

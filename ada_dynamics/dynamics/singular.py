@@ -16,7 +16,7 @@ SMALLEST_PIVOT = 1e-12
 
 
 def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """What must not be negative for the mass matrix to be regular; nothing where it always is."""
+    """Quantities that must not be negative for the mass matrix to be regular; none where it always is."""
     if not has_degenerate_bodies(tree):
         return []
     return [share - SMALLEST_PIVOT for share in pivot_shares(crba.mass_matrix(tree, q))]

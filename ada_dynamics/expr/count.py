@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function costs: operations, the longest dependent chain, and the least time a machine needs for them."""
+"""Cost of a function: operations, the longest dependent chain, and the least time a machine needs for them."""
 
 from __future__ import annotations
 

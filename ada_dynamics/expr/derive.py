@@ -144,7 +144,7 @@ def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
 
 
 def _shares(node: Expr, adjoint: Scalar) -> list[tuple[Expr, Scalar]]:
-    """What each operand of a node receives of its adjoint."""
+    """Each operand's share of a node's adjoint."""
     op, args = node.op, node.args
     if op is VAR or op is CONST:
         return []

@@ -16,7 +16,7 @@ from ada_dynamics.expr.per_lane import lane_count, lane_of
 
 
 class Traced(NamedTuple):
-    """What a body may return instead of a bare mapping: outputs, and guards that must be >= 0 at run time."""
+    """Return value of a body, instead of a bare mapping: outputs, and guards that must be >= 0 at run time."""
 
     outputs: Mapping[str, Any]
     guards: Sequence[Scalar] = ()

@@ -110,7 +110,7 @@ def maximum(a: Any, b: Any) -> Any:
 
 
 def operate(op: str, a: Any, b: Any = None, x: Any = None, y: Any = None) -> Any:
-    """What a node of an arithmetic operation makes of its operands, which may be scalars of any kind."""
+    """Value of an arithmetic node from those of its operands, which may be scalars of any kind."""
     if op is ADD:
         return a + b
     if op is SUB:

@@ -41,7 +41,7 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Expr] = []
         self.table: dict[tuple[object, ...], Expr] = {}
-        self.has_lanes = False  # whether some node stands for several scalars
+        self.has_lanes = False  # true if some node stands for several scalars
 
     def variable(self, name: str, position: int) -> Expr:
         """Element `position` of the input vector `name`."""
@@ -309,14 +309,14 @@ def _mul_constant(constant: Any, a: Expr) -> Scalar:
 
 
 def _is_negative(constant: Any) -> bool:
-    """Whether a sign can move outwards; of constants per lane the first one that is not zero decides."""
+    """True if a sign can move outwards; of constants per lane the first one that is not zero decides."""
     if type(constant) is PerLane:
         return bool(next(x for x in constant.values if x != 0.0) < 0.0)
     return bool(constant < 0.0)
 
 
 def _merges(a: Any, b: Any) -> bool:
-    """Whether the product of two constants neither over- nor underflows, which would be more than rounding."""
+    """True if the product of two constants neither over- nor underflows, which would be more than rounding."""
     pairs = [(lane_of(a, lane), lane_of(b, lane)) for lane in range(max(lane_count(a), lane_count(b)))]
     return all(x == 0.0 or y == 0.0 or 1e-290 < abs(x * y) < 1e290 for x, y in pairs)
 

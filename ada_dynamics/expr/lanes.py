@@ -40,7 +40,7 @@ def pack(values: Sequence[Any]) -> Any:
 
 
 def _is_unpacked(values: Sequence[Any], source: Expr) -> bool:
-    """Whether the values are the lanes of `source`, in order."""
+    """True if the values are the lanes of `source`, in order."""
     return len(values) == source.lanes and all(
         type(x) is Expr and x.op is EXTRACT and x.args[0] is source and x.value == lane for lane, x in enumerate(values)
     )

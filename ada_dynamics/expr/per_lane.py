@@ -68,7 +68,7 @@ class PerLane:
         return self
 
     def __eq__(self, other: object) -> bool:
-        """Whether these are the same numbers; lanes are never equal to a plain float, see `per_lane`."""
+        """True if these are the same numbers; lanes are never equal to a plain float, see `per_lane`."""
         return isinstance(other, PerLane) and self.values == other.values
 
     def __hash__(self) -> int:
@@ -84,7 +84,7 @@ class PerLane:
 
     @property
     def is_constant(self) -> bool:
-        """Whether every lane is a plain number, so that this can be an operand in an expression."""
+        """True if every lane is a plain number, so that this can be an operand in an expression."""
         return all(isinstance(x, (float, int)) for x in self.values)
 
 

@@ -49,7 +49,7 @@ class LaneTree:
 
     @property
     def has_lanes(self) -> bool:
-        """Whether any limbs are equal."""
+        """True if any limbs are equal."""
         return any(len(bodies) > 1 for bodies in self.members)
 
     # --- the model's vectors ----------------------------------------------------------------------------------------
@@ -73,11 +73,11 @@ class LaneTree:
 
     # --- between limbs and what they hang on ------------------------------------------------------------------------
     def of_members(self, body: int, values: Mapping[int, T], default: T) -> T:
-        """What the members of a body have in a mapping by original body, as one value with lanes."""
+        """Values of the members of a body, out of a mapping by original body, as one value with lanes."""
         return lanes_packed([values.get(i, default) for i in self.members[body]])
 
     def from_above(self, body: int, values: Mapping[int, T]) -> T:
-        """What a body's parents (`WORLD` among them) have, as one value with the body's lanes."""
+        """Values of a body's parents (`WORLD` among them), as one value with the body's lanes."""
         places = self.parents[body]
         above = places[0].body
         if above != WORLD and places == tuple(Place(above, lane) for lane in range(len(self.members[above]))):
@@ -85,7 +85,7 @@ class LaneTree:
         return lanes_packed([_lane(values[place.body], place.lane) for place in places])
 
     def seen_from_below(self, body: int, values: Mapping[int, T]) -> list[T]:
-        """What a body's children have, as terms with the body's own lanes whose sum is what they have together.
+        """Values of a body's children, as terms with the body's own lanes whose sum is what they have together.
 
         Children in equal lanes are added up before the sum over their lanes is taken.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs for the same thing cost: counted, compiled and timed in turn."""
+"""Cost of programs for the same thing: counted, compiled and timed in turn."""
 
 from __future__ import annotations
 

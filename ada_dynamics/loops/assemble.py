@@ -58,7 +58,7 @@ class AssembledPose(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
         return [] if self._found is None else self._found.redundant_names()
 
     def report(self) -> str:
-        """What was found out, in a few lines."""
+        """The findings, in a few lines."""
         singular = f", {self.mobility_here} in this pose, which is singular" if self.is_singular else ""
         lines = [
             f"closed to {self.residual:.1e}, {self.moved:.3g} from the guess",
@@ -69,7 +69,7 @@ class AssembledPose(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
 
     @property
     def is_singular(self) -> bool:
-        """Whether the loops lose rank in this pose."""
+        """True if the loops lose rank in this pose."""
         return self.mobility_here > self.mobility
 
 

@@ -131,7 +131,7 @@ class _Search:
         return [-float(sweep.coupling.diagonal(c)) for sweep in self.sweeps]
 
     def _share(self, c: int) -> float:
-        """What is left of a condition's pivot in the worst pose."""
+        """Share of a condition's pivot that is left in the worst pose."""
         pairs = zip(self._pivots(c), self.typical[:, c].tolist(), strict=True)
         return min(pivot / whole if whole > 0.0 else 0.0 for pivot, whole in pairs)
 

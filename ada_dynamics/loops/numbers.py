@@ -139,7 +139,7 @@ class LoopNumbers:
         return np.linalg.solve(L, J.T)
 
     def wrenches(self, q: Array, several: Array) -> list[dict[str, Array]]:
-        """What each row of multipliers of all conditions does to every joint's wrench on its child, by joint and loop.
+        """Share of each row of multipliers of all conditions in every joint's wrench on its child, by joint and loop.
 
         [force, moment]; a tree joint's in the axes of its child link, a loop joint's in those of its child-side frame.
         """
@@ -168,7 +168,7 @@ class LoopNumbers:
 
 
 def _scalars(x: Array) -> list[Any]:
-    """What the algorithms run on: numbers, or columns of the states in rows."""
+    """Scalars for the algorithms: numbers, or columns of the states in rows."""
     return [*x.T] if x.ndim == 2 else x.tolist()
 
 

@@ -51,7 +51,7 @@ class Samples:
         return float(np.median([abs(np.linalg.det(K / np.outer(roots, roots))) for K in self.systems]))
 
     def can_go(self, unknown: int) -> bool:
-        """Whether the pivot of a multiplier is far from zero in all poses; velocities always can."""
+        """True if the pivot of a multiplier is far from zero in all poses; velocities always can."""
         if unknown < self.nv:
             return True
         c = unknown - self.nv

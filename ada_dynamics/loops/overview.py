@@ -58,7 +58,7 @@ class Motors:
 
 @dataclass(frozen=True)
 class Overview:
-    """What was found out about the loops of a model.
+    """Findings about the loops of a model.
 
     Attributes:
         study: ranks, in poses that close the loops.
@@ -87,7 +87,7 @@ class Overview:
 
     @property
     def start_is_closed(self) -> bool:
-        """Whether the rough pose closes all loops already."""
+        """True if the rough pose closes all loops already."""
         return max(self.start_gaps.values(), default=0.0) <= CLOSED * max(1.0, self.study.numbers.length)
 
     @property
@@ -112,7 +112,7 @@ class Overview:
 
     @cached_property
     def resists_all_motions(self) -> bool:
-        """Whether every motion that the loops leave moves some inertia, in the poses looked at."""
+        """True if every motion that the loops leave moves some inertia, in the poses looked at."""
         return all(_is_regular(self.study.numbers, q, self.study.rank) for q in self.study.poses)
 
 

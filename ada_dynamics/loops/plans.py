@@ -52,7 +52,7 @@ class Plans:
 
     @property
     def is_dense_only(self) -> bool:
-        """Whether nothing but a dense solution on numbers can close the loops."""
+        """True if nothing but a dense solution on numbers can close the loops."""
         return not self.candidates
 
     def combinations(self, units: Array) -> Combinations:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank of the loops' conditions, told from the rounding of arithmetic and of the description.
+"""Rank of the loops' conditions, distinguished from the rounding of arithmetic and of the description.
 
 The lengths and axes of an overconstrained mechanism are numbers in a file. Once they are rounded there, conditions that
 followed from others do so no more: J keeps small singular values, and some gap cannot be closed. A small singular value
@@ -121,7 +121,7 @@ def rank_at(rows: Rows, q: Array) -> int:
 
 
 def moves(rows: Rows, q: Array, rank: int) -> bool:
-    """Whether a pose has all the motions that conditions of this rank leave, but for rounding."""
+    """True if a pose has all the motions that conditions of this rank leave, but for rounding."""
     at = rows.spectrum(q)
     N = at.Vt[rank:]
     if not len(N):

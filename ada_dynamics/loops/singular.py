@@ -42,7 +42,7 @@ class Rates(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """What the loops let the mechanism do in a pose.
+    """Motions that the loops allow in a pose.
 
     Attributes:
         accelerations: a.

@@ -36,7 +36,7 @@ class LoopState:
 
     @property
     def is_singular(self) -> bool:
-        """Whether the pose counts as singular."""
+        """True if the pose counts as singular."""
         return self.sigma < SINGULAR
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found out about a model's loops, kept on disk beside the compiled kernels: finding it takes some 0.1 s."""
+"""Findings about a model's loops, kept on disk beside the compiled kernels: they take some 0.1 s."""
 
 from __future__ import annotations
 

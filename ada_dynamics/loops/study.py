@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank of the loops' conditions: mobility, redundant conditions, the ones to use, and which joint forces are unique.
 
-What holds in general is told from what holds in one pose by looking at several poses that close the loops.
+What holds in general is distinguished from what holds in one pose by looking at several poses that close the loops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REACH = 3.0 * STEP  # of the steps from one sample pose to the next, at first
 
 @dataclass(frozen=True)
 class Study:
-    """What was found out about a model's loops."""
+    """Findings about a model's loops."""
 
     numbers: LoopNumbers
     poses: tuple[Array, ...]  # that close all loops
@@ -48,7 +48,7 @@ class Study:
 
     @property
     def is_redundant(self) -> bool:
-        """Whether conditions that act depend on each other, so that all of them have to be kept."""
+        """True if conditions that act depend on each other, so that all of them have to be kept."""
         return bool(self.spare)
 
     def rows(self, conditions: tuple[int, ...]) -> dict[str, tuple[int, ...]]:

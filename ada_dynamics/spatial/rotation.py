@@ -14,7 +14,7 @@ from ada_dynamics.spatial.vec3 import UNIT3, Mat3, Vec3, skew, symmetric
 
 
 class Rotation(Protocol):
-    """What every kind of rotation can do."""
+    """A rotation of any kind."""
 
     def to_parent(self, a: Vec3) -> Vec3:
         """R a."""

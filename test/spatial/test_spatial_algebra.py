@@ -20,6 +20,7 @@ from ada_dynamics.expr import cos, evaluate, sin, trace
 from ada_dynamics.spatial import rotation as rot
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.scalar import ZERO
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross, inverse_symmetric, symmetric_of
 from ada_dynamics.spatial.vec3 import skew as our_skew
@@ -164,6 +165,22 @@ def test_the_skew_matrix_is_the_cross_product_with_its_transpose_reversed(run: A
     assert near(run(lambda x: our_skew(Vec3(*x[:3])), x), skew(x[:3]))
     assert near(run(lambda x: cross(Vec3(*x[:3]), Vec3(*x[3:])), x), np.cross(x[:3], x[3:]))
     assert near(run(lambda x: our_skew(Vec3(*x[:3])) @ Vec3(*x[3:]), x), -skew(x[3:]) @ x[:3])
+
+
+@pytest.mark.parametrize("s", [2.0, np.float64(2.0), np.longdouble(2.0), np.array([2.0, 3.0]), ZERO], ids=repr)
+def test_a_number_of_any_kind_scales_a_vector_by_components(s: Any) -> None:
+    a = Vec3(1.0, ZERO, 4.0)
+    scaled = s * Force(a, a)
+    for part in (s * a, scaled.moment, scaled.force):
+        assert type(part) is Vec3 and part[1] is ZERO
+        assert np.array_equal(part[0], s) and np.array_equal(part[2], 4.0 * s)
+
+
+def test_a_vector_is_not_joined_to_a_tuple_and_not_repeated() -> None:
+    a = Vec3(1.0, 2.0, 3.0)
+    for wrong in (lambda: (1.0, 2.0, 3.0) + a, lambda: a * 2):  # type: ignore[operator]  # noqa: RUF005
+        with pytest.raises(TypeError, match="s \\* a"):
+            wrong()
 
 
 @few

@@ -41,7 +41,7 @@ from ada_dynamics.spatial.vec3 import Vec3, symmetric_of
 
 
 class Kind(NamedTuple):
-    """What makes the code of one joint differ from that of another."""
+    """Properties by which the code of one joint differs from that of another."""
 
     name: str  # of the joint type
     has_loads: bool  # armature, damping or friction; without them its own row of the articulated inertia vanishes,
@@ -125,7 +125,7 @@ def _flat_inertia(inertia: ArticulatedInertia) -> tuple[Scalar, ...]:
 
 # --- passes ---------------------------------------------------------------------------------------------------------
 class At(NamedTuple):
-    """What a step of a pass has at hand: a joint's body, its variables, its row of workspace and its parent's."""
+    """Operands of a step of a pass: a joint's body, its variables, its row of workspace and its parent's."""
 
     body: Body
     own: Row

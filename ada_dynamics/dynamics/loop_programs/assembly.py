@@ -47,7 +47,7 @@ from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Vec3, symmetric_of
 
 
 class Kind(NamedTuple):
-    """What makes the code of one joint differ from that of another."""
+    """Properties by which the code of one joint differs from that of another."""
 
     name: str  # of the joint type
     parent: str  # "world"; "link" where the joint is the first to be closed there; else "assembled"
@@ -142,7 +142,7 @@ def _body(kind: Kind, joint: JointType, k: Row) -> Body:
 
 
 class At(NamedTuple):
-    """What a step of a pass has at hand: a joint, its constants, variables, row of workspace and its parent's row."""
+    """Operands of a step of a pass: a joint, its constants, variables, row of workspace and its parent's row."""
 
     kind: Kind
     k: Row
@@ -233,7 +233,7 @@ def _open(at: At) -> dict[str, Any]:
 
 
 def _flat_back(back: ada.WayBack) -> tuple[Scalar, ...]:
-    """What pass 3 needs, in a row."""
+    """Operands of pass 3, in a row."""
     numbers = [*(x for row in back.factors.lower for x in row), *back.start]
     numbers += [x for columns in back.pulled.values() for m in columns for x in (*m.angular, *m.linear)]
     for rate in back.rates:

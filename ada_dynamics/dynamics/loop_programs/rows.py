@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the loop programs have in common: rows of numbers as vectors and matrices, joints on z, tables of a robot."""
+"""Common parts of the loop programs: rows of numbers as vectors and matrices, joints on z, tables of a robot."""
 
 from __future__ import annotations
 

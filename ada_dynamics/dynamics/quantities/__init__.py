@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be computed of a model, by name."""
+"""Quantities of a model, by name."""
 
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
 from ada_dynamics.dynamics.quantities.derivatives import (

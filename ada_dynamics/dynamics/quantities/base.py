@@ -88,7 +88,7 @@ def _singular_everywhere(tree: Tree) -> str:
 
 
 def position_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """What must not be negative for q to be usable."""
+    """Quantities that must not be negative for q to be usable."""
     return [g for body in tree.bodies if body.is_independent for g in body.joint.guards(q[body.q])]
 
 

@@ -296,7 +296,7 @@ def gap(tree: Tree) -> Quantity:
 
 
 def closing(tree: Tree) -> Quantity:
-    """What closes a pose by Newton's method: gap and J of every condition, and which loops are the right way round."""
+    """Newton's terms to close a pose: gap and J of every condition, and which loops are the right way round."""
     rows = {loop.name: tuple(range(len(closure.row_kinds(loop)))) for loop in tree.loops}
     count = sum(map(len, rows.values()))
 
