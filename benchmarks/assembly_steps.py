@@ -177,7 +177,7 @@ def _write(body: ArticulatedBody) -> list[Scalar]:
 
 def _operator(x: Sequence[Scalar]) -> Operator:
     la = _mat(x[6:])
-    return Operator(symmetric_of(x[:6]), la.T, la, symmetric_of(x[15:]))
+    return Operator(symmetric_of(x[:6]), la.T, la, symmetric_of(x[15:21]))
 
 
 def _vec(x: Sequence[Scalar]) -> Vec3:
