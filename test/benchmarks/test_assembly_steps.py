@@ -10,6 +10,7 @@ import ada_dynamics as ada
 from ada_dynamics.expr import evaluate
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3
 from benchmarks import assembly_steps, parallel_model
 from benchmarks.assembly_steps import BOTH, PAIR, Kind
 
@@ -18,7 +19,7 @@ T = np.delete(np.eye(6), 2, axis=1)  # of a joint about z, for [moment; force]
 
 @pytest.mark.parametrize("algorithm", ["ada", "dca"])
 def test_a_step_gives_the_operators_of_eq_2_21(algorithm: str) -> None:
-    here = Transform(IDENTITY, (0.0, 0.0, 0.0))
+    here = Transform(IDENTITY, ZERO3)
     function = assembly_steps.step(BOTH, algorithm, here)
     rng = np.random.default_rng(0)
     A, B = (assembly_steps.dense_operator(2, rng) for _ in range(2))
