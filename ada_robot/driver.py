@@ -148,12 +148,13 @@ class RobotDriver(ABC, Generic[S]):
         """
         return None
 
-    def keep(self, rules: JointRules, drive_lag: float) -> None:
+    def keep(self, rules: JointRules, drive_lag: float, lateness: float) -> None:
         """Keep the user's bounds too, where the driver itself makes speeds of positions; else nothing.
 
         Args:
             rules: speeds, accelerations and limits of the tool.
             drive_lag: how long drives are behind the speeds that they are told [s].
+            lateness: of a cycle, after which limits must still be kept [s].
         """
 
     # --- what it does ---------------------------------------------------------------------------------------------

@@ -104,8 +104,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def tool(self, offset: Sequence[float]) -> LinkPoint:  # noqa: D102
         return LinkPoint(load(model_name(self.settings.variant)), _LAST_LINK, offset, self._arm.slots)
 
-    def keep(self, rules: JointRules, drive_lag: float) -> None:  # noqa: D102
-        self._positions.keep(rules, drive_lag)
+    def keep(self, rules: JointRules, drive_lag: float, lateness: float) -> None:  # noqa: D102
+        self._positions.keep(rules, drive_lag, lateness)
 
     # --- begin ----------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
@@ -249,16 +249,22 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """A ramp to speed 0, then 0 until the joints are slow, so that brakes hold and need not brake.
 
         An arm that a switch, its power or another host stops gets no speed any more: that would be a command to move.
+        It says so in two answers in a row, or of several axes: in one alone it may be a wrong bit, as there is no
+        checksum, and from that would come a stop in one cycle.
         """
         begin, told = self._clock(), self._newest
+        was_stopped = False
         speeds = np.zeros_like(self._speeds)
         if told is not None and begin - self._told_at <= self.device_timeout:
             speeds = np.nan_to_num(told.velocity) if self._mode is Mode.EFFORT else self._speeds
         for cycle in itertools.count(1):
             speeds = self._ramp.slower(speeds)
-            if told is not None:  # nor do axes that have stopped by themselves
+            is_stopped = False
+            if told is not None:
                 is_stopped = bool(told.hindrances or told.undriven or session.foreign_alarms)
-                speeds = np.where(told.follows, 0.0 if is_stopped else speeds, 0.0)
+                if is_stopped and (was_stopped or np.count_nonzero(~told.follows) > 1):
+                    speeds = np.zeros_like(speeds)
+            was_stopped = is_stopped
             told = session.in_a_cycle(partial(self._tell_speeds, speeds))
             if told is not None and told.rests(_SLOW) and not speeds.any():
                 break

@@ -39,13 +39,14 @@ class PositionLoop:
         self._acceleration = np.full(count, acceleration) if acceleration else bounds.velocity / WITHIN
         self._speeds = SpeedBounds(bounds, self._acceleration, self._acceleration, period)
         self._fastest, self._lag, self._gentlest = bounds.velocity, 2.0 * period, self._acceleration
+        self._late = 0.0
         self._command: Array | None = None
         self._speed_of_commands = np.zeros(count)
         self._since, self._between = 0, 0  # cycles
 
-    def keep(self, rules: JointRules, drive_lag: float) -> None:
+    def keep(self, rules: JointRules, drive_lag: float, lateness: float) -> None:
         """Keep the user's bounds too; see `RobotDriver.keep`."""
-        own, self._lag = self._acceleration, drive_lag + self._period
+        own, self._lag, self._late = self._acceleration, drive_lag + self._period, lateness
         self._fastest = np.minimum(rules.velocity, self._bounds.velocity)
         acceleration, deceleration = np.minimum(rules.acceleration, own), np.minimum(rules.deceleration, own)
         self._gentlest = np.maximum(np.minimum(acceleration, deceleration), _LEAST)
@@ -67,7 +68,8 @@ class PositionLoop:
         """
         self._follow(command)
         wanted = self._towards(command - measured, self._feedforward * self._speed_of_commands, told)
-        return self._speeds.next(told, np.clip(wanted, -self._fastest, self._fastest), measured + told * self._lag)
+        there = measured + told * (self._lag + self._late)  # limits are kept even where the next cycle is late
+        return self._speeds.next(told, np.clip(wanted, -self._fastest, self._fastest), there)
 
     def _towards(self, away: Array, commands: Array, told: Array) -> Array:
         """Speed of the commands, and more by what is left of the way; no more than both can come to rest from together.

@@ -40,6 +40,7 @@ class Demands:
         settings: SafetySettings,
         modes: Iterable[Mode],
         period: float,
+        lateness: float = 0.0,
         told_speeds: Callable[[], Array | None] = lambda: None,
     ) -> None:
         """Prepare.
@@ -49,10 +50,12 @@ class Demands:
             settings: lag of the drives, timeouts.
             modes: that the driver has.
             period: of the cycle [s].
+            lateness: of a cycle, in which joints go on as they were told: limits are kept whenever it comes [s].
             told_speeds: of the driver: those that it made of positions last; another mode goes on from them.
         """
         self._told_speeds = told_speeds
         self._settings, self._modes, self._period = settings, frozenset(modes), period
+        self._ahead = settings.drive_lag + lateness
         self._shaper = DemandShaper(rules, period)
         self._none = np.zeros(len(rules.names))
         self._wanted: Demand | None = None
@@ -123,6 +126,12 @@ class Demands:
         """Follow no command any more: hold the position commanded last, or come to rest and stay there."""
         self._wanted, self._fell_back_at = None, math.nan
 
+    def distrust(self) -> None:
+        """Come to rest by speeds where that is possible: who holds a position trusts what is measured."""
+        self.drop()
+        if self.mode is Mode.POSITION and Mode.VELOCITY in self._modes:
+            self._change_mode(Mode.VELOCITY)
+
     def _change_mode(self, mode: Mode) -> None:
         """Go on in another mode, without a jump."""
         if mode is Mode.EFFORT:
@@ -183,5 +192,5 @@ class Demands:
         if not np.isfinite(speed).all():
             speed = np.where(np.isfinite(speed), speed, shaper.velocity)
         age = max(now - self._measured.at, 0.0) if math.isfinite(self._measured.at) else 0.0
-        moved = speed * (self._settings.drive_lag + age)
+        moved = speed * (self._ahead + age)
         return Demand(self.mode, shaper.approach(wanted.values, position, moved))

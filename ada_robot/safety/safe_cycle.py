@@ -99,9 +99,10 @@ class SafeCycle:
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))
         rules = self.rules
-        driver.keep(rules, settings.drive_lag)
+        lateness = min(driver.device_timeout, SLOWEST * driver.period) - driver.period
+        driver.keep(rules, settings.drive_lag, lateness)
         self._watch = StateWatch(self.rules, settings, driver.period)
-        self._demands = Demands(self.rules, settings, driver.modes, driver.period, lambda: driver.told_speeds)
+        self._demands = Demands(rules, settings, driver.modes, driver.period, lateness, lambda: driver.told_speeds)
         self._ramp_at_most = RAMP_AT_MOST + self._demands.longest_ramp
         self.phase, self.reason = Phase.CLOSED, "not opened yet"
         self._forget()
@@ -400,6 +401,7 @@ class SafeCycle:
         if self.phase is Phase.ACTIVE and not at_once:
             self._begin_ramp(now, self.latched)
         elif self.phase is Phase.STOPPING and not at_once:
+            self._demands.distrust()
             self._be(Phase.STOPPING, self.latched, now)
         elif self.phase is not Phase.STOPPED:
             if self.phase.is_driven:
@@ -408,7 +410,10 @@ class SafeCycle:
 
     def _begin_ramp(self, now: float, why: str) -> None:
         can_ramp = self._demands.can_ramp
-        self._demands.drop()
+        if self.latched:
+            self._demands.distrust()
+        else:
+            self._demands.drop()
         self._watch.begin()
         self._ramp_since, self._rest_since = now, math.nan
         self._be(Phase.STOPPING, why, now)

@@ -24,6 +24,14 @@ def test_a_fault_leads_to_nothing_unsafe_and_there_is_a_way_back(fault):
     assert fault.run(0).unsafe == []
 
 
+@pytest.mark.parametrize("number", range(TRIALS))
+@pytest.mark.parametrize(
+    "fault", ["a position jumps by 0.5 rad, position ce", "answers: bits wrong in every payload, velocity ce"]
+)
+def test_a_stop_that_a_wrong_answer_causes_is_gentle_whichever_way_the_arm_goes(fault, number):
+    assert next(one for one in FAULTS if one.name == fault).run(number).unsafe == []
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("fault", listed(cheap=False))
 def test_every_fault_leads_to_nothing_unsafe_whichever_way_the_arm_goes(fault):
