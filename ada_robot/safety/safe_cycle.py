@@ -99,7 +99,8 @@ class SafeCycle:
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))
         rules = self.rules
-        lateness = min(driver.device_timeout, SLOWEST * driver.period) - driver.period
+        waits = driver.device_timeout  # in which the device goes on as it was told, were this process to die
+        lateness = (waits if math.isfinite(waits) else SLOWEST * driver.period) - driver.period
         driver.keep(rules, settings.drive_lag, lateness)
         self._watch = StateWatch(self.rules, settings, driver.period)
         self._demands = Demands(rules, settings, driver.modes, driver.period, lateness, lambda: driver.told_speeds)
