@@ -16,7 +16,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_robot.contract import JointLimit, Mode, Reason, Refusal
 

@@ -10,7 +10,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import inverse, length, twist_matrix
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 

@@ -15,7 +15,7 @@ from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, floatin
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force, Motion

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints.rows import SECOND
 

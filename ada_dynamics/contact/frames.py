@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.description import WORLD_LINK
 
 if TYPE_CHECKING:
     from ada_dynamics.contact.contact import Contact, ContactPoint, ContactSphere

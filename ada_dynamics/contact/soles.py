@@ -92,7 +92,7 @@ def _links(model: Model, links: Iterable[str]) -> list[Link]:
     return [model.links[name] for name in names]
 
 
-def shapes_of(link: Link) -> tuple[Shape, ...]:
+def shapes_of(link: Link) -> Sequence[Shape]:
     """What of a link touches others: its collision shapes, or else what it looks like."""
     return link.collisions or link.visuals
 

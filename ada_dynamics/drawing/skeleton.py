@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
 
 Line = tuple[Array, Array]  # its end points

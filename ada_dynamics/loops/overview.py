@@ -17,7 +17,7 @@ from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.state import LoopState, loop_state
 from ada_dynamics.loops.study import RANK, Study, study
 from ada_dynamics.loops.uniqueness import Flags, in_general
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
 # Velocities up to which ranks are looked at; saying all of them takes some 10 s, and grows with the cube of the size.

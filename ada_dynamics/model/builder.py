@@ -4,20 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.checked_values import CheckedValues
-from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
-from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Fixed, Floating, FloatingEuler, joint_kind, loop_kind
+from ada_dynamics.model.checked_values import CheckedValues, usual_axis
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.model.structure import NamedPlace
 
-BASES = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
-ROOT_JOINT = "root_joint"
-WORLD_LINK = "world"
+P = TypeVar("P", bound=Part)
+
+
+def _made(kind: type[P], *names: str, **values: Any) -> P:
+    """A part with values as they were given: of whatever type, until they are checked."""
+    return kind(*names, **values)
 
 
 class Builder:
@@ -34,16 +37,17 @@ class Builder:
 
     def __init__(self, name: str, where: str | None = None) -> None:
         """Args: name of the robot, and where it comes from (a file), for messages."""
-        self.name = name
-        self._where = where or f"model {name!r}"
-        self._links: dict[str, Link] = {}
-        self._joints: dict[str, Joint] = {}
-        self._loops: dict[str, LoopJoint] = {}
-        self._actuated: tuple[str, ...] | None = None
-        self._values = CheckedValues(self._where)
+        self._description = Description(name, where or f"model {name!r}")
+        self._values = CheckedValues(self._description.file)
+
+    @property
+    def name(self) -> str:
+        """Name of the robot."""
+        return self._description.name
 
     def __repr__(self) -> str:
-        count = f"{len(self._links)} links, {len(self._joints)} joints, {len(self._loops)} loops"
+        own = self._description
+        count = f"{len(own.links)} links, {len(own.joints)} joints, {len(own.loops)} loops"
         return f"<Builder of {self.name!r}: {count}>"
 
     # --- adding -------------------------------------------------------------------------------------------------
@@ -69,17 +73,9 @@ class Builder:
             visuals: what it looks like.
             collisions: what it touches others with.
         """
-        if name in self._links:
-            raise ModelError(f"{self._where}: two links are named {name!r}; link names must be unique.")
-        self._links[name] = Link(
-            name,
-            self._values.finite(float(mass), f"mass of link {name!r}"),
-            self._values.vector(com, 3, f"com of link {name!r}"),
-            self._values.inertia(inertia, f"inertia of link {name!r}"),
-            has_inertial,
-            self._values.shapes(visuals, f"visuals of link {name!r}"),
-            self._values.shapes(collisions, f"collisions of link {name!r}"),
-        )
+        looks = {"has_inertial": has_inertial, "visuals": visuals, "collisions": collisions}
+        link = _made(Link, name, mass=mass, com=com, inertia=inertia, **looks)
+        self._description.links.append(self._values.link(link))
         return self
 
     def joint(
@@ -124,36 +120,26 @@ class Builder:
             mimic: take the position from another joint.
             constants: numbers that the kind has beside, such as the pitch [m/rad] of a screw.
         """
-        where = f"joint {name!r}"
-        if name in self._joints:
-            raise ModelError(f"{self._where}: two joints are named {name!r}; joint names must be unique.")
-        kind = joint_kind(kind)
-        if kind not in JOINT_TYPES:
-            raise ModelError(f"{self._where}, {where}: {unknown_name('joint type', kind, JOINT_TYPES)}")
-        given = {"damping": damping, "friction": friction, "armature": armature, "stiffness": stiffness}
-        for what, value in given.items():
-            if self._values.finite(float(value), f"{what} of {where}") < 0.0:
-                raise ModelError(f"{self._where}: {what} of {where} is {value}; it must not be negative.")
-        self._values.spring(kind, float(stiffness), float(rest), where)
-        first, second = self._values.axes(kind, axis, axis2, where)
-        self._joints[name] = Joint(
+        joint = _made(
+            Joint,
             name,
             kind,
             parent,
             child,
-            self._values.vector(xyz, 3, f"xyz of {where}"),
-            self._values.orientation(rpy, rotation, where),
-            first,
-            second,
-            limits or Limits(),
-            float(damping),
-            float(friction),
-            float(armature),
-            mimic,
-            float(stiffness),
-            float(rest),
-            self._values.constants(kind, constants, where),
+            xyz=xyz,
+            rotation=self._values.orientation(rpy, rotation, f"joint {name!r}"),
+            axis=usual_axis(kind) if axis is None else axis,
+            axis2=axis2,
+            limits=limits or Limits(),
+            damping=damping,
+            friction=friction,
+            armature=armature,
+            mimic=mimic,
+            stiffness=stiffness,
+            rest=rest,
+            constants=constants,
         )
+        self._description.joints.append(self._values.joint(joint))
         return self
 
     def loop(
@@ -192,31 +178,26 @@ class Builder:
             child_rotation: orientation in the child's frame as a 3x3 matrix, instead of child_rpy.
             constants: numbers that the kind has beside, such as the pitch [m/rad] of a screw.
         """
-        where = f"loop {name!r}"
-        if name in self._loops:
-            raise ModelError(f"{self._where}: two loops are named {name!r}; names of joints must be unique.")
-        kind = loop_kind(kind)
-        if kind not in LOOP_KINDS:
-            raise ModelError(f"{self._where}, {where}: {unknown_name('type of loop joint', kind, LOOP_KINDS)}")
-        first, second = self._values.axes(kind, axis, axis2, where)
-        self._loops[name] = LoopJoint(
+        loop = _made(
+            LoopJoint,
             name,
             kind,
             parent,
             child,
-            self._values.vector(parent_xyz, 3, f"parent xyz of {where}"),
-            self._values.orientation(parent_rpy, parent_rotation, f"{where} in its parent"),
-            self._values.vector(child_xyz, 3, f"child xyz of {where}"),
-            self._values.orientation(child_rpy, child_rotation, f"{where} in its child"),
-            first,
-            second,
-            self._values.constants(kind, constants, where),
+            parent_xyz=parent_xyz,
+            parent_rotation=self._values.orientation(parent_rpy, parent_rotation, f"loop {name!r} in its parent"),
+            child_xyz=child_xyz,
+            child_rotation=self._values.orientation(child_rpy, child_rotation, f"loop {name!r} in its child"),
+            axis=usual_axis(kind) if axis is None else axis,
+            axis2=axis2,
+            constants=constants,
         )
+        self._description.loops.append(self._values.loop(loop))
         return self
 
     def actuated(self, joints: Sequence[str]) -> Builder:
         """Say which joints have motors, where not all have."""
-        self._actuated = tuple(joints)
+        self._description.actuated = [NamedPlace(name, self._description.file, None) for name in joints]
         return self
 
     # --- building -----------------------------------------------------------------------------------------------
@@ -226,129 +207,8 @@ class Builder:
         gravity: Sequence[float] = STANDARD_GRAVITY,
         source: str | None = None,
     ) -> Model:
-        """Check the structure and make the model.
-
-        Args:
-            base: how the root link is held: fixed, floating (quaternion) or floating_euler (z-y-x angles).
-            gravity: gravity vector in the world's axes [m/s²].
-            source: text of the description.
-        """
-        if base not in BASES:
-            raise unknown_name("base", base, BASES)
-        g = self._values.vector(gravity, 3, "gravity")
-        if not self._links:
-            raise ModelError(f"{self._where}: it has no links.")
-        joints = {name: self._checked_ends(joint) for name, joint in self._joints.items()}
-        root = self._root(joints)
-        ordered = self._depth_first(root, joints)
-        if base != "fixed":
-            if ROOT_JOINT in joints:
-                raise ModelError(f"{self._where}: a joint is named {ROOT_JOINT!r}, which the floating base needs.")
-            ordered.insert(0, Joint(ROOT_JOINT, BASES[base], WORLD_LINK, root))
-        ordered = self._with_mimics(ordered)
-        loops = [self._checked_loop(loop, ordered) for loop in self._loops.values()]
-        links = list(self._links.values())
-        return Model(self.name, root, links, ordered, g.tolist(), source, loops, self._checked_actuated(ordered))
-
-    def _checked_loop(self, loop: LoopJoint, joints: Sequence[Joint]) -> LoopJoint:
-        if any(joint.name == loop.name for joint in joints):
-            raise ModelError(f"{self._where}: a loop and a joint are named {loop.name!r}; names must be unique.")
-        for end, link in (("parent", loop.parent), ("child", loop.child)):
-            if link not in self._links and link != WORLD_LINK:
-                raise ModelError(f"{self._where}, loop {loop.name!r}, {end}: {unknown_name('link', link, self._links)}")
-        if loop.parent == loop.child:
-            raise ModelError(f"{self._where}: loop {loop.name!r} joins link {loop.parent!r} to itself.")
-        return loop
-
-    def _checked_actuated(self, joints: Sequence[Joint]) -> tuple[str, ...] | None:
-        if self._actuated is None:
-            return None
-        own = [joint.name for joint in joints if joint.nv]
-        for name in self._actuated:
-            if name not in own:
-                raise ModelError(f"{self._where}, actuated: {unknown_name('joint that moves', name, own)}")
-        return self._actuated
-
-    def _checked_ends(self, joint: Joint) -> Joint:
-        for end, link in (("parent", joint.parent), ("child", joint.child)):
-            if link not in self._links:
-                raise ModelError(
-                    f"{self._where}, joint {joint.name!r}, {end}: {unknown_name('link', link, self._links)}"
-                )
-        if joint.parent == joint.child:
-            raise ModelError(f"{self._where}: joint {joint.name!r} joins link {joint.parent!r} to itself.")
-        return joint
-
-    def _root(self, joints: dict[str, Joint]) -> str:
-        carriers: dict[str, str] = {}
-        for joint in joints.values():
-            if joint.child in carriers:
-                raise ModelError(
-                    f"{self._where}: link {joint.child!r} is the child of two joints, {carriers[joint.child]!r} and "
-                    f"{joint.name!r}. In a tree each link has one parent; describe a closed loop as a loop joint."
-                )
-            carriers[joint.child] = joint.name
-        roots = [name for name in self._links if name not in carriers]
-        if not roots:
-            chain = " -> ".join(list(carriers)[:8])
-            raise ModelError(f"{self._where}: no link is a root, the joints form a cycle through {chain}.")
-        if len(roots) > 1:
-            shown = ", ".join(repr(r) for r in roots[:8]) + (", ..." if len(roots) > 8 else "")
-            raise ModelError(
-                f"{self._where}: {len(roots)} links have no parent: {shown}. A model has one root: add the missing "
-                "joints, or remove the links that belong to nothing."
-            )
-        return roots[0]
-
-    def _depth_first(self, root: str, joints: dict[str, Joint]) -> list[Joint]:
-        children: dict[str, list[Joint]] = {name: [] for name in self._links}
-        for joint in joints.values():
-            children[joint.parent].append(joint)
-        ordered: list[Joint] = []
-        pending = list(reversed(children[root]))
-        while pending:
-            joint = pending.pop()
-            ordered.append(joint)
-            pending.extend(reversed(children[joint.child]))
-        if len(ordered) != len(joints):
-            reached = {j.name for j in ordered}
-            lost = ", ".join(repr(n) for n in joints if n not in reached)
-            raise ModelError(f"{self._where}: joints {lost} are in a cycle that the root {root!r} does not reach.")
-        return ordered
-
-    def _with_mimics(self, ordered: list[Joint]) -> list[Joint]:
-        """Mimic chains resolved to the joint that has the coordinates."""
-        by_name = {j.name: j for j in ordered}
-        final: dict[str, Mimic | None] = {}  # by joint; each chain is followed once
-        for joint in ordered:
-            chain: list[Joint] = []
-            on_chain: set[str] = set()
-            current = joint
-            while current.name not in final and current.mimic is not None:
-                if current.name in on_chain:
-                    raise ModelError(f"{self._where}: joint {current.name!r} mimics itself through {sorted(on_chain)}.")
-                chain.append(current)
-                on_chain.add(current.name)
-                current = self._mimicked(current, current.mimic.joint, by_name)
-            final.setdefault(current.name, None)
-            for follower in reversed(chain):
-                own = follower.mimic
-                inner = final[own.joint] if own else None
-                if own and inner:
-                    factor = own.multiplier
-                    own = Mimic(inner.joint, factor * inner.multiplier, factor * inner.offset + own.offset)
-                final[follower.name] = own
-        return [replace(joint, mimic=final[joint.name]) for joint in ordered]
-
-    def _mimicked(self, joint: Joint, source: str, by_name: dict[str, Joint]) -> Joint:
-        if source not in by_name:
-            raise ModelError(f"{self._where}, joint {joint.name!r}, mimic: {unknown_name('joint', source, by_name)}")
-        if JOINT_TYPES[by_name[source].kind].nv != 1 or JOINT_TYPES[joint.kind].nv != 1:
-            raise ModelError(
-                f"{self._where}: joint {joint.name!r} mimics {source!r}, but only joints with one degree "
-                "of freedom can mimic or be mimicked."
-            )
-        return by_name[source]
+        """Check the structure and make the model: see `Description.build`."""
+        return self._description.build(base, gravity, source)
 
 
 def planar_chain(

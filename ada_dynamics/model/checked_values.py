@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single values of a description, checked: numbers, vectors, orientations, inertias, axes."""
+"""Values of links and joints, checked: numbers, vectors, orientations, inertias, axes; and whole parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import ModelError
-from ada_dynamics.model.elements import Shape
-from ada_dynamics.model.joints import JOINT_TYPES, SPRUNG
+from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, Part, Shape
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, joint_kind, loop_kind
+from ada_dynamics.model.rigid import UNIT
 from ada_dynamics.spatial.rotation import from_rpy
+
+P = TypeVar("P", bound=Part)
+
+
+def usual_axis(kind: str) -> tuple[float, float, float]:
+    """The first axis of a joint where none is given."""
+    known = JOINT_TYPES.get(joint_kind(kind))
+    return (0.0, 0.0, 1.0) if known is not None and known.axes == 2 else (1.0, 0.0, 0.0)
 
 
 class CheckedValues:
@@ -43,10 +53,18 @@ class CheckedValues:
         angles = self.vector(rpy, 3, f"rpy of {where}")
         if rotation is None:
             return np.array(from_rpy(*angles.tolist()))
+        if np.any(angles):
+            raise ModelError(f"{self.where}: rotation of {where} must be given without rpy.")
+        return self.rotation(rotation, where)
+
+    def rotation(self, rotation: ArrayLike, where: str) -> Array:
+        """A rotation matrix."""
         R = np.asarray(rotation, dtype=float)
+        if R is UNIT:
+            return R
         proper = R.shape == (3, 3) and float(np.max(np.abs(R @ R.T - np.eye(3)))) < 1e-9 and np.linalg.det(R) > 0.0
-        if not proper or np.any(angles):
-            raise ModelError(f"{self.where}: rotation of {where} must be a 3x3 rotation matrix, given without rpy.")
+        if not proper:
+            raise ModelError(f"{self.where}: rotation of {where} must be a 3x3 rotation matrix.")
         return R
 
     def inertia(self, value: ArrayLike, what: str) -> Array:
@@ -78,8 +96,7 @@ class CheckedValues:
         count = JOINT_TYPES[kind].axes
         if count == 0:
             return np.array([1.0, 0.0, 0.0]), None
-        default = (0.0, 0.0, 1.0) if count == 2 else (1.0, 0.0, 0.0)
-        first = self.direction(default if axis is None else axis, f"axis of {where}")
+        first = self.direction(usual_axis(kind) if axis is None else axis, f"axis of {where}")
         if count == 1:
             return first, None
         second = self.direction((0.0, 1.0, 0.0) if axis2 is None else axis2, f"axis2 of {where}")
@@ -113,6 +130,60 @@ class CheckedValues:
             raise ModelError(f"{self.where}: {where}: {problem}")
         return values
 
+    def _kind(self, kind: str, known: Collection[str], where: str, what: str) -> str:
+        if kind not in known:
+            raise ModelError(f"{self.where}, {where}: {unknown_name(what, kind, known)}")
+        return kind
+
+    def link(self, link: Link) -> Link:
+        """A link, sealed."""
+        where = link.where
+        return link.sealed(  # type: ignore[no-any-return]
+            mass=self.finite(float(link.mass), f"mass of {where}"),
+            com=self.vector(link.com, 3, f"com of {where}"),
+            inertia=self.inertia(link.inertia, f"inertia of {where}"),
+            visuals=self.shapes(link.visuals, f"visuals of {where}"),
+            collisions=self.shapes(link.collisions, f"collisions of {where}"),
+        )
+
+    def joint(self, joint: Joint) -> Joint:
+        """A joint of the tree, sealed."""
+        where = joint.where
+        kind = self._kind(joint_kind(joint.kind), JOINT_TYPES, where, "joint type")
+        loads = {name: float(getattr(joint, name)) for name in ("damping", "friction", "armature", "stiffness")}
+        for what, value in loads.items():
+            if self.finite(value, f"{what} of {where}") < 0.0:
+                raise ModelError(f"{self.where}: {what} of {where} is {value}; it must not be negative.")
+        self.spring(kind, loads["stiffness"], float(joint.rest), where)
+        axis, axis2 = self.axes(kind, joint.axis, joint.axis2, where)
+        return joint.sealed(  # type: ignore[no-any-return]
+            kind=kind,
+            xyz=self.vector(joint.xyz, 3, f"xyz of {where}"),
+            rotation=self.rotation(joint.rotation, where),
+            axis=axis,
+            axis2=axis2,
+            limits=joint.limits,
+            rest=float(joint.rest),
+            constants=self.constants(kind, joint.constants, where),
+            **loads,
+        )
+
+    def loop(self, loop: LoopJoint) -> LoopJoint:
+        """A joint that closes a loop, sealed."""
+        where = loop.where
+        kind = self._kind(loop_kind(loop.kind), LOOP_KINDS, where, "type of loop joint")
+        axis, axis2 = self.axes(kind, loop.axis, loop.axis2, where)
+        return loop.sealed(  # type: ignore[no-any-return]
+            kind=kind,
+            parent_xyz=self.vector(loop.parent_xyz, 3, f"parent xyz of {where}"),
+            parent_rotation=self.rotation(loop.parent_rotation, f"{where} in its parent"),
+            child_xyz=self.vector(loop.child_xyz, 3, f"child xyz of {where}"),
+            child_rotation=self.rotation(loop.child_rotation, f"{where} in its child"),
+            axis=axis,
+            axis2=axis2,
+            constants=self.constants(kind, loop.constants, where),
+        )
+
     def direction(self, value: ArrayLike, what: str) -> Array:
         """A vector made unit length."""
         x = self.vector(value, 3, what)
@@ -121,3 +192,22 @@ class CheckedValues:
             raise ModelError(f"{self.where}: {what} has length zero; give a direction such as 0 0 1.")
         # Unit vectors as printed in files stay exactly as they are.
         return x if abs(length - 1.0) < 1e-15 else x / length
+
+
+# --- whole parts ------------------------------------------------------------------------------------------------
+def checked(part: P, where: str) -> P:
+    """The part sealed, with every value checked and brought into its form: once, wherever the part comes from.
+
+    Args:
+        part: as described; one that is sealed already stays itself.
+        where: where it comes from (a file), for messages.
+
+    Raises:
+        ModelError: a value is unusable.
+    """
+    if part.is_sealed:
+        return part
+    values = CheckedValues(where)
+    if isinstance(part, Link):
+        return values.link(part)  # type: ignore[return-value]
+    return values.joint(part) if isinstance(part, Joint) else values.loop(part)  # type: ignore[return-value,arg-type]

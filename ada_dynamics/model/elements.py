@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links and joints as a user sees them: plain data in the frames of the robot description."""
+"""Links and joints as a user sees them: plain data in the frames of the robot description.
+
+They are the same from the file to the model: open to changes while they are described, sealed once they are checked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import FrozenInstanceError, dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +16,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
+from ada_dynamics.model.rigid import UNIT
 
 SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # what the sizes of each kind of shape are, in their order
     "box": ("x", "y", "z"),
@@ -33,23 +38,16 @@ def read_only(values: ArrayLike) -> Array:
     return array
 
 
-class _Frozen:
-    """Dataclasses whose arrays are read-only, also after a way through another process."""
-
-    def __post_init__(self) -> None:
-        """Own the arrays; lists of shapes become tuples."""
-        for name, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                object.__setattr__(self, name, read_only(value))
-            elif isinstance(value, list):
-                object.__setattr__(self, name, tuple(value))
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state)
-        _Frozen.__post_init__(self)
+def _freeze(values: dict[str, Any]) -> None:
+    """Make arrays read-only, also after a way through another process, and lists tuples."""
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            values[name] = read_only(value)
+        elif isinstance(value, list):
+            values[name] = tuple(value)
 
 
-_ZEROS3, _IDENTITY, _X = read_only(np.zeros(3)), read_only(np.eye(3)), read_only([1.0, 0.0, 0.0])
+_ZEROS3, _ZEROS33, _X = read_only(np.zeros(3)), read_only(np.zeros((3, 3))), read_only([1.0, 0.0, 0.0])
 
 
 def _zeros3() -> Array:
@@ -57,11 +55,11 @@ def _zeros3() -> Array:
 
 
 def _identity() -> Array:
-    return _IDENTITY
+    return UNIT
 
 
 @dataclass(frozen=True, eq=False)
-class Shape(_Frozen):
+class Shape:
     """A simple body or a mesh, for looks and for contact; it has no part in the dynamics.
 
     Example::
@@ -102,7 +100,11 @@ class Shape(_Frozen):
         own["rgba"] = tuple(np.clip(colour, 0.0, 1.0).tolist())
         for name, value in own.items():
             object.__setattr__(self, name, value)
-        super().__post_init__()
+        _freeze(vars(self))
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        _freeze(vars(self))
 
     def _numbers(self, name: str, value: object, shape: tuple[int, ...], wanted: str) -> Array:
         try:
@@ -114,17 +116,62 @@ class Shape(_Frozen):
         return numbers
 
 
-@dataclass(frozen=True, eq=False)
-class Link(_Frozen):
+class Part:
+    """A link, a joint, or a joint that closes a loop."""
+
+    name: str
+    _word: ClassVar[str] = ""
+    _read_from: ClassVar[Mapping[str, object]] = {"element": None}  # fields that a sealed part forgets
+    _is_sealed = False
+
+    @property
+    def where(self) -> str:
+        """Name for messages."""
+        return f"{self._word} {self.name!r}"
+
+    @property
+    def is_sealed(self) -> bool:
+        """True if it is checked, and cannot be changed any more."""
+        return self._is_sealed
+
+    def sealed(self, **checked: object) -> Any:
+        """A copy with checked values, which cannot be changed and forgets what it was read from."""
+        copy: Any = replace(self, **self._read_from, **checked)  # type: ignore[type-var]
+        _freeze(vars(copy))
+        vars(copy)["_is_sealed"] = True
+        return copy
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if self._is_sealed:
+            raise FrozenInstanceError(f"{self.where} is checked and sealed; make a copy by dataclasses.replace.")
+        object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        if self._is_sealed:
+            _freeze(vars(self))
+
+    @property
+    def line(self) -> int | None:
+        """Line in the file; None for what was not read from one."""
+        element = vars(self)["element"]
+        return None if element is None else int(element.line)
+
+
+@dataclass(eq=False)
+class Link(Part):
     """A rigid body. Its frame is that of the joint which carries it."""
 
     name: str
     mass: float = 0.0  # [kg]
     com: Array = field(default_factory=_zeros3)  # in the link's frame [m]
-    inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))  # about the CoM, in the link's axes [kg m²]
+    inertia: Array = field(default_factory=lambda: _ZEROS33)  # about the CoM, in the link's axes [kg m²]
     has_inertial: bool = True  # whether the description gave an inertia at all
-    visuals: tuple[Shape, ...] = ()  # what it looks like
-    collisions: tuple[Shape, ...] = ()  # what it touches others with
+    visuals: Sequence[Shape] = ()  # what it looks like
+    collisions: Sequence[Shape] = ()  # what it touches others with
+    element: Any = field(default=None, repr=False)  # what it was read from, until it is sealed
+
+    _word = "link"
 
 
 @dataclass(frozen=True)
@@ -146,8 +193,8 @@ class Mimic:
     offset: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class LoopJoint(_Frozen):
+@dataclass(eq=False)
+class LoopJoint(Part):
     """A joint that closes a loop between two links of the tree; at its zero position its two frames coincide.
 
     It has no coordinates of its own: where it stands follows from the tree's.
@@ -164,6 +211,16 @@ class LoopJoint(_Frozen):
     axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint, in the child-side frame
     constants: Mapping[str, float] = field(default_factory=dict)  # that its kind has beside
+    file: str = field(default="", repr=False)  # where it is written, until it is sealed
+    line: int | None = field(default=None, repr=False)
+
+    _word = "loop"
+    _read_from: ClassVar[Mapping[str, object]] = {"file": "", "line": None}
+
+    @property
+    def place(self) -> str:
+        """File and line for messages."""
+        return self.file if self.line is None else f"{self.file}, line {self.line}"
 
     @property
     def type(self) -> type[JointType]:
@@ -171,8 +228,8 @@ class LoopJoint(_Frozen):
         return JOINT_TYPES[self.kind]
 
 
-@dataclass(frozen=True, eq=False)
-class Joint(_Frozen):
+@dataclass(eq=False)
+class Joint(Part):
     """A joint between two links. At its zero position the child's frame is the joint's frame."""
 
     name: str
@@ -191,6 +248,9 @@ class Joint(_Frozen):
     stiffness: float = 0.0  # of a spring towards `rest` [N m/rad] or [N/m]; kinds in SPRUNG only
     rest: float = 0.0  # position at which the spring does not pull [rad] or [m]
     constants: Mapping[str, float] = field(default_factory=dict)  # that its kind has beside
+    element: Any = field(default=None, repr=False)  # what it was read from, until it is sealed
+
+    _word = "joint"
 
     @property
     def type(self) -> type[JointType]:

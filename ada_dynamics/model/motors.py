@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
 

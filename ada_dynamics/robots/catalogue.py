@@ -272,7 +272,7 @@ def start_of(source: object, model: Model | None = None) -> Array | None:
 
 
 def _start(model: Model, one: Entry) -> Array:
-    from ada_dynamics.model.builder import ROOT_JOINT
+    from ada_dynamics.model.description import ROOT_JOINT
     from ada_dynamics.model.edit.poses import link_poses
 
     q = model.neutral()

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.overview import LARGEST, Overview, overview
+from ada_dynamics.model.description import Description
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.lint.description import check as check_description
 from ada_dynamics.robots.lint.report import Finding, Report
 from ada_dynamics.robots.load import Source, find_robot, to_model
-from ada_dynamics.robots.readers.description import Description
 from ada_dynamics.robots.readers.loops import LoopSource
 
 _SHOWN = 8  # names in a message

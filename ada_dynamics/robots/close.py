@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.copying import add_loop
+from ada_dynamics.model.description import Description
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.readers.description import Description
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.xml import Element
 
@@ -33,7 +32,5 @@ def with_loops(model: Model, loops: LoopSource) -> Model:
     if twice:
         raise InputError(f"model {model.name!r} has a loop {twice[0]!r} already; give the other one another name.")
     parts = Parts.of(model)
-    builder = parts.builder()
-    for record in read.loops:
-        add_loop(builder, record)
-    return builder.build(parts.base, parts.gravity)
+    parts.loops |= {loop.name: loop for loop in read.loops}
+    return parts.build()

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.description import BASES, Description
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.catalogue import CATALOGUE
-from ada_dynamics.robots.readers.description import Description
 from ada_dynamics.robots.readers.document import read_document
 from ada_dynamics.robots.readers.loops import LoopSource
-from ada_dynamics.robots.readers.urdf import check_mimic, to_builder
+from ada_dynamics.robots.readers.urdf import check_mimic
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.structured_text.files import read_file
 
@@ -88,7 +87,7 @@ def to_model(
     """The model of a description: see `load`."""
     if gravity is None:
         gravity = document.gravity or robot.gravity or STANDARD_GRAVITY
-    return to_builder(robot, mimic).build(base or document.base, gravity, _as_text(document.data))
+    return robot.build(base or document.base, gravity, _as_text(document.data))
 
 
 def find_robot(

@@ -15,7 +15,7 @@ from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops, beyond_limits
 from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import AUTO, stiffest, suitable_method
 

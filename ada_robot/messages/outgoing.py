@@ -16,7 +16,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Fixed
 from ada_dynamics.model.model import Model

@@ -21,7 +21,7 @@ from ada_dynamics.contact.loads import on_links
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages

@@ -11,7 +11,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.description import BASES
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.settings import setting

@@ -14,7 +14,7 @@ import numpy as np
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import AdaError, ModelError
-from ada_dynamics.model.builder import BASES, ROOT_JOINT
+from ada_dynamics.model.description import BASES, ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_tools.browser.device_panel import DevicePanel

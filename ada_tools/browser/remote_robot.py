@@ -15,7 +15,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_tools.browser.command_sliders import CommandSliders, JointTargets
 from ada_tools.browser.follower import Follower

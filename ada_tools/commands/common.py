@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.description import BASES
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.structured_text.files import MAX_BYTES

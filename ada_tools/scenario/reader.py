@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.description import BASES
 from ada_dynamics.simulation.methods import DEFAULT, METHODS
 from ada_dynamics.structured_text import files
 from ada_dynamics.structured_text.nodes import Node, Scalar, from_object

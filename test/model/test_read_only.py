@@ -67,12 +67,12 @@ def test_arrays_of_a_model_are_read_only(model: ada.Model) -> None:
         with pytest.raises(ValueError, match="read-only"):
             array.flat[0] = 1.0
     with pytest.raises(dataclasses.FrozenInstanceError):
-        link.mass = 2.0  # type: ignore[misc]
+        link.mass = 2.0
 
 
 def test_a_model_does_not_share_arrays_with_whoever_made_it() -> None:
     com, inertia = np.array([0.0, 0.0, -0.5]), np.diag([0.1, 0.1, 0.1])
-    link = ada.model.elements.Link("rod", 1.0, com, inertia)
+    link = ada.Builder("rod").link("rod", 1.0, com, inertia).build().links["rod"]
     com[2], inertia[0, 0] = 7.0, 7.0
     assert link.com[2] == -0.5
     assert link.inertia[0, 0] == 0.1

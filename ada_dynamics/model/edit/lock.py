@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.edit.poses import displaced
 from ada_dynamics.model.elements import Joint, Limits

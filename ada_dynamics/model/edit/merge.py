@@ -8,7 +8,8 @@ from dataclasses import replace
 from numpy.typing import ArrayLike
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.builder import ROOT_JOINT, WORLD_LINK, Builder
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.description import ROOT_JOINT, WORLD_LINK
 from ada_dynamics.model.edit.parts import Parts, has_free_root
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model

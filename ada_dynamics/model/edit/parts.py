@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model taken apart into links, joints and loops, to be changed and built anew through the checks of the builder."""
+"""A model taken apart into links, joints and loops, by name, to be changed and built anew."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ada_dynamics.model.builder import BASES, ROOT_JOINT, WORLD_LINK, Builder
-from ada_dynamics.model.copying import add_joint, add_link, add_loop
+from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.structure import NamedPlace
 
 
 @dataclass
@@ -47,20 +47,10 @@ class Parts:
 
     def build(self) -> Model:
         """The model of these parts, checked."""
-        return self.builder().build(self.base, self.gravity)
-
-    def builder(self) -> Builder:
-        """A builder that holds these parts."""
-        builder = Builder(self.name)
-        for link in self.links.values():
-            add_link(builder, link)
-        for joint in self.joints.values():
-            add_joint(builder, joint)
-        for loop in self.loops.values():
-            add_loop(builder, loop)
-        if self.actuated is not None:
-            builder.actuated(self.actuated)
-        return builder
+        where = f"model {self.name!r}"
+        actuated = None if self.actuated is None else [NamedPlace(name, where, None) for name in self.actuated]
+        parts = (list(self.links.values()), list(self.joints.values()), list(self.loops.values()))
+        return Description(self.name, where, None, *parts, actuated).build(self.base, self.gravity)
 
     def name_actuated(self, names: Iterable[str]) -> None:
         """Spell out which joints have motors, before joints come or go."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.edit.parts import Parts, has_free_root
 from ada_dynamics.model.edit.poses import NO_MOVE, invert, link_poses, positions_at
 from ada_dynamics.model.elements import Joint, Link, LoopJoint

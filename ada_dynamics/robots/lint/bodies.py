@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.robots.readers.description import Description, JointRecord, LinkRecord
-from ada_dynamics.robots.readers.structure import roots
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint, Link
+from ada_dynamics.model.structure import roots
 
 
 @dataclass(eq=False)
@@ -18,10 +19,10 @@ class Lump:
 
     index: int
     parent: int  # index, or -1
-    joint: JointRecord | None  # None for a root
+    joint: Joint | None  # None for a root
     rotation: Array  # of the joint's frame in the parent lump's frame
     position: Array
-    links: list[tuple[LinkRecord, Array, Array]] = field(default_factory=list)  # with their pose in the lump's frame
+    links: list[tuple[Link, Array, Array]] = field(default_factory=list)  # with their pose in the lump's frame
 
     @property
     def name(self) -> str:
@@ -52,7 +53,7 @@ def _skew(c: Array) -> Array:
 def lumps(robot: Description) -> list[Lump]:
     """The rigid bodies that can be reached from the roots; without dangling joints and second parents."""
     links = {link.name: link for link in reversed(robot.links)}
-    children: dict[str, list[JointRecord]] = {}
+    children: dict[str, list[Joint]] = {}
     for joint in robot.joints:
         if joint.parent in links and joint.child in links and joint.parent != joint.child:
             children.setdefault(joint.parent, []).append(joint)
@@ -60,7 +61,7 @@ def lumps(robot: Description) -> list[Lump]:
     seen: set[str] = set()
     pending: list[tuple[str, Lump, Array, Array]] = []
 
-    def start(link: str, parent: int, joint: JointRecord | None, R: Array, p: Array) -> None:
+    def start(link: str, parent: int, joint: Joint | None, R: Array, p: Array) -> None:
         body = Lump(len(found), parent, joint, R, p)
         found.append(body)
         pending.append((link, body, np.eye(3), np.zeros(3)))

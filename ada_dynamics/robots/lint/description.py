@@ -9,7 +9,9 @@ from pathlib import Path
 
 from ada_dynamics.addresses import Addresses, missing_meshes
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.description import BASES, ODD_SHAPES, Description
+from ada_dynamics.model.problems import Problem
+from ada_dynamics.model.structure import rigid_loops, structure_problems
 from ada_dynamics.robots.lint.bodies import lumps
 from ada_dynamics.robots.lint.inertias import check_inertias
 from ada_dynamics.robots.lint.joints import check_joints
@@ -18,12 +20,8 @@ from ada_dynamics.robots.lint.shapes import mesh_names
 from ada_dynamics.robots.lint.singular import check_singular
 from ada_dynamics.robots.lint.spelling import check_spelling
 from ada_dynamics.robots.load import Source, find_document
-from ada_dynamics.robots.readers.description import ODD_SHAPES, Description
 from ada_dynamics.robots.readers.document import describe
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
-from ada_dynamics.robots.readers.problems import Problem
-from ada_dynamics.robots.readers.structure import structure_problems
-from ada_dynamics.robots.readers.urdf import to_builder
 from ada_dynamics.robots.readers.xml import parse_xml
 from ada_dynamics.structured_text.files import read_file
 
@@ -100,7 +98,7 @@ class _Sink:
 
 def _check_robot(robot: Description, base: str, path: Path | None, out: Collector) -> None:
     sink = _Sink(out, robot.file)
-    for problem in structure_problems(robot):
+    for problem in (*structure_problems(robot), *rigid_loops(robot)):
         sink(problem)
     if robot.root.tag == "robot" and not robot.root.attributes.get("name", "").strip():
         message = "it has no name, which URDF requires."
@@ -121,7 +119,7 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
     _check_meshes(robot, path, out)
     if not out.has_errors:
         try:
-            to_builder(robot).build(base)
+            robot.build(base)
         except ModelError as problem:  # pragma: no cover - the rules above name everything that the builder refuses
             out.add("unbuildable", "error", f"robot {robot.name!r}", str(problem))
 
@@ -129,7 +127,7 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
 def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None:
     """Meshes that are not there matter to views only; they are counted in one note."""
     addresses = Addresses(path)
-    first: dict[str, tuple[str, int]] = {}
+    first: dict[str, tuple[str, int | None]] = {}
     for link in robot.links:
         for mesh in mesh_names(link):
             first.setdefault(mesh, (link.where, link.line))

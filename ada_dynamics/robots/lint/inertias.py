@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Link
 from ada_dynamics.robots.lint.bodies import Lump
 from ada_dynamics.robots.lint.report import Collector
 from ada_dynamics.robots.lint.shapes import Extent, extent
-from ada_dynamics.robots.readers.description import Description, LinkRecord
 from ada_dynamics.robots.readers.urdf_link import MOMENTS
+from ada_dynamics.robots.readers.xml import Element
 
 _DENSEST = 22_600.0  # [kg/m³], osmium
 _UNITS = ((1e-9, "g mm²"), (1e-7, "g cm²"), (1e-6, "kg mm²"), (1e-4, "kg cm²"), (1e-3, "g m²"))
@@ -28,7 +30,7 @@ def check_inertias(robot: Description, bodies: Sequence[Lump], has_floating_base
     size = robot_size(bodies)
     minor = _minor_links(bodies)
     for link in robot.links:
-        if link.inertial is not None and _is_possible(link, link.name in minor, out):
+        if link.has_inertial and _is_possible(link, link.name in minor, out):
             box = extent(link)
             severity = "note" if link.name in minor else "warning"
             # One cause, one finding: what stands first explains what follows.
@@ -65,9 +67,15 @@ def _minor_links(bodies: Sequence[Lump]) -> set[str]:
     return minor
 
 
-def _rounding(link: LinkRecord) -> float:
+def _inertial(link: Link) -> Element:
+    """Where a link's inertia is written; in MJCF that may be the body, whose geoms give it."""
+    own: Element | None = link.element.first("inertial")
+    return link.element if own is None else own
+
+
+def _rounding(link: Link) -> float:
     """Half a unit in the last printed digit of the tensor's entries, at most [kg m²]."""
-    tensor = link.inertial.first("inertia") if link.inertial is not None else None
+    tensor = _inertial(link).first("inertia")
     texts = () if tensor is None else (tensor.attributes.get(m, "") for m in MOMENTS)
     return max((_half_unit(t) for t in texts), default=0.0)
 
@@ -83,9 +91,9 @@ def _half_unit(text: str) -> float:
         return 0.0
 
 
-def _is_possible(link: LinkRecord, is_minor: bool, out: Collector) -> bool:
+def _is_possible(link: Link, is_minor: bool, out: Collector) -> bool:
     """Report what no body can have; whether the plausibility rules make sense."""
-    line = link.inertial.line if link.inertial is not None else link.line
+    line = _inertial(link).line
     if link.mass < 0.0:
         out.add("mass-negative", "error", link.where, f"its mass is {link.mass:g} kg.", "A mass is positive.", line)
         return False
@@ -118,7 +126,7 @@ def _is_possible(link: LinkRecord, is_minor: bool, out: Collector) -> bool:
     return link.mass > 0.0
 
 
-def _placeholder(link: LinkRecord, severity: str, out: Collector) -> bool:
+def _placeholder(link: Link, severity: str, out: Collector) -> bool:
     """The same round number three times is what people type to get rid of a message."""
     I = link.inertia
     first = float(I[0, 0])
@@ -127,15 +135,15 @@ def _placeholder(link: LinkRecord, severity: str, out: Collector) -> bool:
     power = math.log10(first)
     is_filler = abs(power - round(power)) < 1e-9
     if is_filler:
-        line = link.inertial.line if link.inertial is not None else None
+        line = _inertial(link).line
         message = f"its inertia is {first:g} times the unit matrix, which looks like a placeholder."
         out.add("inertia-placeholder", severity, link.where, message, "Give it the tensor of its shape.", line)
     return is_filler
 
 
-def _inertia_size(link: LinkRecord, box: Extent | None, size: float, severity: str, out: Collector) -> None:
+def _inertia_size(link: Link, box: Extent | None, size: float, severity: str, out: Collector) -> None:
     """The radius of gyration against the link's shape, and against the densest metal."""
-    line = link.inertial.line if link.inertial is not None else None
+    line = _inertial(link).line
     largest = float(np.max(np.linalg.eigvalsh(link.inertia)))
     radius = math.sqrt(largest / link.mass)
     reach = box.reach(link.com) if box is not None and box.complete else size
@@ -159,9 +167,9 @@ def _unit_hint(largest: float, mass: float, reach: float) -> str:
     return ""
 
 
-def _density(link: LinkRecord, box: Extent | None, size: float, severity: str, out: Collector) -> bool:
+def _density(link: Link, box: Extent | None, size: float, severity: str, out: Collector) -> bool:
     """The mass against the box around the link's shapes, or against the size of the robot."""
-    line = link.inertial.line if link.inertial is not None else None
+    line = _inertial(link).line
     if box is not None and box.complete and box.volume > 0.0:
         density = link.mass / box.volume
         if density > _DENSEST and link.mass > 0.1:
@@ -176,21 +184,21 @@ def _density(link: LinkRecord, box: Extent | None, size: float, severity: str, o
     return False
 
 
-def _centre(link: LinkRecord, box: Extent | None, out: Collector) -> None:
+def _centre(link: Link, box: Extent | None, out: Collector) -> None:
     if box is None or not box.complete:
         return
     outside = box.outside(link.com)
     if outside > max(0.5 * box.diagonal, 0.02):
-        line = link.inertial.line if link.inertial is not None else None
+        line = _inertial(link).line
         message = f"its centre of mass is {outside:.3g} m outside its shapes, which are {box.diagonal:.3g} m across."
         out.add("com-far", "warning", link.where, message, "Positions are in m, in the link's own frame.", line)
 
 
-def _repeated(links: Iterable[LinkRecord], out: Collector) -> None:
+def _repeated(links: Iterable[Link], out: Collector) -> None:
     """One tensor for links of different mass was copied."""
-    groups: dict[bytes, list[LinkRecord]] = {}
+    groups: dict[bytes, list[Link]] = {}
     for link in links:
-        if link.inertial is not None and link.mass > 0.0 and np.any(link.inertia):
+        if link.has_inertial and link.mass > 0.0 and np.any(link.inertia):
             groups.setdefault(link.inertia.tobytes(), []).append(link)
     for group in groups.values():
         masses = {link.mass for link in group}
@@ -207,7 +215,7 @@ def _massless(bodies: Sequence[Lump], has_floating_base: bool, out: Collector) -
             continue
         carrier = "the floating base" if body.joint is None else body.joint.where
         first = body.links[0][0]
-        given = any(link.inertial is not None for link, _, _ in body.links)
+        given = any(link.has_inertial for link, _, _ in body.links)
         message = f"it moves by {carrier}, but has no mass" + ("." if given else ": it has no <inertial>.")
         out.add(
             "massless", "warning", first.where, message, "Give it an <inertial>, or make the joint fixed.", first.line

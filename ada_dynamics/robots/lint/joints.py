@@ -8,8 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint
 from ada_dynamics.robots.lint.report import Collector
-from ada_dynamics.robots.readers.description import Description, JointRecord
 from ada_dynamics.robots.readers.urdf import NEW_JOINT_TYPES
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.numbers import BadNumber, to_float
@@ -34,15 +35,15 @@ def check_joints(robot: Description, out: Collector) -> None:
         _effort_and_velocity(joint, out)
 
 
-def _useless_mimic(joint: JointRecord, out: Collector) -> None:
+def _useless_mimic(joint: Joint, out: Collector) -> None:
     element = joint.element.first("mimic")
     if element is not None:
         message = "it is fixed, so its <mimic> has no effect."
         out.add("mimic-fixed", "note", joint.where, message, "Remove the <mimic>.", element.line)
 
 
-def _axis(joint: JointRecord, out: Collector) -> None:
-    if joint.axis is None:
+def _axis(joint: Joint, out: Collector) -> None:
+    if not joint.type.axes:
         return
     element = joint.element.first("axis")
     length = float(np.linalg.norm(joint.axis))
@@ -51,7 +52,7 @@ def _axis(joint: JointRecord, out: Collector) -> None:
         out.add("axis-length", "note", joint.where, message, "Give it length 1.", element.line)
 
 
-def _range(joint: JointRecord, out: Collector) -> None:
+def _range(joint: Joint, out: Collector) -> None:
     """Rules on lower and upper limits."""
     if not joint.type.has_limits():
         return
@@ -75,7 +76,7 @@ def _range(joint: JointRecord, out: Collector) -> None:
         out.add("limit-length", "warning", joint.where, message, "Distances are in m; are these mm?", element.line)
 
 
-def _degrees(bounds: Iterable[float], joint: JointRecord, element: Element, out: Collector) -> None:
+def _degrees(bounds: Iterable[float], joint: Joint, element: Element, out: Collector) -> None:
     suspects = [b for b in bounds if _TURNS < abs(b) <= _DEGREES and b == round(b) and round(b) % 5 == 0]
     if suspects and not all(abs(b) in {20.0, 50.0, 100.0, 200.0, 500.0} for b in suspects):
         shown = " and ".join(f"{b:g}" for b in suspects)
@@ -86,7 +87,7 @@ def _degrees(bounds: Iterable[float], joint: JointRecord, element: Element, out:
         out.add("limit-many-turns", "note", joint.where, message, "A continuous joint needs no limits.", element.line)
 
 
-def _effort_and_velocity(joint: JointRecord, out: Collector) -> None:
+def _effort_and_velocity(joint: Joint, out: Collector) -> None:
     element = joint.element.first("limit")
     if element is None or joint.mimic is not None or joint.type.leaves_free():
         return
@@ -99,7 +100,7 @@ def _effort_and_velocity(joint: JointRecord, out: Collector) -> None:
             out.add("limit-zero", "warning", joint.where, message, "Give the real limit.", element.line)
 
 
-def _pose_units(joint: JointRecord, out: Collector) -> None:
+def _pose_units(joint: Joint, out: Collector) -> None:
     distance = float(np.max(np.abs(joint.xyz)))
     origin = joint.element.first("origin")
     line = joint.line if origin is None else origin.line

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.elements import Shape
-from ada_dynamics.robots.readers.description import LinkRecord
+from ada_dynamics.model.elements import Link, Shape
 
 
 @dataclass(eq=False)
@@ -40,7 +39,7 @@ class Extent:
         return float(np.linalg.norm(np.maximum(np.maximum(self.low - point, point - self.high), 0.0)))
 
 
-def extent(link: LinkRecord) -> Extent | None:
+def extent(link: Link) -> Extent | None:
     """Box around the link's boxes, cylinders, capsules and spheres; None where it has none."""
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
     shapes = [*link.visuals, *link.collisions]
@@ -61,6 +60,6 @@ def _half_size(shape: Shape) -> Array:
     return np.array([radius, radius, 0.5 * shape.size[1] + (radius if shape.kind == "capsule" else 0.0)])
 
 
-def mesh_names(link: LinkRecord) -> list[str]:
+def mesh_names(link: Link) -> list[str]:
     """File names of the link's meshes as written."""
     return [shape.mesh for shape in (*link.visuals, *link.collisions) if shape.mesh]

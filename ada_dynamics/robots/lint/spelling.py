@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import difflib
 
+from ada_dynamics.model.description import Description
 from ada_dynamics.robots.lint.report import Collector
-from ada_dynamics.robots.readers.description import Description
 from ada_dynamics.robots.readers.loops import ELEMENTS
 from ada_dynamics.robots.readers.xml import Element
 

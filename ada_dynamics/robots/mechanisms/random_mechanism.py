@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.builder import WORLD_LINK, Builder
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.edit.poses import NO_MOVE, compose, displaced, invert, link_poses
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model

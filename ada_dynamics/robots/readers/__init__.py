@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of robot descriptions: XML with line numbers, URDF, xacro, MJCF, SDFormat, and loops in every spelling."""
 
-from ada_dynamics.robots.readers.description import Description
+from ada_dynamics.model.description import Description
 from ada_dynamics.robots.readers.urdf import describe_urdf, read_urdf
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.robots.readers.xml import Element, parse_xml

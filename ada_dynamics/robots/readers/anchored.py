@@ -7,9 +7,10 @@ the frame which the file gives it.
 
 from __future__ import annotations
 
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint, Link
 from ada_dynamics.model.names import free_name
 from ada_dynamics.model.rigid import NO_MOVE, Pose, compose, inverse, is_unit
-from ada_dynamics.robots.readers.description import Description, JointRecord, LinkRecord
 from ada_dynamics.robots.readers.xml import Element
 
 
@@ -21,12 +22,12 @@ class Assembly:
         self._links = {link.name for link in robot.links}
         self._joints = {joint.name for joint in robot.joints}
 
-    def add_link(self, link: LinkRecord) -> None:
+    def add_link(self, link: Link) -> None:
         """Add a link."""
         self._links.add(link.name)
         self.robot.links.append(link)
 
-    def add_joint(self, joint: JointRecord, pose: Pose) -> None:
+    def add_joint(self, joint: Joint, pose: Pose) -> None:
         """Add a joint whose child's frame is the joint's, at a pose in its parent."""
         joint.rotation, joint.xyz = pose
         self._joints.add(joint.name)
@@ -35,15 +36,15 @@ class Assembly:
     def add_massless(self, wanted: str, element: Element) -> str:
         """Add a link without mass under a free name."""
         name = free_name(wanted, self._links)
-        self.add_link(LinkRecord(name, element))
+        self.add_link(Link(name, element=element, has_inertial=False))
         return name
 
     def fix(self, parent: str, child: str, pose: Pose, element: Element) -> None:
         """Carry one link rigidly by another."""
         name = free_name(f"{child}_fixed", self._joints)
-        self.add_joint(JointRecord(name, element, "fixed", parent, child), pose)
+        self.add_joint(Joint(name, "fixed", parent, child, element=element), pose)
 
-    def join(self, joint: JointRecord, in_parent: Pose, in_child: Pose = NO_MOVE) -> None:
+    def join(self, joint: Joint, in_parent: Pose, in_child: Pose = NO_MOVE) -> None:
         """Add a joint that has a frame in either link; at zero they coincide."""
         if is_unit(in_child[0]) and not in_child[1].any():
             self.add_joint(joint, in_parent)

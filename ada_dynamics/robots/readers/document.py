@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from ada_dynamics.robots.readers.description import Description
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.problems import Sink, raising
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.mjcf import describe_mjcf
-from ada_dynamics.robots.readers.problems import Sink, raising
 from ada_dynamics.robots.readers.sdf import describe_sdf
-from ada_dynamics.robots.readers.urdf import check_mimic, check_structure, describe_urdf
+from ada_dynamics.robots.readers.urdf import check_mimic, describe_urdf, settle
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 
 _READERS = {"mujoco": describe_mjcf, "sdf": describe_sdf}
@@ -29,7 +29,7 @@ def describe(root: Element, file: str, sink: Sink) -> Description:
 
 
 def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: LoopSource | None = None) -> Description:
-    """A sound description out of a document and what stands beside it.
+    """The description out of a document and what stands beside it.
 
     Args:
         data: the document.
@@ -41,9 +41,8 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
         ModelError: the document or the loops are unusable; the message names file, line, element and field.
     """
     check_mimic(mimic)
-    sink = raising(file)
-    robot = describe(parse_xml(data, file), file, sink)
+    robot = describe(parse_xml(data, file), file, raising(file))
     if loops is not None:
         add_loops(robot, loops)
-    check_structure(robot, mimic, sink)
+    settle(robot, mimic)
     return robot

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ada_dynamics.model.joints import JOINT_TYPES, SPRUNG
-from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 
 

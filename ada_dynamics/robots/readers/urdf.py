@@ -12,13 +12,12 @@ Shapes (<visual>, <collision>) are kept for looks and contact. Everything else t
 from __future__ import annotations
 
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.copying import add_joint, add_link, add_loop
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.robots.readers.description import Description, JointRecord, note_odd_shapes
+from ada_dynamics.model.problems import Problem, Sink, raising
+from ada_dynamics.model.structure import rigid_loops
 from ada_dynamics.robots.readers.loops import read_urdf_loops
-from ada_dynamics.robots.readers.problems import Problem, Sink, raising
-from ada_dynamics.robots.readers.structure import structure_problems
 from ada_dynamics.robots.readers.urdf_joint import read_joint
 from ada_dynamics.robots.readers.urdf_link import read_link
 from ada_dynamics.robots.readers.urdf_shapes import read_colours
@@ -45,7 +44,7 @@ _LOOKS_LIKE = {
 }
 
 
-def read_urdf(data: bytes | str, file: str = "URDF text", mimic: str = "keep") -> Builder:
+def read_urdf(data: bytes | str, file: str = "URDF text", mimic: str = "keep") -> Description:
     """The robot of a URDF, ready to `build`.
 
     Args:
@@ -58,44 +57,29 @@ def read_urdf(data: bytes | str, file: str = "URDF text", mimic: str = "keep") -
         ModelError: the document is unusable; the message names file, line, element and attribute.
     """
     check_mimic(mimic)
-    sink = raising(file)
-    robot = describe_urdf(parse_xml(data, file), file, sink)
-    check_structure(robot, mimic, sink)
-    return to_builder(robot, mimic)
+    robot = describe_urdf(parse_xml(data, file), file, raising(file))
+    settle(robot, mimic)
+    return robot
 
 
-def check_structure(robot: Description, mimic: str, sink: Sink) -> None:
-    """Report what keeps a description from being a model, with mimicking joints freed if that is wanted."""
+def settle(robot: Description, mimic: str) -> None:
+    """Free or refuse mimicking joints as is wanted, and refuse what `Description.build` allows, but no file should say.
+
+    Raises:
+        ModelError: joints mimic others, or a loop's links are fixed to each other.
+    """
     if mimic == "free":
-        for joint in robot.joints:
-            joint.mimic = None
-    for problem in structure_problems(robot):
-        sink(problem)
+        robot.free_mimics()
+    elif mimic == "refuse":
+        robot.refuse_mimics()
+    for problem in rigid_loops(robot):
+        raise ModelError(problem.text(robot.file))
 
 
 def check_mimic(mimic: str) -> None:
     """Refuse an unknown choice."""
     if mimic not in MIMIC_CHOICES:
         raise InputError(f"mimic is {mimic!r}; allowed: {', '.join(map(repr, MIMIC_CHOICES))}.")
-
-
-def to_builder(robot: Description, mimic: str = "keep") -> Builder:
-    """A sound description as a builder."""
-    mimics = [j.name for j in robot.joints if j.mimic is not None]
-    if mimics and mimic == "refuse":
-        shown = ", ".join(map(repr, mimics[:8])) + (", ..." if len(mimics) > 8 else "")
-        raise ModelError(
-            f"{robot.file}: {len(mimics)} joints mimic others ({shown}), which mimic='refuse' forbids. "
-            "Use mimic='keep' to tie them or mimic='free' to give them their own coordinates."
-        )
-    builder = Builder(robot.name, robot.file)
-    for link in robot.links:
-        add_link(builder, link)
-    for joint in robot.joints:
-        add_joint(builder, joint)
-    for loop in robot.loops:
-        add_loop(builder, loop)
-    return builder if robot.actuated is None else builder.actuated([place.name for place in robot.actuated])
 
 
 def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
@@ -126,7 +110,7 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
                     "Give the file the ending .xacro, or expand it first.",
                 )
             )
-    note_odd_shapes(robot)
+    robot.note_odd_shapes()
     _read_transmissions(robot, sink)
     read_urdf_loops(robot, sink)
     return robot
@@ -168,7 +152,7 @@ def _read_transmissions(robot: Description, sink: Sink) -> None:
             _set_armature(target, inertia * ratio * ratio, rotor, sink)
 
 
-def _set_armature(joint: JointRecord, armature: float, element: Element, sink: Sink) -> None:
+def _set_armature(joint: Joint, armature: float, element: Element, sink: Sink) -> None:
     where = joint.where
     if joint.armature:
         message = f"<{element.tag}> and <dynamics armature> both give its rotor inertia."

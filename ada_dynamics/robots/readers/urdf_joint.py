@@ -9,10 +9,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
-from ada_dynamics.model.elements import Limits, Mimic
-from ada_dynamics.robots.readers.description import JointRecord
+from ada_dynamics.model.elements import Joint, Limits, Mimic
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.values import Attributes, read_pose, the_child
 from ada_dynamics.robots.readers.xml import Element
@@ -39,7 +38,7 @@ KINDS = Kinds[str](
 _TOO_SHORT = 1e-9
 
 
-def read_joint(element: Element, sink: Sink) -> JointRecord | None:
+def read_joint(element: Element, sink: Sink) -> Joint | None:
     """The joint, or None after reporting why there is none."""
     values = Attributes(element, "a joint", sink)
     name = values.text("name")
@@ -50,7 +49,7 @@ def read_joint(element: Element, sink: Sink) -> JointRecord | None:
     parent, child = _end(element, "parent", values.where, sink), _end(element, "child", values.where, sink)
     if kind is None or parent is None or child is None:
         return None
-    joint = JointRecord(name, element, kind, parent, child)
+    joint = Joint(name, kind, parent, child, element=element)
     joint.rotation, joint.xyz = read_pose(element, joint.where, sink)
     if joint.type.axes:
         _read_axes(joint, sink)
@@ -80,7 +79,7 @@ def _end(joint: Element, tag: str, where: str, sink: Sink) -> str | None:
     return Attributes(element, where, sink).text("link")
 
 
-def _read_axes(joint: JointRecord, sink: Sink) -> None:
+def _read_axes(joint: Joint, sink: Sink) -> None:
     """The axis, (1, 0, 0) by default as in URDF; for a universal joint both, z and y by default."""
     is_universal = joint.type.axes == 2
     joint.axis = _axis(joint, "axis", (0.0, 0.0, 1.0) if is_universal else (1.0, 0.0, 0.0), sink)
@@ -94,7 +93,7 @@ def _read_axes(joint: JointRecord, sink: Sink) -> None:
         joint.axis, joint.axis2 = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])
 
 
-def _axis(joint: JointRecord, tag: str, default: tuple[float, float, float], sink: Sink) -> Array:
+def _axis(joint: Joint, tag: str, default: tuple[float, float, float], sink: Sink) -> Array:
     element = the_child(joint.element, tag, joint.where, sink)
     if element is None:
         return np.array(default)
@@ -108,7 +107,7 @@ def _axis(joint: JointRecord, tag: str, default: tuple[float, float, float], sin
     return axis
 
 
-def _limits(joint: JointRecord, sink: Sink) -> Limits:
+def _limits(joint: Joint, sink: Sink) -> Limits:
     """Bounds; a missing lower or upper one is 0 by URDF's rule, if there is a <limit> at all."""
     element = the_child(joint.element, "limit", joint.where, sink)
     if element is None or joint.kind == "fixed":
@@ -130,7 +129,7 @@ def _limits(joint: JointRecord, sink: Sink) -> Limits:
     return Limits(lower, upper, velocity, effort)
 
 
-def _read_dynamics(joint: JointRecord, sink: Sink) -> None:
+def _read_dynamics(joint: Joint, sink: Sink) -> None:
     element = the_child(joint.element, "dynamics", joint.where, sink)
     if element is None or joint.kind == "fixed":
         return
@@ -145,7 +144,7 @@ def _read_dynamics(joint: JointRecord, sink: Sink) -> None:
     joint.stiffness, joint.rest = checked_spring(joint.kind, stiffness, rest, element, joint.where, sink)
 
 
-def _mimic(joint: JointRecord, sink: Sink) -> Mimic | None:
+def _mimic(joint: Joint, sink: Sink) -> Mimic | None:
     element = the_child(joint.element, "mimic", joint.where, sink)
     if element is None:
         return None

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.model.align import clean_relative
+from ada_dynamics.model.elements import Link
+from ada_dynamics.model.problems import Sink
 from ada_dynamics.model.rigid import UNIT
-from ada_dynamics.robots.readers.description import LinkRecord
-from ada_dynamics.robots.readers.problems import Sink
 from ada_dynamics.robots.readers.urdf_shapes import Colours, read_shapes
 from ada_dynamics.robots.readers.values import Attributes, read_pose, the_child
 from ada_dynamics.robots.readers.xml import Element
@@ -16,7 +16,7 @@ from ada_dynamics.robots.readers.xml import Element
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def read_link(element: Element, colours: Colours, sink: Sink, odd_shapes: Sink) -> LinkRecord | None:
+def read_link(element: Element, colours: Colours, sink: Sink, odd_shapes: Sink) -> Link | None:
     """The link, or None after reporting that it has no name.
 
     Args:
@@ -28,16 +28,17 @@ def read_link(element: Element, colours: Colours, sink: Sink, odd_shapes: Sink) 
     name = Attributes(element, "a link", sink).text("name")
     if name is None:
         return None
-    link = LinkRecord(name, element)
-    link.inertial = the_child(element, "inertial", link.where, sink)
-    if link.inertial is not None:
-        _read_inertial(link, link.inertial, sink)
+    link = Link(name, element=element)
+    inertial = the_child(element, "inertial", link.where, sink)
+    link.has_inertial = inertial is not None
+    if inertial is not None:
+        _read_inertial(link, inertial, sink)
     link.visuals = read_shapes(element, "visual", link.where, colours, odd_shapes)
     link.collisions = read_shapes(element, "collision", link.where, colours, odd_shapes)
     return link
 
 
-def _read_inertial(link: LinkRecord, inertial: Element, sink: Sink) -> None:
+def _read_inertial(link: Link, inertial: Element, sink: Sink) -> None:
     where = link.where
     R, link.com = read_pose(inertial, where, sink)
     mass = the_child(inertial, "mass", where, sink)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Shape
-from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.values import Attributes, read_pose
 from ada_dynamics.robots.readers.xml import Element
 

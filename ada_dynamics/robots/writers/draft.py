@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.builder import ROOT_JOINT, WORLD_LINK
+from ada_dynamics.model.description import ROOT_JOINT, WORLD_LINK
 from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.readers.kinds import Kinds

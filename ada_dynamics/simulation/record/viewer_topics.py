@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import NANOSECONDS

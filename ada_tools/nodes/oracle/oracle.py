@@ -21,7 +21,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.loops.actuation import motor_efforts
 from ada_dynamics.loops.admissible import directions
 from ada_dynamics.loops.singular import SINGULAR
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.description import BASES
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model
 from ada_robot.simulated.source import algorithm_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.description import BASES
 from ada_dynamics.settings import setting
 from ada_robot.ros.robot_settings import FrameSettings
 from ada_tools.browser.motion_page import DIRECTIONS

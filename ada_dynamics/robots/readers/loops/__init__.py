@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.robots.readers.description import Description, LoopRecord, NamedPlace
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.problems import Problem, Sink
+from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.loops import gepetto, sidecar
 from ada_dynamics.robots.readers.loops.constraint import read_constraint
 from ada_dynamics.robots.readers.loops.fields import refuse
 from ada_dynamics.robots.readers.loops.gazebo import read_gazebo
 from ada_dynamics.robots.readers.loops.loop_joint import read_loop_joint
 from ada_dynamics.robots.readers.loops.urdf_plus import apply_coupling, is_coupling, read_loop
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.nodes import Listing, Node, Table, from_object, kind_of
@@ -50,7 +52,7 @@ def read_urdf_loops(robot: Description, sink: Sink) -> None:
     _read_actuated(robot, sink)
 
 
-def _reader_of(element: Element) -> Callable[[Element, str, Sink], LoopRecord | None]:
+def _reader_of(element: Element) -> Callable[[Element, str, Sink], LoopJoint | None]:
     if element.tag == "loop_joint":
         return read_loop_joint
     # The first version of URDF+ called its loops <constraint>, too.

@@ -13,8 +13,9 @@ taken in the same sense.
 
 from __future__ import annotations
 
+from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import UNIT, Pose
-from ada_dynamics.robots.readers.description import LoopRecord
 from ada_dynamics.robots.readers.loops.xml_parts import (
     are_perpendicular,
     check_known,
@@ -24,7 +25,6 @@ from ada_dynamics.robots.readers.loops.xml_parts import (
     read_name,
     same_direction,
 )
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.values import Attributes, pose_in, the_child
 from ada_dynamics.robots.readers.xml import Element
 
@@ -33,7 +33,7 @@ OTHER_WORDS = {"link": "fixed", "continuous": "revolute"}
 _CHILDREN = ("parent", "parent_origin", "parent_axis", "child", "child_origin", "child_axis")
 
 
-def read_constraint(element: Element, file: str, sink: Sink) -> LoopRecord | None:
+def read_constraint(element: Element, file: str, sink: Sink) -> LoopJoint | None:
     """The loop, or None after reporting why there is none."""
     name = read_name(element, sink)
     if name is None:
@@ -45,7 +45,7 @@ def read_constraint(element: Element, file: str, sink: Sink) -> LoopRecord | Non
     poses = [_pose(element, tag, where, sink) for tag in ("parent_origin", "child_origin")]
     if kind is None or ends[0] is None or ends[1] is None:
         return None
-    loop = LoopRecord(name, kind, ends[0][0], ends[1][0], file, element.line)
+    loop = LoopJoint(name, kind, ends[0][0], ends[1][0], file=file, line=element.line)
     (loop.parent_rotation, loop.parent_xyz), (loop.child_rotation, loop.child_xyz) = poses
     if not loop.type.axes or _read_axes(loop, element, sink):
         return loop
@@ -63,7 +63,7 @@ def _pose(element: Element, tag: str, where: str, sink: Sink) -> Pose:
     return pose_in(origin, where, sink)
 
 
-def _read_axes(loop: LoopRecord, element: Element, sink: Sink) -> bool:
+def _read_axes(loop: LoopJoint, element: Element, sink: Sink) -> bool:
     where = loop.where
     is_universal = loop.type.axes == 2
     first = read_direction(element, "parent_axis", None if is_universal else (1.0, 0.0, 0.0), where, sink)

@@ -16,17 +16,18 @@ closed by definition.
 from __future__ import annotations
 
 from ada_dynamics.errors import unknown_name
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import NO_MOVE
 from ada_dynamics.robots.readers.anchored import zero_pose
-from ada_dynamics.robots.readers.description import Description, LoopRecord
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.sdf import loop_of
 from ada_dynamics.robots.readers.sdf.frames import WORLD, Frames
 from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint
 from ada_dynamics.robots.readers.xml import Element
 
 
-def read_gazebo(element: Element, robot: Description, sink: Sink) -> list[LoopRecord]:
+def read_gazebo(element: Element, robot: Description, sink: Sink) -> list[LoopJoint]:
     """The loops of one <gazebo> element."""
     if "reference" in element.attributes:
         return []
@@ -34,7 +35,7 @@ def read_gazebo(element: Element, robot: Description, sink: Sink) -> list[LoopRe
     return [loop for joint in joints if joint is not None and (loop := _loop(joint, robot, sink)) is not None]
 
 
-def _loop(joint: SdfJoint, robot: Description, sink: Sink) -> LoopRecord | None:
+def _loop(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint | None:
     links = {link.name for link in robot.links}
     for end in (joint.parent_frame, joint.child_frame):
         if end not in links and end != WORLD:

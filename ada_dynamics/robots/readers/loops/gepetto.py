@@ -16,8 +16,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
-from ada_dynamics.model.elements import Limits
-from ada_dynamics.robots.readers.description import Description, JointRecord, LoopRecord
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint, Limits, LoopJoint
 from ada_dynamics.robots.readers.loops.fields import LoopFields
 from ada_dynamics.robots.readers.loops.sidecar import set_actuated
 from ada_dynamics.structured_text.nodes import Listing, Node, kind_of
@@ -42,7 +42,7 @@ def read_gepetto(node: Node, file: str, robot: Description) -> None:
         if kind is None:
             raise fields.problem("type", f"no type is named {written[:40]!r}.", "Known: 3d, 6d.")
         ends = [_link_of(fields, frames, name) for name in (first, second)]
-        robot.loops.append(LoopRecord(loop_name(first, second), kind, ends[0], ends[1], file, line))
+        robot.loops.append(LoopJoint(loop_name(first, second), kind, ends[0], ends[1], file=file, line=line))
     if fields.has("name_mot"):
         set_actuated(robot, fields.names("name_mot"), file, "name_mot")
 
@@ -100,9 +100,9 @@ def _change_joints(fields: LoopFields, robot: Description) -> None:
         _change(fields, joints[name], written)
 
 
-def _change(fields: LoopFields, joint: JointRecord, written: str) -> None:
+def _change(fields: LoopFields, joint: Joint, written: str) -> None:
     universal = _UNIVERSAL.match(written)
-    joint.axis = joint.axis2 = None
+    joint.axis2 = None
     joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
     if written == "SPHERICAL":
         joint.kind = "spherical"

@@ -13,7 +13,8 @@ here, and a universal joint has <axis2> in the frame on link2.
 
 from __future__ import annotations
 
-from ada_dynamics.robots.readers.description import LoopRecord
+from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.loops.xml_parts import (
     are_perpendicular,
     check_known,
@@ -22,14 +23,13 @@ from ada_dynamics.robots.readers.loops.xml_parts import (
     read_link,
     read_name,
 )
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.values import pose_in
 from ada_dynamics.robots.readers.xml import Element
 
 OTHER_WORDS = {"continuous": "revolute", "ball": "spherical"}
 
 
-def read_loop_joint(element: Element, file: str, sink: Sink) -> LoopRecord | None:
+def read_loop_joint(element: Element, file: str, sink: Sink) -> LoopJoint | None:
     """The loop, or None after reporting why there is none."""
     name = read_name(element, sink)
     if name is None:
@@ -44,30 +44,31 @@ def read_loop_joint(element: Element, file: str, sink: Sink) -> LoopRecord | Non
     (parent, first), (child, second) = ends[0], ends[1]
     for end in (first, second):
         check_known(end, where, sink, (), ("link", "xyz", "rpy", "quat_xyzw"))
-    loop = LoopRecord(name, kind, parent, child, file, element.line)
+    loop = LoopJoint(name, kind, parent, child, file=file, line=element.line)
     loop.parent_rotation, loop.parent_xyz = pose_in(first, where, sink)
     loop.child_rotation, loop.child_xyz = pose_in(second, where, sink)
     return loop if read_axes(loop, element, sink) else None
 
 
-def read_axes(loop: LoopRecord, element: Element, sink: Sink) -> bool:
+def read_axes(loop: LoopJoint, element: Element, sink: Sink) -> bool:
     """<axis>, (1, 0, 0) by default, and <axis2> of a universal joint; whether they are usable."""
     where = loop.where
     if not loop.type.axes:
         return True
-    loop.axis = read_direction(element, "axis", (1.0, 0.0, 0.0), where, sink)
+    axis = read_direction(element, "axis", (1.0, 0.0, 0.0), where, sink)
+    loop.axis = loop.axis if axis is None else axis
     if loop.type.axes == 1:
         second = element.first("axis2")
         if second is not None:
             message = f"a {loop.kind} joint has one axis."
             sink(Problem("axes", second.line, where, message, "Remove <axis2>, or is the type universal?"))
-        return loop.axis is not None
+        return axis is not None
     if element.first("axis2") is None:
         message = "a universal joint needs <axis2>, its axis in the frame on the second link."
         sink(Problem("missing-element", element.line, where, message, 'Add <axis2 xyz="0 1 0"/> or the like.'))
         return False
     loop.axis2 = read_direction(element, "axis2", None, where, sink)
-    if loop.axis is None or loop.axis2 is None:
+    if axis is None or loop.axis2 is None:
         return False
     return are_perpendicular(loop.axis, loop.axis2, where, element, sink)
 

@@ -19,8 +19,10 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
-from ada_dynamics.robots.readers.description import Description, LoopRecord, NamedPlace
+from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.loops.fields import LoopFields, refuse
 from ada_dynamics.spatial.rotation import from_rpy
 from ada_dynamics.structured_text.nodes import Listing, Node, Table, kind_of
@@ -65,7 +67,7 @@ def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: 
     robot.actuated = [NamedPlace(name, file, line) for name, line in names]
 
 
-def _loop(node: Node, where: str, file: str) -> LoopRecord:
+def _loop(node: Node, where: str, file: str) -> LoopJoint:
     fields = LoopFields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS), _LOOP)
     name = fields.name("name", "closing")
     fields.where = f"loop {name!r}"
@@ -76,7 +78,7 @@ def _loop(node: Node, where: str, file: str) -> LoopRecord:
     constants = {name: fields.number(name) for name in JOINT_TYPES[kind].constants}
     line = fields.line if fields.line is not None else fields.line_of("name")
     frames = (parent_xyz, parent_rotation, child_xyz, child_rotation)
-    return LoopRecord(name, kind, parent, child, file, line, *frames, axis, axis2, constants)
+    return LoopJoint(name, kind, parent, child, *frames, axis, axis2, constants, file, line)
 
 
 def _kind(fields: LoopFields) -> str:
@@ -97,9 +99,9 @@ def _end(fields: LoopFields, key: str) -> tuple[str, Array, Array]:
     return link, np.zeros(3) if xyz is None else xyz, rotation
 
 
-def _axes(fields: LoopFields, kind: str) -> tuple[Array | None, Array | None]:
+def _axes(fields: LoopFields, kind: str) -> tuple[Array, Array | None]:
     if JOINT_TYPES[kind].axes == 0:
-        return None, None
+        return np.array([1.0, 0.0, 0.0]), None
     axis = _direction(fields, "axis", kind)
     if JOINT_TYPES[kind].axes == 1:
         if fields.has("axis2"):

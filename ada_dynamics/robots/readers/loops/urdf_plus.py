@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint, LoopJoint, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.robots.readers.description import Description, JointRecord, LoopRecord
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.loops.loop_joint import read_axes
 from ada_dynamics.robots.readers.loops.xml_parts import check_known, read_kind, read_link, read_name
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.values import Attributes, read_pose, the_child
 from ada_dynamics.robots.readers.xml import Element
 
@@ -33,7 +33,7 @@ _OTHER_WORDS = {"continuous": "revolute", "position": "spherical"}
 _SMALLEST_RATIO = 1e-12
 
 
-def read_loop(element: Element, file: str, sink: Sink) -> LoopRecord | None:
+def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
     """The loop, or None after reporting why there is none."""
     name = read_name(element, sink)
     if name is None:
@@ -47,7 +47,7 @@ def read_loop(element: Element, file: str, sink: Sink) -> LoopRecord | None:
     (parent, first), (child, second) = ends[0], ends[1]
     for end in (first, second):
         check_known(end, where, sink, ("origin",), ("link",))
-    loop = LoopRecord(name, kind, parent, child, file, element.line)
+    loop = LoopJoint(name, kind, parent, child, file=file, line=element.line)
     loop.parent_rotation, loop.parent_xyz = read_pose(first, where, sink)
     loop.child_rotation, loop.child_xyz = read_pose(second, where, sink)
     return loop if read_axes(loop, element, sink) else None
@@ -91,8 +91,8 @@ def apply_coupling(element: Element, robot: Description, sink: Sink) -> None:
     follower.mimic = Mimic(leader.name, ratio, 0.0)
 
 
-def _is_dependent(joint: JointRecord) -> bool:
-    return joint.element.attributes.get("independent", "true").strip().lower() == "false"
+def _is_dependent(joint: Joint) -> bool:
+    return bool(joint.element.attributes.get("independent", "true").strip().lower() == "false")
 
 
 def _ratio(coupling: _Coupling) -> float | None:
@@ -104,9 +104,7 @@ def _ratio(coupling: _Coupling) -> float | None:
     return ratio
 
 
-def _sides(
-    coupling: _Coupling, robot: Description, predecessor: str, successor: str
-) -> tuple[JointRecord, JointRecord] | None:
+def _sides(coupling: _Coupling, robot: Description, predecessor: str, successor: str) -> tuple[Joint, Joint] | None:
     """The one moving joint on either side of the nearest common ancestor."""
     carriers = {joint.child: joint for joint in robot.joints}
     known = {link.name for link in robot.links}
@@ -130,8 +128,8 @@ def _sides(
     return moving[0][0], moving[1][0]
 
 
-def _path(link: str, carriers: dict[str, JointRecord]) -> list[JointRecord]:
-    path: list[JointRecord] = []
+def _path(link: str, carriers: dict[str, Joint]) -> list[Joint]:
+    path: list[Joint] = []
     seen = {link}
     while link in carriers:
         path.append(carriers[link])

@@ -9,7 +9,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, joint_kind
-from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.values import Attributes, the_child
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.spelling import near

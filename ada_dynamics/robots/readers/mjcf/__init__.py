@@ -11,7 +11,8 @@ compensation) is refused.
 from __future__ import annotations
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.robots.readers.description import Description, note_odd_shapes
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.mjcf.bodies import Walk, scale_masses
 from ada_dynamics.robots.readers.mjcf.equality import Equalities
 from ada_dynamics.robots.readers.mjcf.include import Includes
@@ -22,7 +23,6 @@ from ada_dynamics.robots.readers.mjcf.settings import read_settings
 from ada_dynamics.robots.readers.mjcf.shapes import read_colours
 from ada_dynamics.robots.readers.mjcf.spring_damper import set_springs_and_dampers
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 
 
@@ -43,7 +43,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     expand_replicates(worldbody, settings, sink)
     world = Walk(robot, settings, Meshes(root, file, settings, sink), sink).run(worldbody)
     scale_masses(robot, settings.total_mass)
-    note_odd_shapes(robot)
+    robot.note_odd_shapes()
     tendons = Tendons(root, settings, sink)
     equalities = Equalities(robot, world, tendons, settings, sink)
     set_springs_and_dampers(robot, world.joints)

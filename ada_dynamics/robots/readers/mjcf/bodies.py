@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Link
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import NO_MOVE, Pose, compose
 from ada_dynamics.robots.readers.anchored import Assembly
-from ada_dynamics.robots.readers.description import Description, LinkRecord
 from ada_dynamics.robots.readers.mjcf.inertia import Mass, bounded, read_geom, read_inertial, together
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, connect_body, read_joint
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.shapes import read_shape
 from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 
 WORLD = "world"
@@ -53,7 +54,7 @@ class Walk:
 
     def run(self, worldbody: Element) -> World:
         """Add all bodies and joints to the robot."""
-        self._assembly.add_link(LinkRecord(WORLD, worldbody))
+        self._assembly.add_link(Link(WORLD, element=worldbody, has_inertial=False))
         self.world.bodies[WORLD] = NO_MOVE
         pending = [(worldbody, _Place(WORLD, NO_MOVE, MAIN))]
         while pending:
@@ -119,7 +120,7 @@ class Walk:
             )
         values.refuse("gravcomp", "Gravity acts on all links here: give the compensation as tau.")
         pose = compose(place.frame, values.pose())
-        link = LinkRecord(name, element)
+        link = Link(name, element=element, has_inertial=False)
         self.world.bodies[name] = compose(self.world.bodies[place.body], pose)
         joints = self._joints(element, inner, NO_MOVE)
         self._set_mass(link, inner)
@@ -145,7 +146,7 @@ class Walk:
         return joints
 
     # --- masses -------------------------------------------------------------------------------------------------
-    def _set_mass(self, link: LinkRecord, place: _Place) -> None:
+    def _set_mass(self, link: Link, place: _Place) -> None:
         own = link.element.first("inertial")
         choice = self._settings.inertia_from_geoms
         found: Mass | None = None
@@ -161,7 +162,7 @@ class Walk:
         if found is not None or given.mass or given.inertia.any():
             found = given
             link.mass, link.com, link.inertia = found.mass, found.com, found.inertia
-            link.inertial = own if own is not None else link.element
+            link.has_inertial = True
 
     def _geoms(self, element: Element, place: _Place) -> list[Mass]:
         parts: list[Mass] = []
@@ -176,7 +177,7 @@ class Walk:
                 parts.extend(self._geoms(child, self._frame(child, place)))
         return parts
 
-    def _add_shapes(self, link: LinkRecord, element: Element, place: _Place) -> None:
+    def _add_shapes(self, link: Link, element: Element, place: _Place) -> None:
         """Shapes of the geoms in a body; one that cannot be read is left out, unless it gives the mass."""
         for child in element.children:
             if child.tag == "geom":
@@ -185,8 +186,8 @@ class Walk:
                 shape, is_seen, touches = read_shape(values, self._settings, place.frame)
                 self._robot.odd_shapes.extend(problems)
                 if shape is not None and not problems:
-                    link.visuals += [shape] if is_seen else []
-                    link.collisions += [shape] if touches else []
+                    link.visuals = [*link.visuals, *([shape] if is_seen else [])]
+                    link.collisions = [*link.collisions, *([shape] if touches else [])]
             elif child.tag == "frame":
                 self._add_shapes(link, child, self._frame(child, place))
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
-from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import LoopJoint, Mimic
+from ada_dynamics.model.problems import Sink
 from ada_dynamics.model.rigid import UNIT, Pose, compose, inverse, shortest_turn
-from ada_dynamics.robots.readers.description import Description, LoopRecord
 from ada_dynamics.robots.readers.mjcf.bodies import WORLD, World
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
 from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values, rotation_of
-from ada_dynamics.robots.readers.problems import Sink
 from ada_dynamics.robots.readers.xml import Element
 
 _SAME_LENGTH = 1e-5  # relative; sites are often written with six digits
@@ -33,8 +33,8 @@ class Equalities:
         """Args: the robot so far, what its bodies hold, its tendons, its settings, and where problems go."""
         self._robot, self._world, self._settings, self._sink = robot, world, settings, sink
         self._tendons = tendons
-        self._loops: list[LoopRecord] = []
-        self._connects: list[LoopRecord] = []
+        self._loops: list[LoopJoint] = []
+        self._connects: list[LoopJoint] = []
         self._count = 0
 
     def read(self, section: Element) -> None:
@@ -112,7 +112,7 @@ class Equalities:
         is_point = tag == "connect" or values.number("torquescale", 1.0) == 0.0
         (parent, in_parent), (child, in_child) = ends
         kind = "spherical" if is_point else "fixed"
-        loop = LoopRecord(name, kind, parent, child, self._robot.file, values.element.line)
+        loop = LoopJoint(name, kind, parent, child, file=self._robot.file, line=values.element.line)
         loop.parent_rotation, loop.parent_xyz = in_parent
         loop.child_rotation, loop.child_xyz = in_child
         self._loops.append(loop)
@@ -156,7 +156,7 @@ class Equalities:
                     break
         self._robot.loops.extend(loop for loop in self._loops if id(loop) not in gone)
 
-    def _make_hinge(self, one: LoopRecord, other: LoopRecord) -> bool:
+    def _make_hinge(self, one: LoopJoint, other: LoopJoint) -> bool:
         """Turn the first of two points on one axis into a revolute joint."""
         second = (other.parent_xyz, other.child_xyz)
         if (one.parent, one.child) == (other.child, other.parent):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.structured_text.files import read_file
 

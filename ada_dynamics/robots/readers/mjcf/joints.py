@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.elements import Limits
+from ada_dynamics.model.elements import Joint, Limits, Link
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import NO_MOVE, UNIT, Pose, about, compose
 from ada_dynamics.robots.readers.anchored import Assembly
-from ada_dynamics.robots.readers.description import JointRecord, LinkRecord
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 
 # Universal and cylindrical joints are two of MuJoCo's, one after the other, with the same coordinates.
@@ -147,9 +146,7 @@ def _range(values: Values, settings: Settings, name: str, switch: str) -> tuple[
 
 
 # --- into the tree ----------------------------------------------------------------------------------------------
-def connect_body(
-    assembly: Assembly, link: LinkRecord, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink
-) -> None:
+def connect_body(assembly: Assembly, link: Link, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink) -> None:
     """Hang a body on its parent by its joints, or rigidly where it has none."""
     assembly.add_link(link)
     if not joints:
@@ -177,14 +174,14 @@ def _zero(joint: MjcfJoint) -> Pose:
     return UNIT, joint.anchor
 
 
-def _record(joint: MjcfJoint, parent: str, child: str) -> JointRecord:
-    record = JointRecord(joint.name, joint.element, joint.kind, parent, child, axis=joint.axis, limits=joint.limits)
-    record.damping, record.friction, record.armature = joint.damping, joint.friction, joint.armature
-    record.stiffness, record.rest = joint.stiffness, joint.rest if joint.stiffness else 0.0
-    return record
+def _record(joint: MjcfJoint, parent: str, child: str) -> Joint:
+    own = Joint(joint.name, joint.kind, parent, child, axis=joint.axis, limits=joint.limits, element=joint.element)
+    own.damping, own.friction, own.armature = joint.damping, joint.friction, joint.armature
+    own.stiffness, own.rest = joint.stiffness, joint.rest if joint.stiffness else 0.0
+    return own
 
 
-def _connect_free(assembly: Assembly, link: LinkRecord, parent: str, joints: list[MjcfJoint], sink: Sink) -> None:
+def _connect_free(assembly: Assembly, link: Link, parent: str, joints: list[MjcfJoint], sink: Sink) -> None:
     joint = joints[0]
     if len(joints) > 1 or parent != "world":
         message = "it has a free joint, and other joints or another body around it."

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from ada_dynamics.robots.readers.description import Description, NamedPlace
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.problems import Sink
+from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.mjcf.bodies import World
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
-from ada_dynamics.robots.readers.problems import Sink
 from ada_dynamics.robots.readers.xml import Element
 
 _SECTIONS = {

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.problems import Sink
 from ada_dynamics.model.rigid import NO_MOVE, compose
 from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values
-from ada_dynamics.robots.readers.problems import Sink
 from ada_dynamics.robots.readers.xml import Element
 
 MOST = 10_000  # copies of one element

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from ada_dynamics.robots.readers.description import Description
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 
 _LETTERS = set("xyzXYZ")

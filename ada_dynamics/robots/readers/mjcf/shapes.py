@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from ada_dynamics.model.elements import PLAIN, Shape
+from ada_dynamics.model.problems import Problem
 from ada_dynamics.model.rigid import Pose, compose
 from ada_dynamics.robots.readers.mjcf.inertia import SHAPES, size_and_pose
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
-from ada_dynamics.robots.readers.problems import Problem
 from ada_dynamics.robots.readers.xml import Element
 
 _KINDS = ("box", "sphere", "cylinder", "capsule")

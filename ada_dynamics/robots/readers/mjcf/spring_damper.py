@@ -13,9 +13,7 @@ import numpy as np
 
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.copying import add_joint, add_link
-from ada_dynamics.robots.readers.description import Description
+from ada_dynamics.model.description import Description
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint
 
 _LEAST = 1e-15  # MuJoCo's, for what it divides by
@@ -37,12 +35,7 @@ def set_springs_and_dampers(robot: Description, joints: Mapping[str, MjcfJoint])
 
 
 def _inertias(robot: Description, joints: Mapping[str, MjcfJoint]) -> dict[str, float]:
-    builder = Builder(robot.name, robot.file)
-    for link in robot.links:
-        add_link(builder, link)
-    for record in robot.joints:
-        add_joint(builder, record)
-    model = builder.build()
+    model = Description(robot.name, robot.file, links=robot.links, joints=robot.joints).build()
     q = model.neutral()
     for name, joint in joints.items():
         if joint.type in ("hinge", "slide"):

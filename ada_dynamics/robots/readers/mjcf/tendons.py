@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from ada_dynamics.model.problems import Sink
 from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values
-from ada_dynamics.robots.readers.problems import Sink
 from ada_dynamics.robots.readers.xml import Element
 
 _FORCES = ("stiffness", "damping", "frictionloss", "armature")

@@ -12,17 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.errors import ModelError
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import NO_MOVE, UNIT
+from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.anchored import Assembly
-from ada_dynamics.robots.readers.description import (
-    Description,
-    JointRecord,
-    LinkRecord,
-    LoopRecord,
-    NamedPlace,
-    note_odd_shapes,
-)
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.robots.readers.sdf.graph import root_of, split
 from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint
@@ -54,7 +49,7 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
             sink(Problem("nested", element.line, where, message, "Flatten it first: gz sdf -p FILE."))
         elif element.tag == "link":
             _read_link(element, robot, sink)
-    note_odd_shapes(robot)
+    robot.note_odd_shapes()
     if not robot.links:
         return robot
     joints = [joint for element in model.all("joint") if (joint := read_joint(element, sink)) is not None]
@@ -81,7 +76,7 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
     if not name or name == WORLD:
         sink(Problem("link-name", element.line, "a link", f"its name is {name!r}.", 'Give another name="...".'))
         return
-    link = LinkRecord(name, element)
+    link = Link(name, 1.0, inertia=np.eye(3), element=element)  # SDFormat's default: 1 kg with unit moments
     robot.links.append(link)
     link.visuals = read_shapes(element, "visual", link.where, robot.odd_shapes.append)
     link.collisions = read_shapes(element, "collision", link.where, robot.odd_shapes.append)
@@ -94,9 +89,7 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
     if decay is not None and (decay.number("linear", 0.0) or decay.number("angular", 0.0)):
         values.problem("decay", element, "has a velocity_decay.", "Remove it, or give its joint damping.")
     inertial = values.inside("inertial")
-    # A link says nothing: SDFormat's default is a mass of 1 kg with unit moments.
-    link.inertial = None if inertial is None else inertial.element
-    link.mass, link.inertia = 1.0, np.eye(3)
+    link.has_inertial = inertial is not None
     if inertial is None:
         return
     if inertial.element.attributes.get("auto", "false").strip().lower() in {"true", "1"}:
@@ -138,17 +131,16 @@ def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: 
     is_static = Values(model, f"model {robot.name!r}", sink).flag("static")
     robot.holds_itself = root == WORLD or is_static
     if root == WORLD:
-        robot.links.insert(0, LinkRecord(WORLD, model))
+        robot.links.insert(0, Link(WORLD, element=model, has_inertial=False))
     tree, closing = split(joints, names, root)
     assembly = Assembly(robot)
     for joint in tree:
-        record = JointRecord(joint.name, joint.element, joint.kind, joint.parent, joint.child)
-        record.limits, record.damping, record.friction = joint.limits, joint.damping, joint.friction
-        record.stiffness, record.rest = joint.stiffness, joint.rest
-        record.mimic = joint.mimic if joint.kind != "fixed" else None
-        record.axis, record.axis2 = _axes(joint)
-        record.constants = joint.constants
-        assembly.join(record, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
+        own = Joint(joint.name, joint.kind, joint.parent, joint.child, element=joint.element, constants=joint.constants)
+        own.limits, own.damping, own.friction = joint.limits, joint.damping, joint.friction
+        own.stiffness, own.rest = joint.stiffness, joint.rest
+        own.mimic = joint.mimic if joint.kind != "fixed" else None
+        _set_axes(own, joint)
+        assembly.join(own, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
     robot.loops.extend(loop_of(joint, robot, sink) for joint in closing)
     passive = {joint.name for joint in tree if joint.element.attributes.get(ACTUATED, "true").strip() == "false"}
     if passive:
@@ -156,21 +148,21 @@ def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: 
         robot.actuated = [NamedPlace(j.name, robot.file, j.element.line) for j in moving]
 
 
-def _axes(joint: SdfJoint) -> tuple[np.ndarray | None, np.ndarray | None]:
-    first = joint.axes[0] if joint.axes else None
-    return first, (joint.axes[1] if len(joint.axes) > 1 else None)
+def _set_axes(own: Joint | LoopJoint, joint: SdfJoint) -> None:
+    for name, axis in zip(("axis", "axis2"), joint.axes, strict=False):
+        setattr(own, name, axis)
 
 
-def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopRecord:
+def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
     """A joint as one that closes a loop."""
     if joint.damping or joint.friction or joint.stiffness or joint.mimic is not None:
         message = "it closes a loop, so it has no coordinate for its damping, friction, spring or <mimic> to act on."
         fix = "Cut the loop at another joint: write that one last, or give it <must_be_loop_joint>."
         sink(Problem("loop-dissipation", joint.element.line, joint.where, message, fix))
     kind = joint.type.closes_as or joint.kind
-    loop = LoopRecord(joint.name, kind, joint.parent, joint.child, robot.file, joint.element.line)
+    ends = (joint.parent, joint.child)
+    loop = LoopJoint(joint.name, kind, *ends, file=robot.file, line=joint.element.line, constants=joint.constants)
     loop.parent_rotation, loop.parent_xyz = joint.in_parent or NO_MOVE
     loop.child_rotation, loop.child_xyz = joint.in_child or NO_MOVE
-    loop.axis, loop.axis2 = _axes(joint)
-    loop.constants = joint.constants
+    _set_axes(loop, joint)
     return loop

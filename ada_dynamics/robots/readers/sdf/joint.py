@@ -13,9 +13,9 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Limits, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import Pose
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
-from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.robots.readers.sdf.values import Values
 from ada_dynamics.robots.readers.springs import checked_spring

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Shape
-from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.sdf.values import Values
 from ada_dynamics.robots.readers.xml import Element
 

@@ -4,20 +4,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ada_dynamics.errors import unknown_name
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.robots.readers.description import Description, JointRecord, LinkRecord, LoopRecord
-from ada_dynamics.robots.readers.problems import Problem
+from ada_dynamics.model.problems import Problem
 
 _SHOWN = 8  # names listed in a message
 _SEARCHED = 2000  # names searched for the nearest ones
 
 
-def structure_problems(robot: Description) -> Iterator[Problem]:
-    """All that keeps the links and joints from being one tree."""
+@dataclass(frozen=True)
+class NamedPlace:
+    """A name and where it is written."""
+
+    name: str
+    file: str
+    line: int | None
+
+
+class Parts(Protocol):
+    """What is looked at of a description."""
+
+    name: str
+    root: Any  # the document that it was read from, if it was
+    links: list[Link]
+    joints: list[Joint]
+    loops: list[LoopJoint]
+    actuated: list[NamedPlace] | None
+
+
+def structure_problems(robot: Parts, base_joint: str | None = None) -> Iterator[Problem]:
+    """All that keeps the links and joints from being one tree.
+
+    Args:
+        robot: links, joints, loops and motors.
+        base_joint: name of the joint that a floating base adds.
+    """
     if not robot.links:
-        yield Problem("no-links", robot.root.line, f"robot {robot.name!r}", "it has no links.", "Add <link name=...>.")
+        line = None if robot.root is None else robot.root.line
+        yield Problem("no-links", line, f"robot {robot.name!r}", "it has no links.", "Add one.")
         return
     yield from _repeated(robot.links, "link")
     yield from _repeated(robot.joints, "joint")
@@ -26,25 +54,30 @@ def structure_problems(robot: Description) -> Iterator[Problem]:
     yield from _roots_and_cycles(robot)
     yield from _mimics(robot)
     yield from _loops(robot)
-    yield from _actuated(robot)
+    yield from _actuated(robot, base_joint)
 
 
-def _repeated(records: Sequence[LinkRecord] | Sequence[JointRecord], what: str) -> Iterator[Problem]:
-    lines: dict[str, list[int]] = {}
+def _repeated(records: Sequence[Link] | Sequence[Joint], what: str) -> Iterator[Problem]:
+    lines: dict[str, list[int | None]] = {}
     for record in records:
         lines.setdefault(record.name, []).append(record.line)
     for name, found in lines.items():
         if len(found) > 1:
+            shown = ", ".join(str(line) for line in found[:_SHOWN] if line is not None)
             yield Problem(
                 f"duplicate-{what}",
                 found[1],
                 f"{what} {name!r}",
-                f"{len(found)} {what}s have this name (lines {', '.join(map(str, found[:_SHOWN]))}).",
+                f"{len(found)} {what}s have this name{f' (lines {shown})' if shown else ''}.",
                 f"{what.capitalize()} names must be unique: rename all but one.",
             )
 
 
-def _dangling_ends(robot: Description) -> Iterator[Problem]:
+def _named(part: Link | Joint) -> str:
+    return repr(part.name) + (f" (line {part.line})" if part.line is not None else "")
+
+
+def _dangling_ends(robot: Parts) -> Iterator[Problem]:
     names = {link.name: None for link in robot.links}
     nearby = list(names)[:_SEARCHED]
     found = 0
@@ -60,13 +93,13 @@ def _dangling_ends(robot: Description) -> Iterator[Problem]:
             )
 
 
-def _several_parents(robot: Description) -> Iterator[Problem]:
-    carriers: dict[str, list[JointRecord]] = {}
+def _several_parents(robot: Parts) -> Iterator[Problem]:
+    carriers: dict[str, list[Joint]] = {}
     for joint in robot.joints:
         carriers.setdefault(joint.child, []).append(joint)
     for link, joints in carriers.items():
         if len(joints) > 1:
-            shown = ", ".join(f"{j.name!r} (line {j.line})" for j in joints[:_SHOWN])
+            shown = ", ".join(map(_named, joints[:_SHOWN]))
             yield Problem(
                 "several-parents",
                 joints[1].line,
@@ -76,16 +109,16 @@ def _several_parents(robot: Description) -> Iterator[Problem]:
             )
 
 
-def roots(robot: Description) -> list[LinkRecord]:
+def roots(robot: Parts) -> list[Link]:
     """Links that no joint carries."""
     carried = {joint.child for joint in robot.joints}
     return [link for link in robot.links if link.name not in carried]
 
 
-def _roots_and_cycles(robot: Description) -> Iterator[Problem]:
+def _roots_and_cycles(robot: Parts) -> Iterator[Problem]:
     tops = roots(robot)
     if len({link.name for link in tops}) > 1:
-        shown = ", ".join(f"{r.name!r} (line {r.line})" for r in tops[:_SHOWN])
+        shown = ", ".join(map(_named, tops[:_SHOWN]))
         more = ", ..." if len(tops) > _SHOWN else ""
         yield Problem(
             "several-roots",
@@ -106,9 +139,9 @@ def _roots_and_cycles(robot: Description) -> Iterator[Problem]:
         )
 
 
-def _unreached(robot: Description, tops: list[str]) -> list[JointRecord]:
+def _unreached(robot: Parts, tops: list[str]) -> list[Joint]:
     """Joints that cannot be reached from the roots (those with a dangling parent are reported elsewhere)."""
-    children: dict[str, list[JointRecord]] = {}
+    children: dict[str, list[Joint]] = {}
     for joint in robot.joints:
         children.setdefault(joint.parent, []).append(joint)
     names = {link.name for link in robot.links}
@@ -122,7 +155,7 @@ def _unreached(robot: Description, tops: list[str]) -> list[JointRecord]:
     return [j for j in robot.joints if j.parent not in seen]
 
 
-def _mimics(robot: Description) -> Iterator[Problem]:
+def _mimics(robot: Parts) -> Iterator[Problem]:
     by_name = {joint.name: joint for joint in robot.joints}
     nearby = list(by_name)[:_SEARCHED]
     found = 0
@@ -148,7 +181,7 @@ def _mimics(robot: Description) -> Iterator[Problem]:
     yield from _mimic_loops(robot, by_name)
 
 
-def _mimic_loops(robot: Description, by_name: dict[str, JointRecord]) -> Iterator[Problem]:
+def _mimic_loops(robot: Parts, by_name: dict[str, Joint]) -> Iterator[Problem]:
     settled: set[str] = set()  # joints whose chain has been followed to its end
     for joint in robot.joints:
         path: dict[str, None] = {}
@@ -170,45 +203,52 @@ def _mimic_loops(robot: Description, by_name: dict[str, JointRecord]) -> Iterato
 
 
 # --- loops ------------------------------------------------------------------------------------------------------
-def _loops(robot: Description) -> Iterator[Problem]:
+def _loops(robot: Parts) -> Iterator[Problem]:
     joints = {joint.name: joint for joint in robot.joints}
-    welded = _welded(robot) if robot.loops else {}
-    seen: dict[str, LoopRecord] = {}
+    links = {link.name: None for link in robot.links}
+    seen: dict[str, LoopJoint] = {}
     for loop in robot.loops:
         if loop.name in seen:
-            message = f"two loops have this name; the first is in {seen[loop.name].place}."
+            place = seen[loop.name].place
+            message = "two loops have this name" + (f"; the first is in {place}." if place else ".")
             yield _of(loop, "duplicate-loop", message, "Names of loops must be unique: rename or remove one.")
         elif loop.name in joints:
-            message = f"a joint in line {joints[loop.name].line} has this name, too."
+            line = joints[loop.name].line
+            message = f"a joint{'' if line is None else f' in line {line}'} has this name, too."
             yield _of(loop, "duplicate-loop", message, "Names of joints and loops must be unique: rename one.")
         seen.setdefault(loop.name, loop)
-        yield from _loop_ends(loop, welded, joints)
+        yield from _loop_ends(loop, links, joints)
 
 
-def _of(loop: LoopRecord, code: str, message: str, fix: str = "") -> Problem:
-    return Problem(code, loop.line, loop.where, message, fix, loop.file)
+def _of(loop: LoopJoint, code: str, message: str, fix: str = "") -> Problem:
+    return Problem(code, loop.line, loop.where, message, fix, loop.file or None)
 
 
-def _loop_ends(loop: LoopRecord, welded: dict[str, str], joints: dict[str, JointRecord]) -> Iterator[Problem]:
-    known = True
+def _loop_ends(loop: LoopJoint, links: dict[str, None], joints: dict[str, Joint]) -> Iterator[Problem]:
     for end, link in (("parent", loop.parent), ("child", loop.child)):
-        if link in welded or link == "world":
+        if link in links or link == "world":
             continue
-        known = False
         if link in joints:
             message = f"its {end} {link!r} is a joint."
             yield _of(loop, "unknown-link", message, f"Name a link; that joint carries {joints[link].child!r}.")
         else:
-            nearby = list(welded)[:_SEARCHED]
+            nearby = list(links)[:_SEARCHED]
             yield _of(loop, "unknown-link", f"its {end}: {unknown_name('link', link, nearby)}", 'Or "world".')
     if loop.parent == loop.child:
         yield _of(loop, "self-loop", f"it joins link {loop.parent!r} to itself.", "Name two links.")
-    elif known and welded.get(loop.parent, loop.parent) == welded.get(loop.child, loop.child):
-        message = f"its links {loop.parent!r} and {loop.child!r} are fixed to each other already."
-        yield _of(loop, "rigid-loop", message, "Remove it, or name links that move against each other.")
 
 
-def _welded(robot: Description) -> dict[str, str]:
+def rigid_loops(robot: Parts) -> Iterator[Problem]:
+    """Loops between links that are fixed to each other: mistakes in files, but allowed where joints were locked."""
+    welded = _welded(robot) if robot.loops else {}
+    for loop in robot.loops:
+        ends = [welded.get(end, end) for end in (loop.parent, loop.child)]
+        if ends[0] == ends[1] and loop.parent != loop.child:
+            message = f"its links {loop.parent!r} and {loop.child!r} are fixed to each other already."
+            yield _of(loop, "rigid-loop", message, "Remove it, or name links that move against each other.")
+
+
+def _welded(robot: Parts) -> dict[str, str]:
     """For each link the one that carries it, through fixed joints only."""
     carrier = {joint.child: joint.parent for joint in robot.joints if JOINT_TYPES[joint.kind].nv == 0}
     found: dict[str, str] = {}
@@ -223,12 +263,14 @@ def _welded(robot: Description) -> dict[str, str]:
     return found
 
 
-def _actuated(robot: Description) -> Iterator[Problem]:
+def _actuated(robot: Parts, base_joint: str | None) -> Iterator[Problem]:
     joints = {joint.name: joint for joint in robot.joints}
     moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
     closing = {loop.name for loop in robot.loops}
     for place in robot.actuated or ():
         joint = joints.get(place.name)
+        if place.name == base_joint:
+            continue
         if place.name in closing:
             reason = f"{place.name!r} closes a loop and has no coordinate."
         elif joint is None:
