@@ -17,6 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.scenario import Scenario
@@ -98,9 +99,8 @@ def with_bar(model: Model, q: Array) -> Model:
     """The robot with a rigid bar without mass between its hands, as they are in a pose."""
     apart = hands_apart(Dynamics(model), q)
     parts = Parts.of(model)
-    builder = parts.builder()
-    builder.loop(BAR, "fixed", LEFT, RIGHT, parent_xyz=apart[:3, 3], parent_rotation=apart[:3, :3])
-    return builder.build(parts.base, parts.gravity)
+    parts.loops[BAR] = LoopJoint(BAR, "fixed", LEFT, RIGHT, apart[:3, 3], apart[:3, :3])
+    return parts.build()
 
 
 def hands_apart(dynamics: Dynamics, q: Array) -> Array:
