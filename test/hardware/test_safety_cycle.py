@@ -104,15 +104,24 @@ def test_activation_is_refused_while_not_inactive():
         world.cycle.activate(world.now)
 
 
-def test_activation_is_refused_while_the_robot_moves():
-    world = LockStep().open()
-    world.arm.speed = np.array([0.0, 0.06, 0.0])
-    world.step()
-    with pytest.raises(Refused, match=r"'j2' moves at 0.06"):
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"speed": np.array([0.0, 0.06, 0.0])}, "'j2' moves at 0.06"),
+        ({"position": np.array([0.6, 0.0, 0.0])}, r"'j1' is at 0.6, outside of \[-2, 0.5\].*Move it inside"),
+        ({"is_silent": True}, "its pose was not told lately.*no answer"),
+        ({"position": np.array([0.0, math.nan, 0.0])}, "its pose was not told lately.*nothing of j2"),
+    ],
+)
+def test_activation_is_refused_where_the_pose_moves_is_beyond_a_limit_or_not_known(fault, words):
+    world = LockStep(SafetySettings(position_upper=(0.5, 0.5, 0.5))).open()
+    vars(world.arm).update(fault)
+    world.seconds(0.12)
+    with pytest.raises(Refused, match=words):
         world.cycle.activate(world.now)
 
 
-def test_activation_is_refused_while_a_robot_without_speeds_moves():
+def test_motion_of_a_robot_without_speeds_is_seen_and_a_step_of_a_coarse_sensor_is_none():
     world = LockStep().open()
     world.arm.says_velocity = False
     for _ in range(200):
@@ -122,39 +131,12 @@ def test_activation_is_refused_while_a_robot_without_speeds_moves():
         world.cycle.activate(world.now)
     world.seconds(3.0)
     world.cycle.activate(world.now)
-
-
-def test_a_step_of_a_coarse_sensor_is_no_motion():
-    world = LockStep(period=0.03, device_timeout=0.0).open()
-    world.arm.says_velocity = False
-    world.steps(20)
-    world.arm.position = world.arm.position + math.radians(1.0)  # one step of a KHR-1
-    world.step()
-    world.cycle.activate(world.now)
-
-
-def test_activation_is_refused_beyond_a_limit():
-    world = LockStep(SafetySettings(position_upper=(0.5, 0.5, 0.5))).open()
-    world.arm.position = np.array([0.6, 0.0, 0.0])
-    world.step()
-    with pytest.raises(Refused, match=r"'j1' is at 0.6, outside of \[-2, 0.5\].*Move it inside"):
-        world.cycle.activate(world.now)
-
-
-def test_activation_is_refused_without_a_fresh_pose():
-    world = LockStep().open()
-    world.arm.is_silent = True
-    world.seconds(0.12)
-    with pytest.raises(Refused, match=r"its pose was not told lately.*no answer"):
-        world.cycle.activate(world.now)
-
-
-def test_activation_is_refused_while_a_position_is_unknown():
-    world = LockStep()
-    world.arm.position = np.array([0.0, math.nan, 0.0])
-    world.open()
-    with pytest.raises(Refused, match="nothing of j2"):
-        world.cycle.activate(world.now)
+    coarse = LockStep(period=0.03, device_timeout=0.0).open()
+    coarse.arm.says_velocity = False
+    coarse.steps(20)
+    coarse.arm.position = coarse.arm.position + math.radians(1.0)  # one step of a KHR-1
+    coarse.step()
+    coarse.cycle.activate(coarse.now)
 
 
 def test_activation_is_refused_with_an_alarm():
@@ -199,28 +181,28 @@ def test_only_a_robot_that_can_be_deactivated_is():
 
 
 # --- stop and reset -----------------------------------------------------------------------------------------------
-def test_a_stop_in_each_phase_latches():
-    for prepare in ("open", "active", "moving", "stopping", "stopped"):
-        world = LockStep().open()
-        if prepare != "open":
-            world.active()
-            world.step()
-        if prepare in ("moving", "stopping", "stopped"):
-            world.seconds(0.2, Mode.VELOCITY, 0.8)
-        if prepare == "stopping":
-            world.cycle.deactivate(world.now)
-            world.steps(5)
-        if prepare == "stopped":
-            world.cycle.stop(world.now, "first")
-        world.cycle.stop(world.now, "why")
-        assert world.cycle.phase in (Phase.STOPPING, Phase.STOPPED), prepare
-        world.until_rest()
-        assert world.cycle.phase is Phase.STOPPED, prepare
-        assert world.cycle.reason == ("stop: first" if prepare == "stopped" else "stop: why")
-        world.seconds(1.0, Mode.VELOCITY, 0.5)
-        assert world.cycle.phase is Phase.STOPPED, "nothing but a reset leads out"
-        assert not world.arm.violations
-        assert only_legal_phases(world)
+@pytest.mark.parametrize("prepare", ["open", "active", "moving", "stopping", "stopped"])
+def test_a_stop_in_each_phase_latches(prepare):
+    world = LockStep().open()
+    if prepare != "open":
+        world.active()
+        world.step()
+    if prepare in ("moving", "stopping", "stopped"):
+        world.seconds(0.2, Mode.VELOCITY, 0.8)
+    if prepare == "stopping":
+        world.cycle.deactivate(world.now)
+        world.steps(5)
+    if prepare == "stopped":
+        world.cycle.stop(world.now, "first")
+    world.cycle.stop(world.now, "why")
+    assert world.cycle.phase in (Phase.STOPPING, Phase.STOPPED)
+    world.until_rest()
+    assert world.cycle.phase is Phase.STOPPED
+    assert world.cycle.reason == ("stop: first" if prepare == "stopped" else "stop: why")
+    world.seconds(1.0, Mode.VELOCITY, 0.5)
+    assert world.cycle.phase is Phase.STOPPED, "nothing but a reset leads out"
+    assert not world.arm.violations
+    assert only_legal_phases(world)
 
 
 def test_a_stop_slows_down_from_the_next_cycle_on_and_rests_within_the_ramp():
@@ -236,41 +218,32 @@ def test_a_stop_slows_down_from_the_next_cycle_on_and_rests_within_the_ramp():
     assert not world.arm.violations
 
 
-def test_a_reset_is_explicit_and_clears_the_alarm():
+def test_an_alarm_that_goes_by_itself_stays_latched_until_a_reset():
     world = LockStep().active()
     world.arm.alarms = (ALARM,)
     world.step()
-    world.arm.alarms = ()  # went by itself
+    world.arm.alarms = ()
     world.seconds(2.0)
     assert world.cycle.phase is Phase.STOPPED
     world.cycle.reset(world.now)
-    assert world.cycle.phase is Phase.INACTIVE
-    assert world.cycle.latched == ""
+    assert world.cycle.phase is Phase.INACTIVE and world.cycle.latched == ""
     world.active()
 
 
-def test_a_reset_fails_while_the_alarm_stays():
+def test_a_reset_fails_while_the_robot_is_driven_the_alarm_stays_or_the_device_is_silent():
     world = LockStep().active()
+    with pytest.raises(Refused, match="active"):
+        world.cycle.reset(world.now)
     world.arm.alarms, world.arm.stays_alarmed = (BUTTON,), True
     world.step()
     with pytest.raises(DeviceAlarm, match="pressed"):
         world.cycle.reset(world.now)
     assert world.cycle.phase is Phase.STOPPED
-
-
-def test_a_reset_fails_while_the_device_is_silent():
-    world = LockStep().open()
-    world.cycle.stop(world.now, "x")
     world.arm.is_silent = True
+    world.arm.stays_alarmed = False
     with pytest.raises(NoAnswer, match="did not answer in 5 exchanges"):
         world.cycle.reset(world.now)
     assert world.cycle.phase is Phase.STOPPED
-
-
-def test_a_reset_is_refused_while_the_robot_is_driven():
-    world = LockStep().active()
-    with pytest.raises(Refused, match="active"):
-        world.cycle.reset(world.now)
 
 
 # --- commands -----------------------------------------------------------------------------------------------------
@@ -326,9 +299,11 @@ def test_without_commands_the_robot_comes_to_rest_after_the_timeout_and_not_befo
     assert not world.arm.violations
 
 
-def test_without_commands_for_the_host_timeout_it_is_deactivated():
+@pytest.mark.parametrize("speed", [0.5, None])
+def test_without_commands_for_the_host_timeout_it_is_deactivated(speed):
     world = LockStep().active()
-    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    if speed is not None:
+        world.seconds(0.2, Mode.VELOCITY, speed)
     world.seconds(0.498)
     assert world.cycle.phase is Phase.ACTIVE
     world.steps(3)
@@ -337,12 +312,6 @@ def test_without_commands_for_the_host_timeout_it_is_deactivated():
     assert world.cycle.phase is Phase.INACTIVE
     assert world.cycle.reason == "no command was accepted for 0.5 s"
     assert not world.cycle.latched
-
-
-def test_without_any_command_an_activated_robot_is_deactivated_too():
-    world = LockStep().active()
-    world.seconds(0.6)
-    assert world.cycle.phase is Phase.INACTIVE
 
 
 def test_a_robot_may_hold_for_as_long_as_its_program_lives():
@@ -421,12 +390,14 @@ def test_a_machine_that_stays_late_brings_the_robot_to_rest():
     world.seconds(0.2, Mode.VELOCITY, 0.5)
     for _ in range(30):
         world.step(Mode.VELOCITY, 0.5, after=0.008)
-    assert not world.arm.speed.any()
-    assert world.cycle.phase is Phase.ACTIVE
+    assert world.cycle.phase is Phase.ACTIVE and not world.arm.speed.any()
 
 
-def test_a_gap_longer_than_the_device_waits_stops_the_robot():
-    world = LockStep(HOLD).active()
+def test_a_gap_longer_than_the_device_waits_stops_a_robot_that_is_driven():
+    world = LockStep(HOLD).open()
+    world.step(after=1.0)
+    assert world.cycle.phase is Phase.INACTIVE
+    world.active()
     world.seconds(0.2, Mode.VELOCITY, 0.5)
     count = len(world.arm.demands)
     world.step(Mode.VELOCITY, 0.5, after=0.011)
@@ -434,20 +405,10 @@ def test_a_gap_longer_than_the_device_waits_stops_the_robot():
     assert "11 ms after the one before; the device brakes by itself after 10 ms" in world.cycle.reason
     assert len(world.arm.demands) == count, "no demand after the gap"
     assert world.cycle.pace.beyond == 1
-
-
-def test_gaps_of_a_device_without_a_watchdog_are_no_fault():
-    world = LockStep(HOLD, device_timeout=0.0).active()
-    world.seconds(0.2, Mode.VELOCITY, 0.5)
-    world.step(Mode.VELOCITY, 0.5, after=0.05)
-    assert world.cycle.phase is Phase.ACTIVE
-    assert world.cycle.pace.late == 0
-
-
-def test_gaps_while_nothing_is_driven_are_no_fault():
-    world = LockStep().open()
-    world.step(after=1.0)
-    assert world.cycle.phase is Phase.INACTIVE
+    patient = LockStep(HOLD, device_timeout=0.0).active()
+    patient.seconds(0.2, Mode.VELOCITY, 0.5)
+    patient.step(Mode.VELOCITY, 0.5, after=0.05)
+    assert patient.cycle.phase is Phase.ACTIVE and patient.cycle.pace.late == 0
 
 
 # --- the device ---------------------------------------------------------------------------------------------------
