@@ -23,7 +23,8 @@ class DeviceKind(NamedTuple):
         name: as users write it.
         kind: "robot" or "sensor".
         summary: what it is, in a line.
-        place: module of its driver in this package, and what the names of its driver and emulator begin with.
+        place: module of its driver in this package (or its whole name), and what the names of its driver and emulator
+            begin with.
         addresses: what the address of a real one looks like.
         robot: name in the catalogue of models; "" for sensors.
     """
@@ -38,8 +39,8 @@ class DeviceKind(NamedTuple):
     @property
     def driver(self) -> str:
         """Import path "module:class" of its driver, of `RobotDriver` or `force_torque.sensor.SensorDriver`."""
-        module, _, name = self.place.partition(":")
-        return f"ada_hardware.{module}:{name}Driver"
+        package = "" if self.place.startswith("ada_") else "ada_hardware."
+        return f"{package}{self.place}Driver"
 
     @property
     def emulator(self) -> str:
@@ -87,6 +88,11 @@ _KINDS = (
 )
 
 DEVICES: Mapping[str, DeviceKind] = {one.name: one for one in _KINDS}
+_SIMULATED = DeviceKind(
+    "simulated", ROBOT, "any robot with a model, simulated", "ada_robot.simulated.driver:Simulated", ()
+)
+DRIVEN: Mapping[str, DeviceKind] = {**DEVICES, _SIMULATED.name: _SIMULATED}
+"""What a node can drive: the devices, and a simulation, which has neither wire nor emulator."""
 
 
 def find(name: str) -> DeviceKind:
@@ -95,9 +101,9 @@ def find(name: str) -> DeviceKind:
     Raises:
         UnknownDevice: there is none.
     """
-    if name not in DEVICES:
-        raise UnknownDevice(f"there is no device {name!r}; there are {', '.join(DEVICES)}.")
-    return DEVICES[name]
+    if name not in DRIVEN:
+        raise UnknownDevice(f"there is no device {name!r}; there are {', '.join(DRIVEN)}.")
+    return DRIVEN[name]
 
 
-__all__ = ["DEVICES", "ROBOT", "SENSOR", "DeviceKind", "RobotDriver", "find"]
+__all__ = ["DEVICES", "DRIVEN", "ROBOT", "SENSOR", "DeviceKind", "RobotDriver", "find"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ from ada_robot.node.robot_topics import RobotTopics
 from ada_robot.node.whole_state import StateOfRobot
 from ada_robot.robot import Robot
 from ada_robot.ros.diagnostics import Diagnostics, Status
+from ada_robot.ros.robot_settings import RobotSettings
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.deadlines import DeadlineLoop
 
@@ -316,11 +318,13 @@ def _hold_to(commands: JointCommands, settings: HardwareSettings) -> None:
 def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:
     """The robot's model with its state; None where it has, or is to have, none."""
     # a driver's settings may say more exactly which robot it is than its kind does
-    source = plan.settings.model or getattr(plan.driver, "robot", "") or plan.kind.robot
+    source, driver = plan.settings.model or getattr(plan.driver, "robot", "") or plan.kind.robot, plan.driver
     if not source or source == NO_MODEL:
         return None
     try:
-        model = load(source, base="fixed")  # where a robot with legs stands, its motors do not tell
+        # where a robot with legs stands, its motors do not tell
+        is_own = isinstance(driver, RobotSettings) and not plan.settings.model
+        model = replace(driver, base="fixed").load() if is_own else load(source, base="fixed")
         return StateOfRobot(model, robot.joints, start_of(source, model))
     except AdaError as problem:
         raise InputError(f"parameter {plan.name}.model: {problem}") from problem

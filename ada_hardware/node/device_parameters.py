@@ -17,7 +17,7 @@ from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
 from ada_hardware.node.mounts import check_mounts
 from ada_hardware.opening import DRY
-from ada_hardware.registry import DEVICES, ROBOT, SENSOR, DeviceKind
+from ada_hardware.registry import DRIVEN, ROBOT, SENSOR, DeviceKind
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.safety.settings import SafetySettings
 
@@ -67,9 +67,9 @@ class DeviceParameters:
         is_only = bool(self._settings.device)
         beside = (DRIVER, SAFETY, WRENCH)
         own = Parameters(node, DeviceSettings, prefix=name, beside=beside, on_change=self._refuse_if_open)
-        kind = DEVICES.get(own.value.kind or (name if is_only else ""))
+        kind = DRIVEN.get(own.value.kind or (name if is_only else ""))
         if kind is None:
-            raise InputError(f"parameter {name}.kind is not set; it must be one of {', '.join(DEVICES)}.")
+            raise InputError(f"parameter {name}.kind is not set; it must be one of {', '.join(DRIVEN)}.")
         if is_only and kind.name != name:
             raise InputError(
                 f"parameter {name}.kind is {kind.name!r}, but device is {name!r}. Leave {name}.kind out, or name "
@@ -112,7 +112,7 @@ def _names(settings: HardwareSettings) -> list[str]:
         return [settings.device]
     if not settings.devices:
         raise InputError(
-            f"no device is named: set the parameter device to one of {', '.join(DEVICES)}, or devices to a list of "
+            f"no device is named: set the parameter device to one of {', '.join(DRIVEN)}, or devices to a list of "
             "names, each with its NAME.kind."
         )
     if settings.url:

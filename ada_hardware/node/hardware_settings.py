@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.settings import setting
-from ada_hardware.registry import DEVICES
+from ada_hardware.registry import DRIVEN
 from ada_robot.ros.robot_settings import PlaceSettings
 
 UNCONFIGURED, INACTIVE, COMMANDED, ACTIVE = "unconfigured", "inactive", "commanded", "active"
@@ -22,7 +22,7 @@ class HardwareSettings(PlaceSettings):
         "",
         "the only device, by its kind, which is its name in other parameters too, as in pa10.driver.url; empty: those "
         "of the parameter devices",
-        choices=("", *DEVICES),
+        choices=("", *DRIVEN),
         read_only=True,
     )
     url: str = setting("", "address of the only device; empty: the one in DEVICE.driver.url", read_only=True)
@@ -93,7 +93,7 @@ class HardwareSettings(PlaceSettings):
 class DeviceSettings:
     """What one device is to the node; each name stands behind NAME and a dot."""
 
-    kind: str = setting("", "what it is", choices=("", *DEVICES), read_only=True)
+    kind: str = setting("", "what it is", choices=("", *DRIVEN), read_only=True)
     prefix: str = setting(
         "",
         "of a robot's topics, with its slash where it wants one, as in left/; needed where there are several robots",

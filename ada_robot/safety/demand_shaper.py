@@ -103,7 +103,7 @@ class DemandShaper:
         return self.position
 
     # --- velocities -----------------------------------------------------------------------------------------------
-    def approach(self, wanted: Array, position: Array, moved: Array) -> Array:
+    def approach(self, wanted: Array, position: Array, moved: Array, late: Array | float = 0.0) -> Array:
         """Velocities of the next cycle: towards the wanted ones, and to rest before the position limits.
 
         Args:
@@ -111,8 +111,9 @@ class DemandShaper:
             position: measured.
             moved: way that each joint goes on by itself before a demand takes effect: lag of the drives and age of
                 the measurement times speed, with its sign.
+            late: see `SpeedBounds.next`.
         """
-        self.velocity = self._speeds.next(self.velocity, wanted, position + moved)
+        self.velocity = self._speeds.next(self.velocity, wanted, position + moved, late)
         self.position = position
         self._hold_reference()
         return self.velocity

@@ -55,7 +55,7 @@ class Demands:
         """
         self._told_speeds = told_speeds
         self._settings, self._modes, self._period = settings, frozenset(modes), period
-        self._ahead = settings.drive_lag + lateness
+        self._lateness = lateness
         self._shaper = DemandShaper(rules, period)
         self._none = np.zeros(len(rules.names))
         self._wanted: Demand | None = None
@@ -192,5 +192,5 @@ class Demands:
         if not np.isfinite(speed).all():
             speed = np.where(np.isfinite(speed), speed, shaper.velocity)
         age = max(now - self._measured.at, 0.0) if math.isfinite(self._measured.at) else 0.0
-        moved = speed * (self._ahead + age)
-        return Demand(self.mode, shaper.approach(wanted.values, position, moved))
+        moved = speed * (self._settings.drive_lag + age)
+        return Demand(self.mode, shaper.approach(wanted.values, position, moved, speed * self._lateness))

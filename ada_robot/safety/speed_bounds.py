@@ -82,18 +82,21 @@ class SpeedBounds:
         """The greatest speed towards targets that are so far away; none is overshot."""
         return self._arriving.speed(distance)
 
-    def next(self, before: Array, wanted: Array, position: Array) -> Array:
+    def next(self, before: Array, wanted: Array, position: Array, late: Array | float = 0.0) -> Array:
         """Speeds nearest to the wanted ones, within limits of speed, acceleration, and the way to position limits.
 
         Args:
             before: speeds of this cycle.
             wanted: speeds.
             position: where the joints will be when these speeds take effect.
+            late: how much farther they will be then at most, where the next cycle is late; position limits are kept
+                there, too.
         """
         bounds, tool = self._bounds, self._tool
         if tool is not None:
             wanted = tool.slowed(position, wanted)
-        room = np.array((bounds.upper - position, position - bounds.lower))
+        farthest = position + late
+        room = np.array((bounds.upper - farthest, farthest - bounds.lower))
         up, down = np.minimum(bounds.velocity, self._braking.speed(room))
         velocity = np.minimum(np.maximum(wanted, -down), up)
         least, greatest = self._least(before), -self._least(-before)

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ada_dynamics.errors import InputError
 from ada_dynamics.model.motors import motor_joints
 from ada_robot.contract import Command, Demand
 from ada_robot.driver import Alarm, Feedback, RobotDriver
@@ -51,6 +52,10 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
             InputError: a setting is unusable.
             ModelError: the robot's file is.
         """
+        if not settings.robot:
+            raise InputError(
+                "robot is empty; set it to a name in the catalogue (`ada list`) or the path of a robot's file."
+            )
         super().__init__(settings)
         self._clock = clock
         self._model = load_robot(settings)

@@ -14,7 +14,7 @@ from ada_controllers.running.control_loop import LoopSettings
 from ada_dynamics.settings import Setting, fields_of
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
-from ada_hardware.registry import DEVICES
+from ada_hardware.registry import DRIVEN
 from ada_robot.node.dynamics_settings import DynamicsSettings, ServoGains
 from ada_robot.safety.settings import SafetySettings
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
@@ -49,7 +49,7 @@ Group = tuple[str, type[Any]]  # what stands before the names of settings, with 
 def settings_of_nodes() -> dict[str, list[Group]]:
     """The settings of each node."""
     controllers = [(f"{name}.", find(name).SETTINGS) for name in CONTROLLERS]
-    drivers = [(f"{name}.driver.", kind.driver_class().SETTINGS) for name, kind in DEVICES.items()]
+    drivers = [(f"{name}.driver.", kind.driver_class().SETTINGS) for name, kind in DRIVEN.items()]
     return {
         "dynamics_node": [("", DynamicsSettings), ("servo.JOINT.", ServoGains)],
         "controller_node": [("", ControllerSettings), ("", LoopSettings), ("shaping.", ShapingSettings), *controllers],

@@ -41,7 +41,7 @@ def fed(recorder, count, first=0):
         recorder.cycle(2.0 + 0.002 * i, Phase.ACTIVE, demand, feedback)
 
 
-def test_rows_are_kept_bit_for_bit(descriptor, tmp_path):
+def test_rows_are_kept_bit_for_bit_and_the_oldest_overwritten(descriptor, tmp_path):
     recorder, memory = FlightRecorder(descriptor, tmp_path, 5), FlightMemory(descriptor)
     fed(recorder, 5)
     rows = memory.rows()
@@ -51,14 +51,13 @@ def test_rows_are_kept_bit_for_bit(descriptor, tmp_path):
     assert np.isnan(rows[3, 6:8]).all()
     assert rows[:, 2].tolist() == [-1, 1, 1, -1, 1]
     assert rows[:, 3].tolist() == [3, 2, 3, 2, 3]
-
-
-def test_the_oldest_rows_are_overwritten(descriptor, tmp_path):
-    recorder, memory = FlightRecorder(descriptor, tmp_path, 5), FlightMemory(descriptor)
-    fed(recorder, 123)
-    rows = memory.rows()
+    fed(recorder, 118, 5)
     # the row that would be written next is not trusted: its writer may be at it
-    np.testing.assert_array_equal(rows[:, 8], np.arange(74.0, 123.0))
+    np.testing.assert_array_equal(memory.rows()[:, 8], np.arange(74.0, 123.0))
+    none = np.full(2, math.nan)
+    recorder.cycle(1.0, Phase.STOPPED, None, Feedback(1.0, none, none, none, alarms=(Alarm(0x60, "x"),)))
+    assert memory.rows()[-1, 4] == 0x60
+    assert Flight("pa10", "pa10", tuple("abcdefg"), 0.002, 60_000).size < 20e6
 
 
 def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
@@ -68,18 +67,6 @@ def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
     events = FlightMemory(descriptor).events()
     assert [event.time for event in events] == list(range(10, EVENTS + 10))
     assert events[0].text.startswith("10: üüü")
-
-
-def test_the_memory_is_bounded():
-    flight = Flight("pa10", "pa10", tuple("abcdefg"), 0.002, 60_000)
-    assert flight.size < 20e6
-
-
-def test_an_alarm_is_in_its_row(descriptor, tmp_path):
-    recorder = FlightRecorder(descriptor, tmp_path, 5)
-    none = np.full(2, math.nan)
-    recorder.cycle(1.0, Phase.STOPPED, None, Feedback(1.0, none, none, none, alarms=(Alarm(0x60, "x"),)))
-    assert FlightMemory(descriptor).rows()[0, 4] == 0x60
 
 
 # --- files --------------------------------------------------------------------------------------------------------
@@ -208,25 +195,11 @@ def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monk
     assert ours[-1].exists()
 
 
-def test_the_folder_is_the_users_own(monkeypatch, tmp_path):
+# --- the whole ----------------------------------------------------------------------------------------------------
+def test_the_folder_is_the_users_own_and_one_that_cannot_be_written_is_told(descriptor, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert record_folder("") == tmp_path / "ada_dynamics" / "flights"
     assert record_folder("/data") == flight_file.Path("/data")
-
-
-# --- the whole ----------------------------------------------------------------------------------------------------
-def test_a_process_of_its_own_writes_what_the_ring_has(descriptor, tmp_path):
-    recorder = FlightRecorder(descriptor, tmp_path, 5)
-    fed(recorder, 70)
-    recorder.event(2.1, "stopped: alarm")
-    assert recorder.save("alarm").wait(60.0) == 0
-    found = flight_file.read(flight_file.Path(recorder.newest))
-    assert found.why == "alarm"
-    assert found.rows[-1, 8] == 69.0
-    assert [event.text for event in found.events] == ["stopped: alarm"]
-
-
-def test_a_folder_that_cannot_be_written_is_told(descriptor, tmp_path, capfd):
     (tmp_path / "file").write_text("in the way")
     recorder = FlightRecorder(descriptor, tmp_path / "file" / "flights", 5)
     assert recorder.save("alarm").wait(60.0) == 1

@@ -15,7 +15,7 @@ from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 
 FIVE = SafetySettings(tool_speed=0.0, max_acceleration=5.0, max_deceleration=5.0, velocity_scale=0.5)
-BEYOND = (ANGLE_COUNT, 1.1e-3, 1.5e-2)  # one count; some mrad; just within the alarm of 1 deg
+BEYOND = (ANGLE_COUNT, 1.5e-2)  # one count; just within the alarm of 1 deg
 
 
 def told_outward(told, sign, axes=slice(None)):
@@ -179,7 +179,7 @@ def test_a_reversal_gains_speed_no_faster_than_a_start(acceleration, deceleratio
 
 
 # --- what is not followed ---------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("share", [0.05, 0.1, 0.19, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.05, 0.19, 1.0])
 def test_a_held_axis_is_noticed_at_every_speed_in_velocity_mode(share):
     world = Stream(start=(0.0, -1.0, 0.0, 1.5, 0.0, 1.04, 0.0)).activate()
     told, held = world.steps(20, Mode.VELOCITY, share * SPEED[1]), world.arm.arm.q[0]

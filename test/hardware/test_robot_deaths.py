@@ -139,6 +139,11 @@ def is_alive(pid):
 
 def test_a_program_that_is_killed_leaves_a_robot_at_rest_and_a_flight_record(host, trace, tmp_path):
     process, cycle = host
+    os.kill(cycle, signal.SIGINT)  # Ctrl-C in the terminal of the program, or its end
+    os.kill(cycle, signal.SIGHUP)
+    before = len(calls(trace))
+    until(lambda: len(calls(trace)) > before + 20, "further cycles")
+    assert is_alive(cycle) and os.getpgid(cycle) != os.getpgid(process.pid)
     process.kill()
     until(lambda: not is_alive(cycle), "the end of the cycle's process")
     assert names(trace)[-3:] == ["stop", "idle", "close"]
@@ -157,17 +162,3 @@ def test_a_program_that_is_frozen_leaves_a_robot_at_rest(host, trace):
     process.send_signal(signal.SIGCONT)
     assert process.wait(20.0) == 1  # its next command was refused: the robot is inactive
     until(lambda: not is_alive(cycle), "the end of the cycle's process")
-
-
-def test_ctrl_c_in_the_terminal_of_a_program_does_not_end_the_cycle_before_the_robot_rests(host, trace):
-    process, cycle = host
-    os.kill(cycle, signal.SIGINT)
-    os.kill(cycle, signal.SIGHUP)
-    before = len(calls(trace))
-    until(lambda: len(calls(trace)) > before + 20, "further cycles")
-    assert is_alive(cycle)
-    assert os.getpgid(cycle) != os.getpgid(process.pid)
-    process.send_signal(signal.SIGINT)
-    until(lambda: not is_alive(cycle), "the end of the cycle's process")
-    assert names(trace)[-3:] == ["stop", "idle", "close"]
-    assert speeds(trace)[-1].tolist() == [0.0, 0.0, 0.0]

@@ -15,10 +15,9 @@ from ada_robot.safety.settings import SafetySettings
 PATIENT = {"url": "dry:", "variant": "7c", "device_timeout": 0.4}
 
 
-@pytest.mark.parametrize("place", ["thread", "process"])
-def test_a_pa10_moves_in_a_dry_run(place, tmp_path):
+def test_a_pa10_moves_in_a_dry_run(tmp_path):
     safety = SafetySettings(record_folder=str(tmp_path), hold_without_commands=True, host_timeout=30.0)
-    with Robot("pa10", PATIENT, safety, place=place) as arm:
+    with Robot("pa10", PATIENT, safety) as arm:
         start = arm.wait_feedback(10.0).position
         with pytest.raises(Refused, match="Activate it first"):
             arm.command(Mode.POSITION, start)

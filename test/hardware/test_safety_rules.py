@@ -34,13 +34,13 @@ def judged(command_check, values, mode=Mode.POSITION, stamp=NOW, demanded=(0.0, 
 
 
 # --- limits -------------------------------------------------------------------------------------------------------
-def test_the_defaults_keep_the_limits_of_the_device():
+def test_the_limits_are_those_of_the_device_or_narrower():
     made = rules()
-    assert made.lower.tolist() == [-3.0, -1.0]
-    assert made.upper.tolist() == [3.0, 2.0]
-    assert made.velocity.tolist() == [1.0, 4.0]
-    assert made.effort.tolist() == [200.0, 15.0]
     assert made.limits == tuple(DEVICE)
+    assert [made.lower.tolist(), made.upper.tolist()] == [[-3.0, -1.0], [3.0, 2.0]]
+    assert [made.velocity.tolist(), made.effort.tolist()] == [[1.0, 4.0], [200.0, 15.0]]
+    made = rules(position_lower=(-1.0, -0.5), position_upper=(1.0, 2.0), velocity=(0.5, 4.0), effort=(10.0, 1.0))
+    assert made.limits == (JointLimit("s1", -1.0, 1.0, 0.5, 10.0), JointLimit("w1", -0.5, 2.0, 4.0, 1.0))
 
 
 def test_what_is_not_set_follows_from_the_velocity_limits():
@@ -52,40 +52,24 @@ def test_what_is_not_set_follows_from_the_velocity_limits():
     np.testing.assert_allclose(made.following, [0.1, 0.4])  # within 0.2 s
 
 
-def test_users_narrow_limits():
-    made = rules(position_lower=(-1.0, -0.5), position_upper=(1.0, 2.0), velocity=(0.5, 4.0), effort=(10.0, 1.0))
-    assert made.limits[0] == JointLimit("s1", -1.0, 1.0, 0.5, 10.0)
-    assert made.limits[1] == JointLimit("w1", -0.5, 2.0, 4.0, 1.0)
-
-
 @pytest.mark.parametrize(
-    ("setting", "values", "wide"),
+    ("settings", "text"),
     [
-        ("position_lower", (-3.5, -1.0), "-3.5"),
-        ("position_upper", (3.0, 2.5), "2.5"),
-        ("velocity", (1.0, 4.5), "4.5"),
-        ("effort", (200.5, 15.0), "200.5"),
+        ({"position_lower": (-3.5, -1.0)}, "'s1': position_lower is -3.5, wider than the device's own limit, -3"),
+        ({"position_upper": (3.0, 2.5)}, "'w1': position_upper is 2.5, wider than the device's own limit, 2"),
+        ({"velocity": (1.0, 4.5)}, "'w1': velocity is 4.5, wider than the device's own limit, 4"),
+        ({"effort": (200.5, 15.0)}, "'s1': effort is 200.5, wider than the device's own limit, 200"),
+        ({"velocity": (1.0, 1.0, 1.0)}, r"velocity has 3 numbers for the 2 joints s1, w1.*\[1, 4\]"),
+        (
+            {"position_lower": (1.0, -1.0), "position_upper": (1.0, 1.0)},
+            "'s1': position_lower 1 is not below position_upper 1",
+        ),
+        ({"host_timeout": 0.05}, "host_timeout is 0.05 s, shorter than command_timeout, 0.1 s"),
     ],
 )
-def test_limits_wider_than_the_device_are_refused_with_joint_and_both_values(setting, values, wide):
-    joint = "s1" if values[0] in (-3.5, 200.5) else "w1"
-    with pytest.raises(InputError, match=rf"'{joint}': {setting} is {wide}, wider than the device's own limit"):
-        rules(**{setting: values})
-
-
-def test_a_list_of_another_length_is_refused_with_the_joints():
-    with pytest.raises(InputError, match=r"velocity has 3 numbers for the 2 joints s1, w1.*\[1, 4\]"):
-        rules(velocity=(1.0, 1.0, 1.0))
-
-
-def test_limits_that_leave_no_room_are_refused():
-    with pytest.raises(InputError, match="'s1': position_lower 1 is not below position_upper 1"):
-        rules(position_lower=(1.0, -1.0), position_upper=(1.0, 1.0))
-
-
-def test_a_host_timeout_below_the_command_timeout_is_refused():
-    with pytest.raises(InputError, match=r"host_timeout is 0.05 s, shorter than command_timeout, 0.1 s"):
-        SafetySettings(host_timeout=0.05)
+def test_settings_that_cannot_be_are_refused_with_joint_and_both_values(settings, text):
+    with pytest.raises(InputError, match=text):
+        rules(**settings)
 
 
 def test_settings_are_refused_by_name():
@@ -103,8 +87,40 @@ def test_a_command_within_all_limits_is_accepted_and_counted():
     assert judged(commands, [0.05, 0.3]) is None
     assert judged(commands, [-1.0, 4.0], Mode.VELOCITY) is None
     assert judged(commands, [200.0, -15.0], Mode.EFFORT) is None
-    assert commands.accepted == 3
+    assert judged(commands, [0.0, 0.0], stamp=NOW - 0.099) is None
+    assert commands.accepted == 4
     assert not commands.refused
+
+
+@pytest.mark.parametrize(
+    ("given", "reason", "text"),
+    [
+        (
+            {"values": [3.1, 0.0], "demanded": (3.0, 0.0)},
+            "over a limit",
+            r"'s1': position is 3.1, outside of \[-3.*, 3",
+        ),
+        ({"values": [0.0, -1.01], "demanded": (0.0, -1.0)}, "over a limit", "'w1': position is -1.01"),
+        ({"values": [1.01, 0.0], "mode": Mode.VELOCITY}, "over a limit", "'s1': velocity is 1.01"),
+        ({"values": [0.0, -4.1], "mode": Mode.VELOCITY}, "over a limit", "'w1': velocity is -4.1"),
+        ({"values": [0.0, 15.1], "mode": Mode.EFFORT}, "over a limit", r"'w1': effort is 15.1, outside of \[-15, 15\]"),
+        ({"values": [0.05, 0.35], "demanded": (0.0, 0.2)}, "jump", "'w1'.*0.15 away.*max_step"),
+        ({"values": [0.0, 0.0], "demanded": (math.nan, 0.0)}, "jump", "'s1'.*not known"),
+        ({"values": [0.0, 0.0], "stamp": NOW - 0.101}, "too old", "0.101 s old"),
+        ({"values": [0.0, 0.0], "stamp": NOW + 1.0}, "from the future", "1 s ahead"),
+        ({"values": [0.0, 0.0], "stamp": math.nan}, "not finite", "stamp"),
+        *(({"values": bad}, "wrong length", "s1, w1") for bad in ([], [0.0], [0.0] * 3, [[0.0, 0.0]])),
+    ],
+)
+def test_what_breaks_a_rule_is_refused_as_a_whole_with_what_is_allowed(given, reason, text):
+    refusal = judged(check(max_step=0.1), **given)
+    assert refusal.reason == reason
+    assert re.search(text, refusal.text), refusal.text
+
+
+def test_a_mode_that_the_robot_has_not_is_refused_with_those_that_it_has():
+    refusal = judged(DemandGuard(rules(), {Mode.POSITION}, 0.1), [0.0, 0.0], Mode.EFFORT)
+    assert refusal.reason == "no such mode" and refusal.text.endswith("it can by position.")
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -119,58 +135,6 @@ def test_what_is_not_finite_is_refused_with_its_joint(bad, mode, joint):
     assert commands.refused == {"not finite": 1}
     assert commands.last_refusal == refusal.text
     assert commands.accepted == 0
-
-
-@pytest.mark.parametrize(
-    ("mode", "values", "text"),
-    [
-        (Mode.POSITION, [3.1, 0.0], r"'s1': position is 3.1, outside of \[-3.*, 3.*\]"),
-        (Mode.POSITION, [0.0, -1.01], "'w1': position is -1.01"),
-        (Mode.VELOCITY, [1.01, 0.0], "'s1': velocity is 1.01"),
-        (Mode.VELOCITY, [0.0, -4.1], "'w1': velocity is -4.1"),
-        (Mode.EFFORT, [0.0, 15.1], r"'w1': effort is 15.1, outside of \[-15, 15\]"),
-    ],
-)
-def test_what_is_over_a_limit_is_refused_not_clamped(mode, values, text):
-    refusal = judged(check(), values, mode, demanded=np.clip(values, [-3.0, -1.0], [3.0, 2.0]))
-    assert refusal.reason == "over a limit"
-    assert re.search(text, refusal.text)
-
-
-def test_a_jump_is_refused_with_what_is_allowed():
-    refusal = judged(check(max_step=0.1), [0.05, 0.35], demanded=[0.0, 0.2])
-    assert refusal.reason == "jump"
-    assert "'w1'" in refusal.text
-    assert "0.15 away" in refusal.text
-    assert "max_step" in refusal.text
-
-
-def test_a_jump_from_an_unknown_pose_is_refused():
-    assert judged(check(), [0.0, 0.0], demanded=[math.nan, 0.0]).reason == "jump"
-
-
-def test_an_old_command_is_refused():
-    assert judged(check(), [0.0, 0.0], stamp=NOW - 0.101).reason == "too old"
-    assert judged(check(), [0.0, 0.0], stamp=NOW - 0.099) is None
-
-
-@pytest.mark.parametrize(("stamp", "reason"), [(NOW + 1.0, "from the future"), (math.nan, "not finite")])
-def test_a_command_from_the_future_is_refused(stamp, reason):
-    assert judged(check(), [0.0, 0.0], stamp=stamp).reason == reason
-
-
-@pytest.mark.parametrize("values", [[], [0.0], [0.0, 0.0, 0.0], [[0.0, 0.0]]])
-def test_a_command_of_another_length_is_refused_with_the_joints(values):
-    refusal = judged(check(), values)
-    assert refusal.reason == "wrong length"
-    assert "s1, w1" in refusal.text
-
-
-def test_a_mode_that_the_robot_has_not_is_refused_with_those_that_it_has():
-    commands = DemandGuard(rules(), {Mode.POSITION}, 0.1)
-    refusal = judged(commands, [0.0, 0.0], Mode.EFFORT)
-    assert refusal.reason == "no such mode"
-    assert refusal.text.endswith("it can by position.")
 
 
 numbers = st.floats(width=64) | st.sampled_from([math.nan, math.inf, 1.0, -1.0, 4.0, 3.0 + 1e-12])

@@ -174,7 +174,7 @@ def driven(stream: Stream, cycles: int, mode: Mode, values) -> tuple[np.ndarray,
     return np.array(places), np.linalg.norm(np.diff(places, axis=0), axis=1) / T
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_command_of_speeds_makes_the_flange_faster_than_the_limit(seed) -> None:
     random = np.random.default_rng(seed)
     wanted = [SPEED * random.uniform(-1.0, 1.0, 7) for _ in range(8)]
@@ -187,8 +187,8 @@ def test_no_command_of_speeds_makes_the_flange_faster_than_the_limit(seed) -> No
 
 def test_a_position_far_away_is_approached_at_the_limit_of_the_flange() -> None:
     stream = Stream(SafetySettings(max_step=3.0), start=READY).activate()
-    goal = np.array(READY) + np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    _, speeds = driven(stream, 2000, Mode.POSITION, lambda i: goal)
+    goal = np.array(READY) + np.array([0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    _, speeds = driven(stream, 900, Mode.POSITION, lambda i: goal)
     assert speeds.max() <= BOUND * 1.001
     assert stream.arm.arm.q == pytest.approx(goal, abs=1e-3)
 
@@ -197,7 +197,7 @@ def test_a_plane_is_never_passed_and_motion_along_it_goes_on() -> None:
     begin = Flange()(np.array(READY))
     wall = float(begin[0]) + 0.02
     stream = Stream(SafetySettings(tool_planes=(1.0, 0.0, 0.0, wall)), start=READY).activate()
-    places, _ = driven(stream, 1500, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, -0.3, 0.0, 0.0, 0.0]))
+    places, _ = driven(stream, 800, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, -0.3, 0.0, 0.0, 0.0]))
     assert places[:, 0].max() <= wall + 1e-4
     assert places[-1, 0] > wall - 2e-3
     back, _ = driven(stream, 300, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0]))

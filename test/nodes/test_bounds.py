@@ -5,29 +5,18 @@ import math
 
 import numpy as np
 import pytest
+from simulated_world import plant, settings
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Command, Reason
-from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.simulated.bounds import StateBounds
-from ada_robot.simulated.plant import Plant
-from ada_robot.simulated.source import initial_state, load_robot, simulation_of
+from ada_robot.simulated.source import initial_state, load_robot, state_with
 
 STEP = 1e-3
 HALF_TURN = math.pi / STEP  # [rad/s] of half a turn in a step
-
-
-def settings(**values):
-    return checked(DynamicsSettings, {"robot": "pa10", **values})
-
-
-def plant(**values):
-    chosen = settings(**values)
-    return Plant(simulation_of(load_robot(chosen), chosen))
 
 
 def refused(check, *arguments):
@@ -91,11 +80,13 @@ def test_where_joints_have_no_stops_a_start_beyond_their_limits_is_taken():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
+        ({"initial_positions": [0.1]}, r"initial_positions is \[0\.1\]; model 'pa10' needs 7"),
         ({"initial_positions": [0, 100.0, 0, 0, 0, 0, 0]}, "s2"),
         ({"initial_positions": [0, 1e7, 0, 0, 0, 0, 0], "joint_stops": False}, "position 1"),
         ({"initial_velocities": [0, 0, 0, 1e9, 0, 0, 0]}, "'e1'"),
         ({"robot": "floating_rod", "initial_velocities": [0, 0, 0, 0, 1e6, 0]}, "velocity 4"),
         ({"gravity": [0.0, 0.0, -1e300]}, "gravity"),
+        ({"gravity": [1.0]}, "gravity is"),
     ],
 )
 def test_a_start_beyond_bounds_is_refused_by_name(values, words):
@@ -104,10 +95,18 @@ def test_a_start_beyond_bounds_is_refused_by_name(values, words):
         initial_state(load_robot(chosen), chosen)
 
 
+def test_joints_that_nobody_has_or_numbers_that_are_none_are_no_state():
+    model = ada.load("pa10")
+    with pytest.raises(InputError, match="no joint with one position is named 'elbow'"):
+        state_with(model, model.neutral(), {"elbow": 0.1}, {})
+    with pytest.raises(InputError, match="joint 'e1' was given nan"):
+        state_with(model, model.neutral(), {"e1": np.nan}, {})
+
+
 # --- what becomes of it -----------------------------------------------------------------------------------------------
 def test_a_motion_that_diverges_is_never_told_and_ends_in_its_last_good_state():
     told = []
-    arm = plant(idle="release")
+    arm = plant()
     loop = PlantLoop(arm, told.append, every=4)
     loop._tick(100)
     arm.push("link_7", [9e5, 0.0, 0.0, 0.0, 0.0, 0.0], 0.1)  # past the door where it would be refused
@@ -149,7 +148,7 @@ def test_no_push_and_no_start_however_wild_is_ever_told_as_a_state_that_no_step_
         q, v = robot.simulation.q, np.zeros(robot.model.nv)
         bounds = StateBounds(robot.model, STEP)
         fastest = max(HALF_TURN, 10 * bounds.fastest_sliding)
-        for _ in range(15):
+        for _ in range(5):
             robot.reset(q, v)
             link = str(rng.choice([link for link in robot.model.link_names if link != robot.model.root]))
             robot.push(link, 10.0 ** rng.uniform(1, 9) * rng.normal(size=6), 0.05)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command guard: each rule by itself, and 10 000 mutated messages judged by rules written a second time here."""
+"""The command guard: each rule by itself, and whatever a message holds judged by rules written a second time here."""
 
 import math
 import sys
@@ -95,7 +95,7 @@ def test_a_position_is_refused_while_the_present_one_is_not_known(present):
     assert refused(Command(("elbow",), effort=(0.1,)), present)[0] is None
 
 
-def test_zero_takes_any_age_and_any_jump():
+def test_zero_takes_any_age_and_any_jump_and_no_stamp_from_the_future():
     assert refused(GOOD._replace(stamp=-1e9), max_age=0.0)[0] is None
     assert refused(GOOD._replace(position=(-1.9, 2.4)), max_jump=0.0)[0] is None
     assert refused(GOOD._replace(stamp=NOW + 5.0), max_age=0.0)[0] is Reason.FROM_THE_FUTURE
@@ -192,74 +192,10 @@ NASTY = (
     math.nan, -math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, 2.0, 2.0 + 5e-10, 2.0 + 2e-9, -2.0,
     3.0, math.nextafter(3.0, 4.0), 4.0, -4.0, 20.0, 50.0, 0.5, 1.5, math.nextafter(1.5, 2.0), 1e-9, sys.float_info.max,
 )  # fmt: skip
-NASTY_NAMES = (
-    "shoulder",
-    "elbow",
-    "wheel",
-    "passive",
-    "",
-    "Elbow",
-    "elbow ",
-    "ëlbow",
-    "\ud800",
-    "肘",
-    "\x00",
-    "x" * 500,
-)
-LISTS = ("names", "position", "velocity", "effort")
-
-
-def mutated(rng, command):
-    """The command with one thing changed."""
-    kind = int(rng.integers(6))
-    if kind == 0:
-        return command._replace(stamp=rng.choice([NOW, NOW - 0.5, NOW - 0.501, NOW + 0.1, NOW + 0.101, *NASTY]))
-    field = LISTS[int(rng.integers(1, 4)) if kind < 4 else int(rng.integers(4))]
-    values = list(getattr(command, field) or ())
-    at = int(rng.integers(len(values) + 1))
-    pool = NASTY_NAMES if field == "names" else NASTY
-    new = pool[int(rng.integers(len(pool)))]
-    if kind in (1, 2) and values:
-        values[at % len(values)] = new
-    elif kind == 3 and values:
-        del values[at % len(values)]
-    elif kind == 4:
-        values.insert(at, new)
-    else:
-        values = values * int(rng.integers(3))  # none, as they were, twice
-    return command._replace(**{field: values})
-
-
-def test_of_ten_thousand_mutated_commands_none_that_breaks_a_rule_is_taken():
-    rng = np.random.default_rng(5)
-    watch = guard()
-    starts = (
-        GOOD,
-        Command(("wheel",), effort=(1.0,)),
-        Command(("elbow", "wheel", "shoulder"), (0.2, 40.5, 0.5), stamp=NOW),
-    )
-    taken, seen = 0, set()
-    for _ in range(10_000):
-        command = starts[int(rng.integers(len(starts)))]
-        for _ in range(int(rng.integers(1, 4))):
-            command = mutated(rng, command)
-        refusal = watch.check(command, NOW, PRESENT)
-        broken = broken_rules(command, NOW, PRESENT)
-        if refusal is None:
-            taken += 1
-            assert not broken, command
-        else:
-            seen.add(refusal.reason)
-            assert refusal.reason in broken, (command, refusal)
-    # only trajectories have times, this guard requires no stamps, and the last reasons are those of robots
-    assert seen == set(tuple(Reason)[: tuple(Reason).index(Reason.NOT_ACTIVE)]) - {Reason.TIMES, Reason.NO_STAMP}
-    assert taken > 500
-    assert watch.accepted == taken
-    assert watch.accepted + sum(watch.refused.values()) == 10_000
-
-
 numbers = st.floats(width=64) | st.sampled_from(NASTY) | st.floats(-2.0, 2.0)
-names = st.sampled_from([joint.name for joint in JOINTS]) | st.text(max_size=5)
+names = st.sampled_from([*(joint.name for joint in JOINTS), "", "Elbow", "elbow ", "\ud800", "x" * 500]) | st.text(
+    max_size=5
+)
 
 
 @given(
@@ -270,21 +206,21 @@ names = st.sampled_from([joint.name for joint in JOINTS]) | st.text(max_size=5)
         st.lists(numbers, max_size=5),
         st.lists(numbers, max_size=5),
         st.none() | numbers | st.floats(NOW - 1.0, NOW + 1.0),
+    )
+    | st.builds(
+        GOOD._replace, position=st.tuples(numbers, numbers), effort=st.tuples(numbers) | st.tuples(numbers, numbers)
     ),
-    st.floats(width=64),
-    st.dictionaries(names, numbers, max_size=4),
+    st.just(NOW) | st.floats(width=64),
+    st.just(PRESENT) | st.dictionaries(names, numbers, max_size=4),
 )
 def test_whatever_a_message_holds_the_guard_judges_and_does_not_raise(command, now, present):
     watch = guard()
     refusal = watch.check(command, now, present)
     assert watch.accepted + sum(watch.refused.values()) == 1
-    if refusal is None and math.isfinite(now):
-        known = {joint.name: present.get(joint.name, math.nan) for joint in JOINTS}
-        assert not broken_rules(command, now, known)
-
-
-@given(st.permutations(range(3)), st.lists(st.floats(0.1, 0.9), min_size=3, max_size=3))
-def test_the_order_of_joints_does_not_matter(order, values):
-    ordered = Command([JOINTS[i].name for i in order], [values[i] for i in order])
-    present = dict.fromkeys(PRESENT, 0.0)
-    assert guard().check(ordered, NOW, present) is None
+    if not math.isfinite(now):
+        return
+    broken = broken_rules(command, now, {joint.name: present.get(joint.name, math.nan) for joint in JOINTS})
+    if refusal is None:
+        assert not broken
+    elif present is PRESENT:
+        assert refusal.reason in broken

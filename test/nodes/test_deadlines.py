@@ -98,36 +98,24 @@ def test_deadlines_are_absolute_whatever_sleeps_and_ticks_take(rate: int) -> Non
         assert 0 <= at - Fraction(k * 10**9, rate) <= 80_001  # the thousandth as late as the first
 
 
-def test_a_late_wake_up_makes_up_for_every_period_that_passed() -> None:
-    record = Record(1e-3, 4)
-    record.plan(2, record.take(5 * MS + MS // 2))  # from 2 to 7.5 ms
-    assert record.run() == [(MS, 1), (2 * MS, 1), (7 * MS + MS // 2, 5), (8 * MS, 1)]
+@pytest.mark.parametrize(
+    ("catch_up", "late", "ticks", "missed", "given_up"),
+    [
+        (0.05, 5 * MS + MS // 2, [(MS, 1), (6 * MS + MS // 2, 5), (7 * MS, 1)], 4, 0.0),  # all are made up for
+        (0.0, 2 * MS - 1, [(MS, 1), (3 * MS - 1, 1), (3 * MS, 1)], 0, 0.0),  # less than a period misses nothing
+        (0.02, 30 * MS + 300_000, [(MS, 1), (31 * MS + 300_000, 1), (32 * MS, 1)], 29, 29e-3),  # the grid stays
+        (0.02, 21 * MS, [(MS, 1), (22 * MS, 21), (23 * MS, 1)], 20, 0.0),  # catch_up behind, and no more
+    ],
+)
+def test_a_late_wake_up_makes_up_for_the_periods_that_passed_or_gives_them_up(catch_up, late, ticks, missed, given_up):
+    record = Record(1e-3, 3, catch_up=catch_up)
+    record.plan(1, record.take(late))
+    assert record.run() == ticks
     summary = record.loop.statistics.summary()
-    assert (summary.count, summary.missed, summary.slipped_s) == (4, 4, 0.0)
-    assert summary.late_max == pytest.approx(4.5e-3)
-    assert summary.period_max == pytest.approx(5.5e-3)
-
-
-def test_a_wake_up_less_than_a_period_late_misses_nothing() -> None:
-    record = Record(1e-3, 3, catch_up=0.0)
-    record.plan(1, record.take(2 * MS - 1))
-    assert record.run() == [(MS, 1), (3 * MS - 1, 1), (3 * MS, 1)]
-    assert record.loop.statistics.summary().missed == 0
-
-
-def test_time_is_given_up_further_behind_than_catch_up_and_the_grid_stays() -> None:
-    record = Record(1e-3, 3, catch_up=0.02)
-    record.plan(1, record.take(30 * MS + 300_000))
-    assert record.run() == [(MS, 1), (31 * MS + 300_000, 1), (32 * MS, 1)]
-    summary = record.loop.statistics.summary()
-    assert summary.missed == 29
-    assert summary.slipped_s == pytest.approx(29e-3)
-
-
-def test_at_most_catch_up_is_made_up_for() -> None:
-    record = Record(1e-3, 2, catch_up=0.02)
-    record.plan(1, record.take(21 * MS))  # 20 ms behind the deadline at 2 ms
-    assert record.run() == [(MS, 1), (22 * MS, 21)]
+    assert (summary.count, summary.missed) == (3, missed)
+    assert summary.slipped_s == pytest.approx(given_up)
+    assert summary.period_max == pytest.approx(1e-9 * (ticks[1][0] - ticks[0][0]))
+    assert summary.late_max == pytest.approx(1e-9 * (ticks[1][0] - 2 * MS))
 
 
 def test_a_loop_whose_ticks_take_too_long_goes_on_with_single_ones() -> None:
@@ -169,6 +157,10 @@ def test_another_period_counts_from_the_last_deadline() -> None:
     record.plan(2, lambda: setattr(record.loop, "period", 3e-3))
     assert [at for at, _ in record.run()] == [MS, 2 * MS, 5 * MS, 8 * MS, 11 * MS]
     assert record.loop.period == 3e-3
+    record = Record(1e-3, 50)  # one that changes all the time does not keep the loop from its ticks
+    for tick in range(1, 50):
+        record.plan(tick, lambda tick=tick: setattr(record.loop, "period", 1e-3 + 1e-5 * (tick % 2)))  # type: ignore[misc]
+    assert record.run()[-1][0] <= 51 * MS
 
 
 def test_a_shorter_period_ends_a_long_sleep_and_nothing_was_missed_by_it() -> None:
@@ -185,13 +177,6 @@ def test_a_shorter_period_ends_a_long_sleep_and_nothing_was_missed_by_it() -> No
     assert record.loop.statistics.summary().missed == 0
 
 
-def test_a_period_that_changes_all_the_time_does_not_keep_the_loop_from_its_ticks() -> None:
-    record = Record(1e-3, 50)
-    for tick in range(1, 50):
-        record.plan(tick, lambda tick=tick: setattr(record.loop, "period", 1e-3 + 1e-5 * (tick % 2)))  # type: ignore[misc]
-    assert record.run()[-1][0] <= 51 * MS
-
-
 def test_a_period_of_zero_runs_without_deadlines_and_lets_go_of_the_interpreter_each_millisecond() -> None:
     record = Record(0.0, 1000)
     slept: list[float] = []
@@ -201,9 +186,6 @@ def test_a_period_of_zero_runs_without_deadlines_and_lets_go_of_the_interpreter_
     assert record.run() == [(k * MS // 4, 1) for k in range(1000)]
     assert slept == [0.0] * 249
     assert record.loop.statistics.summary().missed == 0
-
-
-def test_from_no_deadlines_to_deadlines_and_back() -> None:
     record = Record(0.0, 6)
     record.plan(2, lambda: setattr(record.loop, "period", 1e-3))
     record.plan(4, lambda: setattr(record.loop, "period", 0.0))
@@ -211,13 +193,16 @@ def test_from_no_deadlines_to_deadlines_and_back() -> None:
 
 
 @pytest.mark.parametrize("period", [-1e-3, math.nan, math.inf, "1", None, True])
-def test_a_period_that_cannot_be_is_refused_at_the_start_and_later(period: Any) -> None:
+def test_a_period_or_priority_that_cannot_be_is_refused_at_the_start_and_later(period: Any) -> None:
     with pytest.raises(InputError, match=r"period is .* must be a number of seconds"):
         DeadlineLoop(period, lambda n: None)
     loop = DeadlineLoop(1.0, lambda n: None)
     with pytest.raises(InputError, match="period is"):
         loop.period = period
     assert loop.period == 1.0
+    for priority in (-1, 100):
+        with pytest.raises(InputError, match="from 1 to 99"):
+            DeadlineLoop(1e-3, lambda n: None, priority=priority)
 
 
 # --- posted actions ------------------------------------------------------------------------------------------------
@@ -253,37 +238,34 @@ def test_what_an_action_raises_goes_to_its_future_alone() -> None:
     assert record.loop.failure is None
 
 
-def test_an_action_that_was_cancelled_is_not_done() -> None:
-    record = Record(1e-3, 1)
-    done: list[int] = []
-    future = record.loop.post(lambda: done.append(1))
-    assert future.cancel()
-    record.run()
-    assert done == []
-
-
-def test_an_action_that_ends_the_loop_is_the_last_thing_it_does() -> None:
-    record = Record(1e-3, 100)
-    asked = record.loop.post(record.loop.stop)
-    assert record.run() == []
-    assert asked.result(PATIENCE) is False  # it has not ended yet, inside
-
-
 def test_actions_that_wait_when_the_loop_ends_and_those_that_come_later_are_cancelled() -> None:
     record = Record(1e-3, 1)
+    done: list[int] = []
+    cancelled = record.loop.post(lambda: done.append(1))
+    assert cancelled.cancel()
     waiting: list[Future[int]] = []
     record.plan(1, lambda: waiting.append(record.loop.post(lambda: 1)))
     record.run()
     for future in (*waiting, record.loop.post(lambda: 1)):
         with pytest.raises(CancelledError):
             future.result(PATIENCE)
+    assert done == []
+    never = DeadlineLoop(1.0, lambda n: None)
+    future = never.post(lambda: 1)
+    assert never.stop() and future.cancelled()
 
 
-def test_actions_for_a_loop_that_never_starts_are_cancelled_by_its_end() -> None:
-    loop = DeadlineLoop(1.0, lambda n: None)
-    future = loop.post(lambda: 1)
-    assert loop.stop()
-    assert future.cancelled()
+def test_stop_inside_the_loop_asks_for_the_end_and_does_not_wait_for_itself() -> None:
+    record = Record(1e-3, 100)
+    asked = record.loop.post(record.loop.stop)
+    assert record.run() == []
+    assert asked.result(PATIENCE) is False  # it has not ended yet, inside
+    answers: list[bool] = []
+    record = Record(1e-3, 2)
+    record.plan(2, lambda: answers.append(record.loop.stop()))
+    assert len(record.run()) == 2
+    assert answers == [False]
+    assert record.loop.stop() is True
 
 
 # --- start and end -------------------------------------------------------------------------------------------------
@@ -296,16 +278,6 @@ def test_a_loop_on_the_real_clock_ticks_and_ends_in_the_middle_of_a_long_sleep()
     assert loop.post(lambda: threading.current_thread().name).result(PATIENCE) == "real"
     assert loop.stop(PATIENCE)
     assert not loop.is_running
-
-
-def test_stop_inside_a_tick_asks_for_the_end_and_does_not_wait_for_itself() -> None:
-    answers: list[bool] = []
-    record = Record(1e-3, 2)
-    record.plan(2, lambda: answers.append(record.loop.stop()))
-    assert len(record.run()) == 2
-    assert answers == [False]
-    assert record.loop.stop() is True
-    assert record.loop.stop() is True
 
 
 def test_a_start_that_a_signal_interrupts_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +336,7 @@ def test_hundreds_of_starts_and_ends_leave_no_thread() -> None:
 
 
 # --- failure -------------------------------------------------------------------------------------------------------
-def test_a_tick_that_fails_ends_the_loop_and_is_reported_once() -> None:
+def test_a_tick_that_fails_ends_the_loop_and_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     reported: list[BaseException] = []
     record = Record(1e-3, 100, on_failure=reported.append)
     waiting: list[Future[int]] = []
@@ -380,16 +352,11 @@ def test_a_tick_that_fails_ends_the_loop_and_is_reported_once() -> None:
     assert waiting[0].cancelled()
     assert record.loop.stop() is True
     assert len(reported) == 1
-
-
-def test_a_failure_that_nobody_asked_for_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
-    record = Record(1e-3, 100, name="physics")
-    record.plan(1, lambda: 1 / 0)
-    record.run()
-    (entry,) = caplog.records
-    assert entry.levelno == logging.ERROR
-    assert "physics: ended by an error" in caplog.text
-    assert "ZeroDivisionError" in caplog.text
+    unasked = Record(1e-3, 100, name="physics")  # nobody asked for it: it is logged with its place
+    unasked.plan(1, lambda: 1 / 0)
+    unasked.run()
+    assert caplog.records[-1].levelno == logging.ERROR
+    assert "physics: ended by an error" in caplog.text and "ZeroDivisionError" in caplog.text
 
 
 # --- the system ----------------------------------------------------------------------------------------------------
@@ -420,13 +387,9 @@ def test_a_priority_is_asked_for_the_loops_own_thread(monkeypatch: pytest.Monkey
     assert asked == [("physics", 0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, 7)]
 
 
-@pytest.mark.parametrize("priority", [-1, 100])
-def test_a_priority_that_does_not_exist_is_refused(priority: int) -> None:
-    with pytest.raises(InputError, match="from 1 to 99"):
-        DeadlineLoop(1e-3, lambda n: None, priority=priority)
-
-
-def test_with_ada_periods_each_wake_up_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_ada_periods_each_wake_up_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("ADA_PERIODS", str(tmp_path / "raw"))
     record = Record(1e-3, 4, name="physics")
     record.plan(2, record.take(5 * MS + MS // 2))
@@ -434,11 +397,6 @@ def test_with_ada_periods_each_wake_up_is_written(tmp_path: Path, monkeypatch: p
     rows = np.load(tmp_path / "raw" / "physics.npy")
     assert [(woke - record.clock.begin, due) for woke, _, due in rows.tolist()] == ticks
     assert rows[:, 1].tolist() == [0, 0, 4 * MS + MS // 2, 0]
-
-
-def test_a_folder_that_cannot_be_written_is_logged_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ADA_PERIODS", str(tmp_path / "file"))
     assert len(Record(1e-3, 4, name="physics").run()) == 4

@@ -37,10 +37,15 @@ def fleet(monkeypatch):
 def test_the_node_lives_as_a_lifecycle_node_and_robots_with_it(ros, fleet):
     node = hardware(ros, **ONE, autostart="unconfigured")
     assert life(ros) == "unconfigured" and not fleet.made
-    assert transition(ros, "configure") and life(ros) == "inactive"
+    for name in ("activate", "deactivate", "cleanup", "active_shutdown"):
+        assert not transition(ros, name), "not allowed here"
+    assert life(ros) == "unconfigured" and node.failure is None and not fleet.made
+    assert transition(ros, "configure") and life(ros) == "inactive" and not transition(ros, "configure")
     robot = fleet.robot
     assert robot.phase is Phase.INACTIVE and robot.settings.url == "udp://127.0.0.1:9" and robot.place == "process"
     assert transition(ros, "activate") and robot.phase is Phase.ACTIVE
+    assert not transition(ros, "cleanup"), "a robot that moves is not let go of"
+    assert life(ros) == "active" and robot.phase is Phase.ACTIVE
     assert transition(ros, "deactivate") and robot.phase is Phase.INACTIVE
     assert transition(ros, "activate") and transition(ros, "deactivate")
     assert transition(ros, "cleanup") and robot.phase is Phase.CLOSED and node.connection is None
@@ -48,16 +53,14 @@ def test_the_node_lives_as_a_lifecycle_node_and_robots_with_it(ros, fleet):
     assert transition(ros, "inactive_shutdown") and fleet.robot.phase is Phase.CLOSED and life(ros) == "finalized"
 
 
-def test_an_active_node_that_ends_brings_its_robot_to_rest(ros, fleet):
-    node = hardware(ros, **ONE, until="active")
-    ros.remove(node)
-    assert fleet.robot.phase is Phase.CLOSED
-
-
 @pytest.mark.parametrize(("wanted", "phase"), [("inactive", Phase.INACTIVE), ("active", Phase.ACTIVE)])
-def test_the_node_goes_as_far_by_itself_as_it_is_told_to(ros, fleet, wanted, phase):
+def test_the_node_goes_as_far_by_itself_as_it_is_told_to_and_its_end_brings_the_robot_to_rest(
+    ros, fleet, wanted, phase
+):
     node = hardware(ros, **ONE, autostart=wanted, until=wanted)
     assert fleet.robot.phase is phase and life(ros) == wanted and node.problem is None
+    ros.remove(node)
+    assert fleet.robot.phase is Phase.CLOSED and not node.loop.is_running
 
 
 def test_a_device_that_cannot_be_opened_ends_a_node_that_was_to_start_by_itself(ros, fleet):
@@ -101,26 +104,29 @@ def test_robots_start_together_and_none_alone(ros, fleet):
 
 
 # --- robots that leave their phase by themselves ----------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("phase", "why"),
-    [
-        (Phase.STOPPED, "alarm: motor-side resolver (0xc0)"),
-        (Phase.INACTIVE, "deactivated: no command for 0.5 s"),
-    ],
-)
-def test_a_robot_that_leaves_its_phase_takes_the_node_along_and_says_why(ros, fleet, phase, why):
+def test_a_robot_that_leaves_its_phase_takes_the_node_along_and_says_why(ros, fleet):
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     told = states(ros)
     node = hardware(ros, **ONE, until="active")
-    fleet.robot.fall(phase, why)
-    ros.wait(lambda: node.phase == "inactive", what="the node to follow")
-    assert life(ros) == "inactive"
-    ros.wait(lambda: told[-1]["phase"] == "inactive", what="the state")
-    assert told[-1]["devices"]["pa10"]["phase"] == phase.value
-    assert told[-1]["devices"]["pa10"]["reason"] == why
-    level = 2 if phase is Phase.STOPPED else 0
-    report = ros.wait(lambda: why in diagnosed(reports, "pa10").get("message", "") and diagnosed(reports, "pa10"))
-    assert report["level"] == level and report["because"] == why
+    for phase, why, level in (
+        (Phase.INACTIVE, "deactivated: no command for 0.5 s", 0),
+        (Phase.STOPPED, "alarm: motor-side resolver (0xc0)", 2),
+    ):
+        fleet.robot.fall(phase, why)
+        ros.wait(lambda: node.phase == "inactive", what="the node to follow")
+        assert life(ros) == "inactive"
+        ros.wait(lambda: told[-1]["phase"] == "inactive", what="the state")
+        assert told[-1]["devices"]["pa10"]["phase"] == phase.value
+        assert told[-1]["devices"]["pa10"]["reason"] == why
+        report = ros.wait(lambda why=why: why in diagnosed(reports, "pa10").get("message", "") and reports)
+        report = diagnosed(report, "pa10")
+        assert report["level"] == level and report["because"] == why
+        assert node.failure is None and call(ros, "stop").success and call(ros, "reset").success
+        assert transition(ros, "activate")
+    fleet.robot.fall(Phase.CLOSED, "its cycle's process has died")
+    ros.wait(lambda: node.phase == "unconfigured", what="the node to follow")
+    assert life(ros) == "unconfigured"
+    assert transition(ros, "configure") and transition(ros, "activate")
 
 
 def test_one_robot_that_falls_brings_all_to_rest(ros, fleet):
@@ -129,14 +135,6 @@ def test_one_robot_that_falls_brings_all_to_rest(ros, fleet):
     left.fall(Phase.STOPPED, "its link is lost")
     ros.wait(lambda: node.phase == "inactive", what="the node to follow")
     assert right.phase is Phase.INACTIVE and left.phase is Phase.STOPPED
-
-
-def test_a_robot_that_is_gone_leaves_the_node_unconfigured(ros, fleet):
-    node = hardware(ros, **ONE, until="active")
-    fleet.robot.fall(Phase.CLOSED, "its cycle's process has died")
-    ros.wait(lambda: node.phase == "unconfigured", what="the node to follow")
-    assert life(ros) == "unconfigured"
-    assert transition(ros, "configure") and transition(ros, "activate")
 
 
 # --- stop and reset ---------------------------------------------------------------------------------------------------
@@ -151,9 +149,17 @@ def test_a_stop_is_answered_in_every_state_and_nothing_moves_until_a_reset(ros, 
     robot = fleet.robot
     assert call(ros, "stop").success and robot.phase is Phase.STOPPED
     assert not transition(ros, "activate")
+    robot.answers["reset"] = DeviceAlarm("the emergency stop is pressed; release it.")
+    answer = call(ros, "reset")
+    assert not answer.success and "release it" in answer.message
+    assert node.devices.latched and robot.phase is Phase.STOPPED, "an alarm that stays keeps the stop"
     assert call(ros, "reset").message == "pa10: alarms and stops are cleared; nothing moves."
     assert robot.phase is Phase.INACTIVE
     assert transition(ros, "activate")
+    resets = robot.calls.count("reset")
+    answer = call(ros, "reset")
+    assert not answer.success and "deactivate the node, or stop it" in answer.message
+    assert robot.calls.count("reset") == resets, "not while it is driven"
     answer = call(ros, "stop")
     assert answer.success and answer.message == "pa10: coming to rest; nothing moves until ~/reset."
     assert robot.phase is Phase.STOPPED and robot.reason == "the service ~/stop was called"
@@ -191,51 +197,3 @@ def test_robots_that_do_not_answer_a_stop_are_named_and_the_others_are_stopped(r
     answer = call(ros, "stop")
     assert not answer.success and answer.message == "left: it was left to its own watchdog."
     assert right.phase is Phase.STOPPED
-
-
-def test_a_reset_while_robots_are_driven_is_refused(ros, fleet):
-    hardware(ros, **ONE, until="active")
-    answer = call(ros, "reset")
-    assert not answer.success and "deactivate the node, or stop it" in answer.message
-    assert "reset" not in fleet.robot.calls
-
-
-def test_an_alarm_that_stays_is_told_by_reset_and_the_stop_stays_too(ros, fleet):
-    node = hardware(ros, **ONE, until="inactive")
-    assert call(ros, "stop").success
-    fleet.robot.answers["reset"] = DeviceAlarm("the emergency stop is pressed; release it.")
-    answer = call(ros, "reset")
-    assert not answer.success and "release it" in answer.message
-    assert node.devices.latched and fleet.robot.phase is Phase.STOPPED
-    assert call(ros, "reset").success
-
-
-def test_a_request_under_way_is_not_lost_when_the_node_ends(ros, fleet):
-    """The thread that serves stops ends with the node, after all callbacks."""
-    node = hardware(ros, **ONE, until="active")
-    future = ask(ros, "deactivate")
-    ros.wait(future.done, what="the transition")
-    ros.remove(node)
-    assert not node.loop.is_running
-
-
-# --- what anybody on the network may ask ------------------------------------------------------------------------------
-def test_a_node_that_warned_of_one_fall_lives_on_at_an_emergency_stop(ros, fleet):
-    node = hardware(ros, **ONE, until="active")
-    fleet.robot.fall(Phase.INACTIVE, "no command for 0.5 s")
-    ros.wait(lambda: node.phase == "inactive", what="a node that rests")
-    assert transition(ros, "activate")
-    fleet.robot.fall(Phase.STOPPED, "the emergency stop is pressed")
-    ros.wait(lambda: node.phase == "inactive", what="a node that rests again")
-    assert node.failure is None and call(ros, "stop").success and call(ros, "reset").success
-
-
-def test_transitions_that_the_state_does_not_allow_are_refused_and_nothing_else(ros, fleet):
-    node = hardware(ros, **ONE, autostart="unconfigured")
-    for name in ("activate", "deactivate", "cleanup", "active_shutdown"):
-        assert not transition(ros, name)
-    assert life(ros) == "unconfigured" and node.failure is None and not fleet.made
-    assert transition(ros, "configure") and not transition(ros, "configure") and life(ros) == "inactive"
-    assert transition(ros, "activate") and fleet.robot.phase is Phase.ACTIVE
-    assert not transition(ros, "cleanup"), "a robot that moves is not let go of"
-    assert life(ros) == "active" and fleet.robot.phase is Phase.ACTIVE

@@ -40,16 +40,31 @@ def test_of_a_message_with_several_kinds_the_first_that_the_device_knows_is_take
     assert demand.values.tolist() == getattr(command, mode.value)
 
 
-def test_what_the_device_does_not_know_is_refused_with_what_it_takes():
-    one = commands({Mode.POSITION})
-    assert one.demand(Command(NAMES, effort=[0.0] * 3), 0.0, HERE) is None
-    assert one.refused == {"no such mode": 1} and one.refused_active == 1
-    assert one.last_refusal == "the command gives effort only; this device takes position."
+@pytest.mark.parametrize(
+    ("modes", "command", "here", "reason", "words"),
+    [
+        ({Mode.POSITION}, Command(NAMES, effort=[0.0] * 3), HERE, "no such mode", "this device takes position."),
+        (ALL, Command(["a", "c"], effort=[1.0] * 2), HERE, "joints without an effort", "b are missing"),
+        (ALL, Command(["a"], position=[0.2]), [0.1, math.nan, 0.3], "unknown position", "where b are is not known"),
+        (ALL, Command(NAMES, position=[0.8, 0.2, 0.3]), HERE, "jump", "0.7 away"),
+        (ALL, Command(NAMES, velocity=[0.0] * 3, stamp=-0.2), HERE, "too old", "max_command_age"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_with_words_and_counted(modes, command, here, reason, words):
+    one = commands(modes)
+    assert one.demand(command, 0.0, np.array(here)) is None
+    assert one.refused == {reason: 1} and one.refused_active == 1 and words in one.last_refusal
 
 
-def test_the_order_of_names_is_that_of_the_message():
-    demand = commands().demand(Command(["c", "a", "b"], velocity=[3e-1, 1e-1, 2e-1]), 0.0, HERE)
-    assert demand.values.tolist() == [1e-1, 2e-1, 3e-1]
+def test_rules_can_change_and_what_comes_too_early_is_no_fault_of_the_sender():
+    one = commands()
+    far = Command(["c", "a", "b"], position=[0.3, 0.9, 0.2], stamp=-100.0)
+    assert one.demand(far, 0.0, HERE) is None
+    one.hold_to(0.0, 0.0)
+    assert one.demand(far, 0.0, HERE).values.tolist() == [0.9, 0.2, 0.3], "in the order of the robot"
+    assert one.age == pytest.approx(100.0)
+    one.ignored()
+    assert one.refused["not active"] == 1 and one.refused_active == 1
 
 
 # --- parts of the joints ----------------------------------------------------------------------------------------------
@@ -72,19 +87,6 @@ def test_a_velocity_in_between_makes_positions_begin_anew():
     assert one.demand(Command(["a"], position=[0.2]), 0.2, HERE).values.tolist() == [0.2, 0.2, 0.3]
 
 
-def test_efforts_must_name_all_joints():
-    one = commands()
-    assert one.demand(Command(["a", "c"], effort=[1.0, 1.0]), 0.0, HERE) is None
-    assert "b are missing" in one.last_refusal and one.refused == {"joints without an effort": 1}
-
-
-def test_a_part_of_the_joints_is_refused_while_the_others_are_nowhere():
-    one = commands()
-    where = np.array([0.1, math.nan, 0.3])
-    assert one.demand(Command(["a"], position=[0.2]), 0.0, where) is None
-    assert "where b are is not known" in one.last_refusal
-
-
 def test_what_was_told_is_not_changed_by_who_got_it():
     one = commands()
     demand = one.demand(Command(["a"], position=[0.4]), 0.0, HERE)
@@ -94,35 +96,6 @@ def test_what_was_told_is_not_changed_by_who_got_it():
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("command", "reason"),
-    [
-        (Command(NAMES, position=[math.nan, 0.0, 0.0]), "not finite"),
-        (Command(NAMES, position=[0.8, 0.2, 0.3]), "jump"),
-        (Command(NAMES, velocity=[0.0] * 3, stamp=9.8), "too old"),
-    ],
-)
-def test_what_breaks_a_rule_comes_to_nothing_and_is_counted(command, reason):
-    one = commands()
-    assert one.demand(command, 10.0, HERE) is None
-    assert one.refused == {reason: 1} and one.refused_active == 1 and one.last_refusal
-
-
-def test_rules_can_change_while_it_goes_on():
-    one = commands()
-    far = Command(NAMES, position=[0.9, 0.2, 0.3])
-    assert one.demand(far, 0.0, HERE) is None
-    one.hold_to(0.0, 0.0)
-    assert one.demand(far._replace(stamp=-100.0), 0.0, HERE) is not None
-    assert one.age == pytest.approx(100.0)
-
-
-def test_what_comes_while_the_robot_is_not_to_move_is_no_fault_of_the_sender():
-    one = commands()
-    one.ignored()
-    assert one.refused == {"not active": 1} and one.refused_active == 0 and one.last_refusal == ""
-
-
 numbers = st.floats(width=64)
 
 

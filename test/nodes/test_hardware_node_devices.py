@@ -11,7 +11,18 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
-from hardware_world import AT, Commander, Fleet, active_hardware, call, diagnosed, hardware, set_parameter, transition
+from hardware_world import (
+    ARM,
+    AT,
+    Commander,
+    Fleet,
+    active_hardware,
+    call,
+    diagnosed,
+    hardware,
+    set_parameter,
+    transition,
+)
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
@@ -185,6 +196,17 @@ def test_the_plate_of_a_motion_table_follows_its_cranks(ros):
         ros.wait(lambda: not frames.whole.problem and frames._stamp > 0, what="poses")
         model = frames.whole.model
         assert float(np.max(ada.Dynamics(model).largest_gap(frames.whole._q))) < 1e-6
+
+
+def test_a_simulated_robot_is_one_of_the_devices(ros):
+    """What it does when it is commanded is shown in lock step (test_simulated_driver.py)."""
+    found = ros.collect(JointState, "joint_states")
+    settings = {"robot": "pa10", "physics_rate": 100.0, "cycle_rate": 50.0}
+    given = {f"simulated__driver__{name}": value for name, value in settings.items()}
+    node = hardware(ros, device="simulated", simulated__place="thread", tf_rate=0.0, **given, until="inactive")
+    ros.wait(lambda: found and len(found[-1].velocity), what="joint states with velocities")
+    assert sorted(found[-1].name) == sorted(ARM)
+    assert node.devices.robots["simulated"].feedback.position == pytest.approx(found[-1].position, abs=1e-3)
 
 
 def test_a_port_that_is_not_there_ends_the_process_with_what_to_do(ros):

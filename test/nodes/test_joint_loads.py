@@ -83,7 +83,7 @@ def hung():
     return builder.build()
 
 
-@pytest.mark.parametrize("name", ["pa10", "floating_6", "five_bar", "bennett", "hung"])
+@pytest.mark.parametrize("name", ["pa10", "floating_6", "five_bar", "hung"])
 def test_the_wrenches_of_its_joints_explain_how_each_link_moves(name):
     model = hung() if name == "hung" else ada.load(name)
     dynamics, row = state(model)

@@ -3,26 +3,14 @@
 
 import numpy as np
 import pytest
+from simulated_world import plant
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
 from ada_robot.contract import Command, Mode
-from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant_loop import PlantLoop
-from ada_robot.simulated.plant import Plant
-from ada_robot.simulated.source import initial_state, load_robot, simulation_of, state_with
 from ada_robot.trajectory.points import OfferedTrajectory
-
-
-def settings(**values):
-    return checked(DynamicsSettings, {"robot": "pa10", "algorithm": "auto", **values})
-
-
-def plant(idle="hold", timeout=0.5, **values):
-    chosen = settings(**values)
-    return Plant(simulation_of(load_robot(chosen), chosen), idle=idle, timeout=timeout)
 
 
 def test_motors_without_a_command_hold_their_joints():
@@ -44,7 +32,7 @@ def test_a_robot_without_motors_moves_too():
 
 
 def test_the_motion_is_that_of_the_same_simulation_bit_for_bit():
-    arm = plant(idle="release")
+    arm = plant(idle="release", algorithm="auto")
     model, start = ada.load("pa10"), arm.simulation.q
     stops = JointStops.for_model(model, 1e-3, q=start)
     same = Simulation(model, start, pushable=True, servos=JointServos(), stops=stops)
@@ -113,7 +101,7 @@ def test_a_target_does_not_wind_up_where_the_motor_is_too_weak():
     arm = plant(timeout=0.0)
     arm.command(Command(["s2"], velocity=[-2.0], effort=[0.0]))
     arm.push("link_7", [0, 0, -4000.0, 0, 0, 0], 30.0)  # heavier than the motor can lift
-    arm.advance(1500)
+    arm.advance(600)
     bank = arm.simulation.servos
     reach = bank.limits[1] / bank.stiffness[1]
     assert abs(arm.targets()["s2"] - arm.simulation.q[1]) <= reach + 0.01
@@ -160,46 +148,6 @@ def test_a_reset_ends_all_commands_and_time_goes_on():
     assert arm.t == 0.0
 
 
-def test_a_motion_that_cannot_go_on_is_told_and_mended_by_a_reset():
-    arm = plant(idle="release", integrator="rk4")
-    start = arm.simulation.q
-    arm.reset(start, np.full(7, 1e160))
-    arm.advance(10)
-    assert arm.failure is not None and "cannot go on" in arm.failure
-    steps = arm.steps
-    arm.advance(10)
-    assert arm.steps == steps
-    assert np.isfinite(arm.simulation.q).all()
-    arm.reset(start)
-    arm.advance(10)
-    assert arm.failure is None and arm.steps == steps + 10
-
-
-def test_loops_stay_closed_when_a_motor_is_moved_by_hand():
-    chosen = settings(robot="four_bar")
-    model = load_robot(chosen)
-    linkage = Plant(simulation_of(model, chosen))
-    motor = model.actuated[0]
-    wanted = linkage.simulation.q[model.q_index(motor).start] + 0.2
-    q, v = state_with(model, linkage.simulation.q, {motor: wanted}, {})
-    assert q[model.q_index(motor).start] == pytest.approx(wanted)
-    linkage.reset(q, v)
-    assert linkage.dynamics.largest_gap(linkage.simulation.q) < 1e-12
-
-
-def test_what_cannot_be_a_state_is_refused():
-    model = ada.load("pa10")
-    q = model.neutral()
-    with pytest.raises(InputError, match="no joint with one position is named 'elbow'"):
-        state_with(model, q, {"elbow": 0.1}, {})
-    with pytest.raises(InputError, match="joint 'e1' was given nan"):
-        state_with(model, q, {"e1": np.nan}, {})
-    with pytest.raises(InputError, match=r"initial_positions is \[0\.1\]; model 'pa10' needs 7"):
-        initial_state(model, settings(initial_positions=[0.1]))
-    with pytest.raises(InputError, match="gravity is"):
-        load_robot(settings(gravity=[1.0]))
-
-
 # --- in step with a clock ---------------------------------------------------------------------------------------------
 class Clock:
     """A clock that a test sets."""
@@ -217,30 +165,22 @@ def followed(clock):
     return loop, told
 
 
-def test_the_plant_keeps_up_with_a_clock_that_it_follows():
+def test_the_plant_keeps_up_with_a_clock_that_it_follows_also_when_that_jumps():
     clock = Clock()
     loop, told = followed(clock)
     loop._tick(1)
     assert loop.plant.steps == 0, "no time is known yet"
-    clock.now = 100.0
-    loop._tick(1)
-    clock.now = 100.05
-    loop._tick(1)
+    for clock.now in (100.0, 100.05):
+        loop._tick(1)
     assert loop.plant.steps == 50
     assert [s.step for s in told] == list(range(4, 50, 4))
-
-
-def test_a_clock_that_goes_backwards_does_not_stop_the_plant():
-    clock = Clock()
-    loop, _ = followed(clock)
-    for now in (50.0, 50.02, 3.0, 3.01):
-        clock.now = now
+    for clock.now in (3.0, 3.01):
         loop._tick(1)
     assert loop.jumps == 1
-    assert loop.plant.steps == 30
+    assert loop.plant.steps == 60
     clock.now = 1000.0  # and one that leaps ahead costs no more than a moment
     loop._tick(1)
-    assert loop.plant.steps == 30 + 200
+    assert loop.plant.steps == 60 + 200
 
 
 def test_states_are_told_at_their_steps_however_many_are_due_at_once():
@@ -257,8 +197,7 @@ def test_states_are_told_at_their_steps_however_many_are_due_at_once():
 
 
 def test_steps_in_a_pause_are_those_asked_for():
-    told = []
-    loop = PlantLoop(plant(idle="release"), told.append, every=4, paused=True)
+    loop = PlantLoop(plant(idle="release"), lambda snapshot: None, every=4, paused=True)
     loop.start()
     try:
         before = loop.plant.steps

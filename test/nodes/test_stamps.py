@@ -8,15 +8,12 @@ import threading
 
 import numpy as np
 import pytest
+from simulated_world import plant
 
-from ada_dynamics.settings import checked
-from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.node.plant_status import PhysicsStatus
 from ada_robot.node.stamps import Stamps
 from ada_robot.ros.status import Level
-from ada_robot.simulated.plant import Plant
-from ada_robot.simulated.source import load_robot, simulation_of
 
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 10**9  # [ns] that the wall clock is ahead of the steady one
@@ -41,11 +38,6 @@ class Machine:
         self.now += round(1e9 * seconds) + self._late()
 
 
-def swinging():
-    settings = checked(DynamicsSettings, {"robot": "planar_3r", "idle": "release"})
-    return Plant(simulation_of(load_robot(settings), settings), idle="release")
-
-
 def run(late, seconds=3.0, factor=1.0, between=None):
     """Told states with the time at which they were told, and the loop. Args: how late each wake-up is [ns]."""
     machine, told, over = Machine(late), [], threading.Event()
@@ -59,7 +51,13 @@ def run(late, seconds=3.0, factor=1.0, between=None):
 
     stamps = Stamps(machine.node, machine.steady)
     loop = PlantLoop(
-        swinging(), tell, every=4, stamps=stamps, real_time_factor=factor, clock=machine.steady, sleep=machine.sleep
+        plant(robot="planar_3r", idle="release"),
+        tell,
+        every=4,
+        stamps=stamps,
+        real_time_factor=factor,
+        clock=machine.steady,
+        sleep=machine.sleep,
     )
     began = machine.now
     status = PhysicsStatus(loop)
@@ -162,7 +160,7 @@ def test_a_thread_put_aside_between_two_looks_at_the_clocks_changes_no_stamp():
 def test_states_of_a_followed_clock_have_its_time():
     now = [100.0]
     told = []
-    loop = PlantLoop(swinging(), told.append, every=4, follows=lambda: now[0])
+    loop = PlantLoop(plant(robot="planar_3r", idle="release"), told.append, every=4, follows=lambda: now[0])
     loop._tick(1)
     for now[0] in (100.05, 100.07):
         loop._tick(1)
