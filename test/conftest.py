@@ -25,6 +25,19 @@ def same_priority():
     assert priority() == before
 
 
+@pytest.fixture
+def ada(capsys):
+    """Runs the command `ada` in this process; exit code, output and errors."""
+
+    def run(*arguments):
+        from ada_tools import cli
+
+        code = cli.main([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
 def priority():
     """Of this process: niceness and, on Linux, scheduling class."""
     scheduler = getattr(os, "sched_getscheduler", lambda process: None)

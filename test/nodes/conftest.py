@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixture `ros`: a ROS 2 world of its own for each test."""
+"""A ROS 2 world of its own for each test, and robots that do what the test says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from hardware_world import Fleet
     from ros_world import RosWorld
 
 
@@ -40,3 +41,13 @@ def beside(ros: RosWorld) -> Iterator[RosWorld]:
         yield world
     finally:
         world.close()
+
+
+@pytest.fixture
+def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    """Robots that do what the test says, in the place of those that a hardware node would open."""
+    from hardware_world import Fleet
+
+    robots = Fleet(monkeypatch)
+    yield robots
+    robots.open_all()

@@ -14,7 +14,7 @@ pytest.importorskip("rclpy")
 
 from controller_world import BENT, controller, diagnosed, plant
 from diagnostic_msgs.msg import DiagnosticArray
-from hardware_world import ARM, ONE, Fleet, call, hardware, transition
+from hardware_world import ARM, ONE, call, hardware, transition
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
@@ -22,13 +22,6 @@ from ada_robot.ros import qos
 from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
-
-
-@pytest.fixture
-def fleet(monkeypatch):
-    fleet = Fleet(monkeypatch)
-    yield fleet
-    fleet.open_all()
 
 
 class Served:
