@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
-    """A DDS domain of its own, nodes that spin, processes that end with the test; see test/ros_world.py."""
+    """A DDS domain of its own, nodes that spin, processes that end with the test; see test/ros_world.py.
+
+    Nodes of the test's own process report their health twenty times as often as others.
+    """
     pytest.importorskip("rclpy")
     from ros_world import RosWorld, own_domain, world_environment
 
+    monkeypatch.setattr("ada_robot.ros.diagnostics.PERIOD", 0.05)
     with own_domain() as domain:
         environment = world_environment(domain, tmp_path / "ros_log")
         for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR", "AMENT_PREFIX_PATH"):
