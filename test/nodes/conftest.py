@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
     from ros_world import RosWorld
 
 
+@contextmanager
+def world_of_its_own(log_folder: Path) -> Iterator[RosWorld]:
+    from ros_world import RosWorld, own_domain, world_environment
+
+    with own_domain() as domain:
+        world = RosWorld(domain, world_environment(domain, log_folder))
+        try:
+            yield world
+        finally:
+            world.close()
+
+
 @pytest.fixture
 def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
     """A DDS domain of its own, nodes that spin, processes that end with the test; see test/ros_world.py.
@@ -21,20 +34,20 @@ def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
     Nodes of the test's own process report their health twenty times as often as others.
     """
     pytest.importorskip("rclpy")
-    from ros_world import RosWorld, own_domain, world_environment
-
     monkeypatch.setattr("ada_robot.ros.diagnostics.PERIOD", 0.05)
-    with own_domain() as domain:
-        environment = world_environment(domain, tmp_path / "ros_log")
+    with world_of_its_own(tmp_path / "ros_log") as world:
         for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR", "AMENT_PREFIX_PATH"):
-            monkeypatch.setenv(name, environment[name])
+            monkeypatch.setenv(name, world.environment[name])
         for name in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS"):
             monkeypatch.delenv(name, raising=False)
-        world = RosWorld(domain, environment)
-        try:
-            yield world
-        finally:
-            world.close()
+        yield world
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[RosWorld]:
+    """A second world, which hears nothing of the first."""
+    with world_of_its_own(tmp_path / "other_log") as world:
+        yield world
 
 
 @pytest.fixture
