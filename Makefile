@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it sets up. The machine brings Python >= 3.10 and make.
-# On the command line: ARGS (for sim, bench, faults, test, fuzz and soak), PYTHON, EXTRAS, JOBS.
+# On the command line: ARGS (for sim, bench, faults, test, test-quick, fuzz and soak), PYTHON, EXTRAS, JOBS.
 
 PYTHON ?= python3
 JOBS ?= auto
@@ -14,6 +14,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 # The full set-up serves the simulation, too.
 SIM_READY := $(if $(wildcard $(READY)),$(READY),$(VENV)/ready-sim)
+# A worker goes on where it is, so that what tests of a file share is made once, and helps the others at the end.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 INTERFACES := $(VENV)/ready-interfaces
 PROGRESS := $(PYTHON) tools/progress.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
@@ -24,19 +26,26 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format sim bench bench-ros bench-hw faults fuzz soak docs pictures clean
+.PHONY: help setup test test-quick lint format sim bench bench-ros bench-hw faults fuzz soak docs pictures clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyPI unless one is sourced, and the tools
 
-test: $(READY) ## lint, then every test but fuzz and soak; ARGS go to pytest
+test: $(READY) ## lint and, at the same time, every test but fuzz and soak; ARGS go to pytest
 	$(build-interfaces)
-	@failed=; \
-	$(MAKE) --no-print-directory lint || failed=lint; \
-	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 $(ARGS) || failed="$$failed pytest"; \
+	@failed=; said=$$(mktemp); \
+	$(MAKE) --no-print-directory lint >"$$said" 2>&1 & lint=$$!; \
+	trap 'kill $$lint; exit 130' INT TERM; \
+	$(PYTEST) $(ARGS) || failed=pytest; \
+	wait $$lint || { failed="lint $$failed"; cat "$$said" >&2; }; \
+	rm -f "$$said"; \
 	if [ -n "$$failed" ]; then echo "make test: failed:" $$failed >&2; exit 1; fi
+
+test-quick: $(READY) ## of each file of tests the first one, in a minute; ARGS go to pytest
+	$(build-interfaces)
+	@$(PYTEST) --quick $(ARGS)
 
 lint: $(READY) ## ruff (rules and layout) and mypy --strict
 	@failed=; \
@@ -66,7 +75,7 @@ faults: $(READY) ## devices written a second time, every fault of theirs, random
 	@$(BIN)/python -m benchmarks.hardware.peers $(ARGS)
 
 fuzz: $(READY) ## property tests on many random inputs: minutes to hours
-	@$(BIN)/python -m pytest -m fuzz --hypothesis-profile fuzz -n $(JOBS) --maxprocesses 8 $(ARGS)
+	@$(PYTEST) -m fuzz --hypothesis-profile fuzz $(ARGS)
 
 soak: $(READY) ## long runs that watch drift, memory and deadlines
 	@$(BIN)/python -m pytest -m soak $(ARGS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all tests: they may import what lies in this folder, and none changes the process's priority."""
+"""What holds for all tests: what they may import, where kernels are kept; none changes the process's priority."""
 
 import os
 import sys
@@ -10,11 +10,38 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # pytest's "importlib" mode leaves the path alone
 
 
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="of each file the first test that is not slow")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Pick the tests of `make test-quick`: a file begins with what it is about, so that all rooms are in it."""
+    if config.getoption("quick"):
+        first = {}
+        for item in items:
+            if not item.get_closest_marker("slow"):
+                first.setdefault(item.path, item)
+        kept = list(first.values())
+        config.hook.pytest_deselected(items=[item for item in items if first.get(item.path) is not item])
+        items[:] = kept
+
+
 def pytest_runtest_logreport(report):
     """Name a failure when it happens: of a run that is cut off, nothing else would tell."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         last = str(report.longreprtext).strip().splitlines()[-1:]
         print(f"\n{report.nodeid} failed ({report.when}):", *last, flush=True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def kernel_cache(pytestconfig, tmp_path_factory):
+    """Compiled kernels are kept from run to run, for all workers, and not in the user's own cache."""
+    kept = getattr(pytestconfig, "cache", None)  # none with -p no:cacheprovider
+    folder = tmp_path_factory.getbasetemp() if kept is None else kept.mkdir("ada_dynamics")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ADA_CACHE_DIR", str(folder / "kernels"))
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +50,19 @@ def same_priority():
     before = priority()
     yield
     assert priority() == before
+
+
+@pytest.fixture
+def ada(capsys):
+    """Runs the command `ada` in this process; exit code, output and errors."""
+
+    def run(*arguments):
+        from ada_tools import cli
+
+        code = cli.main([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    return run
 
 
 def priority():

@@ -21,6 +21,7 @@ from ada_robot.ros.status import Level, Status, value_text
 __all__ = ["Diagnostics", "Level", "Status"]
 
 TOPIC = "/diagnostics"
+PERIOD = 1.0  # [s] between reports
 Source = Callable[[], Status]
 
 
@@ -31,13 +32,12 @@ class Diagnostics:
         level: the worst level of the last report; STALE before the first, OK without sources.
     """
 
-    def __init__(self, node: Node, hardware_id: str, period: float = 1.0) -> None:
+    def __init__(self, node: Node, hardware_id: str) -> None:
         """Start to report.
 
         Args:
             node: whose name stands before each report's.
             hardware_id: what the reports are about, such as the robot's name.
-            period: between reports [s].
         """
         self.level = Level.STALE
         self._node = node
@@ -45,7 +45,7 @@ class Diagnostics:
         self._sources: dict[str, Source] = {}
         self._failed: dict[str, str] = {}
         self._publisher = node.create_publisher(DiagnosticArray, TOPIC, 10)
-        self._timer = node.create_timer(period, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = node.create_timer(PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def add(self, name: str, source: Source) -> None:
         """Report what a source says, in the executor's thread, under "NODE: NAME".

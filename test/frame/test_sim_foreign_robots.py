@@ -9,7 +9,6 @@ from foreign_robots import SHARE
 
 from ada_dynamics import Log
 from ada_dynamics.contact.stops import beyond_limits
-from ada_tools import cli
 
 ROBOTS = {
     "panda": ("panda_description/urdf/panda.urdf", "fixed"),
@@ -33,15 +32,6 @@ def _all() -> list:
     return [pytest.param(name, QUICK, id=name) for name in ALWAYS] + [
         pytest.param(name, WHOLE, id=f"{name}-whole", marks=pytest.mark.soak) for name in ROBOTS
     ]
-
-
-@pytest.fixture
-def ada(capsys):
-    def run(*arguments):
-        code = cli.main([str(a) for a in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.mark.parametrize(("name", "duration"), _all())

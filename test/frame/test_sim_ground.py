@@ -7,16 +7,6 @@ import numpy as np
 import pytest
 
 from ada_dynamics import Log
-from ada_tools import cli
-
-
-@pytest.fixture
-def ada(capsys):
-    def run(*arguments):
-        code = cli.main([str(a) for a in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_a_humanoid_stands_on_the_ground_that_it_would_fall_through_without(ada):

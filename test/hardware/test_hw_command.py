@@ -9,17 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hw_command import Ada, ada_in_process
+from hw_command import Ada
 
 from ada_dynamics import resources
 from ada_hardware.registry import DEVICES
 
 pytest.importorskip("serial")
-
-
-@pytest.fixture
-def ada(capfd: pytest.CaptureFixture[str]) -> Ada:
-    return ada_in_process(capfd)
 
 
 # --- what there is ------------------------------------------------------------------------------------------------

@@ -10,16 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hw_command import Ada, ada_in_process
+from hw_command import Ada
 
 from ada_hardware.transport import Serial, open_stream
 
 pytest.importorskip("serial")
-
-
-@pytest.fixture
-def ada(capfd: pytest.CaptureFixture[str]) -> Ada:
-    return ada_in_process(capfd)
 
 
 @pytest.fixture

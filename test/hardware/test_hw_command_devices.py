@@ -7,14 +7,9 @@ import json
 import signal
 
 import pytest
-from hw_command import PATIENCE, Ada, ada_in_process, started
+from hw_command import PATIENCE, Ada, started
 
 pytest.importorskip("serial")
-
-
-@pytest.fixture
-def ada(capfd: pytest.CaptureFixture[str]) -> Ada:
-    return ada_in_process(capfd)
 
 
 OF_THE_MACHINE = {"rate", "losses"}  # what fails where a machine is too busy, too: tests are about the rest

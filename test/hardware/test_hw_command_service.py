@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import pytest
-from hw_command import Ada, ada_in_process
+from hw_command import Ada
 
 from ada_dynamics import resources
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
@@ -18,11 +18,6 @@ from ada_tools.commands.hardware.service import SERVICES
 pytest.importorskip("serial")
 WALK = str(resources.find("config", "khr1_walk.csv"))
 VALUES = {"set-id": ["1"], "upload": ["3", WALK], "play": ["3"]}
-
-
-@pytest.fixture
-def ada(capfd: pytest.CaptureFixture[str]) -> Ada:
-    return ada_in_process(capfd)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hw_command import Ada, ada_in_process
+from hw_command import Ada
 from patience import Patience
 
 from ada_hardware.emulation.process import EmulatorProcess
@@ -65,11 +65,6 @@ def relay() -> Iterator[Relay]:
         one.start()
         yield one
         one.is_over = True
-
-
-@pytest.fixture
-def ada(capfd: pytest.CaptureFixture[str]) -> Ada:
-    return ada_in_process(capfd)
 
 
 @pytest.mark.parametrize("place", ["process", "thread"])

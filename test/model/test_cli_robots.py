@@ -20,16 +20,6 @@ ARM = """<robot name="腕"><link name="base"><inertial><mass value="1"/>
 
 
 @pytest.fixture
-def ada(capsys):
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
-@pytest.fixture
 def write(tmp_path):
     def write(content: str, name: str = "arm.urdf") -> str:
         (tmp_path / name).write_text(content, encoding="utf-8")

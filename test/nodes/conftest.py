@@ -1,35 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixture `ros`: a ROS 2 world of its own for each test."""
+"""A ROS 2 world of its own for each test, and robots that do what the test says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from hardware_world import Fleet
     from ros_world import RosWorld
 
 
-@pytest.fixture
-def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
-    """A DDS domain of its own, nodes that spin, processes that end with the test; see test/ros_world.py."""
-    pytest.importorskip("rclpy")
+@contextmanager
+def world_of_its_own(log_folder: Path) -> Iterator[RosWorld]:
     from ros_world import RosWorld, own_domain, world_environment
 
     with own_domain() as domain:
-        environment = world_environment(domain, tmp_path / "ros_log")
-        for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR", "AMENT_PREFIX_PATH"):
-            monkeypatch.setenv(name, environment[name])
-        for name in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS"):
-            monkeypatch.delenv(name, raising=False)
-        world = RosWorld(domain, environment)
+        world = RosWorld(domain, world_environment(domain, log_folder))
         try:
             yield world
         finally:
             world.close()
+
+
+@pytest.fixture
+def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
+    """A DDS domain of its own, nodes that spin, processes that end with the test; see test/ros_world.py.
+
+    Nodes of the test's own process report their health twenty times as often as others.
+    """
+    pytest.importorskip("rclpy")
+    monkeypatch.setattr("ada_robot.ros.diagnostics.PERIOD", 0.05)
+    with world_of_its_own(tmp_path / "ros_log") as world:
+        for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR", "AMENT_PREFIX_PATH"):
+            monkeypatch.setenv(name, world.environment[name])
+        for name in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS"):
+            monkeypatch.delenv(name, raising=False)
+        yield world
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[RosWorld]:
+    """A second world, which hears nothing of the first."""
+    with world_of_its_own(tmp_path / "other_log") as world:
+        yield world
 
 
 @pytest.fixture
@@ -40,3 +58,13 @@ def beside(ros: RosWorld) -> Iterator[RosWorld]:
         yield world
     finally:
         world.close()
+
+
+@pytest.fixture
+def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    """Robots that do what the test says, in the place of those that a hardware node would open."""
+    from hardware_world import Fleet
+
+    robots = Fleet(monkeypatch)
+    yield robots
+    robots.open_all()

@@ -6,11 +6,10 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from controller_world import BENT, NAMES, Sender, controller, plant, set_parameter, weight
+from controller_world import BENT, NAMES, Sender, controller, set_parameter, weight
 from rcl_interfaces.srv import GetParameters, ListParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ada_robot.ros import qos
 
@@ -51,45 +50,6 @@ def fastest_change(told):
     """Greatest rate of commands [N m/s], by the times of the states that they are for."""
     times, values = zip(*map(command_of, told), strict=True)
     return (np.abs(np.diff(values, axis=0)) / np.diff(times)[:, None]).max()
-
-
-def test_a_switch_between_controllers_of_efforts_changes_them_smoothly(ros):
-    commands = ros.collect(JointState, "joint_commands", qos.streams(1000))
-    told = ros.collect(Float64MultiArray, "controller_node/state", qos.streams(1000))
-    node, sender = under_control(ros, state_rate=0.0)
-    references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
-    references.publish(JointState(name=["s2"], position=[BENT[1] + 0.05]))
-    sender.until(lambda: commands and node.thread.control.target.position[1] != BENT[1], effort=weight())
-    settled = stamp(commands[-1]) + 2.0 * BLEND
-    sender.until(lambda: stamp(commands[-1]) > settled, what="the end of the first blend")
-    old = np.array(commands[-1].effort)
-    begin, first = len(commands), len(told)
-    assert set_parameter(ros, "controller", "gravity_compensation").successful
-    new = weight()
-    sender.until(lambda: np.abs(commands[-1].effort - new).max() < 1e-9, what="the efforts of the new law")
-    apart = np.abs(old - new).max()
-    assert apart > 5.0
-    assert np.abs(np.array(commands[begin].effort) - old).max() < 0.1 * apart, "it begins with the old ones"
-    assert fastest_change(told[first:]) < 1.1 * STEEPEST * apart / BLEND
-
-
-def test_a_switch_to_positions_begins_where_the_joints_are_and_one_back_with_what_they_carry(ros):
-    commands = ros.collect(JointState, "joint_commands", qos.streams(1000))
-    _, sender = under_control(ros)
-    sender.until(lambda: commands)
-    assert set_parameter(ros, "controller", "joint_trajectory").successful
-    sender.until(lambda: len(commands[-1].position), what="positions", effort=weight())
-    assert not len(commands[-1].effort)
-    first = next(message for message in commands if len(message.position))
-    assert np.abs(np.array(first.position) - BENT).max() < 1e-6
-    held = weight() + 2.0  # the servos hold something more
-    sender.until(lambda: stamp(commands[-1]) - stamp(first) > 0.1, effort=held)
-    begin = len(commands)
-    assert set_parameter(ros, "controller", "computed_torque").successful
-    sender.until(lambda: len(commands[-1].effort), what="efforts", effort=held)
-    first = next(message for message in commands[begin:] if len(message.effort))
-    assert np.abs(np.array(first.effort) - held).max() < 0.5
-    sender.until(lambda: np.abs(commands[-1].effort - weight()).max() < 1e-6, what="the weight alone", effort=held)
 
 
 def test_the_parameters_are_those_of_the_controller_that_runs(ros):
@@ -152,28 +112,3 @@ def test_a_controller_that_is_not_for_this_robot_does_not_take_over(ros):
     assert value_of(ros, "controller").string_value == "computed_torque"
     assert "computed_torque.stiffness" in parameters_of(ros)
     sender.until(lambda: node.thread.control.is_active, what="it to go on")
-
-
-def test_a_trajectory_goes_on_when_settings_change(ros):
-    simulated = plant(ros)
-    node = controller(ros, wait=True)
-    trajectories = ros.matched(ros.publisher(JointTrajectory, "controller_node/joint_trajectory", qos.COMMANDS))
-    end = JointTrajectoryPoint(positions=[1.0], velocities=[0.0])
-    end.time_from_start.sec = 3
-    trajectories.publish(JointTrajectory(joint_names=["s1"], points=[end]))
-    ros.wait(lambda: simulated.loop.latest.q[0] > 0.2, what="some way")
-    assert set_parameter(ros, "computed_torque.damping", [30.0]).successful
-    assert node.thread.following.is_followed
-    ros.wait(lambda: abs(simulated.loop.latest.q[0] - 1.0) < 0.01, what="its end")
-
-
-def test_a_path_is_followed_by_a_controller_that_plans(ros):
-    simulated = plant(ros)
-    node = controller(ros, wait=True, controller="joint_trajectory")
-    trajectories = ros.matched(ros.publisher(JointTrajectory, "controller_node/joint_trajectory", qos.COMMANDS))
-    points = [JointTrajectoryPoint(positions=[p]) for p in (0.3, 0.5)]
-    points[0].time_from_start.sec, points[1].time_from_start.sec = 1, 2
-    trajectories.publish(JointTrajectory(joint_names=["s1"], points=points))
-    ros.wait(lambda: type(node.thread.control.target).__name__ == "JointPath", what="the path to be taken")
-    ros.wait(lambda: abs(simulated.loop.latest.q[0] - 0.5) < 0.02, what="its end")
-    assert np.abs(simulated.loop.latest.q[1:] - BENT[1:]).max() < 0.05, "the others stay"

@@ -13,15 +13,14 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
+from ada_robot.ros import diagnostics as diagnostics_module  # noqa: E402
 from ada_robot.ros.diagnostics import Diagnostics, Level, Status  # noqa: E402
-
-PERIOD = 0.05  # [s]
 
 
 def test_a_report_arrives_with_name_hardware_level_message_and_values(ros):
     node = ros.node("robot_node")
     values = {"periods": 12, "late p99 [ms]": 0.123456789, "is paused": False, "array": np.float64(2.0), "since": None}
-    diagnostics = Diagnostics(node, "pa10", PERIOD)
+    diagnostics = Diagnostics(node, "pa10")
     diagnostics.add("physics", lambda: Status(Level.WARN, "3 periods missed", values))
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
     ros.wait(lambda: arrays, what="diagnostics")
@@ -39,7 +38,7 @@ def test_a_report_arrives_with_name_hardware_level_message_and_values(ros):
 
 
 def test_the_topic_is_global_whatever_the_namespace(ros):
-    Diagnostics(ros.node("robot_node", namespace="/cell"), "pa10", PERIOD)
+    Diagnostics(ros.node("robot_node", namespace="/cell"), "pa10")
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
     ros.wait(lambda: arrays, what="diagnostics")
 
@@ -61,7 +60,7 @@ def test_a_source_that_fails_is_an_error_and_silences_no_other(ros, broken):
         return Status(9, "what?") if broken == "has a level that is none" else None
 
     node = ros.node("robot_node")
-    diagnostics = Diagnostics(node, "pa10", PERIOD)
+    diagnostics = Diagnostics(node, "pa10")
     diagnostics.add("broken", source)
     diagnostics.add("whole", lambda: Status(Level.OK, "fine"))
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
@@ -77,16 +76,17 @@ def test_a_source_that_fails_is_an_error_and_silences_no_other(ros, broken):
 
 def test_reports_go_on_while_simulated_time_stands_still(ros):
     node = ros.node("robot_node", parameter_overrides=[Parameter("use_sim_time", value=True)])
-    diagnostics = Diagnostics(node, "pa10", PERIOD)
+    diagnostics = Diagnostics(node, "pa10")
     assert diagnostics.level is Level.STALE
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
     ros.wait(lambda: len(arrays) > 2, what="three reports without a clock")
     assert diagnostics.level is Level.OK
 
 
-def test_a_report_can_be_sent_at_once_and_none_comes_after_the_end(ros):
+def test_a_report_can_be_sent_at_once_and_none_comes_after_the_end(ros, monkeypatch):
     node = ros.node("robot_node")
-    diagnostics = Diagnostics(node, "pa10", period=3600.0)
+    monkeypatch.setattr(diagnostics_module, "PERIOD", 3600.0)
+    diagnostics = Diagnostics(node, "pa10")
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
     ros.wait(lambda: node.count_subscribers("/diagnostics"), what="the subscriber")
     ros.wait(lambda: diagnostics.publish() or arrays, what="a report that was asked for")
@@ -102,7 +102,7 @@ def test_a_name_is_taken_once(ros):
 
 
 def test_a_part_that_is_gone_is_reported_no_more_and_its_name_is_free(ros):
-    diagnostics = Diagnostics(ros.node("robot_node"), "pa10", PERIOD)
+    diagnostics = Diagnostics(ros.node("robot_node"), "pa10")
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
     for _ in range(2):
         diagnostics.add("arm", lambda: Status(Level.OK, ""))

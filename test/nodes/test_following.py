@@ -19,6 +19,7 @@ from ada_dynamics.errors import InputError
 from ada_robot.trajectory.points import OfferedTrajectory
 
 MODEL = ada.load("pa10")
+JOINTS = MODEL.joint_names
 BENT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
 REST = np.zeros(7)
 
@@ -330,6 +331,19 @@ def test_joint_states_are_read_by_name_whatever_their_order_and_whoever_else_is_
     q, v, effort = JointStateReader(MODEL).read(message(names, list(range(8)), [-k for k in range(8)], [9.0] * 8))
     assert q.tolist() == [7, 6, 5, 4, 3, 2, 1] and v.tolist() == [-7, -6, -5, -4, -3, -2, -1]
     assert effort.tolist() == [9.0] * 7
+
+
+@pytest.mark.parametrize(
+    ("names", "velocities", "words"),
+    [
+        (JOINTS[:5], 5, "joints w1, w2 are missing"),
+        (JOINTS, 0, "7 names, 7 positions and 0 velocities"),
+        (["s1", *JOINTS[:6]], 7, "named twice"),
+    ],
+)
+def test_joint_states_that_do_not_say_all_are_refused(names, velocities, words):
+    with pytest.raises(InputError, match=words):
+        JointStateReader(MODEL).read(message(names, [0.0] * len(names), [0.0] * velocities))
 
 
 def test_a_robot_that_joint_states_do_not_describe_is_refused_with_the_way_out():

@@ -9,7 +9,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from hardware_world import (
     ONE,
     TWO,
-    Fleet,
     ask,
     call,
     diagnosed,
@@ -24,13 +23,6 @@ from ada_robot.errors import DeviceAlarm, NoAnswer, TransportError
 from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
-
-
-@pytest.fixture
-def fleet(monkeypatch):
-    fleet = Fleet(monkeypatch)
-    yield fleet
-    fleet.open_all()
 
 
 # --- life -------------------------------------------------------------------------------------------------------------

@@ -12,20 +12,13 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from hardware_world import ONE, TWO, Commander, Fleet, call, hardware, life, set_parameter, states, transition
+from hardware_world import ONE, TWO, Commander, call, hardware, life, set_parameter, states, transition
 from sensor_msgs.msg import JointState
 
 from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
 STILL = [0.0] * 7
-
-
-@pytest.fixture
-def fleet(monkeypatch):
-    fleet = Fleet(monkeypatch)
-    yield fleet
-    fleet.open_all()
 
 
 class Rival:

@@ -18,7 +18,6 @@ from hardware_world import (
     ONE,
     TWO,
     Commander,
-    Fleet,
     ask,
     call,
     diagnosed,
@@ -43,13 +42,6 @@ from ada_robot.ros import environment, qos
 from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
-
-
-@pytest.fixture
-def fleet(monkeypatch):
-    fleet = Fleet(monkeypatch)
-    yield fleet
-    fleet.open_all()
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------

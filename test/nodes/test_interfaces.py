@@ -188,41 +188,6 @@ def test_packages_of_ones_own_may_use_one_another_and_have_services(built, tmp_p
     assert run(python, "-c", USE_SERVICE).split() == ["24.0", "kitchen"]
 
 
-USE_ACTION = """
-import rclpy
-from chores.action import Tidy
-from rclpy.action import ActionClient, ActionServer
-
-def tidy(goal):
-    goal.publish_feedback(Tidy.Feedback(left=len(goal.request.where)))
-    goal.succeed()
-    return Tidy.Result(done=True)
-
-rclpy.init()
-node = rclpy.create_node("tester")
-server = ActionServer(node, Tidy, "tidy", tidy)
-client = ActionClient(node, Tidy, "tidy")
-assert client.wait_for_server(10)
-heard = []
-sent = client.send_goal_async(Tidy.Goal(where=["kitchen", "hall"]), lambda message: heard.append(message.feedback.left))
-rclpy.spin_until_future_complete(node, sent, timeout_sec=10)
-result = sent.result().get_result_async()
-rclpy.spin_until_future_complete(node, result, timeout_sec=10)
-print(heard, result.result().result.done)
-server.destroy()
-rclpy.try_shutdown()
-"""
-
-
-@needs_compilers
-@pytest.mark.slow
-def test_packages_of_ones_own_may_have_actions(built, tmp_path):
-    python, _ = built
-    definition = "string[] where\n---\nbool done\n---\nuint32 left\n"
-    run(python, *builder("--from", definitions(tmp_path, chores={"Tidy.action": definition})))
-    assert run(python, "-c", USE_ACTION).strip() == "[2] True"
-
-
 @needs_compilers
 @pytest.mark.parametrize(
     ("text", "says"),

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from patience import Patience
 
 pytest.importorskip("rclpy")
 pytest.importorskip("pinocchio")
@@ -252,20 +251,3 @@ def test_the_rate_can_change_while_it_runs_and_a_bad_one_is_refused(ros):
     assert not bad.successful
     assert "rate" in bad.reason
     assert node._loop.period == pytest.approx(0.05)
-
-
-def test_the_oracle_can_be_killed_and_started_again_beside_a_robot(ros):
-    robot = Robot(ros, "planar_3r")
-    differences = ros.collect(Float64MultiArray, "oracle_node/differences", qos.STATES)
-    command = (sys.executable, "-m", "ada_tools.nodes.oracle_node", "--ros-args", "-p", "rate:=100.0")
-    process = ros.start(*command)
-    robot.until(lambda: differences, "a comparison")
-    process.kill()
-    del differences[:]
-    process = ros.start(*command)
-    robot.until(lambda: differences, "a comparison after its restart")
-    patience = Patience(10.0)
-    assert process.stop() == 0, process.output
-    assert not patience.is_over
-    assert "waiting for a robot's description on /robot_description" in process.output
-    assert "Traceback" not in process.output

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.ros
 import ros_world  # noqa: E402
 from rclpy.context import Context  # noqa: E402
 from rclpy.node import Node  # noqa: E402
-from ros_world import RosWorld, own_domain, world_environment  # noqa: E402
+from ros_world import own_domain  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
@@ -36,16 +36,6 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
-
-
-@pytest.fixture
-def other(tmp_path):
-    with own_domain() as domain:
-        world = RosWorld(domain, world_environment(domain, tmp_path / "other_log"))
-        try:
-            yield world
-        finally:
-            world.close()
 
 
 def test_two_worlds_have_different_domains_and_do_not_hear_each_other(ros, other):

@@ -18,7 +18,7 @@ from std_msgs.msg import String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 NODE = """\
-    import sys, threading, time
+    import signal, sys, threading, time
     import rclpy
     from rclpy.node import Node
     from std_msgs.msg import String
@@ -55,22 +55,100 @@ def until(ros, process, text):
     ros.wait(lambda: text in process.output, what=f"{text!r} from the node")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_node_cleanly_and_it_closes_with_a_living_context(ros, number):
+@pytest.mark.parametrize(
+    "signals",
+    [[signal.SIGINT], [signal.SIGTERM], [signal.SIGHUP], [signal.SIGINT] * 2],
+    ids=["Ctrl-C", "terminate", "hang up", "two at once, as a launch file sends them"],
+)
+def test_a_signal_ends_a_node_cleanly_and_it_closes_with_a_living_context(ros, signals):
     process = small_node(ros)
     until(ros, process, "ready")
-    process.signal(number)
+    for number in signals:
+        process.signal(number)
     assert process.wait() == 0, process.output
     assert process.output.split() == ["ready", "closed"]
 
 
-def test_two_signals_at_once_as_a_launch_file_sends_them_do_no_harm(ros):
-    process = small_node(ros)
-    until(ros, process, "ready")
-    process.signal(signal.SIGINT)
-    process.signal(signal.SIGINT)
-    assert process.wait() == 0, process.output
-    assert process.output.split() == ["ready", "closed"]
+MAKING = """
+    def being_made():
+        try:
+            print("making", flush=True)
+            while True:  # a signal that comes just before a long sleep does not end it
+                time.sleep(0.01)
+        finally:
+            print("interrupted", flush=True)
+            {last}
+    """
+
+
+@pytest.mark.parametrize("last", ["pass", "raise RuntimeError('it is only half made')"])
+def test_a_signal_ends_a_node_that_is_still_being_made_though_it_stumbles_on_its_way_out(ros, last):
+    process = small_node(ros, MAKING.format(last=last), "being_made")
+    until(ros, process, "making")
+    assert process.stop() == 0, process.output
+    assert process.output.split() == ["making", "interrupted"]
+
+
+FAILS = """
+    class Node(Small):
+        def __init__(self):
+            super().__init__()
+            self.create_timer(0.01, self.fail)
+        def fail(self):
+            {act}
+    """
+FAILS_IN_A_THREAD = """
+    class Node(Small):
+        def __init__(self):
+            super().__init__()
+            threading.Timer(0.05, self.fail).start()
+        def fail(self):
+            self.failure = AdaError("the physics blew up at t = 3 s")
+    """
+FAILS_AT_THE_END = """
+    class Node(Small):
+        def __init__(self):
+            super().__init__()
+            self.create_timer(0.01, lambda: signal.raise_signal(signal.SIGINT))
+        def close(self):
+            raise AdaError("the recording cannot be written")
+    """
+SHUTS_DOWN = """
+    class Node(Small):
+        def __init__(self):
+            super().__init__()
+            self.create_timer(0.01, rclpy.try_shutdown)
+        def close(self):
+            print("closed", flush=True)
+    """
+CANNOT_BE_MADE = """
+    def Node():
+        raise InputError('robot is 3;\\n it must be a name')
+    """
+
+
+@pytest.mark.parametrize(
+    ("extra", "code", "written"),
+    [
+        (SHUTS_DOWN, 0, "ready\nclosed\n"),
+        (CANNOT_BE_MADE, 2, "small_node: error: robot is 3; it must be a name\n"),
+        (FAILS.format(act="raise AdaError('it is empty')"), 1, "ready\nclosed\nsmall_node: error: it is empty\n"),
+        (FAILS_IN_A_THREAD, 1, "ready\nclosed\nsmall_node: error: the physics blew up at t = 3 s\n"),
+        (FAILS_AT_THE_END, 1, "ready\nsmall_node: error: the recording cannot be written\n"),
+    ],
+    ids=["shut down", "not to be made", "fails in a callback", "fails in a thread", "fails while it closes"],
+)
+def test_a_node_that_ends_says_why_in_a_line_after_it_has_closed(ros, extra, code, written):
+    process = small_node(ros, extra, "Node")
+    assert process.wait() == code
+    assert process.output == written
+
+
+def test_a_mistake_in_a_callback_is_shown_with_its_trace(ros):
+    process = small_node(ros, FAILS.format(act="raise RuntimeError('it is empty')"), "Node")
+    assert process.wait() == 1
+    assert "closed" in process.output and "Traceback" in process.output
+    assert process.output.splitlines()[-1] == "small_node: error: it is empty"
 
 
 def test_the_third_signal_ends_a_node_that_hangs_while_it_closes(ros):
@@ -92,72 +170,6 @@ def test_the_third_signal_ends_a_node_that_hangs_while_it_closes(ros):
 
     ros.wait(third, what="the end of a node that hangs")
     assert process.wait() == -signal.SIGINT
-
-
-def test_a_signal_ends_a_node_that_is_still_being_made(ros):
-    slow = """
-        def slow():
-            print("making", flush=True)
-            while True:  # a signal that comes just before a long sleep does not end it
-                time.sleep(0.01)
-        """
-    process = small_node(ros, slow, "slow")
-    until(ros, process, "making")
-    assert process.stop() == 0, process.output
-    assert process.output.split() == ["making"]
-
-
-def test_a_node_that_a_signal_interrupts_while_it_is_made_may_stumble_on_its_way_out(ros):
-    half = """
-        def half():
-            try:
-                print("making", flush=True)
-                while True:
-                    time.sleep(0.01)
-            finally:
-                raise RuntimeError("it is only half made")
-        """
-    process = small_node(ros, half, "half")
-    until(ros, process, "making")
-    assert process.stop() == 0, process.output
-    assert process.output.split() == ["making"]
-
-
-def test_a_shutdown_from_inside_is_a_clean_end(ros):
-    own = """
-        class Own(Small):
-            def __init__(self):
-                super().__init__()
-                self.create_timer(0.01, rclpy.try_shutdown)
-            def close(self):
-                print("closed", flush=True)
-        """
-    process = small_node(ros, own, "Own")
-    assert process.wait() == 0, process.output
-    assert process.output.split() == ["ready", "closed"]
-
-
-def test_what_a_user_can_mend_is_one_line_and_exit_code_2(ros):
-    process = small_node(ros, "def broken():\n    raise InputError('robot is 3;\\n it must be a name')\n", "broken")
-    assert process.wait() == 2
-    assert process.output == "small_node: error: robot is 3; it must be a name\n"
-
-
-@pytest.mark.parametrize("error, shows_trace", [("RuntimeError", True), ("AdaError", False)])
-def test_an_exception_in_a_callback_is_exit_code_1_after_the_node_has_closed(ros, error, shows_trace):
-    extra = f"""
-        class Failing(Small):
-            def __init__(self):
-                super().__init__()
-                self.create_timer(0.01, self.fail)
-            def fail(self):
-                raise {error}("the battery is empty")
-        """
-    process = small_node(ros, extra, "Failing")
-    assert process.wait() == 1
-    assert "closed" in process.output
-    assert process.output.splitlines()[-1] == "small_node: error: the battery is empty"
-    assert ("Traceback" in process.output) is shows_trace
 
 
 def test_no_kind_of_callback_ends_a_node_that_holds_a_robot(ros):
@@ -223,32 +235,6 @@ def test_a_node_that_holds_a_robot_goes_on_when_a_callback_fails_and_says_so(ros
     assert process.output.rstrip().endswith("closed")
 
 
-def test_the_attribute_failure_set_by_a_thread_of_the_node_ends_it_with_exit_code_1(ros):
-    extra = """
-        class Failing(Small):
-            def __init__(self):
-                super().__init__()
-                threading.Timer(0.05, self.fail).start()
-            def fail(self):
-                self.failure = AdaError("the physics blew up at t = 3 s")
-        """
-    process = small_node(ros, extra, "Failing")
-    assert process.wait() == 1
-    assert process.output == "ready\nclosed\nsmall_node: error: the physics blew up at t = 3 s\n"
-
-
-def test_a_failure_while_closing_is_not_silent(ros):
-    extra = """
-        class Failing(Small):
-            def close(self):
-                raise AdaError("the recording cannot be written")
-        """
-    process = small_node(ros, extra, "Failing")
-    until(ros, process, "ready")
-    assert process.stop() == 1
-    assert process.output.endswith("small_node: error: the recording cannot be written\n")
-
-
 @pytest.mark.parametrize(
     "arguments, words",
     [
@@ -268,11 +254,10 @@ def test_arguments_that_ros_does_not_take_are_refused_by_name(ros, arguments, wo
     assert "Traceback" not in process.output
 
 
-def test_help_says_how_parameters_are_given(ros):
+def test_help_says_what_the_node_is_and_how_parameters_are_given(ros):
     process = small_node(ros, arguments=["--help"])
     assert process.wait() == 0
-    assert "--ros-args -p PARAMETER:=VALUE" in process.output
-    assert "A node for tests." in process.output
+    assert "--ros-args -p PARAMETER:=VALUE" in process.output and "A node for tests." in process.output
 
 
 def test_mixed_installations_are_warned_of_at_the_start(ros, tmp_path):

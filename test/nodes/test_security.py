@@ -208,24 +208,28 @@ START = 60.0  # [s] that a process may take to start, on a machine that is busy 
 
 
 @pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="no /proc here")
-@pytest.mark.parametrize("node", ["dynamics_node", "view_node"])
-def test_a_node_listens_to_dds_and_the_view_to_one_port_of_the_loopback_besides(ros, node):
-    options = {"dynamics_node": ["robot:=four_bar"], "view_node": ["port:=0", "open_browser:=false"]}[node]
-    if node == "view_node":
-        pytest.importorskip("viser")
-    parameters = [word for option in options for word in ("-p", option)]
-    process = ros.start(sys.executable, "-m", "ada_tools.nodes", node, "--ros-args", *parameters)
-    ros.wait(lambda: (node, "/") in ros.tester.get_node_names_and_namespaces(), timeout=START, what=node)
-    ready = {"dynamics_node": "joint_states at", "view_node": "view: http"}[node]
-    ros.wait(lambda: ready in process.output, timeout=START, what="the start")
-    found = listening(process.pid)
-    tcp = {(address, port) for protocol, address, port in found if protocol.startswith("tcp")}
-    udp = {port for protocol, _, port in found if protocol.startswith("udp")}
-    first = 7400 + 250 * ros.domain  # DDSI-RTPS 9.6.1.1; those that DDS sends from are any
-    assert any(first <= port < first + 250 for port in udp)
-    assert {address for address, _ in tcp} == ({LOOPBACK} if node == "view_node" else set())
-    assert len(tcp) == (node == "view_node")
-    assert process.stop() == 0, process.output
+def test_a_node_listens_to_dds_and_the_view_to_one_port_of_the_loopback_besides(ros):
+    pytest.importorskip("viser")
+    nodes = {
+        "dynamics_node": (("-p", "robot:=four_bar"), "joint_states at", set()),
+        "view_node": (("-p", "port:=0", "-p", "open_browser:=false"), "view: http", {LOOPBACK}),
+    }
+    processes = {
+        name: ros.start(sys.executable, "-m", "ada_tools.nodes", name, "--ros-args", *options)
+        for name, (options, _, _) in nodes.items()
+    }
+    for name, (_, ready, addresses) in nodes.items():
+        process = processes[name]
+        ros.wait(lambda p=process, r=ready: r in p.output, timeout=START, what=f"the start of {name}")
+        found = listening(process.pid)
+        tcp = {(address, port) for protocol, address, port in found if protocol.startswith("tcp")}
+        udp = {port for protocol, _, port in found if protocol.startswith("udp")}
+        first = 7400 + 250 * ros.domain  # DDSI-RTPS 9.6.1.1; those that DDS sends from are any
+        assert any(first <= port < first + 250 for port in udp)
+        assert {address for address, _ in tcp} == addresses and len(tcp) == len(addresses)
+    for process in processes.values():
+        process.signal()
+    assert all(process.wait() == 0 for process in processes.values())
 
 
 @pytest.mark.skipif(environment.wheels_version() is None, reason="an installed ROS 2 can do security")

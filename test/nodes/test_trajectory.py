@@ -48,25 +48,6 @@ def test_positions_alone_are_joined_by_straight_lines_from_the_present_one_on():
         np.testing.assert_allclose(state(it, NOW + t, "b")[:2], b, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("degree", [3, 5])
-def test_a_polynomial_is_followed_exactly_through_points_that_are_on_it(degree):
-    p = np.polynomial.Polynomial([0.1, 0.3, -0.2, 0.05, 0.02, -0.01][: degree + 1])
-    times = np.array([0.0, 0.4, 1.0, 1.7])
-    derivatives = [p, p.deriv(), p.deriv(2)][: 2 if degree == 3 else 3]
-    it = following(["a"], times, *(d(times)[:, None] for d in derivatives), present={"a": 0.1}, now=5.0)
-    for t in np.linspace(0.0, 1.699, 50):
-        np.testing.assert_allclose(state(it, 5.0 + t), [p(t), p.deriv()(t), p.deriv(2)(t)], rtol=0, atol=1e-13)
-
-
-def test_a_move_from_rest_to_rest_is_the_cubic_or_the_quintic_of_the_books():
-    s = 0.3
-    cubic = following(["a"], [2.0], [[1.0]], [[0.0]], now=0.0)
-    np.testing.assert_allclose(state(cubic, 2.0 * s)[:2], [3 * s**2 - 2 * s**3, 3 * s * (1 - s)], rtol=1e-14)
-    quintic = following(["a"], [2.0], [[1.0]], [[0.0]], [[0.0]], now=0.0)
-    wanted = [10 * s**3 - 15 * s**4 + 6 * s**5, 15 * s**2 * (1 - s) ** 2, 15 * s * (1 - s) * (1 - 2 * s)]
-    np.testing.assert_allclose(state(quintic, 2.0 * s), wanted, rtol=1e-13)
-
-
 def test_efforts_are_joined_by_straight_lines_and_held_behind_the_end():
     it = following(["a"], [0.0, 1.0], [[0.0], [1.0]], (), (), [[4.0], [8.0]])
     assert [it.sample(NOW + t).effort for t in (0.0, 0.25, 1.0, 9.0)] == [(4.0,), (5.0,), (8.0,), (8.0,)]

@@ -55,7 +55,7 @@ def test_the_action_passes_its_tests_with_control_msgs_built_for_them(tmp_path):
     root = Path(__file__).parents[2]
     options = ("-q", "-x", "-p", "no:cacheprovider", "--rootdir", root, "-c", root / "pyproject.toml")
     said = run(python, "-m", "pytest", *options, Path(__file__), "-k", "not built_for_them", PYTHONPATH=str(root))
-    assert "10 passed" in said and "skipped" not in said, said
+    assert "8 passed" in said and "skipped" not in said, said
 
 
 # --- with the real type -----------------------------------------------------------------------------------------------
@@ -166,62 +166,6 @@ def test_a_cancelled_goal_stops_the_joints_where_they_are_told_to_be(ros):
     assert there < 1.9
 
 
-class Told:
-    """What s1 is told by a controller of positions, a row (time, position, velocity) for each of its states."""
-
-    def __init__(self, ros):
-        from std_msgs.msg import Float64MultiArray
-
-        self.messages = ros.collect(Float64MultiArray, "controller_node/state")
-
-    @property
-    def rows(self):
-        found = []
-        for message in self.messages:
-            t, command = message.data[0], message.data[8:22]
-            found.append((t, command[0], command[7]))
-        return np.array(found)
-
-
-@with_action
-def test_cancelling_a_planned_way_brakes_at_the_limit_and_holds(ros):
-    told = Told(ros)
-    client = Client(ros, controller="joint_trajectory", state_rate=0.0, joint_trajectory__acceleration=[2.0])
-    handle = client.send((BENT[0] + 2.0, 10.0))
-    ros.wait(lambda: len(told.messages) and told.rows[-1, 2] > 0.15, what="some speed")
-    status, result = client.cancel(handle)
-    assert status == CANCELED and "come to rest" in result.error_string
-    ros.wait(lambda: len(told.messages) and told.rows[-1, 2] == 0.0, what="rest")
-    t, position, velocity = told.rows.T
-    top = int(np.argmax(velocity))
-    speed = velocity[top]
-    assert speed < 1.876 * 2.0 / 10.0, "no faster than the plan"
-    slower = np.diff(velocity[top:]) / np.diff(t[top:])
-    assert (slower <= 0.0).all() and slower.min() > -2.0 * (1.0 + 1e-6)
-    cycle = np.diff(t[top:]).max()
-    assert position[-1] - position[top] <= speed**2 / (2.0 * 2.0) + speed * cycle
-    count = len(position)
-    ros.wait(lambda: len(told.messages) > count + 50, what="what it holds")
-    assert np.ptp(told.rows[count - 1 :, 1]) == 0.0
-    assert client.s1 == pytest.approx(position[-1], abs=0.02)
-
-
-@with_action
-def test_a_new_goal_begins_from_the_moving_plan_without_a_step_of_speed(ros):
-    told = Told(ros)
-    client = Client(ros, controller="joint_trajectory", state_rate=0.0, joint_trajectory__acceleration=[2.0])
-    first = client.send((BENT[0] + 2.0, 8.0), path_tolerance=[client.tolerance(name="s1", position=0.2)])
-    ros.wait(lambda: len(told.messages) and told.rows[-1, 2] > 0.2, what="some speed")
-    second = client.send((BENT[0], 3.0))
-    status, result = client.outcome(first)
-    assert (status, result.error_code) == (ABORTED, client.kind.Result.INVALID_GOAL)
-    assert "newer goal" in result.error_string
-    status, result = client.outcome(second)
-    assert (status, result.error_code) == (SUCCEEDED, client.kind.Result.SUCCESSFUL)
-    t, _, velocity = told.rows.T
-    assert (np.abs(np.diff(velocity)) <= 2.0 * np.diff(t) * (1.0 + 1e-6) + 1e-12).all()
-
-
 @with_action
 def test_goals_that_end_at_once_say_how(ros, monkeypatch):
     """The end may be seen before the executor comes to the goal."""
@@ -230,12 +174,12 @@ def test_goals_that_end_at_once_say_how(ros, monkeypatch):
     from ada_controllers.node.trajectory_action import TrajectoryAction
 
     client = Client(ros)
-    for k in range(25):
+    for k in range(10):
         handle = client.send((BENT[0], 1e-3), goal_tolerance=[client.tolerance(name="s1", position=0.1)])
         status, result = client.outcome(handle)
         assert (status, result.error_code) == (SUCCEEDED, client.kind.Result.SUCCESSFUL), (k, result.error_string)
     assert set_parameter(ros, "goal_time", 1e-3).successful
-    for k in range(10):
+    for k in range(4):
         handle = client.send((0.11 + 0.01 * k, 0.03), goal_tolerance=[client.tolerance(name="s1", position=1e-9)])
         status, result = client.outcome(handle)
         assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)

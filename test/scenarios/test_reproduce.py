@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from ada_dynamics.errors import InputError
-from ada_tools import cli
 from ada_tools import scenario as scenarios
 from ada_tools.scenario import registry
 from ada_tools.scenario.registry import Claim, Outcome, Table, Timing
@@ -31,15 +30,6 @@ figures:
   - {file: panels, like: As fig. 3.11, panels: [position, energy]}
   - {file: snapshots, snapshots: 3}
 """
-
-
-@pytest.fixture
-def ada(capsys):
-    def run(*arguments):
-        code = cli.main([str(a) for a in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
