@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated KHR-1 answers as its documents say, is silent where they say so, and judges what it is told."""
+"""The emulated humanoids answer as their documents say, are silent where they say so, and judge what they are told."""
 
 import pytest
 
@@ -8,6 +8,11 @@ from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1.codec import CommandFrame, encode_command
 from ada_hardware.kondo.rcb1.commands import ACK, FREE, LOW, Code
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
+from ada_hardware.kondo.rcb4 import codec as rcb4
+from ada_hardware.kondo.rcb4 import messages as m
+from ada_hardware.kondo.rcb4.commands import COUNTS_PER_DEGREE, HOLD, Move
+from ada_hardware.kondo.rcb4.commands import FREE as FREE_COUNTS
+from ada_hardware.kondo.rcb4.emulator import Rcb4Emulator, Rcb4EmulatorSettings
 
 # Awa 2009, table 5, channels 1 to 12 and 13 to 24; 0xE1 = 225 where there is no servo
 UPPER = (5, 0, 90, LOW, LOW, 90, 175, 180, 90, LOW, LOW, LOW)
@@ -16,6 +21,15 @@ LOWER = (88, 115, 115, 90, 92, LOW, 92, 65, 65, 90, 88, LOW)
 
 def khr1(**settings):
     return Rcb1Emulator(checked(Rcb1EmulatorSettings, settings))
+
+
+def khr3(**settings):
+    return Rcb4Emulator(checked(Rcb4EmulatorSettings, settings))
+
+
+def sent(emulator, command, now=0.0):
+    """Bytes of a KHR-3HV's answers."""
+    return [reply.data for reply in emulator.receive(rcb4.encode_command(command), now)]
 
 
 def told(emulator, text, now=0.0):
@@ -41,9 +55,18 @@ def test_the_documented_exchanges():
     assert told(one, "FC 01 7D") == []
 
 
-@pytest.mark.parametrize("text", ["FC 00 7B", "FC 05 01", "EF 00 00 6E", "00", "12 34 56"])
+def test_the_documented_exchanges_of_the_khr3():
+    emulator = khr3()
+    assert sent(emulator, m.AckCheck()) == [bytes.fromhex("04 FE 06 08")]
+    assert sent(emulator, m.ReadRam(0, 2))[0][:2] == bytes((5, 0))
+    assert len(sent(emulator, m.Version())[0]) > 4
+    assert told(khr3(nacks=True), "04 FE 06 09")[-1][2] == 0x15
+
+
+@pytest.mark.parametrize("text", ["FC 00 7B", "FC 05 01", "EF 00 00 6E", "00", "12 34 56", "04 FE 06 09"])
 def test_there_is_no_answer_to_a_wrong_checksum_or_an_unknown_board(text):
     assert told(khr1(), text) == []
+    assert told(khr3(), text) == []
 
 
 def test_two_boards_on_one_line_have_the_homes_of_table_5():
@@ -139,6 +162,19 @@ def test_a_scenario_plays_its_motions_in_order():
     assert emulator.state()["played"][0] == [[1, 0], [0, 0], [1, 0]]
 
 
+def test_the_servos_of_the_khr3_turn_within_their_frames_and_no_faster_than_they_can():
+    emulator = khr3(max_step=0)
+    sent(emulator, m.MoveServos(100, (Move(0, 8500), Move(2, 7000))), 1.0)
+    emulator.advance(1.75)  # half of 100 frames of 15 ms
+    angles = emulator.state()["angles"]
+    assert angles["neck_yaw"] == pytest.approx(500 / COUNTS_PER_DEGREE, abs=1e-3)
+    assert angles["left_shoulder_pitch"] == pytest.approx(-250 / COUNTS_PER_DEGREE, abs=1e-3)
+    sent(emulator, m.MoveServo(0, 1, 7500), 3.0)
+    emulator.advance(3.02)
+    wanted = 1000 / COUNTS_PER_DEGREE - 60 / 0.14 * 0.02
+    assert emulator.state()["angles"]["neck_yaw"] == pytest.approx(wanted, abs=1e-3)
+
+
 # --- the judge --------------------------------------------------------------------------------------------------------
 def raw(*body):
     return bytes((*body, sum(body) & 0x7F))
@@ -162,10 +198,42 @@ def with_channel(values, channel, value):
         (raw(0xFF, 0x5A, 4), "SET_ID with two boards on the line"),
     ],
 )
-def test_what_must_never_come_is_a_violation(frame, text):
+def test_what_must_never_come_to_a_khr1_is_a_violation(frame, text):
     emulator = khr1()
     emulator.receive(frame, 2.5)
     assert [(violation.time, text in violation.text) for violation in emulator.violations] == [(2.5, True)]
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (m.MoveServos(1, (Move(0, FREE_COUNTS),)), "neck_yaw: let go"),
+        (m.MoveServos(10, (Move(12, 7500 - 900),)), "left_hip_roll: 6600 is outside of 6611 to 9278"),
+        (m.MoveServo(0, 1, 7500 + 1000), "neck_yaw: a step of 34 deg in 0.015 s; at most 30"),
+    ],
+)
+def test_what_must_never_come_to_a_khr3_is_a_violation(command, text):
+    emulator = khr3()
+    sent(emulator, command)
+    assert text in emulator.violations[0].text
+
+
+def test_a_position_that_no_servo_has_is_refused_and_a_violation():
+    emulator, frame = khr3(), bytearray(rcb4.encode_command(m.MoveServo(0, 1, 11500)))
+    frame[4:6] = (11501).to_bytes(2, "little")
+    frame[6] = sum(frame[:6]) & 0xFF
+    assert emulator.receive(bytes(frame), 0.0)[0].data[2] == 0x15
+    assert "position 11501" in emulator.violations[0].text
+    assert emulator.state()["angles"]["neck_yaw"] == 0.0
+
+
+def test_servos_commanded_while_a_motion_plays_are_a_violation():
+    emulator = khr3()
+    emulator.rom[1] = [rcb4.encode_command(m.MoveServos(200, (Move(0, 7600),)))]
+    sent(emulator, m.Call(0x0B80))
+    emulator.advance(0.0)
+    sent(emulator, m.MoveServos(10, (Move(0, HOLD),)), 0.1)
+    assert "while the board plays motion 1" in emulator.violations[0].text
 
 
 def test_what_may_come_is_none():

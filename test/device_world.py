@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver and the emulator of its device, on a clock that the test holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ada_dynamics.settings import checked
+from ada_hardware.emulation.in_process import FakeClock, InProcessPackets, InProcessStream
+from ada_hardware.registry import find
+
+
+class DeviceWorld:
+    """Any device of the registry.
+
+    Attributes:
+        clock: moves when somebody waits.
+        device: the emulator.
+        wire: between both.
+        driver: not open yet.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        faults: Mapping[str, float] | None = None,
+        device: Mapping[str, object] | None = None,
+        **settings: object,
+    ) -> None:
+        """Args: the device, faults of the wire, settings of the emulator, settings of the driver."""
+        kind = find(name)
+        emulator, driver = kind.emulator_class(), kind.driver_class()
+        self.clock = clock = FakeClock()
+        self.device: Any = emulator(checked(emulator.SETTINGS, device or {}))
+        wire = InProcessStream if emulator.WIRE == "stream" else InProcessPackets
+        self.wire: Any = wire(self.device, clock=clock, sleep=clock.sleep, faults=faults)
+        waits = {"sleep": clock.sleep} if name == "dynpick" else {}
+        self.driver: Any = driver(checked(driver.SETTINGS, settings), wire=self.wire, clock=clock, **waits)

@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drivers of all force sensors against their emulators: the load, damage, silence, order, status, and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from device_world import DeviceWorld
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import checked, fields_of
+from ada_hardware.emulation.process import EmulatorProcess
+from ada_hardware.force_torque.rdt import codec
+from ada_hardware.force_torque.rdt.codec import Request
+from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
+from ada_hardware.force_torque.rdt.onrobot import FILTERS, OnRobotDriver, OnRobotSettings
+from ada_hardware.registry import find
+from ada_hardware.transport import open_packets
+from ada_robot.errors import NoAnswer, Refused, TransportError
+
+LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
+SENSITIVITY = (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0)
+SCALE = {
+    "dynpick": np.array(SENSITIVITY),
+    "ft300": np.repeat([100.0, 1000.0], 3),
+    "netft": np.full(6, 1e6),
+    "onrobot": np.repeat([1e4, 1e5], 3),
+}
+WAYS = {"dynpick": ("poll", "continuous"), "ft300": ("",), "netft": ("",), "onrobot": ("",)}
+CASES = [(name, way) for name, ways in WAYS.items() for way in ways]
+EACH = pytest.mark.parametrize("name, way", CASES, ids=[" ".join(filter(None, case)) for case in CASES])
+DYNPICK = pytest.mark.parametrize("way", WAYS["dynpick"])
+RDT = pytest.mark.parametrize("name", ["netft", "onrobot"])
+OLD = {"device": {"is_old": True}, "sensitivity": SENSITIVITY}
+
+
+def step(name: str) -> Any:
+    """Noise of 2 counts, and half a count of rounding."""
+    return 2.51 / SCALE[name]
+
+
+def world(name: str, way: str = "", **options: Any) -> DeviceWorld:
+    return DeviceWorld(name, **({"mode": way} if way else {}), **options)
+
+
+def opened(name: str, way: str = "", **options: Any) -> DeviceWorld:
+    """With the first sample read: what comes later is of a load that is put on now."""
+    found = world(name, way, **options)
+    found.driver.open()
+    found.driver.read()
+    return found
+
+
+# --- samples ----------------------------------------------------------------------------------------------------------
+@EACH
+def test_the_load_comes_through_within_noise_and_rounding_at_the_rate(name: str, way: str) -> None:
+    bench = opened(name, way)
+    driver, start = bench.driver, bench.clock.now()
+    bench.device.set_wrench(LOAD)
+    for _ in range(100):
+        sample = driver.read()
+        assert sample.is_fresh and not (sample.is_saturated or sample.error or sample.warning)
+        assert np.all(np.abs(sample.wrench - LOAD) <= step(name))
+    # the emulated wire hands over at its ticks, of at most 2 ms
+    assert bench.clock.now() - start == pytest.approx(100 * driver.period, abs=1.1 * driver.period + 2.1e-3)
+    driver.close()
+    assert not bench.device.violations and not bench.device.state()["is_streaming"]
+    assert driver.counts.received == 101 and driver.sequence.lost == 0 and driver.counts.missed == 0
+
+
+@pytest.mark.parametrize("name", ["dynpick", "netft", "onrobot"])
+def test_the_zero_of_the_device_takes_the_present_load_off(name: str) -> None:
+    bench = world(name)
+    bench.device.set_wrench(LOAD)
+    bench.driver.open()
+    bench.driver.bias()
+    bench.driver.read()
+    assert np.all(np.abs(bench.driver.read().wrench) <= step(name))
+    assert not bench.device.violations
+
+
+@pytest.mark.parametrize("name, way, axis, force, bits", [
+    *(("dynpick", way, *case, 14) for way in WAYS["dynpick"] for case in ((0, 1e4), (2, -1e4), (5, 1e3))),
+    ("ft300", "", 2, -400.0, 16),
+])  # fmt: skip
+def test_a_load_beyond_its_bits_is_saturation_for_as_long_as_it_lasts(
+    name: str, way: str, axis: int, force: float, bits: int
+) -> None:
+    bench = opened(name, way)
+    for load, is_saturated in ((force * np.eye(6)[axis], True), (np.zeros(6), False)):
+        bench.device.set_wrench(load)
+        for _ in range(3):
+            sample = bench.driver.read()
+        assert sample.is_saturated is is_saturated
+        if is_saturated:
+            assert abs(sample.wrench[axis]) == pytest.approx(2 ** (bits - 1) / SCALE[name][axis], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["ft300", "netft"])
+def test_a_host_that_was_away_gets_the_newest_record(name: str) -> None:
+    bench = opened(name, device={"noise": 0.0})
+    bench.clock.sleep(1.0)
+    bench.device.set_wrench(LOAD)
+    bench.clock.sleep(0.02)
+    np.testing.assert_allclose(bench.driver.read().wrench, LOAD, atol=1e-6)
+    assert "late" in bench.driver.counts.last_problem and bench.driver.sequence.lost == 0
+
+
+# --- faults of the line -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name, way, faults", [
+    *(("dynpick", way, {"half": 0.3, "noise_answers": 3000.0, "half_answers": 0.9}) for way in WAYS["dynpick"]),
+    ("ft300", "", {"half_answers": 0.5, "corrupt_answers": 0.03, "noise_answers": 500.0}),
+    ("netft", "", {"half_answers": 0.5}),
+])  # fmt: skip
+def test_damage_is_refused_and_never_makes_another_wrench(name: str, way: str, faults: dict[str, float]) -> None:
+    for fault, value in faults.items():
+        bench = world(name, way, device={"noise": 0.0})
+        bench.device.set_wrench(LOAD)
+        bench.driver.open()
+        bench.wire.fault(fault, value)
+        exact = np.round(LOAD * SCALE[name]) / SCALE[name]
+        taken = [sample for sample in (bench.driver.read() for _ in range(300)) if sample.is_fresh]
+        assert len(taken) >= 10, fault
+        for sample in taken:
+            np.testing.assert_allclose(sample.wrench, exact, rtol=1e-12)
+        assert bench.driver.counts.refused > 0
+        bench.wire.fault(fault, 0.0)
+        assert all([bench.driver.read().is_fresh for _ in range(10)][2:])
+
+
+@EACH
+def test_silence_is_told_and_the_last_wrench_kept_until_it_ends(name: str, way: str) -> None:
+    bench = opened(name, way, timeout=0.03)
+    bench.device.set_wrench(LOAD)
+    for _ in range(3):
+        last = bench.driver.read()
+    bench.wire.fault("silence", 1.0)
+    for _ in range(3):  # some may have been under way
+        start = bench.clock.now()
+        sample = bench.driver.read()
+    assert not sample.is_fresh and np.all(np.abs(sample.wrench - LOAD) <= step(name)) and sample.time >= last.time
+    assert bench.clock.now() - start <= 0.03 + 2e-3 and bench.driver.counts.missed >= 1
+    bench.wire.fault("silence", 0.0)
+    bench.driver.read()
+    assert bench.driver.read().is_fresh
+
+
+@EACH
+def test_a_pulled_cable_is_an_error_and_close_still_ends(name: str, way: str) -> None:
+    bench = opened(name, way)
+    bench.wire.fault("disconnect", 1.0)
+    with pytest.raises(TransportError):
+        for _ in range(10):  # some may have come before
+            bench.driver.read()
+    bench.driver.close()
+    bench.driver.close()
+
+
+@pytest.mark.parametrize("name, options, words", [
+    ("dynpick", {"faults": {"silence": 1.0}, "sensitivity": SENSITIVITY}, "power, cable and port"),
+    ("dynpick", {"faults": {"corrupt_answers": 0.9}, "sensitivity": SENSITIVITY}, r"no records.*baud"),
+    ("dynpick", {"device": {"is_old": True}}, r"does not tell its sensitivity.*`sensitivity`"),
+    ("dynpick", {**OLD, "filter_divider": 4}, "leave it 0"),
+    ("ft300", {"faults": {"silence": 1.0}}, r"nothing comes.*24 V"),
+    ("ft300", {"faults": {"corrupt_answers": 0.9}}, "no frames"),
+    ("netft", {"faults": {"silence": 1.0}}, r"10 requests.*nothing came.*ping"),
+    ("onrobot", {"faults": {"silence": 1.0}}, r"10 requests.*nothing came.*ping"),
+    ("onrobot", {"faults": {"half_answers": 1.0}}, "none of RDT"),
+])  # fmt: skip
+def test_where_no_such_sensor_is_the_opening_says_what_to_look_at(
+    name: str, options: dict[str, Any], words: str
+) -> None:
+    bench = world(name, **options)
+    with pytest.raises(NoAnswer, match=words):
+        bench.driver.open()
+    assert bench.clock.now() < 2.1
+
+
+@pytest.mark.parametrize("name", SCALE)
+def test_what_cannot_be_is_refused_and_every_setting_described(name: str) -> None:
+    kind = find(name)
+    with pytest.raises(TransportError, match="open"):
+        world(name).driver.read()
+    with pytest.raises(TransportError, match=kind.addresses[0]):
+        kind.driver_class()(kind.driver_class().SETTINGS()).open()
+    if name == "ft300":
+        with pytest.raises(Refused, match="host"):
+            world(name).driver.bias()
+    for settings in (kind.driver_class().SETTINGS, kind.emulator_class().SETTINGS):
+        assert all(one.description for one in fields_of(settings))
+
+
+@pytest.mark.parametrize("name, values, words", [
+    ("dynpick", {"sensitivity": [1.0, 2.0]}, "six numbers"), ("dynpick", {"sensitivity": [0.0] * 6}, "sensitivity"),
+    ("dynpick", {"mode": "fast"}, "poll"), ("dynpick", {"filter_divider": 3}, "filter_divider"),
+    ("dynpick", {"rate": 0.0}, "rate"), ("dynpick", {"timeout": 0.0}, "timeout"),
+    ("netft", {"force_scale": 1e6}, "both"), ("netft", {"rate": 0.0}, "rate"), ("netft", {"timeout": -1.0}, "timeout"),
+    ("onrobot", {"device_filter": "100"}, "device_filter"),
+])  # fmt: skip
+def test_settings_that_cannot_be_are_refused_by_name(name: str, values: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        checked(find(name).driver_class().SETTINGS, values)
+
+
+# --- DynPick ----------------------------------------------------------------------------------------------------------
+def test_a_slow_line_still_has_one_request_in_flight_at_a_time() -> None:
+    """Answers that take 3 ms at a wanted 1 kHz: as many samples as the line can carry, none refused, none late."""
+    bench = opened("dynpick", device={"answer_time": 3e-3})
+    start = bench.clock.now()
+    for i in range(50):
+        bench.device.set_wrench([float(i), 0, 0, 0, 0, 0])
+        sample = bench.driver.read()
+        assert sample.is_fresh and i - 1.2 <= sample.wrench[0] <= i + 0.2  # what was asked for before the last change
+    assert bench.clock.now() - start == pytest.approx(50 * 3e-3, rel=0.1)
+    assert bench.driver.counts.refused == 0
+
+
+def test_the_scales_are_those_of_the_sensor_or_of_its_sheet() -> None:
+    found = opened("dynpick").driver.identity()
+    assert found.scale == SENSITIVITY
+    assert found.source == "device" and found.version == "DynPick emulated 1.0"
+    old = opened("dynpick", **OLD)
+    old.device.set_wrench(LOAD)
+    old.driver.read()
+    assert np.all(np.abs(old.driver.read().wrench - LOAD) <= step("dynpick"))
+    assert old.driver.identity().source == "settings"
+
+
+def test_the_temperature_is_asked_for_now_and_then_and_of_an_older_unit_once() -> None:
+    bench = world("dynpick", temperature_interval=0.1)
+    bench.driver.open()
+    assert bench.driver.read().values == {"temperature [degC]": 25.0}
+    bench.device.fault("temperature", 31.5)
+    for _ in range(150):
+        sample = bench.driver.read()
+    assert sample.values == {"temperature [degC]": 31.5} and bench.driver.sequence.lost == 0
+    old = opened("dynpick", **OLD, temperature_interval=0.01)
+    for _ in range(100):
+        assert old.driver.read().values == {}
+    assert "not asked again" in old.driver.counts.last_problem and not old.device.violations
+
+
+@pytest.mark.parametrize("divider", [1, 2, 4, 8])
+def test_the_filter_is_set_and_asked_back(divider: int) -> None:
+    assert opened("dynpick", filter_divider=divider).device.state()["filter_divider"] == divider
+
+
+@DYNPICK
+def test_a_stream_that_an_earlier_program_left_on_does_no_harm(way: str) -> None:
+    bench = world("dynpick", way)
+    bench.wire.write(b"S")
+    bench.clock.sleep(0.5)
+    bench.driver.open()
+    bench.device.set_wrench(LOAD)
+    bench.driver.read()
+    for _ in range(10):
+        assert np.all(np.abs(bench.driver.read().wrench - LOAD) <= step("dynpick"))
+
+
+@DYNPICK
+def test_lost_frames_are_counted_and_the_next_one_is_right(way: str) -> None:
+    bench = opened("dynpick", way)
+    bench.device.set_wrench(LOAD)
+    bench.driver.read()
+    bench.wire.fault("drop_answers", 0.3)
+    samples = [bench.driver.read() for _ in range(300)]
+    for sample in samples:
+        assert not sample.is_fresh or np.all(np.abs(sample.wrench - LOAD) <= step("dynpick"))
+    if way == "poll":  # each loss is a wait in vain
+        assert bench.driver.counts.missed == sum(not one.is_fresh for one in samples) > 50
+    assert bench.driver.sequence.lost > 30  # the count of a digit does not see ten in a row
+    bench.wire.fault("drop_answers", 0.0)
+    bench.driver.read()
+    assert all(bench.driver.read().is_fresh for _ in range(20))
+
+
+def test_a_doubled_answer_does_not_make_all_later_ones_late() -> None:
+    bench = opened("dynpick", device={"noise": 0.0})
+    bench.wire.fault("duplicate_answers", 1.0)
+    for _ in range(20):
+        bench.driver.read()
+    bench.wire.fault("duplicate_answers", 0.0)
+    bench.driver.read()
+    bench.device.set_wrench([10.0, 0, 0, 0, 0, 0])
+    bench.driver.read()
+    assert bench.driver.read().wrench[0] == pytest.approx(10.0, abs=0.03)
+
+
+# --- RDT: page, rate, filter, start -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("force_unit, torque_unit", [("lbf", "lbf-in"), ("N", "Nmm"), ("kgf", "kgf-cm"), ("kN", "kNm")])
+def test_a_page_in_other_units_gives_the_same_wrench(force_unit: str, torque_unit: str) -> None:
+    units = {"force_unit": force_unit, "torque_unit": torque_unit, "counts_per_force": 4e5, "counts_per_torque": 3e5}
+    bench = world("netft", device={**units, "noise": 0.0})
+    bench.device.set_wrench(LOAD)
+    bench.driver.open()
+    np.testing.assert_allclose(bench.driver.read().wrench, LOAD, atol=2e-3)  # kN: half a count of 1/4e5 kN
+    assert bench.driver.identity().source == "device"
+
+
+def with_page(wire: Any, clock: Any, page: Any, **settings: Any) -> NetFtDriver:
+    return NetFtDriver(NetFtSettings(**settings), wire=wire, clock=clock, fetch=lambda url, timeout: page)
+
+
+def test_scales_from_the_sheet_need_no_page_and_a_page_without_rdt_is_refused() -> None:
+    bench = world("netft", device={"noise": 0.0})
+    bench.device.set_wrench(LOAD)
+    driver = with_page(bench.wire, bench.clock, None, force_scale=1e6, moment_scale=1e6)
+    driver.open()
+    np.testing.assert_allclose(driver.read().wrench, LOAD, atol=1e-6)
+    assert driver.identity().source == "settings"
+    page = bench.device.http_pages()["/netftapi2.xml"].replace(b"Enabled", b"Disabled")
+    with pytest.raises(NoAnswer, match="switched off"):
+        with_page(bench.wire, bench.clock, page, calibration_url="http://x/").open()
+
+
+def test_the_rate_is_that_of_the_page() -> None:
+    assert opened("netft", device={"rate": 500.0}, rate=1000.0).driver.period == 1 / 500.0
+
+
+@pytest.mark.parametrize("rate, ticks", [(1000.0, 1), (500.0, 2), (100.0, 10), (300.0, 3), (5000.0, 1)])
+def test_the_rate_of_a_hex_is_set_in_whole_milliseconds(rate: float, ticks: int) -> None:
+    bench = opened("onrobot", rate=rate)
+    start = bench.clock.now()
+    for _ in range(50):
+        bench.driver.read()
+    assert bench.driver.period == pytest.approx(ticks * 1e-3)
+    assert (bench.clock.now() - start) / 50 == pytest.approx(ticks * 1e-3, rel=0.02)
+    assert bench.device.state()["rate"] == pytest.approx(1000.0 / ticks)
+
+
+@pytest.mark.parametrize("cutoff, code", FILTERS.items())
+def test_the_filter_of_a_hex_is_set_by_its_code(cutoff: str, code: int) -> None:
+    assert opened("onrobot", device_filter=cutoff).device.state()["filter"] == code
+
+
+@RDT
+@pytest.mark.parametrize("lost", [1, 9])
+def test_a_start_that_gets_lost_is_repeated(name: str, lost: int) -> None:
+    bench = world(name)
+    bench.device.fault("deaf_starts", lost)
+    bench.driver.open()
+    assert bench.driver.read().is_fresh
+    assert bench.driver.counts.retries == lost and bench.clock.now() == pytest.approx(0.1 * lost, abs=0.01)
+
+
+# --- RDT: numbers of records ------------------------------------------------------------------------------------------
+@RDT
+@pytest.mark.parametrize("share", [0.01, 0.5])
+def test_lost_records_are_counted_to_the_record(name: str, share: float) -> None:
+    bench = world(name)
+    bench.driver.open()
+    bench.wire.fault("drop_answers", share)
+    numbers = [one.number for one in (bench.driver.read() for _ in range(1000)) if one.is_fresh]
+    lost = bench.driver.sequence.lost
+    assert lost == numbers[-1] - numbers[0] + 1 - len(numbers)
+    assert lost / numbers[-1] == pytest.approx(share, abs=0.05)
+    assert numbers == sorted(set(numbers)) and numbers[-1] == bench.device.state()["records"]
+
+
+@RDT
+def test_records_in_disorder_and_doubled_are_used_once_and_in_order(name: str) -> None:
+    bench = world(name, device={"noise": 0.0})
+    bench.driver.open()
+    for fault in ("duplicate_answers", "reorder_answers"):
+        bench.wire.fault(fault, 0.3)
+    numbers = []
+    for i in range(1000):
+        bench.device.set_wrench([1e-3 * i, 0, 0, 0, 0, 0])
+        numbers.append(bench.driver.read().number)
+    assert numbers == sorted(set(numbers))
+    counts = bench.driver.sequence
+    assert counts.duplicated > 100 and counts.reordered > 100 and counts.restarted == 0
+    assert counts.lost <= 1  # one may be under way
+
+
+@RDT
+def test_a_device_that_starts_anew_is_silent_until_it_is_opened_again(name: str) -> None:
+    bench = opened(name, timeout=0.05)
+    bench.device.fault("reboot", 1.0)
+    bench.driver.read()
+    assert not bench.driver.read().is_fresh and bench.driver.counts.missed >= 1
+    bench.driver.open()
+    assert bench.driver.read().is_fresh
+
+
+def test_a_host_that_was_a_little_late_gets_every_record() -> None:
+    bench = world("netft")
+    bench.driver.open()
+    first = bench.driver.read().number
+    bench.clock.sleep(0.02)
+    assert [bench.driver.read().number for _ in range(30)] == list(range(first + 1, first + 31))
+
+
+def test_several_records_in_a_packet_are_all_used() -> None:
+    bench = world("netft")
+    bench.driver.open()
+    bench.wire.send(codec.encode_request(Request(codec.START_BUFFERED)))
+    bench.clock.sleep(0.04)
+    numbers = [bench.driver.read().number for _ in range(40)]
+    assert numbers[-1] - numbers[-30] == 29
+
+
+def test_the_emulator_counts_what_it_sends_and_accuses_what_no_host_must_send() -> None:
+    bench = world("netft")
+    bench.wire.send(b"hello")
+    bench.wire.send(codec.encode_request(Request(0x7777)))
+    assert [one.text for one in bench.device.violations] == [
+        "a packet of 5 bytes that is no request", "an unknown command 0x7777"
+    ]  # fmt: skip
+    bench.wire.send(codec.encode_request(Request(codec.START, 5)))
+    bench.clock.sleep(1.0)
+    records = []
+    while (packet := bench.wire.receive(0.0)) is not None:
+        records += codec.decode_records(packet)
+    assert [one.number for one in records] == [1, 2, 3, 4, 5]
+
+
+# --- RDT: status ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name, status, error, warning, is_saturated", [
+    ("netft", 0, "", "", False),
+    ("netft", 0x80010000, "", "latched", False),
+    ("netft", 0x80020000, "out of range", "", True),
+    ("netft", 0x80030000, "out of range", "", True),
+    ("netft", 0x80004000, "watchdog", "", False),
+    ("netft", 0x80000001, "manual", "", False),
+    ("netft", 0x00010000, "latched", "", False),
+    ("onrobot", 0x0000, "", "", False),
+    ("onrobot", 0x0003, "", "", False),  # which sensor it is
+    ("onrobot", 0x0200, "", "overload of fx", True),
+    ("onrobot", 0x0010, "", "overload of nz", True),
+    ("onrobot", 0x0400, "not detected", "", False),
+    ("onrobot", 0x0800, "failed", "", False),
+    ("onrobot", 0x1000, "hot", "", False),
+    ("onrobot", 0x2000, "box", "", False),
+    ("onrobot", 0x4000, "understand", "", False),
+    ("onrobot", 0x0C00, "error 3", "", False),
+    ("onrobot", 0x10000, "manual", "", False),
+    ("onrobot", 0x0640, "not detected", "overload of fx, nx", True),
+])  # fmt: skip
+def test_the_status_word(name: str, status: int, error: str, warning: str, is_saturated: bool) -> None:
+    bench = opened(name)
+    bench.device.fault("status", status)
+    bench.driver.read()
+    sample = bench.driver.read()
+    for words, expected in ((sample.error, error), (sample.warning, warning)):
+        assert expected in words and bool(words) is bool(expected)
+    assert sample.is_saturated is is_saturated and sample.status == status
+
+
+def test_a_load_out_of_range_is_an_error_and_a_passed_threshold_latched_until_the_reset() -> None:
+    bench = opened("netft", device={"range_force": 100.0})
+    for force, is_beyond in ((101.0, True), (99.0, False)):
+        bench.device.set_wrench([force, 0, 0, 0, 0, 0])
+        bench.driver.read()
+        assert bench.driver.read().is_saturated is is_beyond
+    bench = opened("netft", device={"threshold": 50.0})
+    for force in (51.0, 0.0):
+        bench.device.set_wrench([force, 0, 0, 0, 0, 0])
+        bench.driver.read()
+        sample = bench.driver.read()
+        assert "latched" in sample.warning and not sample.error
+    bench.driver.reset()
+    bench.driver.read()
+    assert not bench.driver.read().warning
+
+
+# --- the real thing but for the sensor --------------------------------------------------------------------------------
+@EACH
+def test_over_a_real_line_or_udp_and_http(name: str, way: str) -> None:
+    settings: dict[str, object] = {"mode": way} if way else {}
+    with EmulatorProcess(name) as device:
+        settings |= {"url": device.url, "timeout": 2.0}
+        if name == "netft":
+            settings["calibration_url"] = f"{device.http_url}/netftapi2.xml"
+        make = find(name).driver_class()
+        driver = make(checked(make.SETTINGS, settings))
+        driver.open()
+        count = 40 if name == "ft300" else 400  # some may have been under way
+        try:
+            for axis, value in zip(("fx", "fy", "fz", "mx", "my", "mz"), LOAD, strict=True):
+                device.fault(axis, float(value))
+            samples = [driver.read() for _ in range(count)]
+            assert all(one.is_fresh for one in samples)
+            assert np.all(np.abs(samples[-1].wrench - LOAD) <= step(name))
+            if name != "ft300":
+                driver.bias()
+                samples = [driver.read() for _ in range(count)]
+                assert np.all(np.abs(samples[-1].wrench) <= step(name))
+        finally:
+            driver.close()
+        assert not device.violations() and not device.state()["is_streaming"]
+
+
+def test_over_real_udp_nobody_there_is_no_answer() -> None:
+    with pytest.raises((NoAnswer, TransportError)):
+        OnRobotDriver(OnRobotSettings(url="udp://127.0.0.3:9")).open()
+    use = NetFtSettings(calibration_url="http://127.0.0.1:9/netftapi2.xml", page_timeout=1.0)
+    with pytest.raises(NoAnswer, match="calibration"):
+        NetFtDriver(use, wire=open_packets("udp://127.0.0.4:9")).open()
