@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from ada_dynamics import Dynamics, ModelError, assemble, check
+from ada_dynamics import Dynamics, assemble, check
 from ada_dynamics.model import Model
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.edit.poses import link_poses
@@ -25,7 +25,7 @@ FLOATING = {
 }
 HUMANOIDS = ("khr1", "hoap2", "hoap2_10dof")
 # What the documents print and what a body cannot have: unit inertias, and 0.99 kg m² in 1 kg and 1 m.
-ODD = {"pa10_thesis", "space_robot_b"}
+ODD = {"pa10_thesis": {"inertia-placeholder", "inertia-repeated"}, "space_robot_b": {"inertia-too-big"}}
 
 
 def places(model: Model, q: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -36,8 +36,9 @@ def places(model: Model, q: np.ndarray | None = None) -> dict[str, np.ndarray]:
 def test_every_robot_has_looks_and_passes_the_check(name):
     report = check(name)
     assert report.ok
-    assert bool(report.warnings) == (name in ODD)
+    assert {finding.code for finding in report.warnings} == ODD.get(name, set())
     model = load(name)
+    assert model.loops or len(report.findings) == len(report.warnings)
     assert all(link.visuals for link in model.links.values() if link.mass)
 
 
@@ -91,8 +92,6 @@ def test_five_joints_as_in_the_captions_are_an_argument():
     model = load("branch_5r", mappings={"links": 5})
     assert model.nv == 5
     assert model.joints["joint_5"].parent == "link_4"
-    with pytest.raises(ModelError, match="links is 6; allowed: 4 5"):
-        load("branch_5r", mappings={"links": 6})
 
 
 def test_the_closed_chain_is_the_four_bar_under_the_names_of_the_thesis():
@@ -105,19 +104,23 @@ def test_the_closed_chain_is_the_four_bar_under_the_names_of_the_thesis():
     np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+def assert_stays(model: Model, q: np.ndarray) -> None:
+    found = assemble(model, q)
+    assert found.residual < 1e-12
+    assert found.moved < 1e-13
+
+
 @pytest.mark.parametrize("degrees", [(135.0, -45.0, 225.0), (60.0, 30.0, 150.0)])
 def test_the_closed_chain_is_closed_at_the_starts_of_the_thesis(degrees):
-    found = assemble(load("closed_4r"), np.radians(degrees))
-    assert found.residual < 1e-12
-    assert found.moved < 1e-12
+    assert_stays(load("closed_4r"), np.radians(degrees))
 
 
-@pytest.mark.parametrize("name", [n for n in CATALOGUE if load(n).loops])
+@pytest.mark.parametrize("name", [n for n, one in CATALOGUE.items() if one.loops or one.xacro is None])
 def test_loops_are_closed_at_the_start(name):
-    model = load(name)
-    found = assemble(model, start_of(name))
-    assert found.residual < 1e-12
-    assert found.moved < 1e-12
+    """Starts are closed forms: only rounding of lengths of about 1 m is left to be mended."""
+    assert_stays(load(name), start_of(name))
+    if start_of_mechanism(name) is not None:
+        assert_stays(load(name), start_of_mechanism(name))
 
 
 def velocity_of_com(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:

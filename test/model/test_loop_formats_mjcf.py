@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
-from loop_robots import ROUNDING, assert_same_tree, random_robot
+from loop_robots import random_robot
+from refusals import damaged, refusal
 
 import ada_dynamics as ada
-from ada_dynamics import ModelError
 from ada_dynamics.robots.writers import Inexpressible, render
 
 mujoco = pytest.importorskip("mujoco")
@@ -41,6 +41,13 @@ def positions(ours, theirs, data):
             part[-4:] = np.roll(part[-4:], -1)
         q[ours.q_index(name)] = part
     return q
+
+
+def mass_matrix(theirs, data):
+    """Of MuJoCo, where it is."""
+    M = np.zeros((theirs.nv, theirs.nv))
+    mujoco.mj_fullM(theirs, data, M)
+    return M
 
 
 def random_state(theirs, data, rng):
@@ -81,8 +88,7 @@ def assert_same_motion(text, seed=0, states=2):
             # MuJoCo keeps frames as unit quaternions: a few roundings for each body on the way.
             np.testing.assert_allclose(pose[:3, 3], data.xpos[i], atol=1e-12)
             np.testing.assert_allclose(pose[:3, :3], data.xmat[i].reshape(3, 3), atol=1e-12)
-        M = np.zeros((theirs.nv, theirs.nv))
-        mujoco.mj_fullM(theirs, data, M)
+        M = mass_matrix(theirs, data)
         np.testing.assert_allclose(dynamics.mass_matrix(q), T.T @ M @ T, atol=1e-11 * np.abs(M).max())
         if T.shape[0] == T.shape[1] and np.array_equal(T, np.round(T)):  # a free joint's T changes with time
             bias = dynamics.bias(q, T.T @ data.qvel)
@@ -210,18 +216,13 @@ def test_bodies_have_the_mass_of_their_geoms(shape):
     assert ours.links["a"].mass == pytest.approx(theirs.body("a").mass[0], rel=1e-14)
 
 
-@pytest.mark.parametrize("choice", ["auto", "true"])
-def test_explicit_inertias_win_unless_the_compiler_says_otherwise(choice):
-    body = f'<body name="a"> <joint name="j"/> <geom size="0.2"/> {MASS} </body>'
-    assert_same_motion(mjcf(body, f'<compiler inertiafromgeom="{choice}"/>'), states=1)
-
-
-def test_masses_are_scaled_to_a_total():
-    body = (
-        f'<body name="a"> <joint name="j"/> {MASS} <body name="b" pos="1 0 0"> <joint name="k"/> {FULL} </body> </body>'
-    )
-    ours = assert_same_motion(mjcf(body, '<compiler settotalmass="14"/>'), states=1)
-    assert ours.total_mass == pytest.approx(14.0)
+@pytest.mark.parametrize("how", ['inertiafromgeom="auto"', 'inertiafromgeom="true"', 'settotalmass="14"'])
+def test_masses_are_those_that_the_compiler_makes_of_inertias_and_geoms(how):
+    inner = f'<body name="b" pos="1 0 0"> <joint name="k"/> {FULL} <geom size="0.1"/> </body>'
+    body = f'<body name="a"> <joint name="j"/> <geom size="0.2"/> {MASS} {inner} </body>'
+    ours = assert_same_motion(mjcf(body, f"<compiler {how}/>"), states=1)
+    if "total" in how:
+        assert ours.total_mass == pytest.approx(14.0)
 
 
 def test_gravity_is_that_of_the_file_unless_another_one_is_given():
@@ -327,14 +328,13 @@ def test_two_connects_on_one_axis_are_a_revolute_loop(caplog):
     assert "'hinge' and 'more' are two points on one axis" in caplog.text
 
 
-def test_two_pairs_of_sites_on_one_axis_are_a_revolute_loop_in_either_order():
-    for second in ('site1="sa2" site2="sc2"', 'site1="sc2" site2="sa2"'):
-        text = with_equality(f'<connect name="hinge" site1="sa" site2="sc"/><connect name="more" {second}/>')
-        model = ada.load(text)
-        (loop,) = model.loops.values()
-        assert (loop.kind, loop.parent, loop.child) == ("revolute", "a", "c")
-        np.testing.assert_allclose(loop.parent_rotation @ loop.axis, [0, 1, 0], atol=1e-15)
-        np.testing.assert_allclose(loop.child_rotation @ loop.axis, [0, 1, 0], atol=1e-15)
+@pytest.mark.parametrize("second", ['site1="sa2" site2="sc2"', 'site1="sc2" site2="sa2"'])
+def test_two_pairs_of_sites_on_one_axis_are_a_revolute_loop_in_either_order(second):
+    text = with_equality(f'<connect name="hinge" site1="sa" site2="sc"/><connect name="more" {second}/>')
+    (loop,) = ada.load(text).loops.values()
+    assert (loop.kind, loop.parent, loop.child) == ("revolute", "a", "c")
+    for rotation in (loop.parent_rotation, loop.child_rotation):
+        np.testing.assert_allclose(rotation @ loop.axis, [0, 1, 0], atol=1e-15)
 
 
 def test_two_connects_at_other_distances_stay_two_points():
@@ -429,14 +429,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("mistake", REFUSED)
 def test_what_mjcf_says_and_the_model_cannot_is_refused_by_name(mistake):
-    old, new, *parts = REFUSED[mistake]
-    text = mjcf(CHAIN)
-    assert old in text
-    with pytest.raises(ModelError) as caught:
-        ada.load("\n" + text.replace(old, new, 1))
-    assert "line " in str(caught.value)
-    for part in parts:
-        assert part.replace("link", "") in str(caught.value).replace("link", "")
+    old, new, *said = REFUSED[mistake]
+    message = refusal("\n" + damaged(mjcf(CHAIN), old, new), "line ")
+    for words in said:
+        assert words.replace("link", "") in message.replace("link", "")
 
 
 def test_an_mjcf_file_says_itself_how_it_is_held():
@@ -449,22 +445,13 @@ TREE = ("revolute", "continuous", "prismatic", "fixed", "spherical")
 LOOPS = ("revolute", "spherical", "fixed")
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("base", ["fixed", "floating"])
-def test_written_models_read_back_as_they_were(seed, base):
-    model = random_robot(seed, LOOPS, TREE, base)
-    # An axis goes through two points 0.1 m apart, which costs a digit.
-    assert_same_tree(model, ada.load(render(model, "mjcf").texts[".xml"]), 10 * ROUNDING)
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_mujoco_moves_what_was_written_as_the_model_does(seed):
     model = random_robot(seed, LOOPS, TREE, extras=False)
     theirs, data = compiled(render(model, "mjcf").texts[".xml"])
     random_state(theirs, data, np.random.default_rng(seed))
     mujoco.mj_forward(theirs, data)
-    M = np.zeros((theirs.nv, theirs.nv))
-    mujoco.mj_fullM(theirs, data, M)
+    M = mass_matrix(theirs, data)
     ours = ada.Dynamics(model, algorithm="crba").mass_matrix(positions(model, theirs, data))
     np.testing.assert_allclose(ours, M, atol=1e-11 * np.abs(M).max())
 
@@ -478,8 +465,7 @@ def test_universal_and_cylindrical_joints_are_two_joints_with_the_same_coordinat
     data.qvel[:] = np.random.default_rng(1).normal(size=theirs.nv)
     mujoco.mj_forward(theirs, data)
     dynamics = ada.Dynamics(model, algorithm="crba")
-    M = np.zeros((theirs.nv, theirs.nv))
-    mujoco.mj_fullM(theirs, data, M)
+    M = mass_matrix(theirs, data)
     np.testing.assert_allclose(dynamics.mass_matrix(data.qpos), M, atol=1e-11 * np.abs(M).max())
     bias = dynamics.bias(data.qpos, data.qvel)
     np.testing.assert_allclose(bias, data.qfrc_bias, atol=1e-10 * np.abs(bias).max())
@@ -522,12 +508,3 @@ def test_mujoco_ties_joints_as_the_model_does():
         data.joint(name).qpos[:] = mimic.multiplier * data.joint(mimic.joint).qpos + mimic.offset
     mujoco.mj_forward(theirs, data)
     np.testing.assert_allclose(data.efc_pos[: data.ne], 0.0, atol=1e-12)
-
-
-def test_what_mjcf_cannot_say_is_refused_by_name_with_an_alternative():
-    with pytest.raises(Inexpressible) as caught:
-        render(random_robot(3), "mjcf")
-    text = str(caught.value)
-    for kind in ("prismatic", "cylindrical", "universal", "planar"):
-        assert f"Loop 'loop_{kind}' is {kind}" in text
-    assert "loop_joint, constraint or sidecar" in text
