@@ -253,7 +253,7 @@ class DynamicsNode(Node):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to end."""
+    """Run the node until it is asked to end."""
     return run_node(DynamicsNode, arguments)
 
 
