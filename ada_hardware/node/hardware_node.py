@@ -54,7 +54,7 @@ from ada_robot.ros.polled_service import PolledService
 from ada_robot.ros.run_node import run_node
 from ada_robot.ros.status import Level, Status
 from ada_robot.safety.phases import Phase
-from ada_robot.timing.deadlines import DeadlineLoop, calm_interpreter
+from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
 
 NAME = "hardware_node"
 _LOOK = 0.05  # [s] between looks at what the robots came to
@@ -168,7 +168,7 @@ class HardwareNode(ManagedNode):
         except BaseException:
             self.devices.close()
             raise
-        calm_interpreter()
+        reduce_interpreter_jitter()
         self.loop.period = 1.0 / settings.rate
         self._configured_at = time.monotonic()
         for plan in self.plans:
