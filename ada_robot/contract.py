@@ -2,7 +2,7 @@
 """The words between programs, robots and their drivers: limits, commands, demands, refusals.
 
 A command is what somebody asks of joints by their names, in any of three ways. A demand is what all joints of a robot
-are asked in one of these ways: it is what a robot's cycle judges, and what it tells the driver.
+are asked in one of these ways: it is what a robot's cycle judges, and what it hands to the driver.
 """
 
 from __future__ import annotations

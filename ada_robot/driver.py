@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of every robot's driver: one exchange with the device per cycle, and nothing that it was not told.
+"""The contract of every robot's driver: one exchange with the device per cycle, and nothing but what it was commanded.
 
 A driver translates; it decides nothing. Whether a command is safe, when to hold, to slow down or to stop is decided
 once for all robots, in `ada_robot.safety`. All calls come from one thread, which calls one of `idle`, `cycle` every
@@ -129,12 +129,12 @@ class RobotDriver(ABC, Generic[S]):
 
     # --- what it is -----------------------------------------------------------------------------------------------
     def suited(self, safety: SafetySettings) -> SafetySettings:
-        """Rules of safety as this robot needs them: no margin finer than what it can tell."""
+        """Rules of safety as this robot needs them: no margin finer than its sensors."""
         return safety
 
     @property
     def told_speeds(self) -> Array | None:
-        """Speeds told last, where the driver itself makes them of positions [rad/s, m/s]; None: it does not."""
+        """Speeds commanded last, where the driver itself makes them of positions [rad/s, m/s]; None: it does not."""
         return None
 
     def tool(self, offset: Sequence[float]) -> Tool | None:
@@ -153,7 +153,7 @@ class RobotDriver(ABC, Generic[S]):
 
         Args:
             rules: speeds, accelerations and limits of the tool.
-            drive_lag: how long drives are behind the speeds that they are told [s].
+            drive_lag: how long drives are behind their commanded speeds [s].
             lateness: of a cycle, after which limits must still be kept [s].
         """
 
@@ -171,7 +171,7 @@ class RobotDriver(ABC, Generic[S]):
     def idle(self) -> Feedback:
         """One cycle in which nothing moves: brakes stay on, servos as they are.
 
-        Silence and damaged answers are counted and told by `is_fresh`, not raised.
+        Silence and damaged answers are counted and shown by `is_fresh`, not raised.
 
         Raises:
             TransportError: the wire is gone.
@@ -190,7 +190,7 @@ class RobotDriver(ABC, Generic[S]):
 
     @abstractmethod
     def cycle(self, demand: Demand) -> Feedback:
-        """One exchange: a command that was checked, and what the device tells. As `idle` about troubles."""
+        """One exchange: a command that was checked, and what the device reports. As `idle` about troubles."""
 
     @abstractmethod
     def stop(self) -> None:

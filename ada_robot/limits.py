@@ -197,7 +197,7 @@ class Limits:
         return np.asarray(np.clip(position, *self.span(Mode.POSITION, where)))
 
     def refusal(self, mode: Mode, values: Array, *where: Array) -> Refusal | None:
-        """Why joints cannot be told these numbers; None if they can.
+        """Why joints cannot be commanded these numbers; None if they can.
 
         Args:
             mode: what the numbers are.

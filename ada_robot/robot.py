@@ -51,7 +51,7 @@ from ada_robot.safety.settings import SafetySettings
 
 __all__ = ["Judged", "Place", "Robot", "RobotStatus"]
 
-RECENT = 0.1  # [s], or five periods: how long what the cycle told last is of the present
+RECENT = 0.1  # [s], or five periods: how long the newest message of the cycle is of the present
 Place = Literal["process", "thread"]
 
 
@@ -151,23 +151,23 @@ class Robot:
     def feedback(self) -> Feedback:
         """The newest; all NaN and not fresh before the first. `time` is of the steady clock (time.monotonic)."""
         link = self._link
-        told = link.told if link is not None else None
-        if link is None or told is None:
+        newest = link.newest if link is not None else None
+        if link is None or newest is None:
             return self._unknown
         report = link.report
-        # what a cycle that is gone or frozen told last says nothing about the present
-        is_recent = link.is_alive and time.monotonic() - told.sent_at < max(RECENT, 5.0 * self.period)
-        is_fresh = told.feedback.is_fresh and is_recent
+        # the last message of a cycle that is gone or frozen says nothing about the present
+        is_recent = link.is_alive and time.monotonic() - newest.sent_at < max(RECENT, 5.0 * self.period)
+        is_fresh = newest.feedback.is_fresh and is_recent
         if report is None:
-            return replace(told.feedback, is_fresh=is_fresh)
-        return replace(told.feedback, is_fresh=is_fresh, alarms=report.alarms, values=report.values)
+            return replace(newest.feedback, is_fresh=is_fresh)
+        return replace(newest.feedback, is_fresh=is_fresh, alarms=report.alarms, values=report.values)
 
     @property
     def demand(self) -> Demand | None:
         """The demand of the newest cycle; None where there was none."""
         link = self._living()
-        told = link.told if link is not None else None
-        return None if told is None else told.demand
+        newest = link.newest if link is not None else None
+        return None if newest is None else newest.demand
 
     def wait_feedback(self, timeout: float = 1.0) -> Feedback:
         """Wait for a fresh feedback that is newer than the one at hand: for programs that work in step with the cycle.
@@ -178,11 +178,11 @@ class Robot:
         deadline = time.monotonic() + timeout
         link = self._opened("wait for feedback")
         while True:
-            told = link.wait_told(max(0.0, deadline - time.monotonic()))
-            if told is None:
+            newest = link.wait_newer(max(0.0, deadline - time.monotonic()))
+            if newest is None:
                 ended = "" if link.is_alive else f"; {self.reason}"
                 raise NoAnswer(f"{self.device}: the device told nothing new within {timeout:g} s{ended}.")
-            if told.feedback.is_fresh:
+            if newest.feedback.is_fresh:
                 return self.feedback
 
     def status(self) -> RobotStatus:
@@ -191,7 +191,7 @@ class Robot:
         heard = (link.report if link is not None else None) or self._last
         here, report = self._check, heard or RobotStatus()
         is_newer = report.refused_at > self._refused_at
-        told = link.told if link is not None else None
+        newest = link.newest if link is not None else None
         return replace(
             report,
             phase=self.phase,
@@ -199,13 +199,13 @@ class Robot:
             refused=here.refused + report.refused,
             last_refusal=report.last_refusal if is_newer else here.last_refusal,
             refused_at=report.refused_at if is_newer else self._refused_at,
-            command_age=math.inf if told is None else now - told.commanded_at,
-            feedback_age=math.inf if told is None else now - told.feedback.time,
+            command_age=math.inf if newest is None else now - newest.commanded_at,
+            feedback_age=math.inf if newest is None else now - newest.feedback.time,
             flight_record=report.flight_record or (self._recorder.newest if self._recorder is not None else ""),
             place=self._place if heard else "",
         )
 
-    # --- what it is told ------------------------------------------------------------------------------------------
+    # --- commands and requests --------------------------------------------------------------------------------------
     def open(self, timeout: float = 20.0) -> None:
         """Connect: INACTIVE afterwards, or STOPPED where the device has an alarm. Nothing moves.
 
@@ -259,7 +259,7 @@ class Robot:
         """Make it follow commands: ACTIVE afterwards, at rest in the pose that was measured.
 
         Raises:
-            Refused: it is not INACTIVE, moves, is beyond a limit, or has told nothing lately.
+            Refused: it is not INACTIVE, moves, is beyond a limit, or has reported nothing lately.
             DeviceAlarm: it does not start, and says why.
             NoAnswer: device or cycle did not answer in time.
         """
@@ -269,8 +269,8 @@ class Robot:
     def judged(self) -> Judged:
         """Which of the commands that were sent the cycle has judged."""
         link = self._living()
-        told = link.told if link is not None else None
-        return Judged() if told is None else Judged(told.commanded_at, told.judged_at)
+        newest = link.newest if link is not None else None
+        return Judged() if newest is None else Judged(newest.commanded_at, newest.judged_at)
 
     def command(self, mode: Mode, values: Sequence[float] | Array) -> float:
         """Tell it where to be, how fast to move, or what effort to make; returns at once.

@@ -42,8 +42,8 @@ class RobotStatus:
         late_cycles: cycles that came later than half the device's own watchdog, after which the robot was braked.
         longest_gap: between two exchanges with the device, since it was opened [s].
         command_age: since the last accepted command [s]; inf before the first.
-        feedback_age: since the device last told anything [s].
-        values: what else the device tells, such as "battery [V]".
+        feedback_age: since the last report of the device [s].
+        values: what else the device reports, such as "battery [V]".
         flight_record: the newest file of the flight recorder; "" where there is none.
         place: "process" or "thread".
         notes: what to know about the cycle, such as that it has no real-time priority.

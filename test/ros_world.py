@@ -187,7 +187,7 @@ class Process:
 def _let_go() -> None:
     """Free what ended nodes hold: a context has ten threads and as many sockets for as long as its garbage lies about.
 
-    Nodes freeze what lives with them (`calm_interpreter`), and a collection takes some 0.2 s.
+    Nodes freeze what lives with them (`reduce_interpreter_jitter`), and a collection takes some 0.2 s.
     """
     gc.unfreeze()
     tasks = Path("/proc/self/task")

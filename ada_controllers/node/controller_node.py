@@ -32,7 +32,7 @@ from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.managed_node import ManagedNode
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides, start_settings
 from ada_robot.ros.run_node import run_node
-from ada_robot.timing.deadlines import calm_interpreter
+from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
 NAME = "controller_node"
 SHAPING = "shaping"  # prefix of the settings of command shaping
@@ -228,7 +228,7 @@ class ControllerNode(ManagedNode):
         kind = action_type()
         if kind is not None:
             self._parts.append(TrajectoryAction(self, thread, settings, kind))
-        calm_interpreter()
+        reduce_interpreter_jitter()
         thread.start()
         self.thread = thread
         self.get_logger().info(

@@ -29,7 +29,7 @@ from ada_hardware.emulation.ends import ANY_UDP
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.settings import HexaSettings
-from ada_robot.timing.deadlines import calm_interpreter
+from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import hurry
 
 S = TypeVar("S")
@@ -121,7 +121,7 @@ def _table(options: argparse.Namespace) -> int:
 def _hurry() -> None:
     """Have this process wake in time; now that everything is set up."""
     hurry()
-    calm_interpreter()
+    reduce_interpreter_jitter()
 
 
 def _made_table(options: argparse.Namespace) -> MotionTable:

@@ -21,7 +21,7 @@ from ada_hardware.emulation.pages import PageServer
 from ada_hardware.emulation.talk import Lines, answer, as_line
 from ada_hardware.registry import DEVICES
 from ada_robot.interrupts import heed_interrupts
-from ada_robot.timing.deadlines import calm_interpreter
+from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import hurry
 
 _EXAMPLES = """\
@@ -91,7 +91,7 @@ def _serve(options: argparse.Namespace) -> int:
             ready["http_url"] = pages.url
         host.add(Lines(sys.stdin.fileno(), lambda line: _say(answer(host, line)), _at_end(host, options.until_eof)))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        calm_interpreter()
+        reduce_interpreter_jitter()
         hurry(options.priority)
         _say(ready)
         host.run()

@@ -213,7 +213,7 @@ class Connection:
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
     def look(self, *, follows: bool) -> None:
-        """Hand on what came, and tell what is new; where that fails for one device, the others get theirs first.
+        """Hand on what came, and publish what is new; where that fails for one device, the others get theirs first.
 
         Args:
             follows: whether robots that are active may be commanded.
@@ -249,7 +249,7 @@ class Connection:
 
     # --- in the executor's ------------------------------------------------------------------------------------------
     def begin(self) -> None:
-        """Robots are about to follow commands: what they were told before counts no more."""
+        """Robots are about to follow commands: earlier commands count no more."""
         for topics in self.robots.values():
             topics.begin()
 

@@ -54,7 +54,7 @@ from ada_robot.ros.polled_service import PolledService
 from ada_robot.ros.run_node import run_node
 from ada_robot.ros.status import Level, Status
 from ada_robot.safety.phases import Phase
-from ada_robot.timing.deadlines import DeadlineLoop, calm_interpreter
+from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
 
 NAME = "hardware_node"
 _LOOK = 0.05  # [s] between looks at what the robots came to
@@ -101,9 +101,9 @@ class HardwareNode(ManagedNode):
         self._configured_at = 0.0
         self._was_configured = self._was_activated = False
         self._said: dict[str, int] = {}
-        self._troubles = self._told_troubles = 0  # looks of the node's thread that failed
+        self._troubles = self._reported_troubles = 0  # looks of the node's thread that failed
         self._trouble = ""
-        self._told = ""
+        self._published = ""
         self._states = self.create_publisher(String, "~/state", qos.LATCHED)
         self._stop_service = PolledService(self, Trigger, "~/stop", self._stop)
         self._requests = Requests(self, self)
@@ -168,7 +168,7 @@ class HardwareNode(ManagedNode):
         except BaseException:
             self.devices.close()
             raise
-        calm_interpreter()
+        reduce_interpreter_jitter()
         self.loop.period = 1.0 / settings.rate
         self._configured_at = time.monotonic()
         for plan in self.plans:
@@ -260,8 +260,8 @@ class HardwareNode(ManagedNode):
     # --- now and then -----------------------------------------------------------------------------------------------
     def _look(self) -> None:
         """What happens by itself: the start, and what robots take along that leave their phase."""
-        if self._troubles > self._told_troubles:
-            self._told_troubles = self._troubles
+        if self._troubles > self._reported_troubles:
+            self._reported_troubles = self._troubles
             self.get_logger().error(
                 f"{self._troubles} looks for commands and readings have failed; the node goes on:\n{self._trouble}",
                 throttle_duration_sec=_SAY_AGAIN,
@@ -331,8 +331,8 @@ class HardwareNode(ManagedNode):
                 "devices": {} if connection is None else connection.state(),
             }
         )
-        if text != self._told:
-            self._told = text
+        if text != self._published:
+            self._published = text
             self._states.publish(String(data=text))
 
     def _status(self) -> Status:
@@ -373,7 +373,7 @@ class HardwareNode(ManagedNode):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to end; whoever does not read what it logs holds nothing up."""
+    """Run the node until it is asked to end; whoever does not read what it logs holds nothing up."""
     if os.isatty(STDERR):
         os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")  # rclpy would see a pipe
     with Outlet():

@@ -70,11 +70,11 @@ class Requests:
         sensors = self._driving.devices.sensors
         if not sensors:
             raise Refused("there is no sensor, or the node is not configured.")
-        told = []
+        zeros = []
         for name, sensor in sensors.items():
             zero = ", ".join(f"{one:.4g}" for one in sensor.bias())
-            told.append(f"{name}: [{zero}] N, N m are zero from now on")
-        return "; ".join(told)
+            zeros.append(f"{name}: [{zero}] N, N m are zero from now on")
+        return "; ".join(zeros)
 
     def _release(self, request: Any, answer: Any) -> Any:
         return answered(answer, lambda: self.release(free=request.data))

@@ -21,8 +21,8 @@ from ada_robot.cycle.place import made_driver, made_recorder
 from ada_robot.cycle.server import CycleServer
 from ada_robot.outlet import Outlet
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.timing.deadlines import DeadlineLoop, calm_interpreter
-from ada_robot.timing.realtime import be_urgent, stay_in_memory
+from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
+from ada_robot.timing.realtime import set_realtime_priority, stay_in_memory
 
 PATIENCE = 30.0  # [s] in which the program says what to do
 _LOOK = 0.05  # [s] between looks at signals: one that comes just before a wait does not end it
@@ -59,13 +59,13 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     server.run_in(loop)
 
     def begin() -> None:
-        problems = [stay_in_memory(), be_urgent(safety.realtime_priority)]
+        problems = [stay_in_memory(), set_realtime_priority(safety.realtime_priority)]
         server.notes += [problem for problem in problems if problem]
         if server.notes:
             _log.warning("%s: the cycle's process runs with %s", driver.NAME, "; ".join(server.notes))
 
     loop.post(begin)
-    calm_interpreter()
+    reduce_interpreter_jitter()
     with suppress(BrokenPipeError):  # the program is gone already: the first cycle sees it, and ends
         requests_end.send(messages.encode_reply(wanted["request"], None))
     loop.start()

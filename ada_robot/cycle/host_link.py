@@ -14,7 +14,7 @@ from typing import Any
 
 from ada_robot.contract import Demand
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Told
+from ada_robot.cycle.messages import Exchange
 from ada_robot.errors import NoAnswer
 from ada_robot.robot_status import RobotStatus
 
@@ -48,8 +48,8 @@ class HostLink:
         fast.setblocking(False)
         requests.setblocking(False)
         self._beat_every, self._on_loss = min(host_timeout / BEATS, LONGEST_WAIT), on_loss
-        self._told: bytes = b""
-        self._told_at = -1.0
+        self._newest: bytes = b""
+        self._newest_at = -1.0
         self._arrived = threading.Condition()
         self._waiters = 0
         self.report: RobotStatus | None = None
@@ -113,24 +113,24 @@ class HostLink:
 
     # --- in -------------------------------------------------------------------------------------------------------
     @property
-    def told(self) -> Told | None:
+    def newest(self) -> Exchange | None:
         """The cycle's newest message; None before the first."""
-        data = self._told
-        return messages.decode_told(data) if data else None
+        data = self._newest
+        return messages.decode_exchange(data) if data else None
 
-    def wait_told(self, timeout: float) -> Told | None:
+    def wait_newer(self, timeout: float) -> Exchange | None:
         """Wait for something newer than what is there now; None where nothing comes in time."""
         deadline = time.monotonic() + timeout
-        before = self._told_at
+        before = self._newest_at
         with self._arrived:
             self._waiters += 1
             try:
-                while self._told_at == before and not self._over.is_set():
+                while self._newest_at == before and not self._over.is_set():
                     if not self._arrived.wait(max(0.0, deadline - time.monotonic())):
                         break
             finally:
                 self._waiters -= 1
-        return self.told if self._told_at != before else None
+        return self.newest if self._newest_at != before else None
 
     def _listen(self) -> None:
         poll = select.poll()
@@ -144,7 +144,7 @@ class HostLink:
                     self._send(self._fast, messages.HEARTBEAT)
                     beat_at = now + self._beat_every
                 poll.poll(1e3 * max(0.0, beat_at - now))
-                if not (self._take_requests() and self._take_told()):
+                if not (self._take_requests() and self._take_exchanges()):
                     self._take_requests()  # a cycle that ends has answered before
                     break
         except (OSError, ValueError):  # the ends were closed
@@ -156,7 +156,7 @@ class HostLink:
             if is_loss:
                 self._on_loss()
 
-    def _take_told(self) -> bool:
+    def _take_exchanges(self) -> bool:
         newest = b""
         while True:
             try:
@@ -167,7 +167,7 @@ class HostLink:
                 return False
             newest = data
         if newest:
-            self._told, self._told_at = newest, time.monotonic()
+            self._newest, self._newest_at = newest, time.monotonic()
             if self._waiters:
                 with self._arrived:
                     self._arrived.notify_all()

@@ -58,13 +58,13 @@ def decode_command(data: bytes) -> Demand | None:
     return Demand(_MODES[mode], np.frombuffer(data, dtype=np.float64, offset=_COMMAND_HEAD.size), stamp)
 
 
-class Told(NamedTuple):
+class Exchange(NamedTuple):
     """The cycle's message after each exchange.
 
     Attributes:
         phase: of the robot.
         feedback: of the device; without alarms and values, which are in the report.
-        demand: that it got; None where it was told nothing that moves.
+        demand: that it got; None where it got none that moves.
         commanded_at: when the newest accepted command was made [s]; -inf before the first.
         judged_at: when the newest of those was made that were accepted or refused [s]; likewise.
         sent_at: when the cycle sent this, on the steady clock [s].
@@ -78,30 +78,30 @@ class Told(NamedTuple):
     sent_at: float
 
 
-def encode_told(told: Told) -> bytes:
+def encode_exchange(exchange: Exchange) -> bytes:
     """The message of an exchange."""
-    feedback, demand = told.feedback, told.demand
+    feedback, demand = exchange.feedback, exchange.demand
     flags = _FRESH * feedback.is_fresh | _DRIVEN * feedback.is_driven | _DEMANDED * (demand is not None)
     mode = 0 if demand is None else _MODE_INDEX[demand.mode]
-    times = feedback.time, told.commanded_at, told.judged_at, told.sent_at
-    head = _FEEDBACK_HEAD.pack(_FEEDBACK, _PHASE_INDEX[told.phase], flags, mode, *times)
+    times = feedback.time, exchange.commanded_at, exchange.judged_at, exchange.sent_at
+    head = _FEEDBACK_HEAD.pack(_FEEDBACK, _PHASE_INDEX[exchange.phase], flags, mode, *times)
     demanded = feedback.position if demand is None else demand.values
     return b"".join([head, *(x.tobytes() for x in (feedback.position, feedback.velocity, feedback.effort, demanded))])
 
 
-def decode_told(data: bytes) -> Told:
+def decode_exchange(data: bytes) -> Exchange:
     """The content of such a message; the other end is of the same installation, so that nothing is checked."""
     _, phase, flags, mode, time, commanded_at, judged_at, sent_at = _FEEDBACK_HEAD.unpack_from(data)
     numbers = np.frombuffer(data, dtype=np.float64, offset=_FEEDBACK_HEAD.size).reshape(4, -1)
     position, velocity, effort, demanded = numbers
     feedback = Feedback(time, position, velocity, effort, bool(flags & _FRESH), bool(flags & _DRIVEN))
     demand = Demand(_MODES[mode], demanded) if flags & _DEMANDED else None
-    return Told(_PHASES[phase], feedback, demand, commanded_at, judged_at, sent_at)
+    return Exchange(_PHASES[phase], feedback, demand, commanded_at, judged_at, sent_at)
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
 def encode_report(status: RobotStatus) -> bytes:
-    """The slow part of what a cycle tells: how the robot is, but for what only the program at the other end knows."""
+    """The slow part of what a cycle reports: how the robot is, but for what only the program at the other end knows."""
     fields = {name: getattr(status, name) for name in RobotStatus.__dataclass_fields__}
     fields["alarms"] = [list(alarm) for alarm in status.alarms]
     fields["counts"] = asdict(status.counts)

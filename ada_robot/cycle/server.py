@@ -17,7 +17,7 @@ from typing import Any
 
 from ada_robot.contract import Demand, Reason, Refusal
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Told
+from ada_robot.cycle.messages import Exchange
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, Refused
 from ada_robot.robot_status import RobotStatus
@@ -140,8 +140,10 @@ class CycleServer:
 
     def _after_step(self) -> None:
         cycle = self.cycle
-        told = Told(cycle.phase, cycle.feedback, cycle.demand, cycle.commanded_at, self._judged_at, self._clock())
-        _send(self._fast, messages.encode_told(told))
+        exchange = Exchange(
+            cycle.phase, cycle.feedback, cycle.demand, cycle.commanded_at, self._judged_at, self._clock()
+        )
+        _send(self._fast, messages.encode_exchange(exchange))
         if self._resting and cycle.phase is not Phase.STOPPING:
             rested, self._resting = self._resting, []
             for request in rested:
@@ -303,7 +305,7 @@ class CycleServer:
 
 
 def _send(end: socket.socket, data: bytes) -> None:
-    """Send, where the other end has room; it is told anew soon. Its death is seen when it is read from."""
+    """Send, where the other end has room; the next message follows soon. Its death is seen when it is read from."""
     try:
         end.send(data)
     except OSError:  # full (BlockingIOError), or gone

@@ -42,7 +42,7 @@ from ada_robot.simulated.source import (
     simulation_of,
     start_snapshot,
 )
-from ada_robot.timing.deadlines import calm_interpreter
+from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
 NAME = "dynamics_node"
 _SAY_AGAIN = 10.0  # [s] between words about time that was dropped
@@ -180,7 +180,7 @@ class DynamicsNode(Node):
         if settings.record:
             self._recording = PlantRecording(settings.record, plant)
             self._health.add("recording", self._recording.status)
-        calm_interpreter()
+        reduce_interpreter_jitter()
         return plant
 
     # --- in the physics thread, before the first step -----------------------------------------------------------
@@ -253,7 +253,7 @@ class DynamicsNode(Node):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to end."""
+    """Run the node until it is asked to end."""
     return run_node(DynamicsNode, arguments)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From messages on joint_commands to what a robot of one mode at a time is told; no ROS.
+"""From messages on joint_commands to the demands of a robot that follows one mode at a time; no ROS.
 
 A message means what it means to dynamics_node: a position (what stands beside it only helps to get there) before a
 velocity before an effort. A device follows all its joints in one mode, so the first of these that it knows is taken:
@@ -27,7 +27,7 @@ _MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes
 
 
 class _Sent(NamedTuple):
-    """A demand on its way through the robot's own safety, with the positions that it tells, if it does."""
+    """A demand on its way through the robot's own safety, with its positions, if it has any."""
 
     made_at: float
     positions: Array | None
@@ -53,7 +53,7 @@ class JointCommands(CommandGuard):
         self._modes = modes
         self.refused_at = 0.0
         self.age: float | None = None
-        self._told: Array | None = None  # positions of the last demand, if it was one
+        self._commanded: Array | None = None  # positions of the last demand, if it was one
         self._taken: Array | None = None  # those of the last one that the robot took
         self._sent: deque[_Sent] = deque(maxlen=_MOST_SENT)
 
@@ -67,25 +67,25 @@ class JointCommands(CommandGuard):
 
         Args:
             max_age: of a stamped command [s]; 0: any.
-            max_jump: from where a joint is measured to where it is told to be [rad, m]; 0: any.
+            max_jump: from where a joint is measured to where it is commanded to be [rad, m]; 0: any.
             require_stamps: whether a command must say when it was made.
         """
         self.age_rule.max_age, self.max_jump = max_age, max_jump
         self.age_rule.requires_stamps = require_stamps
 
     def forget(self) -> None:
-        """Take what was told before for over: the robot began anew."""
-        self._told = self._taken = None
+        """Forget all commands: the robot began anew."""
+        self._commanded = self._taken = None
         self._sent.clear()
 
     # --- what became of demands -------------------------------------------------------------------------------------
     def sent(self, made_at: float) -> None:
         """The newest demand is on its way to the robot's own safety, which names it by this time."""
-        self._sent.append(_Sent(made_at, self._told))
+        self._sent.append(_Sent(made_at, self._commanded))
 
     def lost(self) -> None:
-        """The newest demand was refused at once: joints are told to be where they were before it."""
-        self._told = self._sent[-1].positions if self._sent else self._taken
+        """The newest demand was refused at once: the demand before it holds."""
+        self._commanded = self._sent[-1].positions if self._sent else self._taken
 
     def judged(self, robot: Judged) -> None:
         """Take note of what the robot's own safety made of demands: what it refused is nowhere to stay."""
@@ -96,7 +96,7 @@ class JointCommands(CommandGuard):
             if one.made_at == robot.accepted_at:
                 self._taken = one.positions
         if not self._sent:
-            self._told = self._taken
+            self._commanded = self._taken
 
     def ignored(self) -> None:
         """Count a message that came while the robot was not to move."""
@@ -136,7 +136,7 @@ class JointCommands(CommandGuard):
         if complete is None:
             return None
         complete[rows] = values
-        self._told = complete.copy() if mode is Mode.POSITION else None
+        self._commanded = complete.copy() if mode is Mode.POSITION else None
         return Demand(mode, complete)
 
     def _first_known(self, command: Command) -> tuple[Mode | None, Sequence[float] | Array]:
@@ -151,9 +151,9 @@ class JointCommands(CommandGuard):
 
     # --- what joints do that a message does not name ----------------------------------------------------------------
     def _positions(self, command: Command, measured: Array) -> Array | None:
-        """Where they were told to be, or are."""
-        if self._told is not None:
-            return self._told.copy()
+        """Where they were commanded to be, or are."""
+        if self._commanded is not None:
+            return self._commanded.copy()
         rest = [i for name, i in self._index.items() if name not in command.names and not np.isfinite(measured[i])]
         if rest:
             names = ", ".join(tuple(self._joints)[i] for i in rest)

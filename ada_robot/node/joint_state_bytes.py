@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sensor_msgs/JointState of what a device measures, or is told, as bytes; no ROS.
+"""sensor_msgs/JointState of what a device measures, or is sent, as bytes; no ROS.
 
 What is not known is left out rather than sent as NaN: a message has all positions, or all velocities, or none.
 """
@@ -36,17 +36,17 @@ class JointStateBytes:
             joints: of the device.
             whole: the robot with its passive joints; None: there are none but those of the device.
         """
-        self._told = tuple(joints)
+        self._device_joints = tuple(joints)
         self._joints = None if whole is None else JointStates(whole.model)
-        self.names = self._told if self._joints is None else tuple(self._joints.names)
-        self.needs_whole = set(self.names) != set(self._told)
+        self.names = self._device_joints if self._joints is None else tuple(self._joints.names)
+        self.needs_whole = set(self.names) != set(self._device_joints)
         self._order = None
         if self._joints is not None and not self.needs_whole:
-            self._order = np.array([self._told.index(name) for name in self.names], dtype=np.intp)
+            self._order = np.array([self._device_joints.index(name) for name in self.names], dtype=np.intp)
         self._layouts: dict[tuple[tuple[str, ...], tuple[bool, ...]], Message] = {}
 
     def measured(self, feedback: Feedback, state: WholeState | None, stamp_ns: int) -> bytes:
-        """The measured state; velocities and efforts only where the device tells them of all its joints.
+        """The measured state; velocities and efforts only where the device reports them of all its joints.
 
         Args:
             feedback: with all positions.
@@ -63,12 +63,12 @@ class JointStateBytes:
             self.names, [one if is_known else _NOTHING for one, is_known in zip(numbers, known, strict=True)], stamp_ns
         )
 
-    def told(self, demand: Demand, stamp_ns: int) -> bytes:
+    def commanded(self, demand: Demand, stamp_ns: int) -> bytes:
         """The demand: positions, velocities or efforts."""
         numbers = [
             demand.values if mode is demand.mode else _NOTHING for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)
         ]
-        return self._filled(self._told, numbers, stamp_ns)
+        return self._filled(self._device_joints, numbers, stamp_ns)
 
     def _filled(self, names: tuple[str, ...], numbers: Sequence[Array], stamp_ns: int) -> bytes:
         key = names, tuple(bool(len(one)) for one in numbers)

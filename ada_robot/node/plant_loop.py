@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The physics thread: a plant that moves in step with a clock, and tells its state at a rate of its own; no ROS.
+"""The physics thread: a plant that moves in step with a clock, and publishes its state at a rate of its own; no ROS.
 
-What the plant needs may have to be compiled. The thread runs meanwhile, and tells the pose that the robot starts in.
+What the plant needs may have to be compiled. The thread runs meanwhile, and publishes the pose of the start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 FollowedClock = Callable[[], float | None]  # present time [s]; None while it is not known
 MOST_BEHIND = 0.2  # [s] by which the physics may be behind a clock that it follows before it gives the time up
 PATIENCE = 5.0  # [s] that the physics thread has for what somebody waits for
-REST = 0.04  # [s] between two states told while nothing moves: who watches over them shall not think it dead
+REST = 0.04  # [s] between two states published while nothing moves: who watches over them shall not think it dead
 _FACTOR_OVER = 1.0  # [s] of passed time that the real-time factor is measured over
 _LAST_STAGE = 10.0  # [s] that the thread which compiles has to leave off
 
@@ -53,7 +53,7 @@ class PlantLoop:
 
     Attributes:
         loop: the thread.
-        latest: the newest state told, for any thread.
+        latest: the newest state published, for any thread.
         is_paused: whether steps are taken only when asked for.
         factor: simulated time per passed time, measured over the last second or so; 0 while nothing moves.
         jumps: how often the followed clock went backwards.
@@ -82,11 +82,11 @@ class PlantLoop:
             plant: what moves, or how it is made.
             tell: gets the state after every so many steps, in the physics thread.
             listen: called there before the steps of each wake-up; hands commands to the plant.
-            every: steps between two states told.
+            every: steps between two published states.
             real_time_factor: simulated time per passed time; 0: as fast as it goes.
             paused: whether to wait.
             follows: a clock to keep up with, instead of the steady one.
-            stamps: makes deadlines into times on the clock of those that are told states; None: simulated time is it.
+            stamps: makes deadlines into times on the clock of the stamps; None: simulated time is it.
             priority: see `DeadlineLoop`.
             on_ready: called in the thread with a plant that had to be made, before its first step.
             on_failure: called in the thread with what ended it, or in that which made the plant.
@@ -102,8 +102,8 @@ class PlantLoop:
         self.is_paused = paused
         self.jumps = 0
         self.factor = self._behind = 0.0
-        self._left = every  # steps until the state is told
-        self._told_at = -REST
+        self._left = every  # steps until the next published state
+        self._published_at = -REST
         self._plant: Plant | None = None
         self._blueprint: Blueprint | None = None
         self._maker: threading.Thread | None = None
@@ -179,11 +179,11 @@ class PlantLoop:
     # --- from any thread ----------------------------------------------------------------------------------------
     @property
     def every(self) -> int:
-        """Steps between two states told."""
+        """Steps between two published states."""
         return self._every
 
     def start(self) -> None:
-        """Begin; a plant that has to be made is told of in its start pose before anything else."""
+        """Begin; a plant that has to be made is published in its start pose before anything else."""
         if self._plant is None:
             self._tell_state()
         self.loop.start()
@@ -221,7 +221,7 @@ class PlantLoop:
             self.loop.period = self._period(factor)
 
     def present(self) -> Future[Snapshot]:
-        """The state at this step, without loads; the newest one that was told may be some steps older."""
+        """The state at this step, without loads; the newest one that was published may be some steps older."""
         return self.post(lambda: self._stamped(self.plant.snapshot(loads=False), self.loop.deadline))
 
     @property
@@ -245,7 +245,7 @@ class PlantLoop:
         return self.post(act)
 
     def step(self, count: int) -> Future[Snapshot]:
-        """Take steps in a pause, and tell the state after the last one.
+        """Take steps in a pause, and publish the state after the last one.
 
         Raises (by the future):
             InputError: it is not paused, or the motion cannot go on.
@@ -264,7 +264,7 @@ class PlantLoop:
         return self.post(act)
 
     def change(self, action: Callable[[], T]) -> Future[T]:
-        """Let the thread do something that puts the plant into another state, and tell it."""
+        """Let the thread do something that puts the plant into another state, and publish it."""
 
         def act() -> T:
             result = action()
@@ -285,14 +285,14 @@ class PlantLoop:
         self._measure()
 
     def _rest(self) -> None:
-        """Tell now and then where the robot stands."""
+        """Publish now and then where the robot stands."""
         now = self._seconds()
         self.factor, self._measured, self._offset = 0.0, (now, self.latest.step), None
-        if now - self._told_at >= max(REST, self._every * self._step):
+        if now - self._published_at >= max(REST, self._every * self._step):
             self._tell_state()
 
     def _advance(self, steps: int, until: int) -> None:
-        """Take steps, and tell the states that are due between them.
+        """Take steps, and publish the states that are due between them.
 
         Args:
             steps: to take.
@@ -309,15 +309,15 @@ class PlantLoop:
                 self._tell_state(until - round(steps * period))
 
     def _tell_state(self, due: int | None = None) -> None:
-        """Tell the present state. Args: when it was due, on the steady clock [ns]; None: at the last deadline."""
+        """Publish the present state. Args: when it was due, on the steady clock [ns]; None: at the last deadline."""
         self._left = self._every
         snapshot = self.latest if self._plant is None else self._plant.snapshot()
         self.latest = self._stamped(snapshot, self.loop.deadline if due is None else due)
-        self._told_at = self._seconds()
+        self._published_at = self._seconds()
         self._tell(self.latest)
 
     def _stamped(self, snapshot: Snapshot, due: int) -> Snapshot:
-        """A state with the time at which it was due, on the clock of those that it is told."""
+        """A state with the time at which it was due, on the clock of the stamps."""
         if self._follows is not None:
             now, t = (self._follows() or 0.0, 0.0) if self._offset is None else (self._offset, snapshot.t)
             # each for itself: the offset may be the seconds since 1970, which leave no digits for steps

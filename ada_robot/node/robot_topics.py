@@ -47,7 +47,7 @@ class RobotTopics:
     Attributes:
         robot: whose they are.
         commands: what was taken and refused of joint_commands.
-        newest: the reading that was told last; None before the first.
+        newest: the reading that was published last; None before the first.
         unknown: readings without the positions of all joints, of which no message could be made.
         topics: whole names of commands, states and what is commanded.
     """
@@ -83,7 +83,7 @@ class RobotTopics:
         self._gap = _EARLY / state_rate
         self._stale = safety.command_timeout
         self._lookout = Lookout(max(self._stale, _SOME_LOOKS / look_rate))
-        self._told_at = -np.inf
+        self._published_at = -np.inf
         self._measured = Measured(len(robot.joints))
         self._bytes = JointStateBytes(robot.joints, whole)
         self._inbox = Inbox(node, JointState, f"{prefix}joint_commands", _QUEUE, senders=True)
@@ -126,14 +126,14 @@ class RobotTopics:
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
     def look(self, *, is_active: bool, plays: str = "") -> Feedback | None:
-        """Hand on what was commanded, and tell what was measured.
+        """Hand on what was commanded, and publish what was measured.
 
         Args:
             is_active: whether commands may move the robot; else they are counted, and nothing more.
             plays: a motion that it plays; then commands are refused.
 
         Returns:
-            A reading of all positions that was told just now.
+            A reading of all positions that was published just now.
         """
         feedback = self.robot.feedback
         waited = self._lookout.look()
@@ -146,9 +146,9 @@ class RobotTopics:
                 self.commands.refuse(Reason.OLD, _STOOD_STILL.format(waited, self._stale))
             else:
                 self._take(message, sender, feedback)
-        if not feedback.is_fresh or feedback.time - self._told_at < self._gap:
+        if not feedback.is_fresh or feedback.time - self._published_at < self._gap:
             return None
-        self._told_at = feedback.time
+        self._published_at = feedback.time
         self._measured.take(feedback, feedback.time)
         feedback = replace(feedback, velocity=self._measured.speed)
         if not np.isfinite(feedback.position).all():
@@ -184,4 +184,4 @@ class RobotTopics:
         self._states.publish(self._bytes.measured(feedback, state, stamp))
         demand = self.robot.demand
         if demand is not None:
-            self._commanded.publish(self._bytes.told(demand, stamp))
+            self._commanded.publish(self._bytes.commanded(demand, stamp))

@@ -303,7 +303,7 @@ class _Entities:
         return [self._name] if fits and (not categories or EntityCategory.CATEGORY_ROBOT in categories) else []
 
     def _now(self) -> Snapshot:
-        """The state at this step; the newest one that was told may be some steps older."""
+        """The state at this step; the newest one that was published may be some steps older."""
         snapshot: Snapshot = done(self._loop.present())
         return snapshot
 

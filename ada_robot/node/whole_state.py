@@ -95,7 +95,7 @@ class StateOfRobot:
         return other
 
     def of(self, feedback: Feedback) -> WholeState:
-        """The state that a device tells; where it does not know a position, all are those of the first pose."""
+        """The state that a device reports; where it does not know a position, all are those of the first pose."""
         is_known = bool(np.isfinite(feedback.position).all())
         position = feedback.position if is_known else np.array(self._start[self._rows])
         return self.at(feedback.time, position, feedback.velocity, feedback.effort)

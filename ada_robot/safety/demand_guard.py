@@ -37,8 +37,8 @@ class DemandGuard(Tally):
         Args:
             demand: as it came.
             now: on the clock of its stamp [s].
-            demanded: where the joints are told to be, or are, at this moment; what positions may jump from.
-            measured: where they are; None: where they are told to be.
+            demanded: where the joints are demanded to be, or are, at this moment; what positions may jump from.
+            measured: where they are; None: where they are demanded to be.
 
         Returns:
             None for one that may be followed; else why not.

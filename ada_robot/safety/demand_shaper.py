@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From accepted commands to what joints are told in each cycle: bounded speed, acceleration and rate of efforts."""
+"""From accepted commands to the demand of each cycle: bounded speed, acceleration and rate of efforts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ada_robot.safety.speed_bounds import SpeedBounds
 
 
 class DemandShaper:
-    """Where joints are told to be and how fast to move.
+    """The demanded positions, speeds and efforts.
 
     Attributes:
         position: demanded (in VELOCITY and EFFORT: measured) [rad, m].
@@ -58,7 +58,7 @@ class DemandShaper:
         """Take a new target: the reference goes there evenly within the time between commands.
 
         Args:
-            target: of joints beyond a limit no farther out than they are told to be.
+            target: of joints beyond a limit no farther out than demanded.
             interval: since the command before [s].
         """
         self._is_coasting = False

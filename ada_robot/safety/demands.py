@@ -2,7 +2,7 @@
 """The demands of each cycle: rest after the start, then commands, and ramps to rest where those end.
 
 Efforts hold nothing by themselves, and no efforts let an arm fall. Where there is a reason to slow down in EFFORT, the
-efforts told last are held for `HELD` cycles; then the robot comes to rest by velocities or positions. Once the reason
+last efforts are held for `HELD` cycles; then the robot comes to rest by velocities or positions. Once the reason
 is gone, efforts go on from those that the motors give, no faster than their rate allows. `gives_up` says when neither
 helps any more.
 """
@@ -50,7 +50,7 @@ class Demands:
             settings: lag of the drives, timeouts.
             modes: that the driver has.
             period: of the cycle [s].
-            lateness: of a cycle, in which joints go on as they were told: limits are kept whenever it comes [s].
+            lateness: of a cycle, in which joints go on as demanded: limits are kept whenever it comes [s].
             told_speeds: of the driver: those that it made of positions last; another mode goes on from them.
         """
         self._told_speeds = told_speeds
@@ -80,7 +80,7 @@ class Demands:
 
     @property
     def where(self) -> Array:
-        """Where the joints are told to be, or are; what a position command may jump from."""
+        """Where the joints are demanded to be, or are; what a position command may jump from."""
         return self._shaper.position if self.mode is Mode.POSITION else self._measured.position
 
     @property
@@ -138,8 +138,8 @@ class Demands:
             self._shaper.exert_from(self._measured.effort)
         else:
             velocity = self._measured.speed if self.mode is Mode.EFFORT else self._shaper.velocity
-            told = self._told_speeds() if self.mode is Mode.POSITION else None
-            self._shaper.move_at(self.where, velocity if told is None else told)
+            speeds = self._told_speeds() if self.mode is Mode.POSITION else None
+            self._shaper.move_at(self.where, velocity if speeds is None else speeds)
         self.mode = mode
 
     def _choose_mode(self, now: float, wanted: Demand | None) -> None:
@@ -165,7 +165,7 @@ class Demands:
         return Demand(Mode.EFFORT if self.mode is Mode.EFFORT else Mode.VELOCITY, self._none.copy())
 
     def answered(self) -> None:
-        """Take note of the first answer after the start: hold the pose that it tells."""
+        """Take note of the first answer after the start: hold the pose in it."""
         self.is_first = False
         self._shaper.rest_at(self._measured.position)
         if self._wanted is not None and self._wanted.mode is Mode.POSITION:

@@ -8,7 +8,7 @@ An .mcap file for Foxglove, PlotJuggler and, where the robot is one of the catal
     /flight/rows       every row, in tables; their columns are in the metadata "flight", `read` reads them
     /flight/events     phases, refusals, faults in words
     /joint_states      measured; every row of the last ten seconds, before that 100 per second
-    /commanded         what joints were told, likewise: position, velocity or effort, the others NaN
+    /commanded         demands, likewise: position, velocity or effort, the others NaN
     /robot_description, /ada/state: of robots of the catalogue
 
 Message times are the wall clock's. Without the package mcap the rows and events go to an .npz file instead.
@@ -176,7 +176,7 @@ def _commanded(record: FlightRecord, shown: NDArray[np.intp]) -> dict[str, Array
 
 
 def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) -> None:
-    """What `ada view` needs, for robots of the catalogue whose pose the joints tell alone.
+    """What `ada view` needs, for robots of the catalogue whose pose follows from the joints alone.
 
     No transforms: their kernels may have to be compiled first, while a robot is to be put right.
     """

@@ -36,8 +36,8 @@ class FlightState(NamedTuple):
     Attributes:
         time: of the cycle [s].
         phase: of the robot.
-        demand: what it was told; None: nothing that moves.
-        feedback: what it told; of its alarms the first one's number alone.
+        demand: that it got; None: none that moves.
+        feedback: its report; of its alarms the first one's number alone.
     """
 
     time: float

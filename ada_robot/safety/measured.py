@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last state of all joints that a device told, and how fast they move where it does not tell that."""
+"""The last state of all joints that a device reported, and how fast they move where it does not say."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Measured:
 
     Attributes:
         position: all finite once there was one such answer [rad, m].
-        velocity: as told; NaN where the device does not say.
+        velocity: as reported; NaN where the device does not say.
         speed: likewise, with differences of positions where it does not say.
-        effort: as told; NaN where the device does not say.
+        effort: as reported; NaN where the device does not say.
         at: time of that answer, by the cycle's clock [s]; -inf before the first.
     """
 
@@ -37,21 +37,21 @@ class Measured:
         """Take an answer.
 
         Returns:
-            Whether it is fresh, and tells where all joints are.
+            True if it is fresh, and has the positions of all joints.
         """
         if not feedback.is_fresh or not np.isfinite(feedback.position).all():
             return False
-        told = np.isfinite(feedback.velocity)
-        if told.all():
+        known = np.isfinite(feedback.velocity)
+        if known.all():
             self.speed = feedback.velocity
         else:
             passed = now - self.at
-            estimated = np.zeros(len(told))
+            estimated = np.zeros(len(known))
             if 0.0 < passed < math.inf:
                 before = np.where(np.isfinite(self.speed), self.speed, 0.0)
                 share = min(1.0, passed / SMOOTHED)
                 estimated = before + share * ((feedback.position - self.position) / passed - before)
-            self.speed = np.where(told, feedback.velocity, estimated)
+            self.speed = np.where(known, feedback.velocity, estimated)
         self.position, self.velocity, self.effort = feedback.position, feedback.velocity, feedback.effort
         self.at = now
         return True

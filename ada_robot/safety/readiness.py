@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""True if a robot may be activated, and what its alarms are in words."""
+"""Judges whether a robot may be activated, and what its alarms are in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pos
         feedback: the newest.
         measured: what is known of the joints.
         watch: limits, and what counts as standing still.
-        pose_since: time since which the pose must have been told [s].
+        pose_since: time since which the pose must have been reported [s].
         problem: words on the newest trouble of the wire.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides in each cycle what a robot is told, whatever was commanded and whatever fails. No clock, no thread, no I/O.
+"""Decides the demand of each cycle, whatever was commanded and whatever fails. No clock, no thread, no I/O.
 
     cycle = SafeCycle(driver, SafetySettings())
     cycle.open(now)
@@ -67,7 +67,7 @@ class SafeCycle:
         reason: why, in words.
         latched: what stopped it first; "" where nothing did.
         feedback: the newest.
-        demand: of the newest exchange; None where it was told nothing that moves.
+        demand: of the newest exchange; None where it got none that moves.
         missed: exchanges without a fresh answer, since `open`.
         commanded_at: when the newest accepted command was made [s]; -inf before the first.
         on_phase: called with each new phase.
@@ -99,7 +99,7 @@ class SafeCycle:
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))
         rules = self.rules
-        waits = driver.device_timeout  # in which the device goes on as it was told, were this process to die
+        waits = driver.device_timeout  # in which the device goes on as commanded, were this process to die
         lateness = (waits if math.isfinite(waits) else SLOWEST * driver.period) - driver.period
         driver.keep(rules, settings.drive_lag, lateness)
         self._watch = StateWatch(self.rules, settings, driver.period)
@@ -152,7 +152,7 @@ class SafeCycle:
             stop_wanted: asked once the device has started; a reason there stops it before any demand.
 
         Raises:
-            Refused: it is not INACTIVE, moves, is beyond a limit, has told nothing lately, or is to stop.
+            Refused: it is not INACTIVE, moves, is beyond a limit, has reported nothing lately, or is to stop.
             DeviceAlarm: there is an alarm, or the device does not start and says why.
             NoAnswer: it does not answer.
         """
@@ -245,7 +245,7 @@ class SafeCycle:
             host_seen_at: when the commanding program was last heard of [s]; None: now, it calls this itself.
 
         Returns:
-            What the device told; not fresh where it was silent.
+            What the device reported; not fresh where it was silent.
 
         Raises:
             Refused: the robot is CLOSED.
@@ -311,7 +311,7 @@ class SafeCycle:
 
     # --- exchanges ------------------------------------------------------------------------------------------------
     def _exchange(self, now: float) -> None:
-        """Tell the device what it is to do, and take what it tells."""
+        """Send the device its demand, and take its report."""
         if self.phase is Phase.STOPPING and self._ramp_is_over(now):
             self._end_ramp(now)
         demands, slow_down = self._demands, self._must_slow_down(now)
@@ -368,7 +368,7 @@ class SafeCycle:
 
     # --- judgement ------------------------------------------------------------------------------------------------
     def _judge(self, now: float) -> None:
-        """Stop the robot where what it told, or that it told nothing, is a reason to."""
+        """Stop the robot where its report, or its silence, is a reason to."""
         feedback = self.feedback
         self.missed += not feedback.is_fresh
         self._missed_in_row = 0 if self._is_seen else self._missed_in_row + 1

@@ -52,7 +52,7 @@ class Braking:
 
 
 class SpeedBounds:
-    """How fast joints may be told to move in the next cycle, by how fast they were told to in this one."""
+    """Greatest demanded speeds of the next cycle, by those of this one."""
 
     def __init__(
         self,

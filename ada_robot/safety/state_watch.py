@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""True if the robot does what it is told: measured positions, speeds, and how far both are from the demands."""
+"""Compares the robot with its demands: measured positions, speeds, and how far both are from what is demanded."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StateWatch:
 
         Args:
             mode: of the demand.
-            demanded: what joints were told.
+            demanded: of the joints.
             feedback: fresh.
         """
         return (

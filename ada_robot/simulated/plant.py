@@ -44,7 +44,7 @@ class Snapshot(NamedTuple):
         tau: efforts of the motors.
         external: by link, wrench [f, n] from outside, at its origin in its axes.
         contact: by contact, wrench [f, n] on its body, world's axes, at its place.
-        stamp: time of the state on the clock of those that it is told [ns]; of the plant itself, simulated time.
+        stamp: time of the state on the clock of the stamps [ns]; of the plant itself, simulated time.
     """
 
     step: int
@@ -58,7 +58,7 @@ class Snapshot(NamedTuple):
 
 
 class Plant:
-    """A simulation whose motors are told what to do.
+    """A simulation whose motors follow commands.
 
     Attributes:
         simulation: the motion.
@@ -119,17 +119,17 @@ class Plant:
             mode = _POSITION
         elif Mode.VELOCITY in given:
             mode = _VELOCITY
-            # a joint that moves already goes on from where it was told to be, without a jump
+            # a joint that moves already goes on from where it was commanded to be, without a jump
             goes_on = self._mode[rows] == _VELOCITY
             position = np.where(goes_on, self._position[rows], self._present(rows))
         else:
             mode, position = _EFFORT, self._position[rows]
-        self._mode[rows], self._told_at[rows] = mode, self.t
+        self._mode[rows], self._commanded_at[rows] = mode, self.t
         self._position[rows], self._velocity[rows], self._effort[rows] = position, velocity, effort
         self._is_changed = True
 
     def follow(self, offered: OfferedTrajectory) -> Refusal | None:
-        """Follow a trajectory from where the joints are, or are told to be; why not, where it breaks a rule."""
+        """Follow a trajectory from where the joints are, or are commanded to be; why not, where it breaks a rule."""
         refusal = self.trajectory.accept(
             offered.names,
             offered.times,
@@ -151,10 +151,10 @@ class Plant:
         return dict(zip(self.motors, self._present(_ALL).tolist(), strict=True))
 
     def targets(self) -> dict[str, float]:
-        """Where each motor is told to be; where it is, if it is told nothing of that kind."""
+        """Where each motor is commanded to be; where it is, if it has no such command."""
         present = self._present(_ALL)
-        told = np.where(np.isin(self._mode, (_POSITION, _VELOCITY, _TRAJECTORY)), self._position, present)
-        return dict(zip(self.motors, told.tolist(), strict=True))
+        targets = np.where(np.isin(self._mode, (_POSITION, _VELOCITY, _TRAJECTORY)), self._position, present)
+        return dict(zip(self.motors, targets.tolist(), strict=True))
 
     def release_commands(self) -> None:
         """End all commands: motors are idle from here."""
@@ -181,7 +181,7 @@ class Plant:
     def _forget_commands(self) -> None:
         count = len(self._bank.names)
         self._mode = np.full(count, _IDLE, dtype=np.intp)
-        self._velocity, self._effort, self._told_at = np.zeros(count), np.zeros(count), np.zeros(count)
+        self._velocity, self._effort, self._commanded_at = np.zeros(count), np.zeros(count), np.zeros(count)
         self.release_commands()
 
     def _present(self, rows: slice | NDArray[np.intp]) -> Array:
@@ -191,7 +191,7 @@ class Plant:
     def advance(self, steps: int) -> None:
         """Take steps, unless the motion has failed.
 
-        A motion that cannot go on, or leaves its bounds, is told by `failure`; the robot stays where it was last.
+        A motion that cannot go on, or leaves its bounds, is said by `failure`; the robot stays where it was last.
         """
         while steps > 0 and self.failure is None:
             if self.t >= self._expires:
@@ -207,7 +207,7 @@ class Plant:
             steps -= count
 
     def _take(self, count: int) -> bool:
-        """Take steps; whether the robot is in a state that may be told."""
+        """Take steps; true if the robot is in a state that may be published."""
         sim, before = self.simulation, self.t
         try:
             sim.step(count)
@@ -228,7 +228,7 @@ class Plant:
         return False
 
     def _end_stale_commands(self) -> None:
-        old = self.t >= self._told_at + self.timeout - 0.5 * self._step
+        old = self.t >= self._commanded_at + self.timeout - 0.5 * self._step
         ended = old & np.isin(self._mode, _TIMED)
         self._mode[ended] = _IDLE
         self._position[ended] = self.simulation.q[self._bank.q_index[ended]]
@@ -244,7 +244,7 @@ class Plant:
         timed = np.isin(self._mode, _TIMED) | ((self._mode == _POSITION) & loaded)
         if not self.timeout or not timed.any():
             return np.inf
-        return float(np.min(self._told_at[timed])) + self.timeout - 0.5 * self._step
+        return float(np.min(self._commanded_at[timed])) + self.timeout - 0.5 * self._step
 
     def _steps_to_timeout(self) -> int:
         left = (self._expires - self.t) / self._step
@@ -264,10 +264,10 @@ class Plant:
         if point is not None:
             rows = self._bank.rows(point.names)
             here = following[rows]  # others have arrived, and do something else by now
-            told = np.array([point.position, point.velocity, point.effort])[:, here]
-            self._position[rows[here]], self._velocity[rows[here]], self._effort[rows[here]] = told
+            targets = np.array([point.position, point.velocity, point.effort])[:, here]
+            self._position[rows[here]], self._velocity[rows[here]], self._effort[rows[here]] = targets
             if not self.trajectory.is_active(self.t):
-                self._mode[following], self._told_at[following] = _POSITION, self.t
+                self._mode[following], self._commanded_at[following] = _POSITION, self.t
         self._is_changed = True
 
     @property

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_robot.timing.periods import PeriodStatistics, PeriodTrace
-from ada_robot.timing.realtime import be_urgent
+from ada_robot.timing.realtime import set_realtime_priority
 
 T = TypeVar("T")
 CATCH_UP = 0.05  # [s] behind its deadlines up to which a loop makes up for what it missed
@@ -35,7 +35,7 @@ _REST_AFTER = 1_000_000  # [ns] without deadlines
 _log = logging.getLogger("ada_dynamics")
 
 
-def calm_interpreter() -> None:
+def reduce_interpreter_jitter() -> None:
     """Keep Python itself from delaying a periodic thread; to be called when everything is set up, before it starts.
 
     - Threads hand the interpreter over every 0.05 ms instead of every 5 ms. Beside a thread that is busy with pure
@@ -201,7 +201,7 @@ class DeadlineLoop:
     def _run(self, ending: threading.Event) -> None:
         folder = os.environ.get(TRACES)
         trace = PeriodTrace(Path(folder) / f"{self._name}.npy") if folder else None
-        lacks = be_urgent(self._priority)
+        lacks = set_realtime_priority(self._priority)
         if lacks:
             _log.warning("%s: runs with %s", self._name, lacks)
         try:

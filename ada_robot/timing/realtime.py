@@ -34,7 +34,7 @@ def stay_in_memory() -> str:
     return ""
 
 
-def be_urgent(priority: int) -> str:
+def set_realtime_priority(priority: int) -> str:
     """Give the calling thread real-time priority; what it starts later does not inherit it.
 
     Args:
@@ -65,7 +65,7 @@ def hurry(priority: int = 0) -> None:
     """
     with contextlib.suppress(OSError, AttributeError):  # no Linux
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, _SLACK, 0, 0, 0)
-    if priority and not be_urgent(priority):
+    if priority and not set_realtime_priority(priority):
         return
     with contextlib.suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)

@@ -18,7 +18,7 @@ from ada_robot.safety import flight_file
 from ada_robot.safety.flight_file import FlightRecord
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.timing.realtime import be_urgent
+from ada_robot.timing.realtime import set_realtime_priority
 from benchmarks.hardware.scene import (
     EMULATOR_PRIORITY,
     Host,
@@ -73,7 +73,7 @@ def run(report: Report, folder: Path, repeats: int, quick: bool) -> None:
         repeats: trials of each.
         quick: only see that they run.
     """
-    be_urgent(MEASURING)
+    set_realtime_priority(MEASURING)
     report.begin("faults", f"PA-10 at {PERIOD * 1e3:g} ms, each {repeats} times, the slowest counts")
     rows: list[list[object]] = []
     for name, watchdog, scenario in _scenarios(LOSS_SECONDS if not quick else 1.0):

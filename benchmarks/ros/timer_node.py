@@ -24,7 +24,7 @@ from ada_robot.ros.parameters import Parameters
 from ada_robot.ros.run_node import run_node
 from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.source import load_robot, simulation_of
-from ada_robot.timing.deadlines import TRACES, Deadlines, calm_interpreter
+from ada_robot.timing.deadlines import TRACES, Deadlines, reduce_interpreter_jitter
 from ada_robot.timing.periods import PeriodTrace
 
 
@@ -50,7 +50,7 @@ class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
         self._incoming = CommandInputs(self, self.plant.model, self.plant.bounds, self, settings, self._now)
         self._period = 1.0 / settings.physics_rate
         self._trace = PeriodTrace(Path(os.environ[TRACES]) / "physics.npy")
-        calm_interpreter()
+        reduce_interpreter_jitter()
         now = time.monotonic_ns()
         self._deadlines = Deadlines(now)
         self._deadlines.follow(self._period, now)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Told
+from ada_robot.cycle.messages import Exchange
 from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
 from ada_robot.robot_status import RobotStatus
@@ -47,8 +47,8 @@ def test_what_is_no_command_is_none_and_never_an_error(data):
 def test_what_the_cycle_tells_comes_out_as_it_went_in(phase, row, fresh, driven, mode):
     position, velocity, effort, demanded = (np.full(3, number) for number in row)
     demand = None if mode is None else Demand(mode, demanded)
-    told = Told(phase, Feedback(1.5, position, velocity, effort, fresh, driven), demand, -math.inf, 1.25, 2.5)
-    found = messages.decode_told(messages.encode_told(told))
+    exchange = Exchange(phase, Feedback(1.5, position, velocity, effort, fresh, driven), demand, -math.inf, 1.25, 2.5)
+    found = messages.decode_exchange(messages.encode_exchange(exchange))
     assert (found.phase, found.commanded_at, found.sent_at) == (phase, -math.inf, 2.5)
     feedback = found.feedback
     assert (feedback.time, feedback.is_fresh, feedback.is_driven) == (1.5, fresh, driven)

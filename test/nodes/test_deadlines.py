@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_robot.timing.deadlines import DeadlineLoop, Deadlines, calm_interpreter
+from ada_robot.timing.deadlines import DeadlineLoop, Deadlines, reduce_interpreter_jitter
 
 MS = 1_000_000  # [ns]
 PATIENCE = 20.0  # [s] after which a test has failed
@@ -406,7 +406,7 @@ def test_with_ada_periods_each_wake_up_is_written(
 def test_a_calm_interpreter_switches_often_and_its_collector_leaves_alone_what_is_there() -> None:
     interval = sys.getswitchinterval()
     try:
-        calm_interpreter()
+        reduce_interpreter_jitter()
         assert sys.getswitchinterval() <= 1e-4
         assert gc.get_freeze_count() > 1000
     finally:

@@ -13,6 +13,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
 from ada_robot.node.joint_state_bytes import JointStateBytes
 from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.safety.measured import Measured
 
 
 def feedback(position, velocity=None, effort=None):
@@ -160,7 +161,19 @@ def test_joints_that_follow_from_the_others_are_told_too():
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_what_is_sent_is_told_in_its_kind_alone(mode):
-    one = read(JointStateBytes(["a", "b"], None).told(Demand(mode, np.array([0.3, -0.4])), 5))
+    one = read(JointStateBytes(["a", "b"], None).commanded(Demand(mode, np.array([0.3, -0.4])), 5))
     assert list(one.name) == ["a", "b"]
     for other in Mode:
         assert list(getattr(one, other.value)) == ([0.3, -0.4] if other is mode else [])
+
+
+def test_velocities_that_a_device_does_not_report_are_found_from_its_positions():
+    """A controller needs velocities; the boards of a KHR-1 report positions alone."""
+    known = Measured(2)
+    unknown = [math.nan, math.nan]
+    for k in range(100):  # 3 s; differences count over half a second
+        t = 5.0 + 0.03 * k
+        assert known.take(Feedback(t, np.array([0.3 * t, 1.0]), np.array(unknown), np.array(unknown)), t)
+    assert known.speed == pytest.approx([0.3, 0.0], abs=1e-3)
+    assert np.isnan(known.velocity).all()
+    assert not known.take(Feedback(9.0, np.array([math.nan, 1.0]), np.array(unknown), np.array(unknown)), 9.0)

@@ -170,39 +170,20 @@ def test_readings_that_are_old_or_without_a_position_are_not_told(ros, fleet):
     assert len(found) <= count + 1, "the one that was under way"
 
 
-def test_velocities_that_a_device_does_not_tell_are_found_from_its_positions(ros, fleet):
-    """A controller needs velocities; the boards of a KHR-1 tell positions alone."""
-    found = ros.collect(JointState, "joint_states")
-    hardware(ros, **ONE, until="inactive", publish_rate=50.0)
-    robot, unknown = fleet.robot, np.full(7, math.nan)
-    place = np.array(AT)
-    start = robot.feedback.time
-
-    def turn():
-        """Readings of joints that turn at 0.3 rad/s, at the times that they have."""
-        robot.measure(velocity=unknown, effort=unknown)
-        moved = 0.3 * (robot.feedback.time - start)
-        object.__setattr__(robot.feedback, "position", place + moved)
-
-    ros.wait(lambda: turn() or (found and abs(found[-1].velocity[0] - 0.3) < 0.01), what="the velocity")
-    assert not len(found[-1].effort), "what cannot be found is left out"
-
-
-def test_the_model_is_that_of_the_variant(ros, fleet):
-    hardware(ros, **ONE, pa10__driver__variant="7c", until="inactive")
+def test_the_model_is_that_of_the_variant_or_none(ros, fleet):
+    node = hardware(ros, **ONE, pa10__driver__variant="7c", until="inactive")
     found = ros.collect(String, "robot_description", qos.LATCHED)
     ros.wait(lambda: found, what="the description")
     place = [ada.load(robot).joints["s2"].xyz.tolist() for robot in (found[0].data, "pa10_7c", "pa10")]
     assert place[0] == place[1] != place[2]
     assert ada.load(found[0].data).joint_names == ada.load("pa10").joint_names
-
-
-def test_a_robot_without_a_model_is_told_joint_by_joint(ros, fleet):
-    found = ros.collect(JointState, "joint_states")
-    node = hardware(ros, **ONE, pa10__model="none", until="inactive")
-    ros.wait(lambda: fleet.robot.measure() or found, what="joint states")
-    assert list(found[-1].name) == list(ARM)
-    assert "/robot_description" not in dict(node.get_topic_names_and_types())
+    ros.remove(node)
+    measured = ros.collect(JointState, "joint_states")
+    hardware(ros, **ONE, pa10__model="none", until="inactive")
+    ros.wait(lambda: fleet.robot.measure() or measured, what="joint states")
+    assert list(measured[-1].name) == list(ARM)
+    topics = ros.tester.get_publisher_names_and_types_by_node("hardware_node", "/")
+    assert "/robot_description" not in dict(topics)
 
 
 @pytest.mark.skipif(not environment.can_send_tf(), reason="tf2_msgs is not there")
@@ -214,29 +195,17 @@ def test_frames_of_the_robot_follow_its_joints(ros, fleet):
     hardware(ros, **{**ONE, "tf_rate": 50.0}, until="inactive")
     ros.wait(lambda: fleet.robot.measure() or (static and moving), what="frames")
     assert static[-1].transforms[0].header.frame_id == "world"
-    dynamics, pose = ada.Dynamics(ada.load("pa10")), np.eye(4)
+    model = ada.load("pa10")
+    poses = ada.Dynamics(model).poses(AT)
     by_child = {one.child_frame_id: one for message in (static[-1], moving[-1]) for one in message.transforms}
-    link = ada.load("pa10").link_names[-1]
-    place = link
-    while place != "world":
-        one = by_child[place]
-        t, r = one.transform.translation, one.transform.rotation
-        step = np.eye(4)
-        step[:3, 3] = t.x, t.y, t.z
-        step[:3, :3] = ada_rotation(r.w, r.x, r.y, r.z)
-        pose, place = step @ pose, one.header.frame_id
-    np.testing.assert_allclose(pose, dynamics.pose(link, AT), atol=1e-9)
-
-
-def ada_rotation(w, x, y, z):
-    """The textbook's matrix of a unit quaternion."""
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    for joint in model.joints.values():
+        one = by_child[joint.child]
+        assert one.header.frame_id == joint.parent
+        between = np.linalg.inv(poses[joint.parent]) @ poses[joint.child]
+        place, turn = one.transform.translation, one.transform.rotation
+        assert [place.x, place.y, place.z] == pytest.approx(between[:3, 3], abs=1e-12)
+        # the trace of a rotation matrix is 1 + 2 cos(angle), and w of its quaternion cos(angle / 2)
+        assert turn.w**2 == pytest.approx(0.25 * (1.0 + np.trace(between[:3, :3])), abs=1e-12)
 
 
 def test_a_late_page_learns_all_about_the_devices(ros, fleet):
@@ -254,7 +223,7 @@ def test_a_late_page_learns_all_about_the_devices(ros, fleet):
         "states": "/joint_states",
         "commanded": "/hardware_node/commanded",
     }
-    assert json.loads(node._told) == told[-1]
+    assert json.loads(node._published) == told[-1]
 
 
 def test_two_robots_have_their_topics_apart(ros, fleet):

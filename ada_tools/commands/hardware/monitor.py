@@ -18,7 +18,7 @@ from ada_hardware.robot import Robot
 from ada_hardware.self_test.device import Plugged, plugged
 from ada_hardware.transport.wires import packets_holder
 from ada_robot.cycle.place import made_driver
-from ada_robot.timing.deadlines import calm_interpreter
+from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
 from ada_tools.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     what = chosen_target(options)
     if what.is_robot:
         what = what.with_defaults({} if what.is_real else {"record_seconds": 0.0})
-    calm_interpreter()  # threads that read sensors wake in time
+    reduce_interpreter_jitter()  # threads that read sensors wake in time
     try:
         with quiet("ada_hardware"), plugged(what) as plug:  # the picture has what the log would say
             (_watch_robot if what.is_robot else _watch_sensor)(plug, options)

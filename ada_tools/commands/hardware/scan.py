@@ -8,7 +8,7 @@ import importlib.util
 
 from ada_dynamics.extras import how_to_install
 from ada_hardware.self_test.plugged_in import ArcnetFound, PortFound, arcnet, net_ft, serial_ports
-from ada_robot.timing.realtime import be_urgent
+from ada_robot.timing.realtime import set_realtime_priority
 from ada_tools.commands.common import print_json
 
 NAME = "scan"
@@ -93,7 +93,7 @@ def _lacks_priority() -> str:
     import threading
 
     found: list[str] = []
-    thread = threading.Thread(target=lambda: found.append(be_urgent(1)))
+    thread = threading.Thread(target=lambda: found.append(set_realtime_priority(1)))
     thread.start()
     thread.join()
     return found[0]

@@ -10,7 +10,7 @@ from ada_dynamics.quiet import quiet
 from ada_hardware.self_test.checks import Check, Checks, Verdict
 from ada_hardware.self_test.device import Target
 from ada_hardware.self_test.run import EMULATED_SCALE, REAL_SCALE, check_joints, test_device
-from ada_robot.timing.deadlines import calm_interpreter
+from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_tools.commands.common import print_json
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
 
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
     if not options.json:
         print(f"{what.kind.name}: {what.kind.summary}", flush=True)
-    calm_interpreter()  # threads that read sensors wake in time
+    reduce_interpreter_jitter()  # threads that read sensors wake in time
     with quiet("ada_hardware"):  # what is provoked here, such as a silent sensor, is not told a second time
         checks = test_device(what, moves=moves, seconds=options.duration, joints=options.joint, tell=tell)
     if options.json:
