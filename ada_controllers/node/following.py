@@ -122,6 +122,7 @@ class Following:
             raise self._refused(f"{control.controller.NAME} follows no joint positions.")
         if offered.names:
             self._check_names(offered.names)
+        offered = offered._replace(efforts=())  # the controller's own law says them
         if JointPath in references:
             self._plan(offered, control.latest.stamp)
         else:
@@ -131,7 +132,7 @@ class Following:
     def _plan(self, offered: OfferedTrajectory, now: float) -> None:
         """Let the controller plan its way through the points, or brake where there are none."""
         control = self._control
-        if not len(offered.times) and not len(offered.positions):
+        if offered.is_stop:
             control.brake()
             self._path = None
             return
@@ -144,16 +145,8 @@ class Following:
         if not self.is_followed:
             self._follower.cancel()
         present = self._present()
-        refusal = self._follower.accept(
-            offered.names,
-            offered.times,
-            offered.positions,
-            offered.velocities,
-            offered.accelerations,
-            start=None if offered.start_in is None else now + offered.start_in,
-            now=now,
-            present=dict(zip(self._control.controller.joints, present.tolist(), strict=True)),
-        )
+        joints = self._control.controller.joints
+        refusal = self._follower.accept(offered, now, dict(zip(joints, present.tolist(), strict=True)))
         if refusal is not None:
             raise self._refused(refusal.text)
         if not self.is_followed:
@@ -238,9 +231,7 @@ class Following:
         """The points that are not over, for all joints; those that it does not name come to rest."""
         limits = {limit.name: limit for limit in self._control.controller.limits}
         try:
-            points = Trajectory.checked(
-                limits, offered.names, offered.times, offered.positions, offered.velocities, offered.accelerations
-            )
+            points = Trajectory.checked(limits, offered)
         except TrajectoryError as problem:
             raise self._refused(problem.refusal.text) from None
         times = points.times + (offered.start_in or 0.0)

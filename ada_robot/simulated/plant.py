@@ -130,17 +130,7 @@ class Plant:
 
     def follow(self, offered: OfferedTrajectory) -> Refusal | None:
         """Follow a trajectory from where the joints are, or are commanded to be; why not, where it breaks a rule."""
-        refusal = self.trajectory.accept(
-            offered.names,
-            offered.times,
-            offered.positions,
-            offered.velocities,
-            offered.accelerations,
-            offered.efforts,
-            start=None if offered.start_in is None else self.t + offered.start_in,
-            now=self.t,
-            present=self.targets(),
-        )
+        refusal = self.trajectory.accept(offered, self.t, self.targets())
         if refusal is None:
             self._mode[self._bank.rows(offered.names)] = _TRAJECTORY
             self._is_changed = True

@@ -41,6 +41,11 @@ class OfferedTrajectory(NamedTuple):
     efforts: Rows = ()
     start_in: float | None = None
 
+    @property
+    def is_stop(self) -> bool:
+        """True if it has no points: its joints are to stay where they are."""
+        return not len(self.times) and not len(self.positions)
+
 
 class TrajectoryError(InputError):
     """A trajectory breaks a rule; `refusal` says which."""
@@ -71,39 +76,26 @@ class Trajectory:
     efforts: Array | None = None
 
     @classmethod
-    def checked(
-        cls,
-        joints: Mapping[str, JointLimit],
-        names: Sequence[str],
-        times: Sequence[float],
-        positions: Rows,
-        velocities: Rows = (),
-        accelerations: Rows = (),
-        efforts: Rows = (),
-    ) -> Trajectory:
+    def checked(cls, joints: Mapping[str, JointLimit], offered: OfferedTrajectory) -> Trajectory:
         """A trajectory of numbers that keep all rules which the points keep by themselves.
 
         Args:
             joints: of the robot, by name.
-            names: of the joints that move.
-            times: of the points since the start [s].
-            positions: for each point, one number per name.
-            velocities: likewise; nothing, or nothing for each point, where there are none.
-            accelerations: likewise, only with velocities.
-            efforts: likewise.
+            offered: accelerations only with velocities.
 
         Raises:
             TrajectoryError: a rule is broken.
         """
+        names = offered.names
         if not len(names):
             raise TrajectoryError(Reason.EMPTY, "the trajectory names no joint; name those that it moves.")
         refuse(refused_names(names, joints))
-        t = _checked_times(times)
+        t = _checked_times(offered.times)
         tables = {
-            "position": _table("positions", positions, len(t), names),
-            "velocity": _table("velocities", velocities, len(t), names),
-            "acceleration": _table("accelerations", accelerations, len(t), names),
-            "effort": _table("efforts", efforts, len(t), names),
+            "position": _table("positions", offered.positions, len(t), names),
+            "velocity": _table("velocities", offered.velocities, len(t), names),
+            "acceleration": _table("accelerations", offered.accelerations, len(t), names),
+            "effort": _table("efforts", offered.efforts, len(t), names),
         }
         position = tables["position"]
         if position is None:

@@ -17,7 +17,7 @@ import numpy as np
 from ada_robot.contract import JointLimit, Reason, Refusal, Tally
 from ada_robot.limits import ROUNDING, checked_joints, not_negative, refused_jump, refused_names
 from ada_robot.trajectory.path import Path, PathState
-from ada_robot.trajectory.points import Rows, Trajectory, TrajectoryError, refuse
+from ada_robot.trajectory.points import OfferedTrajectory, Trajectory, TrajectoryError, refuse
 
 __all__ = ["Trajectory", "TrajectoryError", "TrajectoryFollower", "TrajectoryPoint"]
 
@@ -48,7 +48,8 @@ class TrajectoryFollower(Tally):
     Example::
 
         follower = TrajectoryFollower([JointLimit("elbow", -2.0, 2.0, velocity=3.0)])
-        refusal = follower.accept(["elbow"], [1.0], [[0.4]], now=now, present={"elbow": 0.0})
+        offered = OfferedTrajectory(["elbow"], [1.0], [[0.4]])
+        refusal = follower.accept(offered, now, present={"elbow": 0.0})
         point = follower.sample(now + 0.5)       # elbow at 0.2
 
     A joint that got a trajectory is followed until `cancel`: after the last point it is held there, and from there its
@@ -80,19 +81,7 @@ class TrajectoryFollower(Tally):
         self._change = Lock()
 
     # --- trajectories in ------------------------------------------------------------------------------------------
-    def accept(
-        self,
-        names: Sequence[str],
-        times: Sequence[float],
-        positions: Rows,
-        velocities: Rows = (),
-        accelerations: Rows = (),
-        efforts: Rows = (),
-        *,
-        start: float | None = None,
-        now: float,
-        present: Mapping[str, float],
-    ) -> Refusal | None:
+    def accept(self, offered: OfferedTrajectory, now: float, present: Mapping[str, float]) -> Refusal | None:
         """Judge a trajectory, count it, and follow it if it keeps every rule.
 
         From its start on it replaces what its joints did; others go on. It begins where they are then: at the present
@@ -101,15 +90,9 @@ class TrajectoryFollower(Tally):
         (all that are followed, where it names none) are held where they are, at once.
 
         Args:
-            names: see `Trajectory.checked`.
-            times: likewise.
-            positions: likewise.
-            velocities: likewise.
-            accelerations: likewise.
-            efforts: likewise.
-            start: when its time 0 is [s]; None or 0 = now.
-            now: on the same clock as `start`, and as `sample` is asked by. Where another thread samples meanwhile, one
-                that is ahead by what judging takes, a few ms, makes the change without the smallest step.
+            offered: its points.
+            now: on the clock that `sample` is asked by [s]. Where another thread samples meanwhile, one that is ahead
+                by what judging takes, a few ms, makes the change without the smallest step.
             present: positions, measured or commanded last, by joint: of those that no trajectory moved before.
 
         Returns:
@@ -118,13 +101,11 @@ class TrajectoryFollower(Tally):
         refusal = None
         try:
             with self._change:
-                if not len(times) and not len(positions):
-                    self._stop(names, now, present)
+                if offered.is_stop:
+                    self._stop(offered.names, now, present)
                 else:
-                    trajectory = Trajectory.checked(
-                        self._joints, names, times, positions, velocities, accelerations, efforts
-                    )
-                    self._follow(trajectory, start or now, now, present)
+                    start = now if offered.start_in is None else now + offered.start_in
+                    self._follow(Trajectory.checked(self._joints, offered), start, now, present)
         except TrajectoryError as problem:
             refusal = problem.refusal
         return self.count(refusal, now)

@@ -16,6 +16,7 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.simulated.driver import FAILED, SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_robot.simulated.source import load_robot, simulation_of
+from ada_robot.trajectory.points import OfferedTrajectory
 from ada_robot.trajectory.trajectory import TrajectoryFollower
 
 PERIOD, STEPS = 2e-3, 2
@@ -47,7 +48,8 @@ def recorded(world: LockStep) -> LockStep:
         world.step(Mode.POSITION, at + 0.05 * (1.0 - np.cos(0.03 * i)))
     path = TrajectoryFollower(world.driver.limits)
     told = dict(zip(names, cycle.demand.values.tolist(), strict=True))
-    assert path.accept(names, [0.2, 0.4], [list(at), list(at - 0.05)], now=world.now, present=told) is None
+    offered = OfferedTrajectory(names, [0.2, 0.4], [list(at), list(at - 0.05)])
+    assert path.accept(offered, world.now, told) is None
     for _ in range(220):
         world.step(Mode.POSITION, path.sample(world.now + PERIOD).position)
     for i in range(100):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ada_dynamics.errors import InputError
 from ada_robot.contract import JointLimit, Reason
 from ada_robot.trajectory.path import Path
-from ada_robot.trajectory.points import MAX_POINTS
+from ada_robot.trajectory.points import MAX_POINTS, OfferedTrajectory
 from ada_robot.trajectory.trajectory import MAX_WAITING, Trajectory, TrajectoryError, TrajectoryFollower
 
 JOINTS = (
@@ -28,9 +28,15 @@ def follower(**rules):
     return TrajectoryFollower(JOINTS, **rules)
 
 
-def following(names, times, *tables, now=NOW, present=REST, **more):
+def offer(it, names, times, *tables, start=None, now=NOW, present=REST):
+    """Offer points; the refusal, if there is one. Args: start: when time 0 is; None or 0: now."""
+    start_in = start - now if start else None
+    return it.accept(OfferedTrajectory(names, times, *tables, start_in=start_in), now, present)
+
+
+def following(names, times, *tables, **more):
     it = follower()
-    assert it.accept(names, times, *tables, now=now, present=present, **more) is None, it.last_refusal
+    assert offer(it, names, times, *tables, **more) is None, it.last_refusal
     return it
 
 
@@ -75,7 +81,7 @@ def test_on_a_clock_of_many_digits_neither_position_nor_velocity_skips_at_a_poin
 
 
 # --- starts ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("start", [None, 0.0, NOW])
+@pytest.mark.parametrize("start", [None, NOW])
 def test_without_a_start_it_starts_now(start):
     it = following(["a"], [2.0], [[1.0]], start=start)
     assert state(it, NOW + 1.0)[0] == 0.5
@@ -104,13 +110,13 @@ def test_of_a_trajectory_that_started_already_the_rest_is_followed_from_where_th
 
 
 def test_a_trajectory_that_is_over_is_refused():
-    refusal = follower().accept(["a"], [0.0, 1.0], [[0.0], [1.0]], start=5.0, now=10.0, present=REST)
+    refusal = offer(follower(), ["a"], [0.0, 1.0], [[0.0], [1.0]], start=5.0, now=10.0)
     assert refusal.reason is Reason.OLD
     assert "over 4 s ago" in refusal.text
 
 
 def test_what_has_to_catch_up_faster_than_the_joint_can_is_refused():
-    refusal = follower().accept(["b"], [0.0, 1.0], [[0.0], [0.9]], start=9.5, now=10.0, present=REST)
+    refusal = offer(follower(), ["b"], [0.0, 1.0], [[0.0], [0.9]], start=9.5, now=10.0)
     assert refusal.reason is Reason.OVER_LIMIT
     assert "between the present state and point 1" in refusal.text
 
@@ -120,7 +126,7 @@ def test_what_has_to_catch_up_faster_than_the_joint_can_is_refused():
 def test_a_new_trajectory_goes_on_from_the_state_that_the_old_one_has_at_its_start(start):
     first = ([1.0, 2.0], [[0.5], [1.0]], [[0.6], [0.0]], [[-1.0], [0.0]])
     it, alone = following(["a"], *first), following(["a"], *first)
-    assert it.accept(["a"], [1.0], [[-0.5]], [[0.0]], [[0.0]], start=start, now=NOW + 0.5, present={"a": 9.0}) is None
+    assert offer(it, ["a"], [1.0], [[-0.5]], [[0.0]], [[0.0]], start=start, now=NOW + 0.5, present={"a": 9.0}) is None
     at = start or NOW + 0.5
     before, after = state(it, math.nextafter(at, 0.0)), state(it, at)
     # a float of this clock is 2.4e-7 s: times a speed below 3, an acceleration below 10, a jerk below 100
@@ -133,21 +139,21 @@ def test_a_new_trajectory_goes_on_from_the_state_that_the_old_one_has_at_its_sta
 def test_of_two_trajectories_at_one_time_the_second_goes_on_with_the_velocity_of_the_first():
     it = following(["a"], [2.0], [[1.0]], [[0.0]])
     for goal in (0.5, -0.5):
-        assert it.accept(["a"], [1.0], [[goal]], [[0.0]], now=NOW + 1.0, present=REST) is None
+        assert offer(it, ["a"], [1.0], [[goal]], [[0.0]], now=NOW + 1.0) is None
     np.testing.assert_allclose(state(it, NOW + 1.0)[:2], [0.5, 0.75], rtol=1e-12)
     assert state(it, NOW + 3.0)[0] == -0.5
 
 
 def test_an_earlier_start_drops_what_waited_for_a_later_one():
     it = following(["a"], [1.0], [[1.0]], start=NOW + 5.0)
-    assert it.accept(["a"], [1.0], [[-1.0]], start=NOW + 2.0, now=NOW, present={"a": 7.0}) is None
+    assert offer(it, ["a"], [1.0], [[-1.0]], start=NOW + 2.0, present={"a": 7.0}) is None
     assert state(it, NOW + 1.9)[0] == 0.0
     assert state(it, NOW + 9.0)[0] == -1.0
 
 
 def test_joints_that_a_trajectory_does_not_name_go_on():
     it = following(["a", "b"], [2.0], [[1.0, 0.5]])
-    assert it.accept(["b"], [1.0], [[0.0]], now=NOW + 1.0, present=REST) is None
+    assert offer(it, ["b"], [1.0], [[0.0]], now=NOW + 1.0) is None
     assert it.followed == ("a", "b")
     assert state(it, NOW + 1.5, "a")[0] == 0.75
     assert state(it, NOW + 1.5, "b")[0] == 0.125
@@ -156,24 +162,24 @@ def test_joints_that_a_trajectory_does_not_name_go_on():
 def test_a_refused_trajectory_changes_nothing():
     it = following(["a"], [2.0], [[1.0]])
     before = it.sample(NOW + 1.0)
-    assert it.accept(["a", "b"], [1.0], [[0.0, 9.0]], now=NOW + 0.5, present=REST).reason is Reason.OVER_LIMIT
+    assert offer(it, ["a", "b"], [1.0], [[0.0, 9.0]], now=NOW + 0.5).reason is Reason.OVER_LIMIT
     assert it.sample(NOW + 1.0) == before
     assert it.followed == ("a",)
 
 
 def test_trajectories_that_wait_are_few():
     it = follower()
-    answers = [it.accept(["a"], [1.0], [[0.1]], start=NOW + 10.0 * k, now=NOW, present=REST) for k in range(1, 20)]
+    answers = [offer(it, ["a"], [1.0], [[0.1]], start=NOW + 10.0 * k) for k in range(1, 20)]
     assert answers[: MAX_WAITING - 1] == [None] * (MAX_WAITING - 1)
     assert {answer.reason for answer in answers[MAX_WAITING:]} == {Reason.FROM_THE_FUTURE}
-    assert it.accept(["a"], [1.0], [[0.2]], now=NOW + 1e6, present=REST) is None  # what is over waits no more
+    assert offer(it, ["a"], [1.0], [[0.2]], now=NOW + 1e6) is None  # what is over waits no more
 
 
 # --- stops, cancels and clocks --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("names", [["a"], []])
 def test_a_trajectory_without_points_holds_its_joints_where_they_are(names):
     it = following(["a"], [2.0], [[1.0]])
-    assert it.accept(names, [], [], now=NOW + 1.0, start=NOW + 50.0, present={"a": 9.0}) is None
+    assert offer(it, names, [], [], now=NOW + 1.0, start=NOW + 50.0, present={"a": 9.0}) is None
     for t in (1.0, 1.5, 60.0):
         np.testing.assert_array_equal(state(it, NOW + t), [0.5, 0.0, 0.0])
     assert not it.is_active(NOW + 1.0)
@@ -181,9 +187,9 @@ def test_a_trajectory_without_points_holds_its_joints_where_they_are(names):
 
 def test_a_stop_holds_a_joint_that_no_trajectory_moved_at_its_present_position():
     it = follower()
-    assert it.accept(["a", "b"], [], [], now=1.0, present={"a": 0.3}) is None
+    assert offer(it, ["a", "b"], [], [], now=1.0, present={"a": 0.3}) is None
     assert (it.followed, state(it, 2.0)[0]) == (("a",), 0.3)
-    assert it.accept(["nobody"], [], [], now=1.0, present=REST).reason is Reason.UNKNOWN_JOINT
+    assert offer(it, ["nobody"], [], [], now=1.0).reason is Reason.UNKNOWN_JOINT
 
 
 def test_cancelled_joints_are_followed_no_more():
@@ -197,7 +203,7 @@ def test_cancelled_joints_are_followed_no_more():
 
 def test_on_a_clock_that_jumped_back_it_goes_on_as_before():
     it = following(["a", "b"], [2.0], [[1.0, 0.5]], [[0.0, 0.0]], now=100.0)
-    assert it.accept(["b"], [1.0], [[0.0]], [[0.0]], start=103.0, now=100.0, present=REST) is None
+    assert offer(it, ["b"], [1.0], [[0.0]], [[0.0]], start=103.0, now=100.0) is None
     ticks = (0.0, 0.5, 1.9, 3.5, 7.0)
     before = [state(it, 100.0 + t, name) for t in ticks for name in "ab"]
     it.shift(-98.0)
@@ -239,7 +245,7 @@ def test_on_a_clock_that_jumped_back_it_goes_on_as_before():
 )
 def test_a_trajectory_that_breaks_a_rule_is_refused(names, times, tables, reason, said):
     it = follower()
-    refusal = it.accept(names, times, *tables, now=NOW, present=REST)
+    refusal = offer(it, names, times, *tables)
     assert refusal.reason is reason
     assert said in refusal.text
     assert (it.accepted, it.refused, it.last_refusal) == (0, {reason: 1}, refusal.text)
@@ -249,27 +255,27 @@ def test_a_trajectory_that_breaks_a_rule_is_refused(names, times, tables, reason
 def test_a_start_that_is_no_number_and_too_many_points_are_refused():
     it = follower()
     for start in (math.nan, math.inf):
-        assert it.accept(["a"], [1.0], [[0.0]], start=start, now=NOW, present=REST).reason is Reason.NOT_FINITE
+        assert offer(it, ["a"], [1.0], [[0.0]], start=start).reason is Reason.NOT_FINITE
     many = range(MAX_POINTS + 1)
-    assert it.accept(["a"], many, [[0.0]] * len(many), now=NOW, present=REST).reason is Reason.LENGTH
+    assert offer(it, ["a"], many, [[0.0]] * len(many)).reason is Reason.LENGTH
 
 
 @pytest.mark.parametrize("present", [{}, {"a": math.nan}])
 def test_a_joint_whose_position_is_not_known_cannot_start(present):
-    refusal = follower().accept(["a"], [1.0], [[0.0]], now=NOW, present=present)
+    refusal = offer(follower(), ["a"], [1.0], [[0.0]], present=present)
     assert refusal.reason is Reason.JUMP
     assert "not known" in refusal.text
 
 
 def test_any_jump_may_be_allowed():
-    assert follower(max_jump=0.0).accept(["a"], [0.0], [[1.5]], now=NOW, present=REST) is None
+    assert offer(follower(max_jump=0.0), ["a"], [0.0], [[1.5]]) is None
     with pytest.raises(InputError, match="max_jump"):
         follower(max_jump=-1.0)
 
 
 def test_checked_points_raise_with_the_refusal():
     with pytest.raises(TrajectoryError, match="outside of") as problem:
-        Trajectory.checked({joint.name: joint for joint in JOINTS}, ["a"], [1.0], [[5.0]])
+        Trajectory.checked({joint.name: joint for joint in JOINTS}, OfferedTrajectory(["a"], [1.0], [[5.0]]))
     assert problem.value.refusal.reason is Reason.OVER_LIMIT
 
 
@@ -277,27 +283,27 @@ def test_checked_points_raise_with_the_refusal():
 def test_the_peak_speed_of_a_move_from_rest_to_rest_is_known_exactly(tables, peak):
     goals = [[[0.5]], [[0.0]], [[0.0]]][:tables]  # straight, cubic, quintic: by 0.5 in 0.5 peak seconds, at most 1
     duration = 0.5 * peak
-    assert follower().accept(["b"], [duration], *goals, now=NOW, present=REST) is None
-    refusal = follower().accept(["b"], [duration * (1.0 - 1e-8)], *goals, now=NOW, present=REST)
+    assert offer(follower(), ["b"], [duration], *goals) is None
+    refusal = offer(follower(), ["b"], [duration * (1.0 - 1e-8)], *goals)
     assert refusal.reason is Reason.OVER_LIMIT
     assert "reaches the speed 1.00000001 between the present state and point 0" in refusal.text
 
 
 def test_a_curve_that_swings_over_a_limit_between_its_points_is_refused():
     # p = 0.96 + 0.4 s (1 - s): highest in the middle, 1.06
-    refusal = follower().accept(["b"], [0.0, 1.0], [[0.96]] * 2, [[0.4], [-0.4]], now=NOW, present={"b": 0.96})
+    refusal = offer(follower(), ["b"], [0.0, 1.0], [[0.96]] * 2, [[0.4], [-0.4]], present={"b": 0.96})
     assert refusal.reason is Reason.OVER_LIMIT
     assert "'b' comes to 1.06 between point 0 and point 1, over the position limit 1" in refusal.text
 
 
 def test_a_joint_behind_its_limit_may_come_back_but_not_go_further():
     outside = {"b": 1.2}
-    assert follower().accept(["b"], [1.0], [[0.9]], [[0.0]], now=NOW, present=outside) is None
+    assert offer(follower(), ["b"], [1.0], [[0.9]], [[0.0]], present=outside) is None
     it = following(["b"], [2.0], [[0.9]], [[0.0]], present=outside)
     assert max(state(it, NOW + t, "b")[0] for t in np.linspace(0.0, 2.0, 50)) == 1.2
     for points in ([[1.1]], [[0.9], [0.95]]):  # the second swings to 1.07 on its way
         times, speeds = [1.0, 2.0][: len(points)], [[0.6], [-0.3]][: len(points)]
-        refusal = follower().accept(["b"], times, points, speeds, now=NOW, present=outside)
+        refusal = offer(follower(), ["b"], times, points, speeds, present=outside)
         assert refusal.reason is Reason.OVER_LIMIT
 
 
@@ -353,7 +359,7 @@ def test_accepted_trajectories_stay_within_the_limits_and_their_velocity_is_the_
     for _ in range(150):
         times, tables = random_trajectory(rng)
         start = rng.choice([0.0, now - 0.3, now + 0.2])
-        refusal = it.accept(["a", "b"], times, *tables, start=start, now=now, present=REST)
+        refusal = offer(it, ["a", "b"], times, *tables, start=start, now=now)
         taken += refusal is None
         step = float(rng.uniform(0.05, 1.0))
         for t in now + np.linspace(0.0, step, 20) if it.followed else ():
@@ -400,7 +406,7 @@ def messages(draw):
 def test_whatever_messages_hold_the_follower_judges_and_never_says_what_is_not_finite(one, two, start, now, later):
     it = follower()
     for message in (one, two):
-        it.accept(*message, start=start, now=now, present=REST)
+        offer(it, *message, start=start, now=now)
     assert it.accepted + sum(it.refused.values()) == 2
     it.shift(later)
     for t in (now, now + 0.5, later, now + later, now + later + 1e-3, now + later + 2.0):
