@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,17 +60,25 @@ def dynamics(path: str) -> ada.Dynamics:
     return ada.Dynamics(ada.load(path))
 
 
+@lru_cache(maxsize=1)
+def _pinocchio_model(path: str) -> Any:
+    import pinocchio
+
+    return pinocchio.buildModelFromUrdf(path)
+
+
 numbers = st.lists(st.floats(-2.0, 2.0), min_size=9, max_size=9)
 
 
 @given(numbers)
-def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(path: str, values: list[float]) -> None:
+def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(
+    path: str, dynamics: ada.Dynamics, values: list[float]
+) -> None:
     """What a sensor measures is what holds the tool: the force of the fixed joint, turned round (pinocchio)."""
     pin = pytest.importorskip("pinocchio")
     q, v, a = np.split(np.array(values), 3)
-    dynamics = ada.Dynamics(ada.load(path))
     motion = SensorMotion(dynamics, "wrist", SENSOR_XYZ, SENSOR_RPY).of(q, v, a)
-    model = pin.buildModelFromUrdf(path)
+    model = _pinocchio_model(path)
     data = model.createData()
     pin.forwardKinematics(model, data, q, v, a)
     pin.updateFramePlacements(model, data)
@@ -92,11 +103,9 @@ def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(path:
 
 
 @given(numbers)
-def test_what_touches_the_tool_is_left_when_the_tool_is_taken_off(path: str, values: list[float]) -> None:
+def test_what_touches_the_tool_is_left_when_the_tool_is_taken_off(dynamics: ada.Dynamics, values: list[float]) -> None:
     """With a force on the tool, what the mount carries less the tool is that force (finite differences of poses)."""
     q, v, a = np.split(np.array(values), 3)
-    model = ada.load(path)
-    dynamics = ada.Dynamics(model)
     touch = np.array([7.0, -3.0, 11.0, 0.4, 0.2, -0.6])  # on the tool, at its origin, in its axes
     seen = _held_by_mount(dynamics, q, v, a, touch) + BIAS
     use = ForceSensorSettings(tool_mass=MASS, tool_com=COM, tool_inertia=INERTIA)

@@ -28,21 +28,21 @@ def test_a_page_tells_scales_rate_and_name() -> None:
 
 
 # one unit in newtons or newton metres, worked out by hand from the definitions of pound, inch and gravity
-@pytest.mark.parametrize("unit, newtons", [
-    ("N", 1.0), ("kN", 1000.0), ("lbf", 4.4482216152605), ("lb", 4.4482216152605), ("klbf", 4448.2216152605),
-    ("kgf", 9.80665), ("kg", 9.80665), ("gf", 0.00980665),
+@pytest.mark.parametrize("tag, scale, units", [
+    ("scfgfu", "force_scale", {
+        "N": 1.0, "kN": 1000.0, "lbf": 4.4482216152605, "lb": 4.4482216152605, "klbf": 4448.2216152605, "kgf": 9.80665,
+        "kg": 9.80665, "gf": 0.00980665,
+    }),
+    ("scfgtu", "moment_scale", {
+        "Nm": 1.0, "N-m": 1.0, "Nmm": 1e-3, "N-mm": 1e-3, "kNm": 1e3, "lbf-in": 0.1129848290276167,
+        "lbin": 0.1129848290276167, "lbf-ft": 1.3558179483314004, "ft-lb": 1.3558179483314004, "kgf-cm": 0.0980665,
+        "kg·cm": 0.0980665,
+    }),
 ])  # fmt: skip
-def test_forces_are_converted(unit: str, newtons: float) -> None:
-    assert 1e6 / parse_calibration(page(scfgfu=unit), "here").force_scale == pytest.approx(newtons, rel=1e-13)
-
-
-@pytest.mark.parametrize("unit, newton_metres", [
-    ("Nm", 1.0), ("N-m", 1.0), ("Nmm", 1e-3), ("N-mm", 1e-3), ("kNm", 1e3), ("lbf-in", 0.1129848290276167),
-    ("lbin", 0.1129848290276167), ("lbf-ft", 1.3558179483314004), ("ft-lb", 1.3558179483314004),
-    ("kgf-cm", 0.0980665), ("kg·cm", 0.0980665),
-])  # fmt: skip
-def test_moments_are_converted(unit: str, newton_metres: float) -> None:
-    assert 1e6 / parse_calibration(page(scfgtu=unit), "here").moment_scale == pytest.approx(newton_metres, rel=1e-13)
+def test_forces_and_moments_are_converted(tag: str, scale: str, units: dict[str, float]) -> None:
+    for unit, size in units.items():
+        found = getattr(parse_calibration(page(**{tag: unit}), "here"), scale)
+        assert 1e6 / found == pytest.approx(size, rel=1e-13), unit
 
 
 @pytest.mark.parametrize("content, words", [

@@ -26,40 +26,21 @@ def test_all_records_in_their_order_are_new_from_any_number_on(first: int) -> No
     assert watched(numbers) == (list(numbers), SequenceCounts())
 
 
-def test_a_gap_counts_as_lost() -> None:
-    assert watched([1, 2, 5, 6, 10]) == ([1, 2, 5, 6, 10], SequenceCounts(lost=5))
+FAR = 0x7000_0000
 
 
-def test_a_late_record_is_not_used_and_not_lost() -> None:
-    assert watched([1, 2, 4, 3, 5]) == ([1, 2, 4, 5], SequenceCounts(reordered=1))
-
-
-def test_a_repeated_record_is_used_once() -> None:
-    assert watched([1, 2, 2, 3, 2, 3, 4]) == ([1, 2, 3, 4], SequenceCounts(duplicated=3))
-
-
-def test_a_late_record_that_comes_twice_is_late_once() -> None:
-    assert watched([1, 3, 2, 2, 4]) == ([1, 3, 4], SequenceCounts(reordered=1, duplicated=1))
-
-
-def test_a_record_from_before_the_first_one_is_late_and_was_never_lost() -> None:
-    assert watched([2, 0, 3, 5]) == ([2, 3, 5], SequenceCounts(lost=1, reordered=1))
-
-
-def test_numbers_wrap() -> None:
-    numbers = [WRAP - 2, WRAP - 1, 1, 0, 2]
-    assert watched(numbers) == ([WRAP - 2, WRAP - 1, 1, 2], SequenceCounts(reordered=1))
-
-
-def test_one_number_that_is_far_off_is_not_believed() -> None:
-    far = 0x7000_0000
-    assert watched([1, 2, far, 3, 4]) == ([1, 2, 3, 4], SequenceCounts())
-
-
-def test_a_device_that_counts_anew_is_followed_after_three_records() -> None:
-    taken, counts = watched([*range(70_000, 70_010), *range(1, 10)])
-    assert taken == [*range(70_000, 70_010), *range(3, 10)]
-    assert counts.restarted == 1 and counts.lost == 0
+@pytest.mark.parametrize("came, used, counts", [
+    ([1, 2, 5, 6, 10], [1, 2, 5, 6, 10], SequenceCounts(lost=5)),
+    ([1, 2, 4, 3, 5], [1, 2, 4, 5], SequenceCounts(reordered=1)),  # late is not lost
+    ([1, 2, 2, 3, 2, 3, 4], [1, 2, 3, 4], SequenceCounts(duplicated=3)),
+    ([1, 3, 2, 2, 4], [1, 3, 4], SequenceCounts(reordered=1, duplicated=1)),  # late twice is late once
+    ([2, 0, 3, 5], [2, 3, 5], SequenceCounts(lost=1, reordered=1)),  # what is before the first was never lost
+    ([WRAP - 2, WRAP - 1, 1, 0, 2], [WRAP - 2, WRAP - 1, 1, 2], SequenceCounts(reordered=1)),
+    ([1, 2, FAR, 3, 4], [1, 2, 3, 4], SequenceCounts()),  # one number that is far off is not believed
+    ([*range(70_000, 70_010), *range(1, 10)], [*range(70_000, 70_010), *range(3, 10)], SequenceCounts(restarted=1)),
+])  # fmt: skip
+def test_lost_late_doubled_and_restarted_records(came: list[int], used: list[int], counts: SequenceCounts) -> None:
+    assert watched(came) == (used, counts)
 
 
 def test_a_device_that_counts_anew_soon_after_its_start_is_followed() -> None:
