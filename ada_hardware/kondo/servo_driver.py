@@ -146,12 +146,46 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """
 
     @abstractmethod
+    def _check_ready(self) -> None:
+        """See that nothing keeps the boards from following commands.
+
+        Raises:
+            DeviceAlarm: something does.
+            NoAnswer: a board does not answer.
+        """
+
+    @abstractmethod
     def _read(self) -> bool:
-        """Ask where the servos are, once; whether all that was told is believed."""
+        """Ask where the servos are, once; True if all that was told is believed."""
+
+    @abstractmethod
+    def _read_until_believed(self) -> None:
+        """Ask where the servos are until two readings agree.
+
+        Raises:
+            NoAnswer: they do not, or none comes.
+        """
+
+    @abstractmethod
+    def _take_over(self, angles: Array) -> None:
+        """Command the pose in which the servos stand [deg], the first time.
+
+        Raises:
+            DeviceAlarm: a board refuses.
+            NoAnswer: a board does not answer.
+        """
 
     @abstractmethod
     def _exchange(self, angles: Array) -> bool:
-        """Command servo angles [deg], and ask where the servos are; whether all that was asked is answered."""
+        """Command servo angles [deg], and ask where the servos are; True if all that was asked is answered."""
+
+    @abstractmethod
+    def _hold(self, is_blind: bool) -> None:
+        """Command the pose that the servos are in; `is_blind`: it must not wait for who does not answer.
+
+        Raises:
+            HardwareError: it cannot be told.
+        """
 
     @abstractmethod
     def _told(self) -> Array:
@@ -184,6 +218,29 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         except HardwareError:
             self.close()
             raise
+
+    def start(self) -> None:
+        """Command the pose that the servos are in.
+
+        Raises:
+            DeviceAlarm: a board is not ready or refuses, or a servo stands outside of its limits.
+            NoAnswer: a board does not answer.
+        """
+        self._check_ready()
+        self._read_until_believed()
+        angles = self._held()
+        self._check_inside(angles)
+        self._take_over(angles)
+        self._is_started, self._is_free, self._unseen = True, False, 0
+
+    def stop(self) -> None:
+        """Command the pose that the servos are in, so far as it is known; nothing before `start`."""
+        if not self._is_started or self._bus is None:
+            return
+        is_blind = self._is_blind
+        self._is_started = False
+        with suppress(HardwareError):
+            self._hold(is_blind)
 
     def idle(self) -> Feedback:
         """Ask where the servos are; nothing moves."""
@@ -236,10 +293,6 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         if self._is_started:
             raise Refused(f"{self.NAME}: it follows commands; stop() first.")
 
-    def _begin(self) -> None:
-        """It follows commands from now on, and is seen."""
-        self._is_started, self._unseen = True, 0
-
     @property
     def _is_blind(self) -> bool:
         """True if it has been commanded for too long without being seen."""
@@ -287,6 +340,14 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
                     f"outside of its limits {servo.lowest:g} to {servo.highest:g}; turn it back by hand, or mend the "
                     "angle map."
                 )
+
+    def _believes(self, readings: PlausibleReadings, angles: Array, whose: str, *, can_be: bool = True) -> bool:
+        """True if angles that were told just now [deg] are believed; else they are counted, once one reading was."""
+        is_believed = can_be and readings.take(angles, self._clock())
+        if not is_believed and readings.believed is not None:
+            self.counts.refused += 1
+            self.counts.last_problem = f"{whose}: servos cannot be there: {np.round(angles)}"
+        return is_believed
 
     def _until_believed(self, read: Callable[[], bool], whose: str, hint: str) -> None:
         """Read until two readings agree.

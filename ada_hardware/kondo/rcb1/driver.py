@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, servo_readings
 from ada_hardware.kondo.servo_settings import READ
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
 
@@ -70,38 +71,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return tuple(board.id for board in self._boards)
 
     # --- what it does ---------------------------------------------------------------------------------------------
-    def start(self) -> None:
-        """Command the pose that the servos are in.
-
-        Raises:
-            DeviceAlarm: a board sleeps, or a servo stands outside of its limits.
-            NoAnswer: a board does not answer.
-        """
-        for board in self._boards:
-            self._check_awake(board)
-            self._read_until_believed(board)
-        angles = self._held()
-        self._check_inside(angles)
-        for board in self._boards:
-            self._find_others(board)
-        self._send_all(angles, _SLOWEST)
-        self._begin()
-
-    def stop(self) -> None:
-        """Command the pose that the servos are in, or the last one commanded where that cannot be told."""
-        if not self._is_started or self._bus is None:
-            return
-        is_blind = self._is_blind  # it must not wait for who does not answer
-        self._is_started = False
-        with suppress(HardwareError):
-            trusts = self.settings.feedback == READ and not is_blind and self._read()
-            angles = self._held() if trusts else self._target
-            if angles is not None:
-                self._target = angles
-                for board in self._boards:
-                    with suppress(NoAnswer):  # the other board is told all the same
-                        self._send(board, angles, _SLOWEST, retries=0 if is_blind else None)
-
     def reset(self) -> None:
         """See whether the boards answer; they know no alarms.
 
@@ -204,6 +173,30 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _place(servo: Servo) -> str:
         return f"channel {servo.channel}"
 
+    def _check_ready(self) -> None:
+        for board in self._boards:
+            if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:
+                raise DeviceAlarm(
+                    f"khr1: board {board.id} sleeps (software switch 0x01): its servos are free, and may jump when it "
+                    "wakes. Hold the robot, and wake it: ada hw service khr1 wake."
+                )
+
+    def _take_over(self, angles: Array) -> None:
+        for board in self._boards:
+            self._find_others(board)
+        self._target = angles
+        for board in self._boards:
+            self._send(board, angles)
+
+    def _hold(self, is_blind: bool) -> None:
+        trusts = self.settings.feedback == READ and not is_blind and self._read()
+        angles = self._held() if trusts else self._target
+        if angles is not None:
+            self._target = angles
+            for board in self._boards:
+                with suppress(NoAnswer):  # the other board is told all the same
+                    self._send(board, angles, retries=0 if is_blind else None)
+
     def _find(self) -> None:
         for board in self._boards:
             board.readings.forget()
@@ -211,7 +204,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 self.bus.ask(c.Code.GET_HOME, board.id)
             except NoAnswer as silence:
                 raise NoAnswer(f"khr1: {silence}{self._who_answers()}") from None
-            self._read_until_believed(board)
+        self._read_until_believed()
 
     def _find_others(self, board: _BoardState) -> None:
         """See where servos stand that the map leaves out, so that frames leave them there.
@@ -231,35 +224,24 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             return f" The board with ID {found} does answer."
         return ""
 
-    def _check_awake(self, board: _BoardState) -> None:
-        if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:
-            raise DeviceAlarm(
-                f"khr1: board {board.id} sleeps (software switch 0x01): its servos are free, and may jump when it "
-                "wakes. Hold the robot, and wake it: ada hw service khr1 wake."
-            )
-
     def _read_board(self, board: _BoardState) -> bool:
-        """Ask a board where its servos are, once; whether the answer is believed."""
+        """Ask a board where its servos are, once; True if the answer is believed."""
         reply = self.bus.try_once(CommandFrame(c.Code.GET_POSITIONS, board.id))
         if reply is None:
             return False
         values = np.array([reply.values[channel] for channel in board.servos], dtype=np.float64)
-        is_believed = bool(np.all(values <= c.LARGEST_ANGLE)) and board.readings.take(values, self._clock())
-        if not is_believed and board.readings.believed is not None:
-            self.counts.refused += 1
-            self.counts.last_problem = f"GET_POSITIONS, board {board.id}: servos cannot be there: {values.astype(int)}"
-        return is_believed
+        can_be = bool(np.all(values <= c.LARGEST_ANGLE))
+        return self._believes(board.readings, values, f"GET_POSITIONS, board {board.id}", can_be=can_be)
 
     def _read(self) -> bool:
-        """Ask all boards; whether all answers are believed."""
         return sum(self._read_board(board) for board in self._boards) == len(self._boards)
 
-    def _read_until_believed(self, board: _BoardState) -> None:
+    def _read_until_believed(self) -> None:
         hint = "is a channel of the angle map without a servo, or is the line disturbed?"
-        self._until_believed(lambda: self._read_board(board), f"{self.bus.url}: board {board.id}", hint)
+        for board in self._boards:
+            self._until_believed(partial(self._read_board, board), f"{self.bus.url}: board {board.id}", hint)
 
     def _told(self) -> Array:
-        """Servo angles as the boards told them [deg]."""
         angles = np.full(len(self.map.servos), np.nan)
         for board in self._boards:
             if board.readings.believed is not None:
@@ -289,13 +271,9 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         levels = [i for i, per_degree in enumerate(SECONDS_PER_DEGREE) if per_degree * step <= self.period]
         return max(levels, default=0)
 
-    def _send_all(self, angles: Array, speed: int) -> None:
-        self._target = angles
-        for board in self._boards:
-            self._send(board, angles, speed)
-
-    def _send(self, board: _BoardState, angles: Array, speed: int, *, retries: int | None = None) -> None:
-        self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)), retries=retries)
+    def _send(self, board: _BoardState, angles: Array, *, retries: int | None = None) -> None:
+        """Command a board's servos, as slowly as can be."""
+        self.bus.ask(c.Code.SET_POSITIONS, board.id, (_SLOWEST, *self._bytes(board, angles)), retries=retries)
 
     def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
         values = [board.others.get(channel, c.LOW) for channel in range(c.BOARD_CHANNELS)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +26,7 @@ from ada_hardware.kondo.servo_driver import ServoDriver, servo_readings
 from ada_hardware.kondo.servo_settings import READ
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
-from ada_robot.errors import DeviceAlarm, HardwareError, Refused
+from ada_robot.errors import DeviceAlarm, Refused
 
 _GENTLE = 0.3  # [s] in which the first position is reached
 _LOW_READINGS = 2  # of the supply, one after the other: servos that start pull it down for a moment
@@ -61,49 +60,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self.period = self._cycle_period()
 
     # --- what it does ---------------------------------------------------------------------------------------------
-    def start(self) -> None:
-        """Stop the board's own program, set parameters, command the pose that the servos are in.
-
-        Raises:
-            DeviceAlarm: a servo stands outside of its limits, the supply is low, or the board refuses.
-            NoAnswer: the board does not answer.
-        """
-        self._check_battery()
-        self._read_until_believed()
-        angles = self._held()
-        self._check_inside(angles)
-        self._configure(run=False)
-        self._set_parameters()
-        self._target = angles
-        self.bus.ask(self._moves(angles, self._frames(_GENTLE)))
-        self._begin()
-        self._is_free = False
-
-    def _exchange(self, angles: Array) -> bool:
-        self._target = angles
-        reply = self.bus.try_once(self._moves(self._target, self._frames(self.period)))
-        is_heard = reply is not None and reply.is_ack
-        if reply is not None and not reply.is_ack:
-            self.counts.refused += 1
-            self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
-        if self.settings.feedback == READ and reply is not None:  # who is silent is not waited for twice
-            is_heard = self._read() and is_heard
-        return is_heard
-
-    def stop(self) -> None:
-        """Tell all servos to hold where they are."""
-        if not self._is_started or self._bus is None:
-            return
-        retries = 0 if self._is_blind else None  # it must not wait for who does not answer
-        self._is_started = False
-        with suppress(HardwareError):
-            if retries is None and self._target is not None and self._has_arrived():
-                # what a servo under load gives way must not become its target: that would add up over restarts
-                self.bus.ask(self._moves(self._target, self._frames(self.period)))
-            else:
-                self._target = None
-                self.bus.ask(self._moves(c.HOLD, 1), retries=retries)
-
     def reset(self) -> None:
         """See whether the board answers and has a good supply.
 
@@ -112,7 +68,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             DeviceAlarm: the supply is low.
         """
         self.bus.ask(m.AckCheck())
-        self._check_battery()
+        self._check_ready()
 
     # --- beside cycles --------------------------------------------------------------------------------------------
     def home_position(self) -> Array:
@@ -189,6 +145,31 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self.version = self.bus.ask(m.Version()).decode("ascii", errors="replace").strip("\0 ")
         self._read_until_believed()
 
+    def _take_over(self, angles: Array) -> None:
+        self._configure(run=False)  # the board's own program
+        self._set_parameters()
+        self._target = angles
+        self.bus.ask(self._moves(angles, self._frames(_GENTLE)))
+
+    def _exchange(self, angles: Array) -> bool:
+        self._target = angles
+        reply = self.bus.try_once(self._moves(self._target, self._frames(self.period)))
+        is_heard = reply is not None and reply.is_ack
+        if reply is not None and not reply.is_ack:
+            self.counts.refused += 1
+            self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
+        if self.settings.feedback == READ and reply is not None:  # who is silent is not waited for twice
+            is_heard = self._read() and is_heard
+        return is_heard
+
+    def _hold(self, is_blind: bool) -> None:
+        if not is_blind and self._target is not None and self._has_arrived():
+            # what a servo under load gives way must not become its target: that would add up over restarts
+            self.bus.ask(self._moves(self._target, self._frames(self.period)))
+        else:
+            self._target = None
+            self.bus.ask(self._moves(c.HOLD, 1), retries=0 if is_blind else None)
+
     def _told(self) -> Array:
         believed = self._readings.believed
         return np.full(len(self.joints), np.nan) if believed is None else believed
@@ -233,7 +214,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return min(max(round(duration / self.settings.frame_time), 1), 255)
 
     def _read(self) -> bool:
-        """Ask where the servos are, once; whether the answers are believed."""
         found: dict[int, ServoData] = {}
         for block in self._blocks:
             reply = self.bus.try_once(block.command)
@@ -243,11 +223,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         data = [found[servo] for servo in self.map.servos]
         self._is_free = any(one.target == c.FREE for one in data)
         angles = np.array([c.angle_of_counts(one.measured - one.trim) for one in data])
-        is_believed = self._readings.take(angles, self._clock())
-        if not is_believed and self._readings.believed is not None:
-            self.counts.refused += 1
-            self.counts.last_problem = f"positions: servos cannot be there: {np.round(angles)}"
-        return is_believed
+        return self._believes(self._readings, angles, "positions")
 
     def _has_arrived(self) -> bool:
         """True if all servos tell that they are about where they were told to be."""
@@ -269,7 +245,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             self._battery_time = self._clock()
             self._low_readings = self._low_readings + 1 if self._battery < self.settings.battery_low else 0
 
-    def _check_battery(self) -> None:
+    def _check_ready(self) -> None:
         for _ in range(_LOW_READINGS):
             self._battery_time = -math.inf
             self._read_battery()
