@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.robot_check import refuse_free_joints
 from ada_controllers.state import JointReference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
@@ -46,9 +44,9 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
 
     def _prepare(self) -> None:
         model = self.model
-        refuse_free_joints(self)
-        self._stiffness = per_joint(self, "stiffness", self.settings.stiffness)
-        self._damping = per_joint(self, "damping", self.settings.damping)
+        self.refuse_free_joints()
+        self._stiffness = self.per_joint("stiffness", self.settings.stiffness)
+        self._damping = self.per_joint("damping", self.settings.damping)
         self._efforts = _efforts(model)
         self._zero = np.zeros(model.nv)
 

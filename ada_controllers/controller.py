@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
@@ -100,6 +100,35 @@ class Controller(ABC, Generic[S]):
     def _commanded_joints(self) -> tuple[str, ...]:
         """Those that the law commands; all motors where a law says nothing else."""
         return tuple(motor_joints(self.model))
+
+    # --- for the preparation of a law ---------------------------------------------------------------------------------
+    def per_joint(self, setting: str, values: Sequence[float]) -> Array:
+        """Gains as users give them, one number for all joints or one for each, as one for each commanded joint.
+
+        Raises:
+            InputError: neither one number nor as many as joints.
+        """
+        count = len(self.joints)
+        if len(values) not in (1, count):
+            raise InputError(
+                f"{self.NAME}: {setting} has {len(values)} numbers; give one for all joints, or {count}, one for each "
+                f"of {', '.join(self.joints)}."
+            )
+        return np.full(count, values[0]) if len(values) == 1 else np.array(values)
+
+    def refuse_free_joints(self) -> None:
+        """Refuse a robot that its motors do not determine.
+
+        Raises:
+            InputError: a joint without a motor, a base that is not fixed, or loops.
+        """
+        model, motors = self.model, len(self.joints)
+        if model.nv != motors or model.loop_names:
+            raise InputError(
+                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {motors} motors"
+                f"{', and loops' if model.loop_names else ''}; this law is for robots with a motor at every joint and "
+                "a fixed base. With loops take virtual_closed_chain."
+            )
 
     # --- use --------------------------------------------------------------------------------------------------------
     def reset(self, state: State, time: float, command: Command | None = None) -> None:

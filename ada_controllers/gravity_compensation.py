@@ -11,7 +11,6 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused
-from ada_controllers.kit.gains import per_joint
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
@@ -53,8 +52,8 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
 
     def _prepare(self) -> None:
         model = self.model
-        self._share = per_joint(self, "share", self.settings.share)
-        self._damping = per_joint(self, "damping", self.settings.damping)
+        self._share = self.per_joint("share", self.settings.share)
+        self._damping = self.per_joint("damping", self.settings.damping)
         self._dynamics = Dynamics(model)
         self._rest = np.zeros(model.nv)
         self._weight = np.zeros(len(self.joints))

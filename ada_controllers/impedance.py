@@ -24,8 +24,6 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.robot_check import refuse_free_joints
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
@@ -101,18 +99,18 @@ class Impedance(Controller[ImpedanceSettings]):
 
     def _prepare(self) -> None:
         model = self.model
-        refuse_free_joints(self)
+        self.refuse_free_joints()
         own = self.settings
         self.link = own.link or model.link_names[-1]
         if self.link not in model.link_names:
             raise unknown_name("link", self.link, model.link_names)
         self._in_joints = own.space == JOINTS
-        self._stiffness = per_joint(self, "joint_stiffness", own.joint_stiffness)
-        self._own_damping = per_joint(self, "joint_damping", own.joint_damping)
+        self._stiffness = self.per_joint("joint_stiffness", own.joint_stiffness)
+        self._own_damping = self.per_joint("joint_damping", own.joint_damping)
         self._damping = np.diag(self._own_damping)
-        self._inertia = per_joint(self, "joint_inertia", own.joint_inertia)
-        self._null_stiffness = per_joint(self, "null_stiffness", own.null_stiffness)
-        self._null_damping = per_joint(self, "null_damping", own.null_damping)
+        self._inertia = self.per_joint("joint_inertia", own.joint_inertia)
+        self._null_stiffness = self.per_joint("null_stiffness", own.null_stiffness)
+        self._null_damping = self.per_joint("null_damping", own.null_damping)
         self._link_stiffness = self._six("stiffness", own.linear_stiffness, own.angular_stiffness)
         self._own_link_damping = self._six("damping", own.linear_damping, own.angular_damping)
         self._link_damping = np.diag(self._own_link_damping)

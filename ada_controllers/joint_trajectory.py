@@ -10,7 +10,6 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
 from ada_controllers.motion.profiles import PROFILES, brake, from_rest, plan, quintic, stop
@@ -71,10 +70,10 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
     def _bounds(self, shaping: ShapingSettings) -> Bounds:
         settings = self.settings
         known = np.array([limit.velocity for limit in self.limits])
-        wanted = per_joint(self, "speed", settings.speed)
+        wanted = self.per_joint("speed", settings.speed)
         speed = np.where(wanted > 0.0, np.minimum(wanted, known), np.where(np.isfinite(known), known, 1.0))
         speed = np.minimum(speed * settings.speed_scale, known * shaping.velocity_scale)
-        acceleration = per_joint(self, "acceleration", settings.acceleration)
+        acceleration = self.per_joint("acceleration", settings.acceleration)
         if shaping.acceleration:
             acceleration = np.minimum(acceleration, shaping.acceleration)
         return Bounds(

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.kit.gains import per_joint
 from ada_controllers.state import JointReference, State
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
@@ -60,10 +59,10 @@ class Pid(Controller[PidSettings]):
 
     def _prepare(self) -> None:
         own = self.settings
-        self._kp = per_joint(self, "gain", own.gain)
-        self._td = per_joint(self, "derivative_time", own.derivative_time)
-        self._ki = integral_gains(self._kp, per_joint(self, "integral_time", own.integral_time))
-        self._speed_gain = per_joint(self, "speed_gain", own.speed_gain)
+        self._kp = self.per_joint("gain", own.gain)
+        self._td = self.per_joint("derivative_time", own.derivative_time)
+        self._ki = integral_gains(self._kp, self.per_joint("integral_time", own.integral_time))
+        self._speed_gain = self.per_joint("speed_gain", own.speed_gain)
         self._efforts = _motor(len(self.joints))
         self._rules = np.array([0.0, own.derivative_filter, float(own.anti_windup)])  # the first one is dt
         self._zero = np.zeros(len(self.joints))

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ada_controllers.arm.serial_arm import SerialArm, arm_joints, last_link
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.shaping import UNLIMITED
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_dynamics.arrays import Array
@@ -125,7 +124,7 @@ class PoseServoBase(Controller[S]):
             return np.zeros(n), np.zeros(n)
         if use.null_space == "posture":
             counts = [float(not use.posture_joints or name in use.posture_joints) for name in self.joints]
-            return per_joint(self, "posture", use.posture), np.array(counts)
+            return self.per_joint("posture", use.posture), np.array(counts)
         has_range = np.isfinite(upper - lower) & (upper > lower)
         half = np.where(has_range, 0.5 * (upper - lower), 1.0)
         return np.where(has_range, lower + half, 0.0), np.where(has_range, 1.0 / half, 0.0)

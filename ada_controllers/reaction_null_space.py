@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.kit.gains import per_joint
 from ada_controllers.state import JointReference, State
 from ada_controllers.support.coupling import (
     COMPONENTS,
@@ -85,9 +84,9 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
             raise InputError(f"{self.NAME}: preserved is empty; name some of {', '.join(COMPONENTS)}.")
         self.is_held = self._is_held()
         self._gains = {
-            "stiffness": per_joint(self, "stiffness", self.settings.stiffness),
-            "damping": per_joint(self, "damping", self.settings.damping),
-            "weights": per_joint(self, "weights", self.settings.weights),
+            "stiffness": self.per_joint("stiffness", self.settings.stiffness),
+            "damping": self.per_joint("damping", self.settings.damping),
+            "weights": self.per_joint("weights", self.settings.weights),
             "gain": np.array([self.settings.momentum_gain]),
         }
         self._compiled = self._make()

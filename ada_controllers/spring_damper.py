@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.kit.gains import per_joint
 from ada_controllers.state import JointReference, State
 from ada_controllers.support.loop_conditions import carried_weight
 from ada_controllers.support.variable_gains import Axis, between, share, turned
@@ -64,7 +63,7 @@ class SpringDamper(Controller[SpringDamperSettings]):
             raise unknown_name("link", own.link, model.links)
         if own.carry_weight:
             refuse_what_joints_cannot_carry(self)
-        near = {name: per_joint(self, name, getattr(own, name)) for name in ("stiffness", "damping")}
+        near = {name: self.per_joint(name, getattr(own, name)) for name in ("stiffness", "damping")}
         self._gains = {
             **near,
             "turned_stiffness": self._turned("turned_stiffness", near["stiffness"]),
@@ -82,7 +81,7 @@ class SpringDamper(Controller[SpringDamperSettings]):
 
     def _turned(self, name: str, near: Array) -> Array:
         given = getattr(self.settings, name)
-        return per_joint(self, name, given) if given else near
+        return self.per_joint(name, given) if given else near
 
     def _make(self) -> Callable[..., Any]:
         vectors = ("position", "velocity", "stiffness", "damping", "turned_stiffness", "turned_damping")

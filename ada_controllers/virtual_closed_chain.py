@@ -10,7 +10,6 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused, StateRefused
-from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_controllers.virtual.branch import Branch
@@ -101,8 +100,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         super().__init__(model, settings, shaping)
         chosen = self.settings
         self.mechanism = virtual_mechanism(self.NAME, model, self.joints, chosen.loops, virtual, chosen.weight)
-        self._stiffness = per_joint(self, "joint_stiffness", chosen.joint_stiffness)
-        self._damping = per_joint(self, "joint_damping", chosen.joint_damping)
+        self._stiffness = self.per_joint("joint_stiffness", chosen.joint_stiffness)
+        self._damping = self.per_joint("joint_damping", chosen.joint_damping)
         self._pose_stiffness = self._six("pose_stiffness", chosen.pose_stiffness)
         self._pose_damping = self._six("pose_damping", chosen.pose_damping)
         by_pose = bool(self._pose_stiffness.any() or self._pose_damping.any())

@@ -10,10 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_controllers import JointReference, State, make
+from ada_controllers import JointReference, State
 from ada_controllers.balance import JOINTS, Balance
 from ada_dynamics.analysis.fixed_feet import fixed_feet_of
-from ada_dynamics.errors import InputError
 from ada_experiments.push_measures import phase, trunk_angles
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, on_fixed_feet, survives
 
@@ -174,18 +173,3 @@ def test_the_reaching_robot_has_its_left_arm_raised_and_bent() -> None:
     upper, fore = 0.101, 0.100  # shoulder and elbow at 60 deg: the forearm points 30 deg above the horizon
     wanted = [upper * np.sin(np.pi / 3) + fore * np.cos(np.pi / 6), 0.0, -upper * 0.5 + fore * 0.5]
     assert hand - shoulder == pytest.approx(wanted, abs=1e-12)
-
-
-# --- refusals -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("name", "settings", "named"),
-    [
-        ("pa10", {}, "balance: robot 'pa10' has no joint with a motor|none that stands on two legs"),
-        ("hoap2_10dof", {}, "none that stands on two legs of five joints.*hoap2_standing"),
-        ("hoap2_standing", {"strategy": "step"}, "strategy.*'upper_body_rotation', 'combined', 'springs'|strategy"),
-        ("hoap2_standing", {"ankle_gain": -1.0}, "ankle_gain"),
-    ],
-)
-def test_other_robots_and_settings_are_refused(name: str, settings: dict[str, Any], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        make("balance", ada.load(name), settings)

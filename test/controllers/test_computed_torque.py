@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
-from ada_dynamics.errors import InputError
 
 
 def test_efforts_are_those_of_pinocchio_for_the_wanted_acceleration(pa10: ada.Model) -> None:
@@ -42,25 +39,6 @@ def test_errors_die_out_as_springs_and_dampers_do(pa10: ada.Model) -> None:
     wanted = (goal - start) * ((1.0 + w * log.t) * np.exp(-w * log.t))[:, None]
     assert np.abs(goal - log.q - wanted).max() < 2e-4
     assert controller.saturations == 0
-
-
-def test_robots_for_which_the_law_is_not_are_refused() -> None:
-    for name, reason in (("four_bar", "and loops"), ("hoap2_10dof", "fixed base")):
-        with pytest.raises(InputError, match=f"computed_torque: robot .*{reason}"):
-            make("computed_torque", ada.load(name))
-
-
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"stiffness": [1.0, 2.0]}, "stiffness has 2 numbers; give one for all joints, or 7"),
-        ({"damping": [-1.0]}, "damping is .*at least 0"),
-        ({"stiffness": []}, "stiffness has 0 numbers"),
-    ],
-)
-def test_gains_that_cannot_be_are_refused(pa10: ada.Model, settings: Any, named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        make("computed_torque", pa10, settings)
 
 
 def test_a_long_robot_is_controlled_without_code_of_its_own() -> None:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -99,12 +97,3 @@ def test_a_linkage_that_its_motors_cannot_carry_is_not_begun() -> None:
     q = np.asarray(ada.assemble(model))
     with pytest.raises(ActivationRefused, match="under-actuated"):
         controller.reset(State(q, np.zeros(model.nv)), 0.0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [({"share": [1.5]}, "share is .*from 0 to 1"), ({"damping": [-1.0]}, "damping is .*at least 0")],
-)
-def test_settings_that_cannot_be_are_refused(pa10: ada.Model, settings: Any, named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        make("gravity_compensation", pa10, settings)

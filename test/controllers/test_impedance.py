@@ -13,7 +13,6 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, ReferenceRefused, State, make
 from ada_controllers.impedance import damping_of, pose_error
 from ada_controllers.in_simulation import InSimulation
-from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import Simulation, constant
 
 Array = NDArray[np.float64]
@@ -162,22 +161,6 @@ def test_damping_gives_every_way_of_swinging_its_ratio() -> None:
         assert -values.real / np.abs(values) == pytest.approx(np.full(10, ratio), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"space": "hand"}, "space is 'hand'; it must be one of 'joints', 'link'"),
-        ({"space": "link", "link": "flnage"}, r"no link is named 'flnage'.*Did you mean 'flange'"),
-        ({"joint_stiffness": [1.0] * 6}, "joint_stiffness has 6 numbers"),
-        ({"linear_stiffness": [1.0, 2.0]}, "linear_stiffness has 2 numbers; give one for x, y and z, or three"),
-        ({"angular_damping": [-1.0]}, "angular_damping is .*at least 0"),
-        ({"linear_inertia": 0.0}, "linear_inertia is 0"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(pa10: ada.Model, settings: Any, named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        make("impedance", pa10, settings)
-
-
 def test_each_space_has_its_own_references(pa10: ada.Model) -> None:
     state = State(START, np.zeros(7))
     for settings, wrong, named in (
@@ -188,9 +171,3 @@ def test_each_space_has_its_own_references(pa10: ada.Model) -> None:
         controller.reset(state, 0.0)
         with pytest.raises(ReferenceRefused, match=named):
             controller.update(state, wrong, 0.1)
-
-
-def test_robots_for_which_the_law_is_not_are_refused() -> None:
-    for name, reason in (("four_bar", "and loops"), ("hoap2_10dof", "fixed base")):
-        with pytest.raises(InputError, match=f"impedance: robot .*{reason}"):
-            make("impedance", ada.load(name))

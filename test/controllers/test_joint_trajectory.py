@@ -17,7 +17,6 @@ from ada_controllers.joint_trajectory import JointTrajectory
 from ada_controllers.motion.joint_motion import Bounds, JointMotion, Point
 from ada_controllers.motion.profiles import PROFILES, plan, quartic, quartic_times, quintic, quintic_time
 from ada_controllers.motion.waypoints import through
-from ada_dynamics.errors import InputError
 
 FREE = np.full(2, np.inf)
 BOUNDS = Bounds(np.array([1.0, 2.0]), np.array([3.0, 2.5]), -FREE, FREE)
@@ -358,19 +357,3 @@ def test_velocities_that_no_stretch_can_keep_are_refused() -> None:
     narrow = BOUNDS._replace(lower=np.zeros(2), upper=np.full(2, 0.11))
     with pytest.raises(ReferenceRefused, match="make them smaller or leave them out"):
         through(at_rest([0.0, 0.0]), path, narrow)
-
-
-@pytest.mark.parametrize(
-    ("values", "named"),
-    [
-        ({"profile": "cubic"}, "profile"),
-        ({"acceleration": [0.0]}, "acceleration"),
-        ({"acceleration": [1.0, 2.0]}, "acceleration has 2 numbers"),
-        ({"speed": [-1.0]}, "speed"),
-        ({"speed_scale": 0.0}, "speed_scale"),
-        ({"acceleration_time": -1.0}, "acceleration_time"),
-    ],
-)
-def test_settings_that_are_not_allowed_are_refused(pa10: ada.Model, values: dict[str, Any], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        make("joint_trajectory", pa10, values)

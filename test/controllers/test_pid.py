@@ -13,7 +13,6 @@ import ada_dynamics as ada
 from ada_controllers import Command, JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.pid import LONGEST
-from ada_dynamics.errors import InputError
 from ada_dynamics.model.elements import Limits
 
 INERTIA = 0.5  # [kg m²]
@@ -132,18 +131,3 @@ def test_joints_without_motors_and_a_floating_base_are_left_alone() -> None:
     assert told is not None
     assert told.shape == (len(controller.joints),)
     assert told == pytest.approx(np.zeros(len(told)))
-
-
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"gain": [1.0, 2.0]}, "gain has 2 numbers"),
-        ({"gain": [-1.0]}, "gain is .*at least 0"),
-        ({"integral_time": [-1.0]}, "integral_time is"),
-        ({"derivative_filter": math.inf}, "derivative_filter is inf"),
-        ({"anti_windup": 1}, "anti_windup is 1; it must be true or false"),
-    ],
-)
-def test_gains_that_cannot_be_are_refused(settings: Any, named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        make("pid", pendulum(), settings)

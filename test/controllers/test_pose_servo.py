@@ -16,7 +16,6 @@ from ada_controllers.arm.serial_arm import Reach, SerialArm, last_link
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.pose_servo import PoseServo
 from ada_dynamics.dynamics.poses import inverse, moved, twist_between, twist_matrix, way_and_turn, wrench_matrix
-from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
 
 START = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.7, -0.4])
@@ -296,27 +295,6 @@ def test_a_simulated_arm_with_servos_goes_to_its_target(pa10: ada.Model, dynamic
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("values", "named"),
-    [
-        ({"link": "hand"}, "no link is named 'hand'"),
-        ({"tool_xyz": [0.0, 1.0]}, "tool_xyz"),
-        ({"gain": -1.0}, "gain"),
-        ({"null_space": "elbow"}, "null_space"),
-        ({"null_space": "posture", "posture": [0.0, 1.0]}, "posture has 2 numbers"),
-        ({"null_space": "posture", "posture_joints": ["elbow"]}, "no joint of the arm is named 'elbow'"),
-        ({"link": "base_link"}, "nothing to command"),
-    ],
-)
-def test_settings_that_are_not_allowed_are_refused(pa10: ada.Model, values: dict[str, Any], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        servo(pa10, **values)
-
-
-@pytest.mark.parametrize(("name", "reason"), [("four_bar", "in loop"), ("delta", "no motor of its own")])
-def test_links_that_motors_alone_do_not_move_are_refused(name: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        servo(ada.load(name))
 
 
 def test_a_posture_without_its_setting_is_refused(pa10: ada.Model) -> None:

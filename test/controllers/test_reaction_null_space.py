@@ -279,23 +279,6 @@ def test_weights_decide_which_joints_give_way() -> None:
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("name", "settings", "named"),
-    [
-        ("pa10", {"support": "link_3"}, "base of robot 'pa10' is fixed and link 'link_3' moves"),
-        ("pa10", {"support": "foot"}, "'foot'.*link|link.*'foot'"),
-        ("pa10", {"held": "no"}, "held is 'no', but the base .* is fixed"),
-        ("pa10", {"preserved": []}, "preserved is empty; name some of fx"),
-        ("pa10", {"preserved": ["fw"]}, "preserved.*'fx'"),
-        ("pa10", {"weights": [0.0]}, "weights"),
-        ("cassie_leg", {}, "needs a motor at every joint"),
-        ("floating_rod_euler", {}, "no joint with a motor"),
-    ],
-)
-def test_what_the_law_is_not_for_is_refused(name: str, settings: dict[str, Any], named: str) -> None:
-    model = ada.load(name)
-    with pytest.raises(InputError, match=named):
-        make("reaction_null_space", model, settings)
 
 
 def test_a_floating_base_held_by_a_loop_is_refused() -> None:

@@ -13,7 +13,6 @@ from ada_controllers import JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.support.loop_conditions import carried_weight
 from ada_controllers.support.variable_gains import share, turned
-from ada_dynamics.errors import InputError
 from ada_robot.trajectory.splines import QuinticSpline
 
 
@@ -117,19 +116,3 @@ def test_springs_with_carried_weight_do_not_sag(standing: ada.Model) -> None:
     controller = make("spring_damper", standing, {"stiffness": [2.0], "damping": [0.5], "carry_weight": True})
     log = InSimulation(controller).simulation(standing, np.zeros(10), step=2e-3).run(0.5)
     assert np.abs(log.q).max() < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "named"),
-    [
-        ("pa10", {"stiffness": [1.0, 2.0]}, "stiffness has 2 numbers; give one for all joints, or 7"),
-        ("pa10", {"turned_damping": [1.0]}, "need a link whose turn counts"),
-        ("pa10", {"link": "leg"}, "'leg'"),
-        ("pa10", {"axis": "w"}, "axis.*'x', 'y', 'z'"),
-        ("pa10", {"damping": [-1.0]}, "damping is .*at least 0"),
-        ("hoap2_10dof", {"carry_weight": True}, "stands by itself.*hoap2_standing"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(name: str, settings: dict[str, Any], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        make("spring_damper", ada.load(name), settings)

@@ -176,22 +176,6 @@ def test_a_mechanism_with_weight_falls(planar_4r: ada.Model) -> None:
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({}, "there is no closed chain"),
-        ({"loops": "loops/nothing.yaml"}, "no such file"),
-        ({"loops": FOUR_BAR, "joint_stiffness": [1.0, 2.0]}, "joint_stiffness has 2 numbers"),
-        ({"loops": FOUR_BAR, "joint_stiffness": [-1.0]}, "joint_stiffness"),
-        ({"loops": FOUR_BAR, "pose_stiffness": [1.0]}, "give six"),
-        ({"loops": FOUR_BAR, "pose_stiffness": [1.0] * 6}, "set link to one of"),
-        ({"loops": FOUR_BAR, "link": "hand"}, "link"),
-        ({"loops": FOUR_BAR, "feedback": "guess"}, "feedback"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(planar_4r: ada.Model, settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        make("virtual_closed_chain", planar_4r, settings)
 
 
 def test_a_large_gap_is_refused_with_its_size(planar_4r: ada.Model) -> None:
