@@ -34,7 +34,6 @@ from ada_robot.contract import Command
 
 JOINTS = tuple(f"joint_{i}" for i in range(1, 11))
 TRUNK = "body"
-Strategy = Literal["upper_body_rotation", "combined", "springs"]
 
 
 @dataclass(frozen=True)

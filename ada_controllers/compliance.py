@@ -168,7 +168,7 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         return self._moved if use.mode == "moved" else _shifted(self._moved, pose, shift), twist
 
     def _without_weight(self, state: State) -> Array:
-        """What the sensor measures, less what hangs on it."""
+        """Measured wrench less the tool on the sensor."""
         wrench = cast(Array, state.wrench)
         if not self.settings.tool_mass:
             return wrench
@@ -197,7 +197,7 @@ def _shifted(target: Array, hand: Array, shift: Array) -> Array:
 
 
 def _beyond(part: Array, band: float) -> Array:
-    """What a vector is longer than a dead band, in its direction."""
+    """The part of a vector beyond a dead band, in its direction."""
     size = length(part)
     return part if band <= 0.0 else part * (max(size - band, 0.0) / max(size, 1e-300))
 

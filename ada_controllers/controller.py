@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every controller is: settings, a law, checked states and references, commands within limits."""
+"""Base of all controllers: settings, a law, checked states and references, commands within limits."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Controller(ABC, Generic[S]):
             raise
 
     def update(self, state: State, reference: Reference | None, time: float) -> Command:
-        """What the joints shall do now.
+        """The command for the joints now.
 
         Args:
             state: measured.
@@ -243,7 +243,7 @@ class Controller(ABC, Generic[S]):
 
     @property
     def last_command(self) -> Command:
-        """What `update` gave last, or what `reset` was told: empty where there is neither."""
+        """The command of the last `update`, or the one given to `reset`; empty if there is neither."""
         return self._shaper.before
 
     @property

@@ -210,7 +210,7 @@ class Impedance(Controller[ImpedanceSettings]):
         return share * self._dynamics.gravity(q) if share else self._zero
 
     def _wrench_in_base(self, state: State) -> Array:
-        """What is measured at the link's origin in its axes, in those of the base."""
+        """Wrench measured at the link's origin in its axes, turned into those of the base."""
         R = self._dynamics.pose(self.link, state.q)[:3, :3]
         wrench = cast(Array, state.wrench)
         return np.concatenate([R @ wrench[:3], R @ wrench[3:]])

@@ -80,7 +80,7 @@ class InSimulation:
 
     @property
     def signals(self) -> Mapping[str, Array]:
-        """What the controller told at these times, by name: `Controller.signals` and the parts of its commands.
+        """Signals of the controller at these times, by name: `Controller.signals` and the parts of its commands.
 
         What it did not tell at one of them is not a number there.
         """
@@ -124,7 +124,7 @@ class InSimulation:
 
 
 def by_joint_names(model: Model, simulated: Model) -> Callable[[Array, Array], State]:
-    """What a controller measures whose model is another one than the simulated robot: joints of the same names.
+    """State for a controller whose model differs from the simulated robot: joints of the same names.
 
     Args:
         model: of the controller.

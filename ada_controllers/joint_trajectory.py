@@ -187,7 +187,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         return Command(position=self._now.position, velocity=self._now.velocity)
 
     def signals(self) -> dict[str, Array]:
-        """What is left [s], the share that is done, the planned acceleration, and how far the robot is off."""
+        """Time left [s], the share that is done, the planned acceleration, and how far the robot is off."""
         end = self._motion.end
         return {
             "remaining": np.array([self.remaining]),

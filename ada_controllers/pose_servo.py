@@ -89,7 +89,7 @@ S = TypeVar("S", bound=PoseServoSettings)
 
 
 class PoseServoBase(Controller[S]):
-    """What `PoseServo` and controllers built on it share."""
+    """Settings that `PoseServo` and controllers built on it share."""
 
     KIND: ClassVar[Any] = "velocity"
     REFERENCES = (PoseReference, JointReference)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller is told and what it says: states and references."""
+"""States that a controller measures, and references that it follows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ada_dynamics.arrays import Array
 
 
 class State(NamedTuple):
-    """What is measured, as float64 vectors.
+    """Measured state, as float64 vectors.
 
     Attributes:
         q: positions, as in the model (nq).

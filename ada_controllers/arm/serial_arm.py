@@ -56,7 +56,7 @@ class SerialArm:
         return np.asarray(self._to_tool @ self._dynamics.jacobian(self.link, q, "local")[:, self._columns])
 
     def reach(self) -> Reach:
-        """What its lengths allow, whatever its joints' limits are."""
+        """Reach by its lengths, whatever its joints' limits are."""
         return Reach(self, self._model)
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all controllers are made with: compiled laws, gains, checks of states and references, commands within limits."""
+"""Checks of states and references, and commands within limits, for all controllers."""

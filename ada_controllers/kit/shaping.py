@@ -31,7 +31,7 @@ SHORTEST = 1e-9  # [s] so that what is unlimited stays so between two commands o
 
 @dataclass(frozen=True)
 class ShapingSettings:
-    """What commands are held to, beside the limits of the robot description."""
+    """Limits of commands beside those of the robot description."""
 
     effort_scale: float = setting(1.0, "part of each joint's effort limit that may be used", lower=0.0, upper=1.0)
     velocity_scale: float = setting(1.0, "part of each joint's velocity limit that may be used", lower=0.0, upper=1.0)
@@ -179,7 +179,7 @@ class Shaper:
         return call
 
     def _otherwise(self, name: str, kernel: Kernel) -> Callable[..., Any]:
-        """What runs where the arguments are no plain vectors: it says what is wrong with a command, if anything is."""
+        """Fallback for arguments that are no plain vectors: it names the fault of a command, if there is one."""
         parts = name.split("_")
 
         def careful(*arrays: Any) -> Any:
@@ -351,6 +351,6 @@ _RULES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 @lru_cache(maxsize=64)
 def _kernel(name: str, count: int) -> Kernel:
-    """What is allowed of a command of so many joints, and whether each was cut, with their number."""
+    """The allowed part of a command of so many joints, a flag for each that was cut, and their number."""
     body, vectors = _RULES[name]
     return compiled_kernel(f"within_limits_{name}", {**dict.fromkeys(vectors, count), "dt": 1}, body)

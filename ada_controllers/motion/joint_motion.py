@@ -27,12 +27,12 @@ class Point(NamedTuple):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing moves."""
+        """True if nothing moves."""
         return not (self.velocity.any() or self.acceleration.any())
 
 
 class Bounds(NamedTuple):
-    """What a motion has to keep, a number for each joint; infinite where there is no limit."""
+    """Limits of a motion, a number for each joint; infinite where there is no limit."""
 
     speed: Array
     acceleration: Array
@@ -113,7 +113,7 @@ class JointMotion:
         return Point(*self._at(self._flat[i], self._elapsed))
 
     def after(self, t: float) -> JointMotion:
-        """What is left of it after some time."""
+        """The rest of it after some time."""
         if t >= self.end - _SHORTEST:
             return JointMotion.rest(self.final)
         i = max(int(np.searchsorted(self.times, t + _SHORTEST, side="right")) - 1, 0)

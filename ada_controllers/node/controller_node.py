@@ -241,7 +241,7 @@ class ControllerNode(ManagedNode):
 
     # --- now and then -------------------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """What happens by itself: the start, and the end where the control loop has ended."""
+        """Start by itself, and end where the control loop has ended."""
         thread = self.thread
         if thread is not None:
             self._say_refusals(thread)

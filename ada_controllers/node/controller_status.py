@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller node reports in /diagnostics; no ROS."""
+"""Reports of the controller node in /diagnostics; no ROS."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class Following:
     # --- how it goes ----------------------------------------------------------------------------------------------
     @property
     def is_followed(self) -> bool:
-        """Whether the last trajectory is still what the controller follows."""
+        """True if the controller still follows the last trajectory."""
         control = self._control
         is_same = self._begins == control.begins and control.is_active and not control.waits
         return is_same and (self._path is None or control.target is self._path)
@@ -201,7 +201,7 @@ class Following:
         return "something else is followed"
 
     def _is_over(self, time: float) -> bool:
-        """Whether the last point is due. A path that the controller has not begun yet is not over."""
+        """True if the last point is due. A path that the controller has not begun yet is not over."""
         controller = self._control.controller
         if self._path is None:
             return not self._follower.is_active(time) and not controller.remaining

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller node publishes from its control thread: commands, and what is behind them; imports rclpy."""
+"""Topics that the control thread publishes: commands, and the quantities behind them; imports rclpy."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Outputs:
 def state_vectors(
     time: float, controller: Controller[Any], target: Reference | None, command: Command
 ) -> dict[str, Array]:
-    """What is behind a command, by name: t, reference, command, and the controller's own signals."""
+    """Quantities behind a command, by name: t, reference, command, and the controller's own signals."""
     told = [values for values in (command.effort, command.position, command.velocity) if values is not None]
     reference = np.zeros(0)
     if isinstance(target, PoseReference):

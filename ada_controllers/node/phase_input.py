@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a real robot follows commands, as the hardware node that drives it says; imports rclpy.
+"""Phase of a real robot, as the hardware node that drives it reports it; imports rclpy.
 
 It is the robot whose states the controller takes. As long as no hardware node speaks of it the controller takes it for
 active: a simulated robot always follows.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller node measures: joint_states by name, or the exact state of a simulated robot, and a wrench.
+"""Measurements of the controller node: joint_states by name, or the exact state of a simulated robot, and a wrench.
 
 Messages are fetched by the control thread, only the newest of each topic; imports rclpy.
 """

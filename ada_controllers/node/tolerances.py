@@ -13,7 +13,7 @@ from ada_dynamics.errors import unknown_name
 
 
 class Tolerance(NamedTuple):
-    """What a joint may be off; infinite where it may be off by any.
+    """Greatest deviation of a joint; infinite where any is allowed.
 
     Attributes:
         position: [rad, m].
@@ -58,7 +58,7 @@ def _value(wanted: float, usual: float) -> float:
 def first_beyond(
     tolerances: Sequence[Tolerance], joints: Sequence[str], desired: JointReference, actual: JointReference
 ) -> str:
-    """What the first joint that is off by too much is off by, in words; empty where none is."""
+    """The deviation of the first joint that exceeds its tolerance, in words; empty if none does."""
     for i, (name, tolerance) in enumerate(zip(joints, tolerances, strict=True)):
         off = abs(float(desired.position[i] - actual.position[i]))
         if off > tolerance.position:

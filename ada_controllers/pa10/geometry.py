@@ -39,7 +39,7 @@ ROTATION_TOLERANCE = 1e-9
 
 
 class Geometry(NamedTuple):
-    """What the equations take, as numbers.
+    """Constants of the equations.
 
     Attributes:
         outwards: L_b, L_s, L_e, then the rows of w2Th (3 x 4): the hand in the axes of the wrist.

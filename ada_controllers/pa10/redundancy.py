@@ -54,7 +54,7 @@ class PathUnresolved(InputError):
 
 @dataclass(frozen=True)
 class Preferences:
-    """What is made small besides the motion itself, and what is not allowed."""
+    """Weights of what is minimised besides the motion itself, and bounds of what is allowed."""
 
     limits: float = 0.1  # weight of the distance to limits
     singular: float = 0.1  # weight of the distance to singular poses
@@ -86,7 +86,7 @@ class _Sets(NamedTuple):
 
 @dataclass(frozen=True)
 class _Task:
-    """What stays the same from grid to grid."""
+    """Data that stay the same from grid to grid."""
 
     poses: Array
     lengths: str | Lengths
@@ -224,7 +224,7 @@ def _insist_on_each(task: _Task) -> None:
 
 
 def _posture_cost(task: _Task, q: Array, allowed: NDArray[np.bool_]) -> Array:
-    """What is under the integral besides the motion; nothing where a solution is not allowed."""
+    """The integrand besides the motion; zero where a solution is not allowed."""
     some = q[allowed]
     still = [i for i in range(7) if i not in _TURNING]
     middle, half = (task.lower + task.upper)[still] / 2.0, (task.upper - task.lower)[still] / 2.0

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs a controller beside a robot that may send anything, or nothing: the control cycle, hand-over, lateness."""
+"""The control loop beside a robot that may send anything, or nothing: cycle, hand-over, judgement of states."""

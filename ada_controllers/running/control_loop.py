@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs a controller beside a robot that may send anything, or nothing: the loop of the node, without ROS.
+"""The control loop beside a robot that may send anything, or nothing; without ROS.
 
     loop = ControlLoop(controller)
     loop.step(measured, time)              # listens
@@ -36,12 +36,12 @@ HOLD, RELEASE, SILENT = "hold", "release", "silent"
 REFERENCE = "reference"  # reason of refusals
 
 Source: TypeAlias = "Callable[[float], Reference | None]"
-"""What to follow at a controller's time [s]; None: as before."""
+"""Gives the reference for a controller's time [s]; None: as before."""
 
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """What a control loop takes, and what it does where it cannot go on."""
+    """Input that a control loop accepts, and its end where it cannot go on."""
 
     state_timeout: float = setting(
         0.1,
@@ -128,7 +128,7 @@ class ControlLoop:
 
     @property
     def target(self) -> Reference | None:
-        """What is followed, or will be from the next command on."""
+        """The reference that is followed, or will be from the next command on."""
         return self.controller.reference if self._offered is None else self._offered
 
     def age(self, time: float) -> float:
@@ -144,7 +144,7 @@ class ControlLoop:
 
     @property
     def is_silent(self) -> bool:
-        """Whether there are no commands now, though it is active.
+        """True if there are no commands now, though it is active.
 
         A robot that was never active since the activation, and can become so, is commanded where it is: what drives it
         may wait for somebody who does (`autostart: commanded` of `hardware_node`).

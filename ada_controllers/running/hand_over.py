@@ -18,9 +18,9 @@ _GREATEST_STEP = 0.2  # of the way, with one command
 
 
 class HandOver:
-    """Leads commands over from what the joints were told, or do, to what a controller says.
+    """Leads from the last commands or the measured state of the joints to the commands of a controller.
 
-    Its time begins with the first command: until then the joints do what they were told. A gap between two commands
+    Its time begins with the first command: until then the last command holds. A gap between two commands
     counts as no more than a part of the way, so that even after it nothing jumps.
 
     Both ends are within the limits, so that all between them is. Two commands that change, each as fast as it may,
@@ -89,28 +89,28 @@ def _between(
     return np.clip(value, last - rate * passed, last + rate * passed)
 
 
-def start_of(controller: Controller[Any], told: Command | None, measured: Measured) -> Command:
-    """What a controller's commands begin with: what the joints were told last, in its own kind, or what they do.
+def start_of(controller: Controller[Any], commanded: Command | None, measured: Measured) -> Command:
+    """First command of a controller: the last one of the joints, in its own kind, or their measured state.
 
     Args:
         controller: the new one.
-        told: the last command; None where there was none.
+        commanded: the last command; None where there was none.
         measured: the present state.
     """
-    told = told or Command()
+    last = commanded or Command()
     if controller.KIND == "effort":
         # an effort on top of a position is not all that the motor gives
-        is_all = told.effort is not None and told.position is None and told.velocity is None
+        is_all = last.effort is not None and last.position is None and last.velocity is None
         return within_limits(
-            controller, Command(effort=told.effort if is_all else _measured_effort(controller, measured))
+            controller, Command(effort=last.effort if is_all else _measured_effort(controller, measured))
         )
     q, v = measured.state.q[controller.q_index], measured.state.v[controller.v_index]
     return within_limits(
         controller,
         Command(
-            effort=None if told.position is None else told.effort,
-            position=q if told.position is None else told.position,
-            velocity=v if told.velocity is None else told.velocity,
+            effort=None if last.position is None else last.effort,
+            position=q if last.position is None else last.position,
+            velocity=v if last.velocity is None else last.velocity,
         ),
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driven robot says of itself: whether it follows commands at all."""
+"""Phase of a driven robot, and with it whether it follows commands."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class RobotPhase(NamedTuple):
 
     @property
     def follows(self) -> bool:
-        """Whether it moves by commands: in this phase alone."""
+        """True if it moves by commands: in this phase alone."""
         return self.phase == ACTIVE
 
     @property
     def can_begin(self) -> bool:
-        """Whether it has not begun to move yet, and no stop or fault keeps it from that."""
+        """True if it has not begun to move yet, and no stop or fault keeps it from that."""
         return self.phase in _BEFORE
 
     @property

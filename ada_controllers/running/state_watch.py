@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 
 
 class Verdict(Enum):
-    """What a state is."""
+    """Verdict on a state."""
 
     NEW = "new"
     AGAIN = "again"  # the one before, once more: the sender lives
@@ -69,7 +69,7 @@ class StateWatch:
     def judge(
         self, controller: Controller[Any], measured: Measured, time: float, timeout: float, jump: float, gap: float
     ) -> Verdict:
-        """What a state is; it is the latest one afterwards, unless it is refused.
+        """The verdict on a state; it is the latest one afterwards, unless it is refused.
 
         Args:
             controller: that shall see it.
@@ -129,7 +129,7 @@ class StateWatch:
         return Verdict.BEGINS
 
     def _jumped(self, before: Measured, now: Measured, jump: float) -> bool:
-        """Whether a joint is where no motion can have brought it."""
+        """True if a joint is where no motion can have brought it."""
         way = np.abs(now.state.q[self._q] - before.state.q[self._q])
         speed = np.maximum(np.abs(before.state.v[self._v]), np.abs(now.state.v[self._v]))
         return bool(np.any(way > jump + 2.0 * speed * (now.stamp - before.stamp)))

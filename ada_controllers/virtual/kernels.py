@@ -17,7 +17,7 @@ POSE, TWIST = 12, 6  # numbers of a pose (three columns of its rotation, its pos
 
 
 class Found(NamedTuple):
-    """What the law comes to, over generic scalars.
+    """Results of the law, over generic scalars.
 
     Attributes:
         effort: on all joints of the tree.
@@ -90,7 +90,7 @@ class Law:
         return by(q, v, wanted, loops)
 
     def follow(self, given: Mapping[str, Vector]) -> Follow:
-        """What is followed; without a pose where there is no link to have one."""
+        """The reference; without a pose where there is no link to have one."""
         nothing: tuple[Scalar, ...] = ()
         return Follow(**{name: given.get(name, nothing) for name in Follow._fields})
 

@@ -36,7 +36,7 @@ REGULAR = 1e-4  # pivot, of a typical one, from which on compiled code goes; the
 
 
 class Follow(NamedTuple):
-    """What is followed, and how firmly: numbers for each joint with a motor, and for the pose of the link."""
+    """The reference and its gains: numbers for each joint with a motor, and for the pose of the link."""
 
     position: Vector  # q^des
     velocity: Vector

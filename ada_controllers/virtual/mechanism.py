@@ -56,12 +56,12 @@ class VirtualMechanism:
 
     @property
     def study(self) -> Study:
-        """What is known of the loops."""
+        """Study of the loops."""
         return self._closed.study
 
     @property
     def weights(self) -> Array:
-        """What makes lengths of the conditions in use."""
+        """Factors that turn the conditions in use into lengths."""
         return np.asarray(self.study.numbers.weights[list(self.plans.conditions)], dtype=np.float64)
 
     def gap(self, q: Array) -> Array:

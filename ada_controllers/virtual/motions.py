@@ -26,7 +26,7 @@ _TINY = 1e-300
 
 
 class Motions(NamedTuple):
-    """What the loops allow in a pose.
+    """Motions that the loops allow in a pose.
 
     Attributes:
         M: mass matrix.
@@ -112,7 +112,7 @@ class Manifold:
         return max(min(self.mechanism.study.rank, len(s)) - 1, 0)
 
     def motions(self, q: Array, before: Array | None = None) -> Motions:
-        """What the loops allow in a pose.
+        """Motions that the loops allow in a pose.
 
         Args:
             q: that closes the loops.

@@ -95,7 +95,7 @@ def _better(manifold: Manifold, q: Array, motions: Array, residual: Residual) ->
 
 
 class Targets:
-    """What references mean for a mechanism."""
+    """References as targets of a mechanism."""
 
     def __init__(
         self, law: str, equations: Equations, manifold: Manifold, weights: tuple[Array, Array], reach: float

@@ -34,7 +34,7 @@ class ForceLimits:
         return any(limit > 0.0 for *_, limit in self._limits)
 
     def watch(self, wrench: Array) -> bool:
-        """Look at a wrench; whether a limit was passed just now, for the first time since the reset."""
+        """Look at a wrench; True if a limit was passed just now, for the first time since the reset."""
         sizes = (math.sqrt(float(wrench[:3] @ wrench[:3])), math.sqrt(float(wrench[3:] @ wrench[3:])))
         over = [
             f"{what} of {size:.4g} {unit}, above {name} {limit:g} {unit}"
@@ -45,7 +45,7 @@ class ForceLimits:
         return self._above >= self._samples and self.trip(" and ".join(over))
 
     def trip(self, words: str) -> bool:
-        """Count a limit as passed for another reason; whether it is the first one since the reset."""
+        """Count a limit as passed for another reason; True if it is the first one since the reset."""
         if self.passed or not words:
             return False
         self.passed = words

@@ -166,7 +166,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
 
     @abstractmethod
     def _take(self, wire: W, timeout: float) -> bool:
-        """Read the wire, and keep the records in what comes; waits up to `timeout` [s]; whether anything came."""
+        """Read the wire, and keep the records in what comes; waits up to `timeout` [s]; True if anything came."""
 
     @abstractmethod
     def _sample(self, when: float, record: R) -> Sample:
@@ -245,7 +245,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
         return self._last
 
     def _receive(self, timeout: float) -> bool:
-        """Take what comes until a record waits; whether one does in time [s]."""
+        """Take what comes until a record waits; True if one does in time [s]."""
         wire, deadline = self._opened(), self._clock() + timeout
         while True:
             self._take(wire, max(deadline - self._clock(), 0.0))

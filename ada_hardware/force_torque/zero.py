@@ -27,7 +27,7 @@ class ZeroTaking:
         self._seen: list[Array] = []
 
     def add(self, wrench: Array) -> bool:
-        """Take one; whether there are enough."""
+        """Take one; True if there are enough."""
         self._seen.append(np.array(wrench, dtype=np.float64))
         return len(self._seen) >= self._wanted
 
