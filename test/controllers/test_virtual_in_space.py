@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from virtual_motion import moved
 
 import ada_dynamics as ada
 from ada_controllers import PoseReference, State
-from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.close import with_loops
+from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments import two_arm_bar as arms
 
 Array = NDArray[np.float64]
@@ -64,11 +65,6 @@ def fixed() -> Arms:
 @pytest.fixture(scope="module")
 def floating() -> Arms:
     return Arms("floating", WEIGHTLESS)
-
-
-def moved(controller: VirtualClosedChain, q: Array, reference: Any, duration: float) -> tuple[Any, InSimulation]:
-    loop = InSimulation(controller, reference, period=1e-3)
-    return loop.simulation(controller.model, q, step=1e-3).run(duration), loop
 
 
 # --- accelerations --------------------------------------------------------------------------------------------------
@@ -144,11 +140,9 @@ def test_a_platform_with_legs_is_led_along_a_virtual_guide() -> None:
     q = np.asarray(start_of("stewart"))
     dynamics = ada.Dynamics(stewart)
     place = dynamics.pose("platform", q)
-    parts = Parts.of(stewart)
-    builder = parts.builder()
-    ends = {"parent_xyz": place[:3, 3], "parent_rotation": place[:3, :3]}
-    builder.loop("guide", "prismatic", stewart.root, "platform", axis=(0, 0, 1), **ends)
-    virtual = builder.build(parts.base, parts.gravity)
+    end = {"xyz": place[:3, 3].tolist(), "rpy": list(to_rpy(place[:3, :3]))}
+    guide = {"name": "guide", "type": "prismatic", "axis": [0, 0, 1], "child": {"link": "platform"}}
+    virtual = with_loops(stewart, [{**guide, "parent": {"link": stewart.root, **end}}])
     gains = {"joint_stiffness": [0.0], "joint_damping": [0.0], "link": "platform", "hold": 1e-3}
     pull = {"pose_stiffness": [400.0] * 3 + [0.0] * 3, "pose_damping": [100.0] * 3 + [0.0] * 3}
     controller = VirtualClosedChain(stewart, {**gains, **pull}, virtual=virtual)
