@@ -5,7 +5,7 @@
     judge.heard(now, "host", told)           # for each packet, with what it tells the axes
     judge.unsafe                             # what broke a rule
 
-A rule says what must never be on the wire; what the test itself does to the device is told to the judge (`faulted`,
+A rule says what must never be on the wire; the judge is informed of what the test itself does to the device (`faulted`,
 `activated`, `asked_to_stop`), so that a brake that closes because of a fault is not taken for a rough stop.
 """
 
@@ -13,22 +13,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-RULES = (
-    "position",  # the arm is beyond a limit, or is driven farther out
-    "speed",
-    "acceleration",
-    "torque",
-    "torque rate",
-    "held by nothing",  # brakes open, no speed servo, and less torque than before
-    "phase",  # something moves that was not activated, or no more
-    "sender",
-    "frame",  # what no device could read
-)
+from peers.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -85,70 +75,32 @@ def slower(told: Told, last: Told) -> np.ndarray:
     return np.abs(told.speed) <= np.abs(last.speed)
 
 
-class Unsafe(NamedTuple):
-    """One rule that was broken."""
-
-    time: float
-    rule: str
-    text: str
-
-
-@dataclass
-class StreamJudge:
+class StreamJudge(Judge):
     """Attributes:
     bounds: what may be.
-    period: between messages [s]: what a command may change from one to the next.
-    unsafe: what broke a rule, in order; at most `most` of them, all are counted.
-    counts: by rule.
+    strangers: whom the test itself lets speak.
+    senders: who spoke, and how often.
     """
 
-    bounds: Bounds
-    period: float = 0.002
-    most: int = 50
-    unsafe: list[Unsafe] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    strangers: set[object] = field(default_factory=set)  # whom the test itself lets speak
-    senders: Counter[object] = field(default_factory=Counter)
-    hard_stops: int = 0
-    messages: int = 0
-    moving_messages: int = 0
-
-    def __post_init__(self) -> None:
+    def __init__(self, bounds: Bounds, period: float = 0.002) -> None:
+        """Args: what may be; time between messages [s]: what a command may change from one to the next."""
+        super().__init__(bounds.stop_within)
+        self.bounds, self.period = bounds, period
+        self.strangers: set[object] = set()
+        self.senders: Counter[object] = Counter()
         self._own: object = None
         self._own_at = -math.inf
         self._last: Told | None = None
-        self._last_at = -math.inf
         self._is_open = False  # S was heard, and no end since
         self._ready = False  # since then servos were on with nothing to do
-        self._may_move = False
-        self._rest_by = math.inf
         self._fault_at = self._noticed_by = -math.inf
 
     # --- what the test says ---------------------------------------------------------------------------------------
-    def activated(self, now: float) -> None:
-        """The robot was asked to follow commands from here on."""
-        self._may_move, self._rest_by = True, math.inf
-
-    def asked_to_stop(self, now: float, within: float | None = None) -> None:
-        """It was asked to come to rest, or has a reason to: whatever it is, it must be at rest soon."""
-        self._rest_by = min(self._rest_by, now + (self.bounds.stop_within if within is None else within))
-
     def faulted(self, now: float) -> None:
         """Something was done to it: from here on, closing the brakes at speed is a right answer."""
         self._fault_at = now
 
-    @property
-    def total(self) -> int:
-        """How often a rule was broken."""
-        return sum(self.counts.values())
-
     # --- what was heard -------------------------------------------------------------------------------------------
-    def broke(self, now: float, rule: str, text: str) -> None:
-        """Note that a rule was broken."""
-        self.counts[rule] += 1
-        if len(self.unsafe) < self.most:
-            self.unsafe.append(Unsafe(now, rule, text))
-
     def sent_by(self, now: float, sender: object) -> None:
         """Whoever speaks first is the host; nobody else may while it does."""
         self.senders[sender] += 1
@@ -186,13 +138,12 @@ class StreamJudge:
             can_move: axes whose brakes the device has open: what it tells the others changes nothing by itself.
             arrives: whether there is a device at the other end; what nobody hears is of no phase.
         """
-        self.messages += 1
         self._judge_numbers(now, told)
         if arrives:
             self._judge_phase(now, told)
         self._judge_change(now, told, can_move)
         self._judge_outward(now, told, position)
-        self._last, self._last_at = told, now
+        self._last = told
 
     def _judge_numbers(self, now: float, told: Told) -> None:
         bounds = self.bounds
@@ -214,27 +165,22 @@ class StreamJudge:
         if not told.moves:
             self._ready = True
             return
-        self.moving_messages += 1
         if now < self._noticed_by:
             return
         if not self._is_open:
             self.broke(now, "phase", "told to move without a start")
         elif not self._ready and not (told.in_torque.any()):
             self.broke(now, "phase", "told to move from closed brakes, without standing first")
-        if not self._may_move:
-            self.broke(now, "phase", "told to move without being activated")
-        elif now > self._rest_by:
-            self.broke(now, "phase", f"still told to move {now - self._rest_by:.3g} s after it had to be at rest")
+        self.judge_motion(now)
 
     def _judge_change(self, now: float, told: Told, can_move: np.ndarray) -> None:
         last, bounds = self._last, self.bounds
         if last is None:
             return
         if told.braked.all():
-            if np.abs(last.speed[~last.braked & can_move]).max(initial=0.0) > 0.05:
-                self.hard_stops += 1
-                if now - self._fault_at > 0.5:
-                    self.broke(now, "acceleration", f"brakes closed at {np.abs(last.speed).max():.3g} rad/s")
+            fastest = np.abs(last.speed[~last.braked & can_move]).max(initial=0.0)
+            if fastest > 0.05 and now - self._fault_at > 0.5:
+                self.broke(now, "acceleration", f"brakes closed at {np.abs(last.speed).max():.3g} rad/s")
             return
         driven = ~told.braked & ~last.braked & can_move
         both_speed = driven & ~told.in_torque & ~last.in_torque
