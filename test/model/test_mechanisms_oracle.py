@@ -81,7 +81,7 @@ def differences(f, h: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_constraint_rates_are_differences_of_the_constraints(kind: str, is_closed: bool) -> None:
     """ġ = J v and g̈ = γ at v̇ = 0, also where the loop is open."""
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         model, q = mechanisms.random_mechanism(rng, 2, floating=seed % 2 == 1, loop_kinds=[kind])
         oracle = Oracle(model)
@@ -125,7 +125,7 @@ def test_an_axis_the_wrong_way_round_is_a_gap_although_the_constraint_vanishes()
 
 
 # --- forces ---------------------------------------------------------------------------------------------------------
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seed=seeds, spatial=st.booleans(), floating=st.booleans(), length=st.sampled_from([1.0, 0.2]))
 def test_the_answer_solves_the_equations_with_the_shortest_multipliers(seed, spatial, floating, length) -> None:
     rng = np.random.default_rng(seed)
@@ -149,7 +149,7 @@ def test_the_answer_solves_the_equations_with_the_shortest_multipliers(seed, spa
     assert np.max(np.abs(null.T @ slope), initial=0.0) < 1e-9 * np.max(np.abs(slope))
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seed=seeds, floating=st.booleans())
 def test_wrenches_at_revolute_and_prismatic_joints_contain_the_joints_effort(seed: int, floating: bool) -> None:
     """Along its axis a joint passes on its effort, less friction and what turns the rotor: whatever the loops do."""
