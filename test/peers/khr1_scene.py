@@ -22,7 +22,7 @@ from peers.rcb1 import SLEEP, Rcb1Peer, checksum
 from peers.scene import Scene
 from peers.servo_judge import ServoJudge
 
-BLIND = 0.35  # [s] that servos may go on without being seen, the last way that they were told included
+BLIND = 0.35  # [s] that servos may go on without being seen, the last way of their last command included
 
 
 class KhrScene(Scene):
@@ -115,8 +115,8 @@ def _wrong_sum(data: bytes, chance: random.Random) -> bytes:
 
 
 def _other_board(data: bytes, chance: random.Random) -> bytes:
-    told = bytes((data[0] ^ 1,)) + data[1:-1]
-    return told + bytes((checksum(told),)) if len(data) > 2 else bytes((data[0] ^ 1, data[1]))
+    answer = bytes((data[0] ^ 1,)) + data[1:-1]
+    return answer + bytes((checksum(answer),)) if len(data) > 2 else bytes((data[0] ^ 1, data[1]))
 
 
 def _held(channel: int, is_held: bool) -> Callable[[KhrScene], object]:

@@ -95,16 +95,16 @@ class Board:
             self.home = np.round(self.angle)
             return write
         if code == 0xF0:
-            told = bytes((self.number, self.switches))
-            return told + bytes((checksum(told),))
+            answer = bytes((self.number, self.switches))
+            return answer + bytes((checksum(answer),))
         if code == 0xF1:
             self.switches = frame[2]
             return write
         return write if code in (0xEF, 0xEE) else None
 
     def _data(self, values: np.ndarray) -> bytes:
-        told = bytes((self.number, *(int(one) for one in values)))
-        return told + bytes((checksum(told),))
+        answer = bytes((self.number, *(int(one) for one in values)))
+        return answer + bytes((checksum(answer),))
 
     def _go(self, level: int, values: bytes) -> None:
         self.speed = np.full(12, 1.0 / SECONDS_PER_DEGREE[min(level, 7)])

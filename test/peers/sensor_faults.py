@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of force/torque sensors: what is told as fresh and without an error must be what pulls at them, now."""
+"""Faults of force/torque sensors: what is reported as fresh and without an error must be what pulls at them, now."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _fault(
             said = {str(problem)}
         unsafe += found
         if must_not_be_fresh and fresh:
-            unsafe.append(f"{fresh} samples are told as fresh")
+            unsafe.append(f"{fresh} samples are reported as fresh")
         if must_say and not any(must_say in one for one in said):
             unsafe.append(f"it does not say {must_say!r}, but {sorted(said)[:2]}")
         mend(scene)
@@ -121,7 +121,7 @@ def _back(clock: Clock, driver: Any, count: np.ndarray, old: float) -> list[str]
 def _read(
     clock: Clock, driver: Any, samples: int, count: np.ndarray, old: float, when: str
 ) -> tuple[int, list[str], set[str]]:
-    """Read, and compare what is told as good with what was there: how many, what is wrong, what was said."""
+    """Read, and compare what is reported as good with what was there: how many, what is wrong, what was said."""
     fresh, wrong, said = 0, [], set()
     for _ in range(samples):
         clock.wait(0.0002)

@@ -23,12 +23,12 @@ class ServoJudge(Judge):
         """Args: between frames to a board [s]; the servos' speed [deg/s]."""
         super().__init__(stop_within=0.5)
         self._period, self._fastest = period, fastest
-        self._told: list[np.ndarray | None] = [None, None]
+        self._commanded: list[np.ndarray | None] = [None, None]
         self._at = [-math.inf, -math.inf]
 
     def activated(self, now: float) -> None:
         super().activated(now)
-        self._told = [None, None]
+        self._commanded = [None, None]
 
     def heard(self, now: float, board: int, frame: bytes, peer: Rcb1Peer) -> None:
         """A frame that a board takes."""
@@ -47,7 +47,7 @@ class ServoJudge(Judge):
         if odd:
             self.broke(now, "position", f"{odd[0]:02X} is no angle and no word of a servo")
         angles = np.where(values <= 180, values, np.nan)
-        before, since = self._told[board], now - self._at[board]
+        before, since = self._commanded[board], now - self._at[board]
         if before is None:
             before, since = peer.boards[board].angle, self._period
         step = np.abs(np.nan_to_num(angles - before))
@@ -59,5 +59,5 @@ class ServoJudge(Judge):
             )
         if step.max() > COUNT:
             self.judge_motion(now)
-        self._told[board] = np.where(np.isnan(angles), before, angles)
+        self._commanded[board] = np.where(np.isnan(angles), before, angles)
         self._at[board] = now

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules on what reaches a device, and when; they know nothing of how it came about.
 
-    judge = StreamJudge(Bounds.pa10())
-    judge.heard(now, "host", told)           # for each packet, with what it tells the axes
-    judge.unsafe                             # what broke a rule
+    judge = StreamJudge(pa10_witness.bounds())
+    judge.commanded(now, command, q, can_move)  # for each packet
+    judge.unsafe                                # what broke a rule
 
 A rule says what must never be on the wire; the judge is informed of what the test itself does to the device (`faulted`,
 `activated`, `asked_to_stop`), so that a brake that closes because of a fault is not taken for a rough stop.
@@ -50,13 +50,13 @@ STANDSTILL = 0.05  # [rad/s] from which on a joint may stop at once
 NOTICED_WITHIN = 0.03  # [s] until a host has seen that the device has ended by itself, or was ended by a stranger
 
 
-class Told(NamedTuple):
+class Commanded(NamedTuple):
     """What one message tells the axes.
 
     Attributes:
         braked: closed brakes.
         in_torque: driven by torque.
-        speed: [rad/s]; 0 where nothing is told.
+        speed: [rad/s]; 0 where nothing is commanded.
         torque: [N m]; likewise.
     """
 
@@ -70,9 +70,9 @@ class Told(NamedTuple):
         return bool((~self.braked & (self.in_torque | (self.speed != 0.0))).any())
 
 
-def slower(told: Told, last: Told) -> np.ndarray:
-    """Axes that are told less speed than before."""
-    return np.abs(told.speed) <= np.abs(last.speed)
+def slower(command: Commanded, last: Commanded) -> np.ndarray:
+    """Axes that are commanded less speed than before."""
+    return np.abs(command.speed) <= np.abs(last.speed)
 
 
 class StreamJudge(Judge):
@@ -90,7 +90,7 @@ class StreamJudge(Judge):
         self.senders: Counter[object] = Counter()
         self._own: object = None
         self._own_at = -math.inf
-        self._last: Told | None = None
+        self._last: Commanded | None = None
         self._is_open = False  # S was heard, and no end since
         self._ready = False  # since then servos were on with nothing to do
         self._fault_at = self._noticed_by = -math.inf
@@ -128,29 +128,31 @@ class StreamJudge(Judge):
         if not by_host:
             self._noticed_by = now + NOTICED_WITHIN
 
-    def told(self, now: float, told: Told, position: np.ndarray, can_move: np.ndarray, *, arrives: bool = True) -> None:
+    def commanded(
+        self, now: float, command: Commanded, position: np.ndarray, can_move: np.ndarray, *, arrives: bool = True
+    ) -> None:
         """A message that tells the axes something.
 
         Args:
             now: present time [s].
-            told: what.
+            command: what.
             position: where the device has them, before it obeys [rad].
             can_move: axes whose brakes the device has open: what it tells the others changes nothing by itself.
             arrives: whether there is a device at the other end; what nobody hears is of no phase.
         """
-        self._judge_numbers(now, told)
+        self._judge_numbers(now, command)
         if arrives:
-            self._judge_phase(now, told)
-        self._judge_change(now, told, can_move)
-        self._judge_outward(now, told, position)
-        self._last = told
+            self._judge_phase(now, command)
+        self._judge_change(now, command, can_move)
+        self._judge_outward(now, command, position)
+        self._last = command
 
-    def _judge_numbers(self, now: float, told: Told) -> None:
+    def _judge_numbers(self, now: float, command: Commanded) -> None:
         bounds = self.bounds
-        if not (np.isfinite(told.speed).all() and np.isfinite(told.torque).all()):
+        if not (np.isfinite(command.speed).all() and np.isfinite(command.torque).all()):
             self.broke(now, "frame", "not a number")
-        self._any(now, "speed", np.abs(told.speed), bounds.speed, 2e-4, "rad/s")
-        self._any(now, "torque", np.where(told.in_torque, np.abs(told.torque), 0.0), bounds.torque, 0.06, "N m")
+        self._any(now, "speed", np.abs(command.speed), bounds.speed, 2e-4, "rad/s")
+        self._any(now, "torque", np.where(command.in_torque, np.abs(command.torque), 0.0), bounds.torque, 0.06, "N m")
 
     def _any(self, now: float, rule: str, of: np.ndarray, most: np.ndarray, count: float, unit: str) -> None:
         over = of > most + count
@@ -158,50 +160,54 @@ class StreamJudge(Judge):
             axis = int(np.argmax(of - most))
             self.broke(now, rule, f"axis {axis + 1}: {of[axis]:.6g} {unit}, allowed {most[axis]:.6g}")
 
-    def _judge_phase(self, now: float, told: Told) -> None:
-        if told.braked.all():
+    def _judge_phase(self, now: float, command: Commanded) -> None:
+        if command.braked.all():
             self._ready = False
             return
-        if not told.moves:
+        if not command.moves:
             self._ready = True
             return
         if now < self._noticed_by:
             return
         if not self._is_open:
-            self.broke(now, "phase", "told to move without a start")
-        elif not self._ready and not (told.in_torque.any()):
-            self.broke(now, "phase", "told to move from closed brakes, without standing first")
+            self.broke(now, "phase", "commanded to move without a start")
+        elif not self._ready and not (command.in_torque.any()):
+            self.broke(now, "phase", "commanded to move from closed brakes, without standing first")
         self.judge_motion(now)
 
-    def _judge_change(self, now: float, told: Told, can_move: np.ndarray) -> None:
+    def _judge_change(self, now: float, command: Commanded, can_move: np.ndarray) -> None:
         last, bounds = self._last, self.bounds
         if last is None:
             return
-        if told.braked.all():
+        if command.braked.all():
             fastest = np.abs(last.speed[~last.braked & can_move]).max(initial=0.0)
             if fastest > 0.05 and now - self._fault_at > 0.5:
                 self.broke(now, "acceleration", f"brakes closed at {np.abs(last.speed).max():.3g} rad/s")
             return
-        driven = ~told.braked & ~last.braked & can_move
-        both_speed = driven & ~told.in_torque & ~last.in_torque
-        both_speed &= ~((np.abs(last.speed) <= STANDSTILL) & (told.speed * last.speed >= 0.0) & slower(told, last))
-        rate = np.where(both_speed, np.abs(told.speed - last.speed), 0.0) / self.period
+        driven = ~command.braked & ~last.braked & can_move
+        both_speed = driven & ~command.in_torque & ~last.in_torque
+        both_speed &= ~(
+            (np.abs(last.speed) <= STANDSTILL) & (command.speed * last.speed >= 0.0) & slower(command, last)
+        )
+        rate = np.where(both_speed, np.abs(command.speed - last.speed), 0.0) / self.period
         self._any(now, "acceleration", rate, bounds.acceleration * 1.02, 2.0 * 2e-4 / self.period, "rad/s^2")
-        both_torque = driven & told.in_torque & last.in_torque
-        change = np.where(both_torque, np.abs(told.torque - last.torque), 0.0) / self.period
+        both_torque = driven & command.in_torque & last.in_torque
+        change = np.where(both_torque, np.abs(command.torque - last.torque), 0.0) / self.period
         self._any(now, "torque rate", change, bounds.torque_rate * 1.02, 0.12 / self.period, "N m/s")
         # zero torque with open brakes: whatever was carried falls
-        falls = both_torque & (told.torque == 0.0) & (np.abs(last.torque) > 1.0)
+        falls = both_torque & (command.torque == 0.0) & (np.abs(last.torque) > 1.0)
         if falls.any():
             self.broke(now, "held by nothing", f"axis {int(np.argmax(falls)) + 1}: torque 0 with open brakes")
 
-    def _judge_outward(self, now: float, told: Told, position: np.ndarray) -> None:
+    def _judge_outward(self, now: float, command: Commanded, position: np.ndarray) -> None:
         bounds = self.bounds
-        speed = np.where(told.braked | told.in_torque, 0.0, told.speed)
+        speed = np.where(command.braked | command.in_torque, 0.0, command.speed)
         out = ((position > bounds.upper) & (speed > 0.01)) | ((position < bounds.lower) & (speed < -0.01))
         if out.any():
             axis = int(np.argmax(out))
-            self.broke(now, "position", f"axis {axis + 1} is beyond its limit and told {speed[axis]:.3g} rad/s outward")
+            self.broke(
+                now, "position", f"axis {axis + 1} is beyond its limit and commanded {speed[axis]:.3g} rad/s outward"
+            )
 
     def is_at(self, now: float, position: np.ndarray) -> None:
         """Where the device has its axes."""
