@@ -15,7 +15,7 @@ from ada_dynamics.robots.lint.description import check
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers.urdf import read_urdf
 
-quickly = settings(max_examples=120, suppress_health_check=list(HealthCheck))
+quickly = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 thoroughly = settings(suppress_health_check=list(HealthCheck))  # as many as the profile says
 
 SEED = b"""<robot name="r" version="1.2"><link name="a"/><link name="b"><inertial><origin xyz="0 0 1" rpy="0 1 0"/>

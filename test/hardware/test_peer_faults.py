@@ -4,9 +4,15 @@
 import logging
 
 import pytest
-from peers.faults_table import all_faults
+from peers import khr1_scene, pa10_faults, pa10_motion_faults, sensor_faults, udp_faults
 
-FAULTS = all_faults()
+FAULTS = [
+    *pa10_faults.device_faults(),
+    *pa10_motion_faults.motion_faults(),
+    *udp_faults.faults(),
+    *khr1_scene.faults(),
+    *sensor_faults.faults(),
+]
 TRIALS = 4
 
 

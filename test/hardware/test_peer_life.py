@@ -15,7 +15,7 @@ def quiet(caplog):
 
 @pytest.mark.parametrize("layout", ["ce", "7c"])
 def test_however_a_round_of_life_ends_a_documented_action_leads_back(layout):
-    life = live(40, 11, layout=layout, modes=(V,))
+    life = live(20, 11, layout=layout, modes=(V,))
     assert life.unsafe == []
     assert len(life.phases) >= 2  # rounds end stopped, inactive or active
     assert len(life.actions) >= 15
@@ -23,7 +23,7 @@ def test_however_a_round_of_life_ends_a_documented_action_leads_back(layout):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_life_in_all_modes_breaks_no_rule(seed):
-    assert live(80, seed).unsafe == []
+    assert live(40, seed).unsafe == []
 
 
 @pytest.mark.soak

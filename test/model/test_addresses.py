@@ -145,20 +145,20 @@ def test_a_text_has_no_folder_that_relative_paths_start_from(package, monkeypatc
     assert "came as text" in Addresses().looked("arm.stl")
 
 
-def test_one_line_says_what_is_missing_and_where_it_was_looked_for(tmp_path):
-    robot = made(tmp_path / "robot.urdf", ROBOT.format("package://gone/a.stl"))
+def test_one_line_says_how_many_are_missing_and_where_they_were_looked_for(tmp_path):
+    made(tmp_path / "there.stl")
+    visual = '<visual><geometry><mesh filename="there.stl"/></geometry></visual>'
+    robot = made(tmp_path / "robot.urdf", ROBOT.format("package://gone/a.stl").replace("</link>", f"{visual}</link>"))
     (finding,) = ada.check(robot).findings
-    assert finding.code == "mesh-missing"
-    assert finding.message.startswith("1 of 1 meshes are not found: package://gone/a.stl (no package 'gone' upwards")
+    assert (finding.code, finding.severity) == ("mesh-missing", "note")
+    assert finding.message.startswith("1 of 2 meshes are not found: package://gone/a.stl (no package 'gone' upwards")
     for place in (str(tmp_path), "AMENT_PREFIX_PATH (not set)", "ROS_PACKAGE_PATH (not set)", str(tmp_path / "cache")):
         assert place in finding.message
     many = missing_meshes({f"{i}.stl": f"no {i}" for i in range(100)}, 200)
     assert len(many.splitlines()) == 1
     assert len(many) < 200
-
-
-def test_check_of_a_text_says_what_it_will_not_find():
-    assert {f.code for f in ada.check(ROBOT.format("package://gone/a.stl")).findings} == {"mesh-missing"}
+    (of_text,) = ada.check(ROBOT.format("package://gone/a.stl")).findings
+    assert of_text.code == "mesh-missing"
 
 
 def test_many_meshes_of_one_package_cost_one_search_of_folders(package, monkeypatch):
@@ -186,5 +186,5 @@ def test_a_mesh_is_still_found_after_edits_recordings_and_writing_elsewhere(pack
         assert shape.mesh == mesh.as_uri()
         (near,) = load(write(model, robot.parent / name, spelling)[0]).links["l"].visuals
         assert near.mesh == "../meshes/arm.stl"  # is right there, and stays
-    (told,) = load(description(model)).links["l"].visuals  # what a topic says, to whom knows no file
-    assert told.mesh == mesh.as_uri()
+    (said,) = load(description(model)).links["l"].visuals  # what a topic says, to whom knows no file
+    assert said.mesh == mesh.as_uri()

@@ -30,7 +30,7 @@ def held(model: ada.Model, q: np.ndarray, names: list[str]) -> tuple[ada.Model, 
 
 
 # --- lock and reduce ------------------------------------------------------------------------------------------------
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(seed=seeds, floating=st.booleans(), spatial=st.booleans())
 def test_a_locked_mechanism_moves_as_if_a_constraint_held_the_joints(seed, floating, spatial) -> None:
     """Locking is projecting the joints out: M v̇ = τ - h + Jᵀλ for the others, with v and v̇ of the locked ones zero."""

@@ -42,7 +42,7 @@ def assert_same_mechanics(model: ada.Model, q: Any, other: ada.Model, p: Any, rn
     assert np.max(np.abs(ours - theirs)) < RELATIVE * (1.0 + np.max(np.abs(ours)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(seed=seeds, spatial=st.booleans(), floating=st.booleans())
 def test_a_mechanism_moves_the_same_with_every_spanning_tree(seed: int, spatial: bool, floating: bool) -> None:
     rng = np.random.default_rng(seed)

@@ -33,7 +33,7 @@ from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 
 seeds = st.integers(0, 2**32 - 1)
-quickly = settings(max_examples=15, deadline=None)
+quickly = settings(max_examples=8, deadline=None)
 
 
 # --- round trips ------------------------------------------------------------------------------------------------

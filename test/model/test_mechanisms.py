@@ -295,7 +295,7 @@ def test_random_mechanisms_close_and_can_move(seed, n, spatial, floating, losses
 def test_random_mechanisms_are_as_mixed_as_they_should_be() -> None:
     """All types of loops and joints, ends at the world, shared links, redundant and independent constraints."""
     loops, joints, worldly, shared, redundant, stuck = set(), set(), 0, 0, 0, 0
-    for seed in range(100):
+    for seed in range(50):
         model, q = mechanisms.random_mechanism(np.random.default_rng(seed))
         oracle = Oracle(model)
         loops |= {loop.kind for loop in model.loops.values()}
@@ -306,10 +306,10 @@ def test_random_mechanisms_are_as_mixed_as_they_should_be() -> None:
         stuck += oracle.mobility(q) == 0
     assert loops == set(LOOP_KINDS) - {"helical"}
     assert {"revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed"} <= joints
-    assert 20 <= worldly <= 95
-    assert shared >= 50
-    assert 10 <= redundant <= 60
-    assert stuck <= 5
+    assert 10 <= worldly <= 47
+    assert shared >= 25
+    assert 5 <= redundant <= 30
+    assert stuck <= 2
 
 
 def test_a_random_mechanism_is_the_same_for_the_same_seed() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from extended_precision import jacobi_svd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_oracle import Oracle, pin
@@ -24,21 +23,6 @@ RELATIVE = 1e-11
 
 
 # --- the mechanism's own equations ----------------------------------------------------------------------------------
-@pytest.mark.parametrize("degrees", [-60, 20, 60, 89.9, 135, 200])
-@pytest.mark.parametrize("speed", [0.0, 3.0])
-def test_a_rhombus_four_bar_swings_as_its_closed_form_says(degrees: float, speed: float) -> None:
-    """φ̈ = -(6/5) g cos φ for the bar's elevation φ = 90 deg - crank, at any speed."""
-    model, q = mechanisms.four_bar(crank=np.radians(degrees))
-    oracle = Oracle(model)
-    v = speed * np.array([1.0, -1.0, 1.0])
-    answer = oracle.forward(q, v, np.zeros(3))
-    elevation = np.radians(90.0 - degrees)
-    assert oracle.gap(q) < 1e-15
-    # near the flat pose at 90 deg the constraints tell the branch by sin φ only
-    assert answer.acceleration[0] == pytest.approx(1.2 * g * np.cos(elevation), abs=1e-14 / abs(np.sin(elevation)))
-    assert (answer.rank, oracle.mobility(q)) == (2, 1)
-
-
 def test_the_rods_of_a_hanging_slider_crank_are_pulled_by_their_weight() -> None:
     """At rest in the hanging pose nothing moves, and the pivot carries what hangs on it."""
     model, q = mechanisms.slider_crank(0.3, 0.3, (1.0, 2.0, 3.0), angle=np.pi, height=-0.6)
@@ -97,7 +81,7 @@ def differences(f, h: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_constraint_rates_are_differences_of_the_constraints(kind: str, is_closed: bool) -> None:
     """ġ = J v and g̈ = γ at v̇ = 0, also where the loop is open."""
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         model, q = mechanisms.random_mechanism(rng, 2, floating=seed % 2 == 1, loop_kinds=[kind])
         oracle = Oracle(model)
@@ -141,7 +125,7 @@ def test_an_axis_the_wrong_way_round_is_a_gap_although_the_constraint_vanishes()
 
 
 # --- forces ---------------------------------------------------------------------------------------------------------
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seed=seeds, spatial=st.booleans(), floating=st.booleans(), length=st.sampled_from([1.0, 0.2]))
 def test_the_answer_solves_the_equations_with_the_shortest_multipliers(seed, spatial, floating, length) -> None:
     rng = np.random.default_rng(seed)
@@ -165,7 +149,7 @@ def test_the_answer_solves_the_equations_with_the_shortest_multipliers(seed, spa
     assert np.max(np.abs(null.T @ slope), initial=0.0) < 1e-9 * np.max(np.abs(slope))
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seed=seeds, floating=st.booleans())
 def test_wrenches_at_revolute_and_prismatic_joints_contain_the_joints_effort(seed: int, floating: bool) -> None:
     """Along its axis a joint passes on its effort, less friction and what turns the rotor: whatever the loops do."""
@@ -182,16 +166,6 @@ def test_wrenches_at_revolute_and_prismatic_joints_contain_the_joints_effort(see
             passed = joint.axis @ (wrench[:3] if joint.kind == "prismatic" else wrench[3:])
             lost = joint.damping * v[i] + joint.friction * np.sign(v[i]) + joint.armature * answer.acceleration[i]
             assert abs(passed - (tau[i] - lost)) < RELATIVE * size
-
-
-def test_a_loop_wrench_is_flagged_unique_exactly_where_the_others_could_not_take_it_over() -> None:
-    """A planar four-bar in space: the pin's forces in the plane are unique, what acts out of it is not."""
-    model, q = mechanisms.four_bar((0.4, 0.9, 0.6, 1.0))
-    answer = Oracle(model).forward(q, np.zeros(3), np.zeros(3))
-    assert answer.unique["closing"].tolist() == [True, False, True, False, True, False]
-    model, q = mechanisms.hexa()
-    answer = Oracle(model).forward(q, np.zeros(24), np.zeros(24))
-    assert all(flags.all() for flags in answer.unique.values())
 
 
 # --- the tree -------------------------------------------------------------------------------------------------------
@@ -224,16 +198,3 @@ def test_pinocchios_tree_is_ours_for_every_joint_type(base: str) -> None:
         bias = np.array(rnea.inverse_dynamics(model.tree, q.tolist(), v.tolist(), None), dtype=float)
         assert np.max(np.abs(oracle.tree.mass_matrix(q) - ours)) < RELATIVE * np.max(np.abs(ours))
         assert np.max(np.abs(oracle.tree.bias(q, v) - bias)) < RELATIVE * np.max(np.abs(bias))
-
-
-@pytest.mark.parametrize("shape", [(5, 3), (6, 6), (4, 9), (7, 0)])
-def test_singular_values_in_extended_precision_are_those_of_lapack(shape: tuple[int, int]) -> None:
-    rng = np.random.default_rng(2)
-    W = rng.normal(size=shape).astype(np.longdouble)
-    if shape[1] > 2:
-        W[:, 2] = W[:, 0] - 2 * W[:, 1]  # one less independent
-    U, sizes, V = jacobi_svd(W)
-    assert np.max(np.abs((U * sizes) @ V.T - W), initial=0.0) < 1e-17
-    reference = np.zeros(shape[1])
-    reference[: min(shape)] = np.linalg.svd(W.astype(float), compute_uv=False)
-    assert np.max(np.abs(np.sort(sizes.astype(float))[::-1] - reference), initial=0.0) < 1e-14

@@ -2,10 +2,10 @@
 """Shapes come with links: read from URDF, MJCF and SDFormat, kept by edits, written back; bad ones harm nothing."""
 
 import logging
-from pathlib import Path
 
 import numpy as np
 import pytest
+from foreign_robots import foreign_robot
 
 from ada_dynamics import Builder, ModelError, check, planar_chain
 from ada_dynamics.model import Model, Shape
@@ -50,26 +50,18 @@ def assert_same_shapes(one: Model, other: Model, but_meshes: bool = False) -> No
                 np.testing.assert_allclose(a.rotation, b.rotation, atol=1e-15)
 
 
-def test_shapes_of_a_urdf_have_kind_size_place_and_colour():
-    a = load(ROBOT).links["a"]
-    box, ball = a.visuals
-    (tube,) = a.collisions
-    assert (box.kind, box.size, box.rgba) == ("box", (0.1, 0.2, 0.3), (0.8, 0.1, 0.1, 1.0))
-    np.testing.assert_array_equal(box.xyz, [1.0, 2.0, 3.0])
-    np.testing.assert_allclose(box.rotation[:, 0], [np.cos(1.5), np.sin(1.5), 0.0], atol=1e-15)
-    assert (ball.kind, ball.size, ball.rgba) == ("sphere", (0.5,), (0.0, 1.0, 0.0, 0.5))
-    assert (tube.kind, tube.size, tube.rgba) == ("cylinder", (0.1, 0.4), PLAIN)
-
-
-def test_a_mesh_keeps_its_address_and_scale_and_takes_the_colour_that_another_link_defines():
-    mesh, capsule = load(ROBOT).links["b"].visuals
-    assert (mesh.kind, mesh.mesh, mesh.size, mesh.rgba) == (
-        "mesh",
-        "package://p/b.stl",
-        (2.0, 2.0, 2.0),
-        (0.0, 1.0, 0.0, 0.5),
-    )
-    assert (capsule.kind, capsule.size, capsule.mesh) == ("capsule", (0.1, 0.4), None)
+def test_shapes_of_a_urdf_have_kind_size_place_and_colour_which_another_link_may_define():
+    a, b = (load(ROBOT).links[name] for name in "ab")
+    found = [(s.kind, s.size, s.rgba, s.mesh) for s in (*a.visuals, *a.collisions, *b.visuals)]
+    assert found == [
+        ("box", (0.1, 0.2, 0.3), (0.8, 0.1, 0.1, 1.0), None),
+        ("sphere", (0.5,), (0.0, 1.0, 0.0, 0.5), None),
+        ("cylinder", (0.1, 0.4), PLAIN, None),
+        ("mesh", (2.0, 2.0, 2.0), (0.0, 1.0, 0.0, 0.5), "package://p/b.stl"),
+        ("capsule", (0.1, 0.4), PLAIN, None),
+    ]
+    np.testing.assert_array_equal(a.visuals[0].xyz, [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(a.visuals[0].rotation[:, 0], [np.cos(1.5), np.sin(1.5), 0.0], atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -192,14 +184,10 @@ def test_geoms_of_mjcf_are_seen_or_touch_by_group_and_contype():
     assert (touching[1].size, touching[1].rgba) == ((0.1, 1.0), (1.0, 0.0, 0.0, 1.0))
 
 
-@pytest.mark.parametrize("file", ["ur_description/urdf/ur5_robot.urdf", "talos_data/robots/talos_full_v2.urdf"])
-def test_all_shapes_of_real_robots_are_read(file):
-    pin = pytest.importorskip("pinocchio")
-    prefix = next((p for p in Path(pin.__file__).parents if p.name == "cmeel.prefix"), None)
-    path = None if prefix is None else prefix / "share/example-robot-data/robots" / file
-    if path is None or not path.is_file():
-        pytest.skip("needs the package example-robot-data")
-    model, root = load(path), parse_xml(path.read_bytes(), file)
+@pytest.mark.parametrize("name", ["ur5", "talos"])
+def test_all_shapes_of_real_robots_are_read(name):
+    path = foreign_robot(name)
+    model, root = load(path), parse_xml(path.read_bytes(), name)
     for link in root.all("link"):
         own = model.links[link.attributes["name"]]
         assert len(own.visuals) == len(link.all("visual"))

@@ -15,7 +15,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from peers.pa10_body import LIMITS, SPEEDS, TORQUES
-from peers.pa10_scene import Scene
+from peers.pa10_scene import Pa10Scene
 
 AT_ONCE = 40  # commands in one cycle
 NOT_NUMBERS = (math.nan, math.inf, -math.inf)
@@ -87,7 +87,7 @@ def send(count: int, seed: int, layout: str = "ce") -> Tally:
     chance = random.Random(seed)
     kinds = _kinds(chance)
     names = sorted(kinds)
-    scene = Scene(layout, safety=SafetySettings(tool_speed=0.0, record_seconds=0.0, hold_without_commands=True))
+    scene = Pa10Scene(layout, safety=SafetySettings(tool_speed=0.0, record_seconds=0.0, hold_without_commands=True))
     scene.activate()
     start = scene.peer.body.q.copy()
     sent, by_kind, unsafe = 0, Counter[str](), []
@@ -116,7 +116,7 @@ def send(count: int, seed: int, layout: str = "ce") -> Tally:
     return Tally(sent, by_kind, unsafe + [f"{one.rule}: {one.text}" for one in scene.judge.unsafe[:5]])
 
 
-def _blamed(scene: Scene, commands: list[Demand], problem: Exception) -> str:
+def _blamed(scene: Pa10Scene, commands: list[Demand], problem: Exception) -> str:
     """Which of a bunch ended the cycle."""
     for command in commands:
         try:

@@ -6,12 +6,12 @@ What they measure changes all the time and is known at any moment (`load`), so t
 
 from __future__ import annotations
 
-import random
 import struct
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from peers.answers import Answers
 from peers.clock import Reply
 
 ZERO = 8192
@@ -26,19 +26,16 @@ def load(now: float) -> np.ndarray:
     return SLOPES * ((now % 2.0) - 1.0)
 
 
-class DynPickPeer:
+class DynPickPeer(Answers):
     """Attributes:
-    is_silent, lose, mangle, answer_after: as of the other peers.
     knows_sensitivity: whether it is a newer one, which answers `p`.
     heard: what it was sent.
     """
 
     def __init__(self) -> None:
-        self.is_silent, self.lose, self.answer_after = False, 0.0, 0.0003
-        self.mangle: Callable[[bytes], bytes | None] | None = None
+        super().__init__(0.0003)
         self.knows_sensitivity = True
         self.offset = np.zeros(6)
-        self.chance = random.Random(1)
         self.heard = b""
         self._count = 0
         self._next = float("inf")
@@ -55,7 +52,7 @@ class DynPickPeer:
         replies = []
         for letter in data.decode("latin-1"):
             if letter == "R":
-                replies.append(self._said(self.record(now)))
+                replies.append(self.said(self.record(now)))
             elif letter == "S":
                 self._next = now + 0.001
             elif letter == "E":
@@ -70,23 +67,17 @@ class DynPickPeer:
                 replies.append(b"0190\r\n")
         return [(self.answer_after, one) for one in replies if one]
 
-    def _said(self, record: bytes) -> bytes:
-        if self.is_silent or self.chance.random() < self.lose:
-            return b""
-        return (record if self.mangle is None else self.mangle(record)) or b""
-
     def stream(self, until: float) -> Iterable[tuple[float, bytes]]:
         """What comes by itself after `S`, a thousand times a second."""
         while self._next <= until:
             at, self._next = self._next, self._next + 0.001
-            said = self._said(self.record(at))
+            said = self.said(self.record(at))
             if said:
                 yield at + 0.0003, said
 
 
-class NetFtPeer:
+class NetFtPeer(Answers):
     """Attributes:
-    is_silent, lose, mangle: as of the other peers.
     delay: by number of a record, how much later it comes [s]: so that records overtake each other.
     status: its word.
     twice: every n-th record comes twice; 0: none.
@@ -101,10 +92,9 @@ class NetFtPeer:
 
     def __init__(self, rate: float = 1000.0) -> None:
         self.period = 1.0 / rate
-        self.is_silent, self.lose, self.status, self.twice, self.frozen = False, 0.0, 0, 0, False
+        super().__init__(0.0002)
+        self.status, self.twice, self.frozen = 0, 0, False
         self.delay: Callable[[int], float] = lambda number: 0.0
-        self.mangle: Callable[[bytes], bytes | None] | None = None
-        self.chance = random.Random(1)
         self.heard: list[bytes] = []
         self.bias = np.zeros(6)
         self._next, self._number, self._ft = float("inf"), 0, 0
@@ -137,14 +127,10 @@ class NetFtPeer:
         """Records, for as long as nobody stops them."""
         while self._next <= until:
             at, self._next = self._next, self._next + self.period
-            record: bytes | None = self.record(at)
-            if self.is_silent or self.chance.random() < self.lose:
+            record = self.said(self.record(at))
+            if not record:
                 continue
-            if self.mangle is not None and record is not None:
-                record = self.mangle(record)
-            if record is None:
-                continue
-            came = at + 0.0002 + self.delay(self._number)
+            came = at + self.answer_after + self.delay(self._number)
             yield came, record
             if self.twice and self._number % self.twice == 0:
                 yield came + 0.0001, record

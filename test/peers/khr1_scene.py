@@ -4,126 +4,72 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 
 import numpy as np
 
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
-from ada_robot.contract import Demand, Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
-from peers.clock import Clock, LockStepLine
+from peers.clock import LockStepLine
+from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing
 from peers.rcb1 import SLEEP, Rcb1Peer, checksum
+from peers.scene import Scene
 from peers.servo_judge import ServoJudge
-from peers.trial import EITHER, STOPS, Fault, Outcome
 
-BLIND = 0.35  # [s] that servos may go on without being seen, the last way that they were told included
+BLIND = 0.35  # [s] that servos may go on without being seen, the last way of their last command included
 
 
-class KhrScene:
-    """Opened and inactive.
+class KhrScene(Scene):
+    """Opened and inactive."""
 
-    Attributes:
-        clock, peer, judge, driver, cycle, line: the parts.
-    """
-
-    def __init__(self, safety: SafetySettings | None = None, prepared: Callable[[Rcb1Peer], object] = lambda p: None):
-        """Args: rules; what the boards are like before anybody speaks."""
-        self.clock = Clock()
-        self.peer = Rcb1Peer()
+    def __init__(self, prepared: Callable[[Rcb1Peer], object] = nothing) -> None:
+        """Args: what the boards are like before anybody speaks."""
+        super().__init__()
+        self.peer, self.settles = Rcb1Peer(), 0.7
         prepared(self.peer)
-        self.line = LockStepLine(self.clock, self.peer.hear, 115_200)
-        self.driver = Rcb1Driver(Rcb1Settings(url="lockstep:"), wire=self.line, clock=self.clock.now)
-        self.judge = ServoJudge(self.driver.period)
-        self.peer.witness = self.judge
-        self.cycle = SafeCycle(self.driver, safety or SafetySettings(record_seconds=0.0), on_phase=self._phase)
-        self.host_seen_at: float | None = None
-        self.cycle.open(self.clock.now())
-        self._due = self.clock.now()
-
-    def _phase(self, phase: Phase) -> None:
-        if phase in (Phase.STOPPING, Phase.STOPPED, Phase.INACTIVE):
-            self.judge.asked_to_stop(self.clock.now())
-
-    @property
-    def now(self) -> float:
-        return self.clock.now()
-
-    @property
-    def phase(self) -> Phase:
-        return self.cycle.phase
+        self.wire = LockStepLine(self.clock, self.peer.hear, 115_200)
+        self.driver = Rcb1Driver(Rcb1Settings(url="lockstep:"), wire=self.wire, clock=self.clock.now)
+        self.period = self.driver.period
+        self.peer.witness = self.judge = ServoJudge(self.period)
+        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0), on_phase=self.on_phase)
+        self.begin()
 
     @property
     def angles(self) -> np.ndarray:
         """Of all 24 channels [deg]."""
         return np.concatenate([board.angle for board in self.peer.boards])
 
-    def step(self, values: np.ndarray | None = None) -> None:
-        """One cycle."""
-        commands = [] if values is None else [Demand(Mode.POSITION, values, self.now)]
-        self.cycle.step(self.now, commands, self.host_seen_at)
-        self._due = max(self._due + self.driver.period, self.now)
-        self.clock.wait_until(self._due)
-        self.peer.advance(self.now)
-
-    def run(self, seconds: float) -> None:
-        for _ in range(max(1, round(seconds / self.driver.period))):
-            self.step()
-
-    def activate(self) -> None:
-        """As a program does."""
-        self.run(0.1)
-        self.judge.activated(self.now)
-        self.cycle.activate(self.now)
-        self._due = self.now
-        self.run(0.1)
-
-    def recover(self) -> str:
-        """As of the PA-10's scene."""
-        self.run(1.0)
-        self.host_seen_at = None
-        try:
-            if self.phase is Phase.STOPPED:
-                self.cycle.reset(self.now)
-            self._due = self.now
-            self.run(0.7)
-            self.activate()
-        except HardwareError as problem:
-            return f"{type(problem).__name__}: {problem}"
-        return "" if self.phase is Phase.ACTIVE else f"it is {self.phase.value}: {self.cycle.reason}"
+    def rest(self, seconds: float = 1.0) -> None:
+        """Servos go on for a while without being seen."""
+        self.run(seconds)
 
 
 class Swing:
-    """A program: arms and neck go to and fro."""
+    """A program: arms and neck go to and fro; so many cycles of it at once."""
 
-    def __init__(self, scene: KhrScene) -> None:
+    def __init__(self, scene: KhrScene, cycles: int) -> None:
         self._scene = scene
         self._from, self._since = scene.cycle.feedback.position.copy(), scene.now
         room = np.array([min(l.upper - q, q - l.lower) for l, q in zip(scene.driver.limits, self._from, strict=True)])
         self._size = np.clip(room - 0.05, 0.0, 0.4)
+        for _ in range(cycles):
+            self()
 
     def __call__(self) -> None:
         t = self._scene.now - self._since
-        self._scene.step(self._from + self._size * math.sin(2.5 * t) * min(1.0, t))
+        self._scene.step(Mode.POSITION, self._from + self._size * math.sin(2.5 * t) * min(1.0, t))
 
 
-def _trial(
-    fault: Callable[[KhrScene], object],
-    mend: Callable[[KhrScene], object],
-    *,
-    expect: str,
-    within: float,
-    lasts: float,
-    says_nothing: bool = False,
-) -> Outcome:
+def _trial(fault: Do, mend: Do, *, expect: str, within: float, lasts: float, says_nothing: bool) -> Outcome:
     scene = KhrScene()
     scene.activate()
-    swing = Swing(scene)
-    for _ in range(15):
-        swing()
+    swing = Swing(scene, 15)
     began = scene.now
     fault(scene)
     go_on: Callable[[], None] = scene.step if says_nothing else swing
@@ -142,16 +88,13 @@ def _trial(
         go_on()
     if was_resting and (scene.phase is Phase.ACTIVE or np.abs(scene.angles - at).max() > 2.0):
         unsafe.append("it begins again by itself")
-    problem = scene.recover()
-    unsafe += [f"no way back: {problem}"] if problem else []
-    scene.cycle.close(scene.now)
-    return Outcome(reaction, safe_after, unsafe + [f"{one.rule}: {one.text}" for one in scene.judge.unsafe[:3]])
+    return scene.end(reaction, unsafe + scene.brought_back(), safe_after)
 
 
 def _row(
     name: str,
-    fault: Callable[[KhrScene], object],
-    mend: Callable[[KhrScene], object] = lambda scene: None,
+    fault: Do,
+    mend: Do = nothing,
     *,
     expect: str = STOPS,
     within: float = BLIND,
@@ -159,41 +102,21 @@ def _row(
     cheap: bool = False,
     says_nothing: bool = False,
 ) -> Fault:
-    return Fault(
-        name,
-        lambda number: _trial(fault, mend, expect=expect, within=within, lasts=lasts, says_nothing=says_nothing),
-        is_cheap=cheap,
-    )
+    how = {"expect": expect, "within": within, "lasts": lasts, "says_nothing": says_nothing}
+    return Fault(f"KHR-1: {name}", lambda number: _trial(fault, mend, **how), cheap)  # type: ignore[arg-type]
 
 
-def _boards(which: tuple[int, ...], **values: object) -> Callable[[KhrScene], object]:
-    def do(scene: KhrScene) -> None:
-        for number in which:
-            for name, value in values.items():
-                setattr(scene.peer.boards[number], name, value)
-
-    return do
+def _boards(*which: int, **values: object) -> tuple[Do, Do]:
+    return held(lambda scene: [scene.peer.boards[number] for number in which], **values)
 
 
-def _line(**values: object) -> Callable[[KhrScene], object]:
-    def do(scene: KhrScene) -> None:
-        for name, value in values.items():
-            setattr(scene.peer, name, value)
-
-    return do
-
-
-def _pulled(out: bool) -> Callable[[KhrScene], object]:
-    return lambda scene: setattr(scene.line.arrivals, "is_pulled", out)
-
-
-def _wrong_sum(data: bytes) -> bytes:
+def _wrong_sum(data: bytes, chance: random.Random) -> bytes:
     return data[:-1] + bytes((data[-1] ^ 0x01,))
 
 
-def _other_board(data: bytes) -> bytes:
-    told = bytes((data[0] ^ 1,)) + data[1:-1]
-    return told + bytes((checksum(told),)) if len(data) > 2 else bytes((data[0] ^ 1, data[1]))
+def _other_board(data: bytes, chance: random.Random) -> bytes:
+    answer = bytes((data[0] ^ 1,)) + data[1:-1]
+    return answer + bytes((checksum(answer),)) if len(data) > 2 else bytes((data[0] ^ 1, data[1]))
 
 
 def _held(channel: int, is_held: bool) -> Callable[[KhrScene], object]:
@@ -211,41 +134,23 @@ def _stands_still(scene: KhrScene) -> None:
 
 def faults() -> list[Fault]:
     """Every row."""
-    both = (0, 1)
+    held_servo, freed_servo = _held(2, True), _held(2, False)
+    truth = held(lambda scene: scene.peer.boards, says=lambda angle: angle)[0]
     return [
-        _row("KHR-1: upper board silent", _boards((0,), is_silent=True), _boards((0,), is_silent=False), cheap=True),
-        _row("KHR-1: lower board switched off", _boards((1,), is_dead=True), _boards((1,), is_dead=False)),
-        _row("KHR-1: both boards switched off", _boards(both, is_dead=True), _boards(both, is_dead=False), cheap=True),
-        _row("KHR-1: cable out and in", _pulled(True), _pulled(False), cheap=True),
-        _row("KHR-1: answers late by 60 ms", _line(answer_after=0.06), _line(answer_after=0.001)),
-        _row("KHR-1: wrong check sums", _line(mangle=_wrong_sum), _line(mangle=None), cheap=True),
-        _row("KHR-1: answers of the other board", _line(mangle=_other_board), _line(mangle=None)),
-        _row("KHR-1: answers a byte short", _line(mangle=lambda data: data[:-1]), _line(mangle=None)),
-        _row(
-            "KHR-1: noise before each answer",
-            _line(noise=b"\x55\xaa"),
-            _line(noise=b""),
-            expect=EITHER,
-            lasts=0.6,
-        ),
-        _row("KHR-1: 20 % of answers lost", _line(lose=0.2), _line(lose=0.0), expect=EITHER, lasts=1.5),
-        _row(
-            "KHR-1: a servo is held, and freed", _held(2, True), _held(2, False), expect=EITHER, lasts=1.0, cheap=True
-        ),
-        _row(
-            "KHR-1: program frozen",
-            lambda scene: setattr(scene, "host_seen_at", scene.now),
-            within=0.9,
-            says_nothing=True,
-            cheap=True,
-        ),
-        _row(
-            "KHR-1: cycle frozen for 1 s",
-            lambda scene: (scene.clock.wait(1.0), scene.peer.advance(scene.now)),
-            expect=EITHER,
-            cheap=True,
-        ),
-        _row("KHR-1: angles stand still", _stands_still, _boards(both, says=lambda a: a), expect=EITHER, lasts=1.0),
+        _row("upper board silent", *_boards(0, is_silent=True), cheap=True),
+        _row("lower board switched off", *_boards(1, is_dead=True)),
+        _row("both boards switched off", *_boards(0, 1, is_dead=True), cheap=True),
+        _row("cable out and in", *cable_out, cheap=True),
+        _row("answers late by 60 ms", *held(answer_after=0.06)),
+        _row("wrong check sums", *held(mangle=_wrong_sum), cheap=True),
+        _row("answers of the other board", *held(mangle=_other_board)),
+        _row("answers a byte short", *held(mangle=lambda data, chance: data[:-1])),
+        _row("noise before each answer", *held(noise=b"\x55\xaa"), expect=EITHER, lasts=0.6),
+        _row("20 % of answers lost", *held(lose=0.2), expect=EITHER, lasts=1.5),
+        _row("a servo is held, and freed", held_servo, freed_servo, expect=EITHER, lasts=1.0, cheap=True),
+        _row("program frozen", _program_frozen, within=0.9, says_nothing=True, cheap=True),
+        _row("cycle frozen for 1 s", lambda scene: scene.freeze(1.0), expect=EITHER, cheap=True),
+        _row("angles stand still", _stands_still, truth, expect=EITHER, lasts=1.0),
         Fault("KHR-1: a servo that the map leaves out stays where it is", _left_out, is_cheap=True),
         Fault("KHR-1: a servo 2 degrees beyond its limit is led back", _beyond, is_cheap=True),
         Fault("KHR-1: a board sleeps at activation", _asleep, is_cheap=True),
@@ -253,9 +158,8 @@ def faults() -> list[Fault]:
     ]
 
 
-def _end(scene: KhrScene, reaction: str, unsafe: list[str]) -> Outcome:
-    scene.cycle.close(scene.now)
-    return Outcome(reaction, math.nan, unsafe + [f"{one.rule}: {one.text}" for one in scene.judge.unsafe[:3]])
+def _program_frozen(scene: KhrScene) -> None:
+    scene.host_seen_at = scene.now
 
 
 def _left_out(number: int) -> Outcome:
@@ -266,11 +170,9 @@ def _left_out(number: int) -> Outcome:
 
     scene = KhrScene(prepared=prepared)
     scene.activate()
-    swing = Swing(scene)
-    for _ in range(40):
-        swing()
+    Swing(scene, 40)
     at = float(scene.peer.boards[0].angle[3])
-    return _end(scene, f"it is at {at:g} degrees", [] if abs(at - 20.0) <= 1.0 else [f"it went to {at:g} degrees"])
+    return scene.end(f"it is at {at:g} degrees", [] if abs(at - 20.0) <= 1.0 else [f"it went to {at:g} degrees"])
 
 
 def _beyond(number: int) -> Outcome:
@@ -319,7 +221,7 @@ def _led_back(channel: int, at: float, joint: int, side: float) -> str:
             goal = scene.cycle.feedback.position.copy()
             goal = np.clip(goal, [l.lower for l in scene.driver.limits], [l.upper for l in scene.driver.limits])
             goal[joint] -= side * 0.03
-            scene.step(goal)
+            scene.step(Mode.POSITION, goal)
     except HardwareError as problem:
         return f"refused: {problem}"
     q, limit = scene.cycle.feedback.position[joint], scene.driver.limits[joint]
@@ -331,16 +233,14 @@ def _asleep(number: int) -> Outcome:
     try:
         scene.activate()
     except HardwareError as problem:
-        return _end(scene, f"refused: {problem}", [])
-    return _end(scene, f"{scene.phase.value}", ["activated with a board that sleeps"])
+        return scene.end(f"refused: {problem}", [])
+    return scene.end(f"{scene.phase.value}", ["activated with a board that sleeps"])
 
 
 def _stop(number: int) -> Outcome:
     scene = KhrScene()
     scene.activate()
-    swing = Swing(scene)
-    for _ in range(20):
-        swing()
+    swing = Swing(scene, 20)
     began = scene.now
     scene.cycle.stop(scene.now, "a test")
     for _ in range(40):
@@ -348,6 +248,5 @@ def _stop(number: int) -> Outcome:
     unsafe = [] if scene.peer.moved_at - began < 0.45 else [f"moves {scene.peer.moved_at - began:.3g} s after a stop"]
     if scene.phase is not Phase.STOPPED:
         unsafe.append(f"it is {scene.phase.value}")
-    problem = scene.recover()
-    unsafe += [f"no way back: {problem}"] if problem else []
-    return _end(scene, f"at rest {1e3 * max(0.0, scene.peer.moved_at - began):.0f} ms later", unsafe)
+    unsafe += scene.brought_back()
+    return scene.end(f"at rest {1e3 * max(0.0, scene.peer.moved_at - began):.0f} ms later", unsafe)

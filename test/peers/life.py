@@ -15,8 +15,7 @@ from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from peers.pa10_body import LIMITS, SPEEDS
-from peers.pa10_scene import Scene
-from peers.stream_judge import RULES
+from peers.pa10_scene import Pa10Scene
 
 V, P, E = Mode.VELOCITY, Mode.POSITION, Mode.EFFORT
 ALARMS = (0x060, 0x0E0, 0x090)
@@ -42,7 +41,7 @@ class Life(NamedTuple):
 class _Round:
     """What can happen in one; each action takes some time."""
 
-    def __init__(self, scene: Scene, chance: random.Random, modes: Iterable[Mode]) -> None:
+    def __init__(self, scene: Pa10Scene, chance: random.Random, modes: Iterable[Mode]) -> None:
         self.scene, self.chance, self.modes = scene, chance, list(modes)
 
     def actions(self) -> dict[str, Callable[[], object]]:
@@ -62,8 +61,8 @@ class _Round:
             "device silent": lambda: self.passing("is_silent", True, False),
             "fibre cut": lambda: self.passing("is_deaf", True, False),
             "late answers": lambda: self.passing("answer_after", chance.choice((0.001, 0.004)), 2e-4),
-            "losses": lambda: self.passing("lose_answers", 0.3, 0.0),
-            "damage": lambda: self.passing("mangle", lambda data: data[: chance.randrange(len(data))], None),
+            "losses": lambda: self.passing("lose", 0.3, 0.0),
+            "damage": lambda: self.passing("mangle", lambda data, _: data[: chance.randrange(len(data))], None),
             "wrong numbers": lambda: self.passing("shift", 1, 0),
             "alarm": lambda: self.fault(lambda: peer.raise_alarm(chance.randrange(7), chance.choice(ALARMS))),
             "power": lambda: self.fault(lambda: (peer.power(on=False), scene.run(0.01), peer.power(on=True))),
@@ -126,8 +125,7 @@ class _Round:
             scene.run(seconds, E, scene.hold)
 
 
-def live(rounds: int, seed: int, *, layout: str = "ce", modes: Iterable[Mode] = (V, P, E),
-         rules: Iterable[str] = RULES) -> Life:  # fmt: skip
+def live(rounds: int, seed: int, *, layout: str = "ce", modes: Iterable[Mode] = (V, P, E)) -> Life:
     """Live so many rounds, one after another, with the same arm.
 
     Args:
@@ -135,10 +133,9 @@ def live(rounds: int, seed: int, *, layout: str = "ce", modes: Iterable[Mode] = 
         seed: says all that happens.
         layout: of the arm.
         modes: that programs use.
-        rules: of the judge that count.
     """
-    chance, counted = random.Random(seed), set(rules)
-    scene = Scene(layout)
+    chance = random.Random(seed)
+    scene = Pa10Scene(layout)
     phases, actions, unsafe = Counter[str](), Counter[str](), []
     for number in range(rounds):
         seen, done = len(scene.judge.unsafe), []
@@ -151,15 +148,15 @@ def live(rounds: int, seed: int, *, layout: str = "ce", modes: Iterable[Mode] = 
             possible[name]()
         phases[scene.phase.value] += 1
         problem = _back(scene)
-        found = [f"{broken.rule}: {broken.text}" for broken in scene.judge.unsafe[seen:] if broken.rule in counted]
+        found = [f"{broken.rule}: {broken.text}" for broken in scene.judge.unsafe[seen:]]
         found += [f"no way back from {problem}"] if problem else []
         unsafe += [f"round {number} ({', '.join(done)}): {text}" for text in found[:2]]
         if problem or len(scene.judge.unsafe) >= scene.judge.most or np.abs(scene.peer.body.q).max() > 10.0:
-            scene = Scene(layout)  # a life that cannot go on, or a judge that is full
+            scene = Pa10Scene(layout)  # a life that cannot go on, or a judge that is full
     return Life(rounds, phases, actions, unsafe)
 
 
-def _back(scene: Scene) -> str:
+def _back(scene: Pa10Scene) -> str:
     """What a person does, by the book: "" where the arm is active and can be moved."""
     scene.rest()
     before = f"{scene.phase.value} ({scene.cycle.reason})"

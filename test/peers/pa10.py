@@ -10,7 +10,6 @@ watchdog of 10 ms, no stop at a limit, an alarm that stays until it is cleared a
 
 from __future__ import annotations
 
-import random
 import struct
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -18,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from peers import pa10_words as words
+from peers.answers import Answers
 from peers.clock import Reply
 from peers.pa10_body import LIMITS, Body, gravity
 
@@ -37,7 +37,7 @@ class Witness(Protocol):
         """The arm is somewhere else."""
 
 
-class Pa10Peer:
+class Pa10Peer(Answers):
     """The controller. All times are given, and grow.
 
     Attributes:
@@ -46,11 +46,8 @@ class Pa10Peer:
         alarm: by axis; 0: none.
 
         is_powered: False: nothing is there.
-        is_silent: it hears and obeys, and says nothing.
         is_deaf: nothing that is sent arrives, nothing is answered: a fibre that is cut.
-        answer_after: how long it takes to answer [s].
-        lose_answers, lose_commands: shares that get lost.
-        mangle: makes something else of an answer; None for nothing.
+        lose_commands: share that gets lost.
         shift: of the sequence numbers of its answers.
         troubles: what is wrong at the controller, of TROUBLES; the arm brakes for each of them, whatever it says.
             Alarms come beside them where `has_alarms`.
@@ -63,23 +60,20 @@ class Pa10Peer:
     def __init__(
         self, layout: str = "ce", *, watchdog: float = 0.010, start: np.ndarray = AT, witness: Witness | None = None
     ) -> None:
+        super().__init__(ANSWER_AFTER)
         self.layout, self.watchdog, self.witness = layout, watchdog, witness
         self.body = Body(layout, np.asarray(start))
         self.is_started = False
         self.alarm = [0] * 7
         self.commands = [words.AxisCommand(words.BRAKE, 0.0, 0.0)] * 7
-        self.is_powered, self.is_silent, self.is_deaf, self.has_alarms = True, False, False, True
-        self.answer_after = ANSWER_AFTER
-        self.lose_answers = self.lose_commands = 0.0
-        self.mangle: Callable[[bytes], bytes | None] | None = None
+        self.is_powered, self.is_deaf, self.has_alarms = True, False, True
+        self.lose_commands = 0.0
         self.shift = 0
         self.troubles: frozenset[str] = frozenset()
         self.open_when_free = True
         self.says_position: Callable[[float, np.ndarray], np.ndarray] = lambda now, q: q
         self.dead_man_let_go = False
         self.never_drives = np.zeros(7, dtype=bool)
-        self.chance = random.Random(1)
-        self.timeouts = 0
         self._at = self._heard_at = 0.0
         self._watches_dead_man = False
         self._held_at: np.ndarray | None = None
@@ -94,7 +88,6 @@ class Pa10Peer:
         end = self._heard_at + self.watchdog
         if self.is_started and now > end:
             self._pass(max(end, self._at))
-            self.timeouts += 1
             self._leave(words.SILENCE)
         self._pass(now)
 
@@ -171,11 +164,7 @@ class Pa10Peer:
         if packet is None or is_lost:
             return ()
         answer = self._answer(now, packet)
-        if answer is None or self.is_silent or self.chance.random() < self.lose_answers:
-            return ()
-        reply: bytes | None = words.packet(packet.sequence + self.shift, packet.kind, answer)
-        if self.mangle is not None and reply is not None:
-            reply = self.mangle(reply)
+        reply = None if answer is None else self.said(words.packet(packet.sequence + self.shift, packet.kind, answer))
         return () if reply is None else ((self.answer_after, reply),)
 
     def _answer(self, now: float, packet: words.Packet) -> bytes | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,48 +12,45 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
+from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing
 from peers.pa10 import Pa10Peer
-from peers.pa10_scene import Scene
-from peers.trial import EITHER, STOPS, Fault, Outcome, trial
+from peers.pa10_scene import Pa10Scene
+from peers.trial import trial
 
 V, P, E = Mode.VELOCITY, Mode.POSITION, Mode.EFFORT
+ALL = (V, P, E)
 SHORT = {V: "velocity", P: "position", E: "torque"}
 RAMP = 0.1  # [s] from full speed to rest, at the longest
-Do = Callable[[Scene], object]
 
 
-def row(
+def rows(
     name: str,
-    mode: Mode,
+    modes: Sequence[Mode],
     fault: Do,
+    mend: Do = nothing,
     *,
     layout: str = "ce",
-    cheap: bool = False,
-    prepared: Do = lambda scene: None,
+    cheap: Sequence[Mode] = (),
+    prepared: Do = nothing,
     safety: SafetySettings | None = None,
     scene: dict[str, object] | None = None,
     **how: object,
-) -> Fault:
-    def run(number: int) -> Outcome:
-        made = Scene(layout, safety=safety, **(scene or {}))  # type: ignore[arg-type]
+) -> list[Fault]:
+    """A fault in each mode, in those of `cheap` for the ordinary tests too; how: of `trial`."""
+
+    def run(mode: Mode, number: int) -> Outcome:
+        made = Pa10Scene(layout, safety=safety, **(scene or {}))  # type: ignore[arg-type]
         made.peer.chance = random.Random(number)
         prepared(made)
         how_to = dict(how)
         if number % 2 and mode is not E:
             how_to["speed"] = -float(how_to.get("speed", 0.3))  # type: ignore[arg-type]
-        return trial(made, mode, fault, **how_to)  # type: ignore[arg-type]
+        return trial(made, mode, fault, mend=mend, **how_to)  # type: ignore[arg-type]
 
-    return Fault(f"{name}, {SHORT[mode]} {layout}", run, cheap)
-
-
-def set_on(**values: object) -> Do:
-    """Set switches of the peer."""
-
-    def do(scene: Scene) -> None:
-        for name, value in values.items():
-            setattr(scene.peer, name, value)
-
-    return do
+    return [
+        Fault(f"{name}, {SHORT[mode]} {layout}", lambda number, mode=mode: run(mode, number), mode in cheap)
+        for mode in modes
+    ]
 
 
 def on_peer(what: Callable[[Pa10Peer], object]) -> Do:
@@ -64,72 +61,33 @@ def on_peer(what: Callable[[Pa10Peer], object]) -> Do:
 # --- cycle and program ------------------------------------------------------------------------------------------------
 def timing() -> list[Fault]:
     """Late cycles, frozen and dead programs and cycles."""
-    rows = []
+    found = []
     for late in (0.001, 0.005, 0.008, 0.012, 0.050):
-        for mode in (V, P, E):
-            expect = STOPS if late > 0.010 else EITHER
-            rows.append(
-                row(
-                    f"cycle late by {1e3 * late:g} ms",
-                    mode,
-                    _frozen(late),
-                    expect=expect,
-                    within=late + 0.05,
-                    cheap=late in (0.008, 0.012),
-                )
-            )
+        expect, cheap = STOPS if late > 0.010 else EITHER, ALL if late in (0.008, 0.012) else ()
+        name = f"cycle late by {1e3 * late:g} ms"
+        found += rows(name, ALL, _frozen(late), expect=expect, within=late + 0.05, cheap=cheap)
     for late in (0.012, 0.050, 0.250):
-        for mode in (V, P, E):
-            expect = STOPS if late >= 0.250 else EITHER
-            rows.append(
-                row(
-                    f"cycle late by {1e3 * late:g} ms of a device that waits 400 ms",
-                    mode,
-                    _frozen(late),
-                    layout="7c",
-                    expect=expect,
-                    within=late + RAMP + 0.2,
-                    cheap=late == 0.250,
-                )
-            )
-    for mode in (V, P, E):
-        rows.append(row("cycle killed, or frozen for 1 s", mode, _frozen(1.0), within=1.05, cheap=mode is V))
-        rows.append(
-            row(
-                "program frozen",
-                mode,
-                _program_frozen,
-                says_nothing=True,
-                within=0.1 + RAMP + 0.45,
-                lasts=0.7,
-                cheap=mode is not P,
-            )
-        )
-        rows.append(
-            row(
-                "program alive, sends nothing",
-                mode,
-                lambda scene: None,
-                says_nothing=True,
-                lasts=0.7,
-                within=0.1 + RAMP + 0.45,
-            )
-        )
+        expect, cheap = (STOPS, ALL) if late == 0.250 else (EITHER, ())
+        name, within = f"cycle late by {1e3 * late:g} ms of a device that waits 400 ms", late + RAMP + 0.2
+        found += rows(name, ALL, _frozen(late), layout="7c", expect=expect, within=within, cheap=cheap)
+    found += rows("cycle killed, or frozen for 1 s", ALL, _frozen(1.0), within=1.05, cheap=(V,))
+    silent = {"says_nothing": True, "within": 0.1 + RAMP + 0.45, "lasts": 0.7}
+    found += rows("program frozen", ALL, _program_frozen, **silent, cheap=(V, E))
+    found += rows("program alive, sends nothing", ALL, nothing, **silent)
     for late in (0.001, 0.005, 0.010, 0.050, 0.400):
-        rows.append(row(f"commands late by {1e3 * late:g} ms", V, lambda scene, s=late: scene.run(s), expect=EITHER))
-    rows.append(row("commands of 0.4 s ago", V, _old_commands, expect=EITHER, lasts=0.0, cheap=True))
-    return rows
+        found += rows(f"commands late by {1e3 * late:g} ms", (V,), lambda scene, s=late: scene.run(s), expect=EITHER)
+    return found + rows("commands of 0.4 s ago", (V,), _old_commands, expect=EITHER, lasts=0.0, cheap=(V,))
 
 
 def _frozen(seconds: float) -> Do:
     return lambda scene: scene.freeze(seconds)
 
 
-def _program_frozen(scene: Scene) -> None:
+def _program_frozen(scene: Pa10Scene) -> None:
     scene.host_seen_at = scene.now
 
 
-def _old_commands(scene: Scene) -> None:
+def _old_commands(scene: Pa10Scene) -> None:
     """They say to go back; the robot must not."""
     scene.run(0.3)
     before = scene.peer.body.q.copy()
@@ -144,109 +102,44 @@ def _old_commands(scene: Scene) -> None:
 def silence() -> list[Fault]:
     """Devices that say nothing, say it late, or are gone."""
     gone = 0.022 + 0.06  # max_missed exchanges, and the way to rest
-    rows = []
-    for mode in (V, P, E):
-        rows += [
-            row(
-                "device silent for 10 ms",
-                mode,
-                set_on(is_silent=True),
-                lasts=0.010,
-                expect=EITHER,
-                mend=set_on(is_silent=False),
-            ),
-            row(
-                "device silent",
-                mode,
-                set_on(is_silent=True),
-                within=gone,
-                mend=set_on(is_silent=False),
-                cheap=mode is not P,
-            ),
-            row(
-                "device switched off",
-                mode,
-                on_peer(lambda p: p.power(on=False)),
-                within=gone,
-                mend=on_peer(lambda p: p.power(on=True)),
-                cheap=mode is V,
-            ),
-            row(
-                "device off and on at once",
-                mode,
-                on_peer(lambda p: (p.power(on=False), p.power(on=True))),
-                within=gone,
-                cheap=mode is E,
-            ),
-            row("fibre cut", mode, set_on(is_deaf=True), within=gone, mend=set_on(is_deaf=False)),
-            row("cable out and in", mode, _pull, within=gone, mend=_plug, cheap=mode is V),
-        ]
+    off, on = on_peer(lambda peer: peer.power(on=False)), on_peer(lambda peer: peer.power(on=True))
+    found = [
+        *rows("device silent for 10 ms", ALL, *held(is_silent=True), lasts=0.010, expect=EITHER),
+        *rows("device silent", ALL, *held(is_silent=True), within=gone, cheap=(V, E)),
+        *rows("device switched off", ALL, off, on, within=gone, cheap=(V,)),
+        *rows("device off and on at once", ALL, lambda scene: (off(scene), on(scene)), within=gone, cheap=(E,)),
+        *rows("fibre cut", ALL, *held(is_deaf=True), within=gone),
+        *rows("cable out and in", ALL, *cable_out, within=gone, cheap=(V,)),
+    ]
     for late in (0.001, 0.003, 0.008):
-        rows.append(
-            row(
-                f"answers late by {1e3 * late:g} ms",
-                V,
-                set_on(answer_after=late),
-                expect=EITHER if late < 0.0015 else STOPS,
-                within=gone,
-                mend=set_on(answer_after=2e-4),
-                cheap=late == 0.003,
-            )
-        )
+        expect, cheap = EITHER if late < 0.0015 else STOPS, (V,) if late == 0.003 else ()
+        name, slow = f"answers late by {1e3 * late:g} ms", held(answer_after=late)
+        found += rows(name, (V,), *slow, expect=expect, within=gone, cheap=cheap)
     for share in (0.01, 0.10, 0.50):
-        for mode in (V, E):
-            rows.append(
-                row(
-                    f"{100 * share:g} % of packets lost",
-                    mode,
-                    set_on(lose_answers=share, lose_commands=share),
-                    expect=EITHER,
-                    lasts=1.0,
-                    mend=set_on(lose_answers=0.0, lose_commands=0.0),
-                    cheap=share == 0.50,
-                )
-            )
-    return rows
-
-
-def _pull(scene: Scene) -> None:
-    scene.wire.arrivals.is_pulled = True
-
-
-def _plug(scene: Scene) -> None:
-    scene.wire.arrivals.is_pulled = False
+        name, lost = f"{100 * share:g} % of packets lost", held(lose=share, lose_commands=share)
+        found += rows(name, (V, E), *lost, expect=EITHER, lasts=1.0, cheap=(V, E) if share == 0.50 else ())
+    return found
 
 
 def damage() -> list[Fault]:
     """Answers that are no answers."""
-    kinds: dict[str, Callable[[random.Random], Callable[[bytes], bytes | None]]] = {
-        "a bit wrong in the head": lambda chance: lambda data: _flip(data, chance.randrange(48)),
-        "a byte short": lambda chance: lambda data: data[:-1],
-        "a byte too long": lambda chance: lambda data: data + b"\0",
-        "of another type": lambda chance: lambda data: data[:5] + b"S" + data[6:],
-        "noise": lambda chance: lambda data: chance.randbytes(len(data)),
-        "bits wrong in every payload": lambda chance: (
-            lambda data: _flip(data, 48 + chance.randrange(8 * len(data) - 48))
+    kinds: dict[str, tuple[Callable[[bytes, random.Random], bytes], str]] = {
+        "a bit wrong in the head": (lambda data, chance: _flip(data, chance.randrange(48)), EITHER),
+        "a byte short": (lambda data, chance: data[:-1], STOPS),
+        "a byte too long": (lambda data, chance: data + b"\0", STOPS),
+        "of another type": (lambda data, chance: data[:5] + b"S" + data[6:], STOPS),
+        "noise": (lambda data, chance: chance.randbytes(len(data)), STOPS),
+        "bits wrong in every payload": (
+            lambda data, chance: _flip(data, 48 + chance.randrange(8 * len(data) - 48)),
+            EITHER,
         ),
     }
-    rows = []
-    for name, made in kinds.items():
-        expect = EITHER if "payload" in name or "head" in name else STOPS
-        rows.append(
-            row(
-                f"answers: {name}",
-                V,
-                lambda scene, m=made: setattr(scene.peer, "mangle", m(scene.peer.chance)),
-                expect=expect,
-                lasts=0.3,
-                within=0.1,
-                mend=set_on(mangle=None),
-                cheap=name in ("noise", "a byte short"),
-            )
-        )
-    rows.append(row("wrong sequence numbers", V, set_on(shift=1), within=0.1, mend=set_on(shift=0), cheap=True))
-    rows.append(row("wrong sequence numbers", E, set_on(shift=5), within=0.1, mend=set_on(shift=0)))
-    return rows
+    found = []
+    for name, (change, expect) in kinds.items():
+        cheap = (V,) if name in ("noise", "a byte short") else ()
+        found += rows(f"answers: {name}", (V,), *held(mangle=change), expect=expect, lasts=0.3, within=0.1, cheap=cheap)
+    found += rows("wrong sequence numbers", (V,), *held(shift=1), within=0.1, cheap=(V,))
+    return found + rows("wrong sequence numbers", (E,), *held(shift=5), within=0.1)
 
 
 def _flip(data: bytes, bit: int) -> bytes:
@@ -256,74 +149,50 @@ def _flip(data: bytes, bit: int) -> bytes:
 def lies() -> list[Fault]:
     """Positions within range that are not true."""
 
-    def stuck(scene: Scene) -> None:
+    def stuck(scene: Pa10Scene) -> None:
         at = scene.peer.body.q.copy()
         scene.peer.says_position = lambda now, q: at
 
-    def jump(scene: Scene) -> None:
+    def jump(scene: Pa10Scene) -> None:
         scene.peer.says_position = lambda now, q: q + np.array([0, 0.5, 0, 0, 0, 0, 0])
 
-    def drift(scene: Scene) -> None:
+    def drift(scene: Pa10Scene) -> None:
         since = scene.now
         scene.peer.says_position = lambda now, q: q + 0.5 * (now - since) * np.eye(7)[3]
 
-    truth: Do = set_on(says_position=lambda now, q: q)
-    rows = []
-    for mode in (V, P):
-        rows += [
-            row("positions stand still", mode, stuck, within=1.0, mend=truth, speed=0.5),
-            row("a position jumps by 0.5 rad", mode, jump, within=0.3, mend=truth, cheap=mode is P),
-            row("a position drifts by 0.5 rad/s", mode, drift, lasts=1.0, mend=truth, expect=EITHER),
-        ]
-    return rows
+    def truth(scene: Pa10Scene) -> None:
+        scene.peer.says_position = lambda now, q: q
+
+    return [
+        *rows("positions stand still", (V, P), stuck, truth, within=1.0, speed=0.5),
+        *rows("a position jumps by 0.5 rad", (V, P), jump, truth, within=0.3, cheap=(P,)),
+        *rows("a position drifts by 0.5 rad/s", (V, P), drift, truth, lasts=1.0, expect=EITHER),
+    ]
 
 
 # --- what the device says ---------------------------------------------------------------------------------------------
 def words_and_alarms() -> list[Fault]:
     """Switches, alarms, servos that do not follow."""
-    rows = []
+    found = []
+    well = on_peer(lambda peer: peer.trouble())
     for name in ("emergency stop", "limit switch", "teaching", "not controllable", "power off", "no motor voltage"):
+        ill = on_peer(lambda peer, name=name: peer.trouble(name))
         for has_alarm in (True, False) if name in ("emergency stop", "limit switch") else (False,):
-            for mode in (V, P, E):
-                text = f"{name}{'' if has_alarm else ', the word alone'}"
-                rows.append(
-                    row(
-                        text,
-                        mode,
-                        on_peer(lambda p, n=name: p.trouble(n)),
-                        within=0.05,
-                        prepared=set_on(has_alarms=has_alarm),
-                        mend=on_peer(lambda p: p.trouble()),
-                        cheap=mode is V,
-                    )
-                )
-    rows.append(
-        row(
-            "dead-man switch let go",
-            V,
-            on_peer(lambda p: p.let_go_of_dead_man()),
-            within=0.05,
-            mend=on_peer(lambda p: p.let_go_of_dead_man(gone=False)),
-            cheap=True,
-        )
-    )
-    for axis, code in ((0, 0x060), (3, 0x0E0), (6, 0x090), (2, 0x0F0), (4, 0x100), (1, 0x0B0)):
-        rows.append(
-            row(
-                f"alarm {code:03X} of axis {axis + 1}",
-                V if axis % 2 else P,
-                on_peer(lambda p, a=axis, c=code: p.raise_alarm(a, c)),
-                within=0.05,
-                cheap=axis == 0,
-            )
-        )
-    rows.append(row("alarm 060 of axis 2", E, on_peer(lambda p: p.raise_alarm(1, 0x060)), within=0.05, cheap=True))
-    rows.append(Fault("a servo that never comes on", _never_on, is_cheap=True))
-    return rows
+            text, (prepared, _) = f"{name}{'' if has_alarm else ', the word alone'}", held(has_alarms=has_alarm)
+            found += rows(text, ALL, ill, well, within=0.05, prepared=prepared, cheap=(V,))
+    let_go = on_peer(lambda peer: peer.let_go_of_dead_man())
+    pressed = on_peer(lambda peer: peer.let_go_of_dead_man(gone=False))
+    found += rows("dead-man switch let go", (V,), let_go, pressed, within=0.05, cheap=(V,))
+    alarms = [(P, 0, 0x060), (V, 3, 0x0E0), (P, 6, 0x090), (P, 2, 0x0F0), (P, 4, 0x100), (V, 1, 0x0B0), (E, 1, 0x060)]
+    for mode, axis, code in alarms:
+        raised = on_peer(lambda peer, axis=axis, code=code: peer.raise_alarm(axis, code))
+        cheap = (mode,) if code == 0x060 else ()
+        found += rows(f"alarm {code:03X} of axis {axis + 1}", (mode,), raised, within=0.05, cheap=cheap)
+    return [*found, Fault("a servo that never comes on", _never_on, is_cheap=True)]
 
 
 def _never_on(number: int) -> Outcome:
-    scene = Scene()
+    scene = Pa10Scene()
     scene.peer.never_drives[number % 7] = True
     unsafe = []
     try:
@@ -335,12 +204,7 @@ def _never_on(number: int) -> Outcome:
         reaction = f"{scene.phase.value}: {scene.cycle.reason}"
         if scene.phase is Phase.ACTIVE:
             unsafe.append("goes on with an axis whose servo is off")
-    return end(scene, reaction, unsafe)
-
-
-def end(scene: Scene, reaction: str, unsafe: list[str], safe_after: float = float("nan")) -> Outcome:
-    scene.cycle.close(scene.now)
-    return Outcome(reaction, safe_after, unsafe + [f"{one.rule}: {one.text}" for one in scene.judge.unsafe[:3]])
+    return scene.end(reaction, unsafe)
 
 
 def device_faults() -> list[Fault]:

@@ -10,7 +10,7 @@ import numpy as np
 from peers import pa10_words as words
 from peers.pa10 import Pa10Peer
 from peers.pa10_body import LIMITS, SPEEDS, TORQUES
-from peers.stream_judge import Bounds, StreamJudge, Told
+from peers.stream_judge import Bounds, Commanded, StreamJudge
 
 SLOW = 0.01  # [rad/s] below which an axis counts as standing
 KINDS = "SCEAR"  # that a driver has a reason to send
@@ -44,7 +44,7 @@ class Pa10Witness:
     Attributes:
         judge: gets everything.
         sees_position: False: the test itself moves axes beyond their limits.
-        unsafe_at: when the arm last moved, or was told to [s].
+        unsafe_at: when the arm last moved, or was commanded to [s].
     """
 
     def __init__(self, judge: StreamJudge) -> None:
@@ -81,8 +81,8 @@ class Pa10Witness:
         in_torque = np.array([one.is_driven and bool(one.mode & words.TORQUE) for one in axes])
         speed = np.array([one.speed for one in axes])
         torque = np.array([one.torque for one in axes])
-        told = Told(braked, in_torque, np.where(braked | in_torque, 0.0, speed), torque)
-        self.judge.told(now, told, peer.body.q, ~peer.braked, arrives=peer.is_powered and not peer.is_deaf)
+        command = Commanded(braked, in_torque, np.where(braked | in_torque, 0.0, speed), torque)
+        self.judge.commanded(now, command, peer.body.q, ~peer.braked, arrives=peer.is_powered and not peer.is_deaf)
 
     def moved(self, now: float, peer: Pa10Peer) -> None:
         """The arm is somewhere else."""

@@ -9,12 +9,12 @@ A board answers what is whole and meant for it, and nothing else: there is no wo
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import numpy as np
 
+from peers.answers import Answers
 from peers.clock import Reply
 
 LENGTHS = {
@@ -95,16 +95,16 @@ class Board:
             self.home = np.round(self.angle)
             return write
         if code == 0xF0:
-            told = bytes((self.number, self.switches))
-            return told + bytes((checksum(told),))
+            answer = bytes((self.number, self.switches))
+            return answer + bytes((checksum(answer),))
         if code == 0xF1:
             self.switches = frame[2]
             return write
         return write if code in (0xEF, 0xEE) else None
 
     def _data(self, values: np.ndarray) -> bytes:
-        told = bytes((self.number, *(int(one) for one in values)))
-        return told + bytes((checksum(told),))
+        answer = bytes((self.number, *(int(one) for one in values)))
+        return answer + bytes((checksum(answer),))
 
     def _go(self, level: int, values: bytes) -> None:
         self.speed = np.full(12, 1.0 / SECONDS_PER_DEGREE[min(level, 7)])
@@ -115,24 +115,20 @@ class Board:
                 self.target[channel] = np.nan
 
 
-class Rcb1Peer:
+class Rcb1Peer(Answers):
     """The line, with the boards on it.
 
     Attributes:
         boards: upper and lower.
-        answer_after: how long a board thinks [s].
-        lose: share of answers that get lost.
-        mangle: makes something else of an answer; None for nothing.
         noise: comes before each answer.
         moved_at: when a servo last ran [s].
     """
 
     def __init__(self, witness: RcbWitness | None = None) -> None:
+        super().__init__(THINKS)
         self.boards = (Board(0), Board(1))
         self.witness = witness
-        self.answer_after, self.lose, self.noise = THINKS, 0.0, b""
-        self.mangle: Callable[[bytes], bytes | None] | None = None
-        self.chance = random.Random(1)
+        self.noise = b""
         self._buffer, self._heard_at, self._at = b"", 0.0, 0.0
         self.moved_at = 0.0
 
@@ -170,8 +166,6 @@ class Rcb1Peer:
             if self.witness is not None:
                 self.witness.heard(now, board.number, frame, self)
             said = board.answer(frame)
-            if said is None or board.is_silent or self.chance.random() < self.lose:
-                continue
-            made: bytes | None = said if self.mangle is None else self.mangle(said)
+            made = None if said is None or board.is_silent else self.said(said)
             if made is not None:
                 yield self.noise + made

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of force/torque sensors: what is told as fresh and without an error must be what pulls at them, now."""
+"""Faults of force/torque sensors: what is reported as fresh and without an error must be what pulls at them, now."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSetti
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_robot.errors import HardwareError
 from peers.clock import Clock, LockStepLine, LockStepPackets
+from peers.fault import Do, Fault, Outcome, cable_out, held
 from peers.force_sensors import (
     CONDITION,
     OUT_OF_RANGE,
@@ -25,15 +26,22 @@ from peers.force_sensors import (
     NetFtPeer,
     load,
 )
-from peers.trial import Fault, Outcome
 
 SAMPLES = 200
 ASKED, STREAMED = 0.005, 0.070  # [s] that a sample may be old: its way; 64 records of backlog at 1 kHz, and its way
 DYNPICK_COUNT = 1.0 / np.array(SENSITIVITY)
-Set = Callable[[Any], object]
 
 
-def dynpick(mode: str = "poll") -> tuple[Clock, DynPickPeer, DynPickDriver, Any]:
+class Scene(NamedTuple):
+    """A sensor on its wire, opened."""
+
+    clock: Clock
+    peer: Any
+    driver: Any
+    wire: Any
+
+
+def dynpick(mode: str = "poll") -> Scene:
     """A DynPick on its line, opened."""
     clock, peer = Clock(), DynPickPeer()
     line = LockStepLine(clock, peer.hear, 921_600)
@@ -45,10 +53,10 @@ def dynpick(mode: str = "poll") -> tuple[Clock, DynPickPeer, DynPickDriver, Any]
         sleep=clock.wait,
     )
     driver.open()
-    return clock, peer, driver, line.arrivals
+    return Scene(clock, peer, driver, line)
 
 
-def netft() -> tuple[Clock, NetFtPeer, NetFtDriver, Any]:
+def netft() -> Scene:
     """A Net F/T on its wire, opened."""
     clock, peer = Clock(), NetFtPeer()
     wire = LockStepPackets(clock, peer.hear, "the host")
@@ -56,16 +64,26 @@ def netft() -> tuple[Clock, NetFtPeer, NetFtDriver, Any]:
     settings = NetFtSettings(url="udp://192.0.2.1:49152", calibration_url="http://192.0.2.1/netftapi2.xml")
     driver = NetFtDriver(settings, wire=wire, clock=clock.now, fetch=lambda url, timeout: NetFtPeer.PAGE.encode())
     driver.open()
-    return clock, peer, driver, wire.arrivals
+    return Scene(clock, peer, driver, wire)
 
 
-def _fault(name: str, made: Callable[[], tuple[Clock, Any, Any, Any]], fault: Set, mend: Set, *, count: np.ndarray,
-           old: float, must_not_be_fresh: bool = False, must_say: str = "", cheap: bool = True) -> Fault:  # fmt: skip
+def _fault(
+    name: str,
+    made: Callable[[], Scene],
+    fault: Do,
+    mend: Do,
+    *,
+    count: np.ndarray,
+    old: float,
+    must_not_be_fresh: bool = False,
+    must_say: str = "",
+) -> Fault:
     def run(number: int) -> Outcome:
-        clock, peer, driver, arrivals = made()
+        scene = made()
+        clock, peer, driver, _ = scene
         peer.chance = random.Random(number)
         unsafe = _read(clock, driver, 20, count, old, "before")[1]
-        fault(arrivals if "cable" in name else peer)
+        fault(scene)
         fresh, found, said = 0, [], set()
         try:
             fresh, found, said = _read(clock, driver, SAMPLES, count, old, "with the fault")
@@ -73,15 +91,15 @@ def _fault(name: str, made: Callable[[], tuple[Clock, Any, Any, Any]], fault: Se
             said = {str(problem)}
         unsafe += found
         if must_not_be_fresh and fresh:
-            unsafe.append(f"{fresh} samples are told as fresh")
+            unsafe.append(f"{fresh} samples are reported as fresh")
         if must_say and not any(must_say in one for one in said):
             unsafe.append(f"it does not say {must_say!r}, but {sorted(said)[:2]}")
-        mend(arrivals if "cable" in name else peer)
+        mend(scene)
         unsafe += _back(clock, driver, count, old)
         driver.close()
         return Outcome(f"{fresh} of {SAMPLES} samples used", math.nan, unsafe)
 
-    return Fault(name, run, is_cheap=cheap)
+    return Fault(name, run, is_cheap=True)
 
 
 def _back(clock: Clock, driver: Any, count: np.ndarray, old: float) -> list[str]:
@@ -103,7 +121,7 @@ def _back(clock: Clock, driver: Any, count: np.ndarray, old: float) -> list[str]
 def _read(
     clock: Clock, driver: Any, samples: int, count: np.ndarray, old: float, when: str
 ) -> tuple[int, list[str], set[str]]:
-    """Read, and compare what is told as good with what was there: how many, what is wrong, what was said."""
+    """Read, and compare what is reported as good with what was there: how many, what is wrong, what was said."""
     fresh, wrong, said = 0, [], set()
     for _ in range(samples):
         clock.wait(0.0002)
@@ -127,21 +145,6 @@ def _off(wrench: np.ndarray, at: float, count: np.ndarray) -> float:
     return float((np.abs(wrench - load(at)) / (count + np.abs(SLOPES) * 0.00025)).max())
 
 
-def _set(**values: object) -> Set:
-    def do(peer: Any) -> None:
-        for name, value in values.items():
-            setattr(peer, name, value)
-
-    return do
-
-
-def _mangled(change: Callable[[bytes, random.Random], bytes | None]) -> Set:
-    def do(peer: Any) -> None:
-        peer.mangle = lambda data: change(data, peer.chance)
-
-    return do
-
-
 def _letter(data: bytes, chance: random.Random) -> bytes:
     place = chance.randrange(len(data))
     return data[:place] + bytes((chance.choice(b"GXYZ \0\xff"),)) + data[place + 1 :]
@@ -150,49 +153,46 @@ def _letter(data: bytes, chance: random.Random) -> bytes:
 def _dynpick_faults(mode: str) -> list[Fault]:
     old = ASKED if mode == "poll" else STREAMED
 
-    def row(name: str, fault: Set, mend: Set, **how: Any) -> Fault:
-        return _fault(
-            f"DynPick, {mode}: {name}", lambda: dynpick(mode), fault, mend, count=DYNPICK_COUNT, old=old, **how
-        )
+    def row(name: str, switch: tuple[Do, Do], **how: Any) -> Fault:
+        return _fault(f"DynPick, {mode}: {name}", lambda: dynpick(mode), *switch, count=DYNPICK_COUNT, old=old, **how)
 
-    whole = _set(mangle=None)
     return [
-        row("silent", _set(is_silent=True), _set(is_silent=False), must_not_be_fresh=True),
-        row("half of the records lost", _set(lose=0.5), _set(lose=0.0)),
-        row("a letter that is no digit", _mangled(_letter), whole),
-        row("bytes missing", _mangled(lambda data, chance: data[: chance.randrange(27)]), whole),
-        row("bytes too many", _mangled(lambda data, chance: data[:5] + b"7" + data[5:]), whole, must_not_be_fresh=True),
-        row("noise", _mangled(lambda data, chance: chance.randbytes(27)), whole),
-        row("at the end of its range", _mangled(lambda data, chance: data[:1] + b"3FFF" + data[5:]), whole,
-            must_say="saturated"),
-        row("cable out and in", lambda arrivals: setattr(arrivals, "is_pulled", True),
-            lambda arrivals: setattr(arrivals, "is_pulled", False), must_not_be_fresh=True),
-    ]  # fmt: skip
+        row("silent", held(is_silent=True), must_not_be_fresh=True),
+        row("half of the records lost", held(lose=0.5)),
+        row("a letter that is no digit", held(mangle=_letter)),
+        row("bytes missing", held(mangle=lambda data, chance: data[: chance.randrange(27)])),
+        row("bytes too many", held(mangle=lambda data, chance: data[:5] + b"7" + data[5:]), must_not_be_fresh=True),
+        row("noise", held(mangle=lambda data, chance: chance.randbytes(27))),
+        row("at the end of its range", held(mangle=_at_the_end), must_say="saturated"),
+        row("cable out and in", cable_out, must_not_be_fresh=True),
+    ]
+
+
+def _at_the_end(data: bytes, chance: random.Random) -> bytes:
+    return data[:1] + b"3FFF" + data[5:]
 
 
 def _netft_faults() -> list[Fault]:
     count = np.array([1e-6, 1e-6, 1e-6, 1e-9, 1e-9, 1e-9])
 
-    def row(name: str, fault: Set, mend: Set, **how: Any) -> Fault:
-        return _fault(f"Net F/T: {name}", netft, fault, mend, count=count, old=STREAMED, **how)
+    def row(name: str, switch: tuple[Do, Do], **how: Any) -> Fault:
+        return _fault(f"Net F/T: {name}", netft, *switch, count=count, old=STREAMED, **how)
 
-    whole = _set(mangle=None)
-    late: Set = _set(delay=lambda number: 0.0035 if number % 5 == 0 else 0.0)
+    late = held(delay=lambda number: 0.0035 if number % 5 == 0 else 0.0)
     return [
-        row("silent", _set(is_silent=True), _set(is_silent=False), must_not_be_fresh=True),
-        row("half of the records lost", _set(lose=0.5), _set(lose=0.0)),
-        row("records overtake each other", late, _set(delay=lambda number: 0.0)),
-        row("records come twice", _set(twice=3), _set(twice=0)),
-        row("records a byte short", _mangled(lambda data, chance: data[:-1]), whole, must_not_be_fresh=True),
-        row("records a byte too long", _mangled(lambda data, chance: data + b"\0"), whole, must_not_be_fresh=True),
-        row("its sensor has stopped", _set(frozen=True), _set(frozen=False), must_not_be_fresh=True),
-        row("error", _set(status=SUMMARY | 0x00000100), _set(status=0), must_not_be_fresh=True),
-        row("watchdog", _set(status=SUMMARY | WATCHDOG), _set(status=0), must_not_be_fresh=True),
-        row("out of range", _set(status=SUMMARY | OUT_OF_RANGE), _set(status=0), must_say="saturated"),
-        row("a monitored condition", _set(status=SUMMARY | CONDITION), _set(status=0)),
-        row("cable out and in", lambda arrivals: setattr(arrivals, "is_pulled", True),
-            lambda arrivals: setattr(arrivals, "is_pulled", False), must_not_be_fresh=True),
-    ]  # fmt: skip
+        row("silent", held(is_silent=True), must_not_be_fresh=True),
+        row("half of the records lost", held(lose=0.5)),
+        row("records overtake each other", late),
+        row("records come twice", held(twice=3)),
+        row("records a byte short", held(mangle=lambda data, chance: data[:-1]), must_not_be_fresh=True),
+        row("records a byte too long", held(mangle=lambda data, chance: data + b"\0"), must_not_be_fresh=True),
+        row("its sensor has stopped", held(frozen=True), must_not_be_fresh=True),
+        row("error", held(status=SUMMARY | 0x00000100), must_not_be_fresh=True),
+        row("watchdog", held(status=SUMMARY | WATCHDOG), must_not_be_fresh=True),
+        row("out of range", held(status=SUMMARY | OUT_OF_RANGE), must_say="saturated"),
+        row("a monitored condition", held(status=SUMMARY | CONDITION)),
+        row("cable out and in", cable_out, must_not_be_fresh=True),
+    ]
 
 
 def faults() -> list[Fault]:

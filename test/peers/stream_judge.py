@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules on what reaches a device, and when; they know nothing of how it came about.
 
-    judge = StreamJudge(Bounds.pa10())
-    judge.heard(now, "host", told)           # for each packet, with what it tells the axes
-    judge.unsafe                             # what broke a rule
+    judge = StreamJudge(pa10_witness.bounds())
+    judge.commanded(now, command, q, can_move)  # for each packet
+    judge.unsafe                                # what broke a rule
 
-A rule says what must never be on the wire; what the test itself does to the device is told to the judge (`faulted`,
+A rule says what must never be on the wire; the judge is informed of what the test itself does to the device (`faulted`,
 `activated`, `asked_to_stop`), so that a brake that closes because of a fault is not taken for a rough stop.
 """
 
@@ -13,22 +13,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-RULES = (
-    "position",  # the arm is beyond a limit, or is driven farther out
-    "speed",
-    "acceleration",
-    "torque",
-    "torque rate",
-    "held by nothing",  # brakes open, no speed servo, and less torque than before
-    "phase",  # something moves that was not activated, or no more
-    "sender",
-    "frame",  # what no device could read
-)
+from peers.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -60,13 +50,13 @@ STANDSTILL = 0.05  # [rad/s] from which on a joint may stop at once
 NOTICED_WITHIN = 0.03  # [s] until a host has seen that the device has ended by itself, or was ended by a stranger
 
 
-class Told(NamedTuple):
+class Commanded(NamedTuple):
     """What one message tells the axes.
 
     Attributes:
         braked: closed brakes.
         in_torque: driven by torque.
-        speed: [rad/s]; 0 where nothing is told.
+        speed: [rad/s]; 0 where nothing is commanded.
         torque: [N m]; likewise.
     """
 
@@ -80,75 +70,37 @@ class Told(NamedTuple):
         return bool((~self.braked & (self.in_torque | (self.speed != 0.0))).any())
 
 
-def slower(told: Told, last: Told) -> np.ndarray:
-    """Axes that are told less speed than before."""
-    return np.abs(told.speed) <= np.abs(last.speed)
+def slower(command: Commanded, last: Commanded) -> np.ndarray:
+    """Axes that are commanded less speed than before."""
+    return np.abs(command.speed) <= np.abs(last.speed)
 
 
-class Unsafe(NamedTuple):
-    """One rule that was broken."""
-
-    time: float
-    rule: str
-    text: str
-
-
-@dataclass
-class StreamJudge:
+class StreamJudge(Judge):
     """Attributes:
     bounds: what may be.
-    period: between messages [s]: what a command may change from one to the next.
-    unsafe: what broke a rule, in order; at most `most` of them, all are counted.
-    counts: by rule.
+    strangers: whom the test itself lets speak.
+    senders: who spoke, and how often.
     """
 
-    bounds: Bounds
-    period: float = 0.002
-    most: int = 50
-    unsafe: list[Unsafe] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    strangers: set[object] = field(default_factory=set)  # whom the test itself lets speak
-    senders: Counter[object] = field(default_factory=Counter)
-    hard_stops: int = 0
-    messages: int = 0
-    moving_messages: int = 0
-
-    def __post_init__(self) -> None:
+    def __init__(self, bounds: Bounds, period: float = 0.002) -> None:
+        """Args: what may be; time between messages [s]: what a command may change from one to the next."""
+        super().__init__(bounds.stop_within)
+        self.bounds, self.period = bounds, period
+        self.strangers: set[object] = set()
+        self.senders: Counter[object] = Counter()
         self._own: object = None
         self._own_at = -math.inf
-        self._last: Told | None = None
-        self._last_at = -math.inf
+        self._last: Commanded | None = None
         self._is_open = False  # S was heard, and no end since
         self._ready = False  # since then servos were on with nothing to do
-        self._may_move = False
-        self._rest_by = math.inf
         self._fault_at = self._noticed_by = -math.inf
 
     # --- what the test says ---------------------------------------------------------------------------------------
-    def activated(self, now: float) -> None:
-        """The robot was asked to follow commands from here on."""
-        self._may_move, self._rest_by = True, math.inf
-
-    def asked_to_stop(self, now: float, within: float | None = None) -> None:
-        """It was asked to come to rest, or has a reason to: whatever it is, it must be at rest soon."""
-        self._rest_by = min(self._rest_by, now + (self.bounds.stop_within if within is None else within))
-
     def faulted(self, now: float) -> None:
         """Something was done to it: from here on, closing the brakes at speed is a right answer."""
         self._fault_at = now
 
-    @property
-    def total(self) -> int:
-        """How often a rule was broken."""
-        return sum(self.counts.values())
-
     # --- what was heard -------------------------------------------------------------------------------------------
-    def broke(self, now: float, rule: str, text: str) -> None:
-        """Note that a rule was broken."""
-        self.counts[rule] += 1
-        if len(self.unsafe) < self.most:
-            self.unsafe.append(Unsafe(now, rule, text))
-
     def sent_by(self, now: float, sender: object) -> None:
         """Whoever speaks first is the host; nobody else may while it does."""
         self.senders[sender] += 1
@@ -176,30 +128,31 @@ class StreamJudge:
         if not by_host:
             self._noticed_by = now + NOTICED_WITHIN
 
-    def told(self, now: float, told: Told, position: np.ndarray, can_move: np.ndarray, *, arrives: bool = True) -> None:
+    def commanded(
+        self, now: float, command: Commanded, position: np.ndarray, can_move: np.ndarray, *, arrives: bool = True
+    ) -> None:
         """A message that tells the axes something.
 
         Args:
             now: present time [s].
-            told: what.
+            command: what.
             position: where the device has them, before it obeys [rad].
             can_move: axes whose brakes the device has open: what it tells the others changes nothing by itself.
             arrives: whether there is a device at the other end; what nobody hears is of no phase.
         """
-        self.messages += 1
-        self._judge_numbers(now, told)
+        self._judge_numbers(now, command)
         if arrives:
-            self._judge_phase(now, told)
-        self._judge_change(now, told, can_move)
-        self._judge_outward(now, told, position)
-        self._last, self._last_at = told, now
+            self._judge_phase(now, command)
+        self._judge_change(now, command, can_move)
+        self._judge_outward(now, command, position)
+        self._last = command
 
-    def _judge_numbers(self, now: float, told: Told) -> None:
+    def _judge_numbers(self, now: float, command: Commanded) -> None:
         bounds = self.bounds
-        if not (np.isfinite(told.speed).all() and np.isfinite(told.torque).all()):
+        if not (np.isfinite(command.speed).all() and np.isfinite(command.torque).all()):
             self.broke(now, "frame", "not a number")
-        self._any(now, "speed", np.abs(told.speed), bounds.speed, 2e-4, "rad/s")
-        self._any(now, "torque", np.where(told.in_torque, np.abs(told.torque), 0.0), bounds.torque, 0.06, "N m")
+        self._any(now, "speed", np.abs(command.speed), bounds.speed, 2e-4, "rad/s")
+        self._any(now, "torque", np.where(command.in_torque, np.abs(command.torque), 0.0), bounds.torque, 0.06, "N m")
 
     def _any(self, now: float, rule: str, of: np.ndarray, most: np.ndarray, count: float, unit: str) -> None:
         over = of > most + count
@@ -207,55 +160,54 @@ class StreamJudge:
             axis = int(np.argmax(of - most))
             self.broke(now, rule, f"axis {axis + 1}: {of[axis]:.6g} {unit}, allowed {most[axis]:.6g}")
 
-    def _judge_phase(self, now: float, told: Told) -> None:
-        if told.braked.all():
+    def _judge_phase(self, now: float, command: Commanded) -> None:
+        if command.braked.all():
             self._ready = False
             return
-        if not told.moves:
+        if not command.moves:
             self._ready = True
             return
-        self.moving_messages += 1
         if now < self._noticed_by:
             return
         if not self._is_open:
-            self.broke(now, "phase", "told to move without a start")
-        elif not self._ready and not (told.in_torque.any()):
-            self.broke(now, "phase", "told to move from closed brakes, without standing first")
-        if not self._may_move:
-            self.broke(now, "phase", "told to move without being activated")
-        elif now > self._rest_by:
-            self.broke(now, "phase", f"still told to move {now - self._rest_by:.3g} s after it had to be at rest")
+            self.broke(now, "phase", "commanded to move without a start")
+        elif not self._ready and not (command.in_torque.any()):
+            self.broke(now, "phase", "commanded to move from closed brakes, without standing first")
+        self.judge_motion(now)
 
-    def _judge_change(self, now: float, told: Told, can_move: np.ndarray) -> None:
+    def _judge_change(self, now: float, command: Commanded, can_move: np.ndarray) -> None:
         last, bounds = self._last, self.bounds
         if last is None:
             return
-        if told.braked.all():
-            if np.abs(last.speed[~last.braked & can_move]).max(initial=0.0) > 0.05:
-                self.hard_stops += 1
-                if now - self._fault_at > 0.5:
-                    self.broke(now, "acceleration", f"brakes closed at {np.abs(last.speed).max():.3g} rad/s")
+        if command.braked.all():
+            fastest = np.abs(last.speed[~last.braked & can_move]).max(initial=0.0)
+            if fastest > 0.05 and now - self._fault_at > 0.5:
+                self.broke(now, "acceleration", f"brakes closed at {np.abs(last.speed).max():.3g} rad/s")
             return
-        driven = ~told.braked & ~last.braked & can_move
-        both_speed = driven & ~told.in_torque & ~last.in_torque
-        both_speed &= ~((np.abs(last.speed) <= STANDSTILL) & (told.speed * last.speed >= 0.0) & slower(told, last))
-        rate = np.where(both_speed, np.abs(told.speed - last.speed), 0.0) / self.period
+        driven = ~command.braked & ~last.braked & can_move
+        both_speed = driven & ~command.in_torque & ~last.in_torque
+        both_speed &= ~(
+            (np.abs(last.speed) <= STANDSTILL) & (command.speed * last.speed >= 0.0) & slower(command, last)
+        )
+        rate = np.where(both_speed, np.abs(command.speed - last.speed), 0.0) / self.period
         self._any(now, "acceleration", rate, bounds.acceleration * 1.02, 2.0 * 2e-4 / self.period, "rad/s^2")
-        both_torque = driven & told.in_torque & last.in_torque
-        change = np.where(both_torque, np.abs(told.torque - last.torque), 0.0) / self.period
+        both_torque = driven & command.in_torque & last.in_torque
+        change = np.where(both_torque, np.abs(command.torque - last.torque), 0.0) / self.period
         self._any(now, "torque rate", change, bounds.torque_rate * 1.02, 0.12 / self.period, "N m/s")
         # zero torque with open brakes: whatever was carried falls
-        falls = both_torque & (told.torque == 0.0) & (np.abs(last.torque) > 1.0)
+        falls = both_torque & (command.torque == 0.0) & (np.abs(last.torque) > 1.0)
         if falls.any():
             self.broke(now, "held by nothing", f"axis {int(np.argmax(falls)) + 1}: torque 0 with open brakes")
 
-    def _judge_outward(self, now: float, told: Told, position: np.ndarray) -> None:
+    def _judge_outward(self, now: float, command: Commanded, position: np.ndarray) -> None:
         bounds = self.bounds
-        speed = np.where(told.braked | told.in_torque, 0.0, told.speed)
+        speed = np.where(command.braked | command.in_torque, 0.0, command.speed)
         out = ((position > bounds.upper) & (speed > 0.01)) | ((position < bounds.lower) & (speed < -0.01))
         if out.any():
             axis = int(np.argmax(out))
-            self.broke(now, "position", f"axis {axis + 1} is beyond its limit and told {speed[axis]:.3g} rad/s outward")
+            self.broke(
+                now, "position", f"axis {axis + 1} is beyond its limit and commanded {speed[axis]:.3g} rad/s outward"
+            )
 
     def is_at(self, now: float, position: np.ndarray) -> None:
         """Where the device has its axes."""

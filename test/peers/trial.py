@@ -5,58 +5,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from ada_robot.contract import Mode
 from ada_robot.safety.phases import Phase
-from peers.pa10_scene import Scene
+from peers.fault import GOES_ON, STOPS, Do, Outcome, nothing
+from peers.pa10_scene import Pa10Scene
 
-STOPS, GOES_ON, EITHER = "stops", "goes on", "either"
 RESTING = (Phase.STOPPED, Phase.INACTIVE)
 FALL = 0.03  # [rad] that an axis may sink before its brake holds it
 FALLING = 0.25  # [rad/s]
 WATCHED = 0.12  # [s] after a fault is gone: nothing may begin by itself
 
 
-class Outcome(NamedTuple):
-    """What came of it.
-
-    Attributes:
-        reaction: of the robot.
-        safe_after: from the fault until the arm stood and nothing told it to move [s]; nan where it went on, as it may.
-        unsafe: what must not have been.
-    """
-
-    reaction: str
-    safe_after: float
-    unsafe: list[str]
-
-
-class Fault(NamedTuple):
-    """A row of the table.
-
-    Attributes:
-        name: of the fault.
-        run: one trial, by its number.
-        is_cheap: whether it belongs to the ordinary tests.
-    """
-
-    name: str
-    run: Callable[[int], Outcome]
-    is_cheap: bool = False
-
-
 def trial(
-    scene: Scene,
+    scene: Pa10Scene,
     mode: Mode,
-    fault: Callable[[Scene], object],
+    fault: Do,
     *,
     expect: str = STOPS,
     within: float = 0.5,
     lasts: float = 0.1,
-    mend: Callable[[Scene], object] = lambda scene: None,
+    mend: Do = nothing,
     speed: float = 0.3,
     says_nothing: bool = False,
 ) -> Outcome:
@@ -107,20 +78,16 @@ def trial(
     elif expect == GOES_ON and scene.phase is not Phase.ACTIVE:
         unsafe.append(f"does not go on: {scene.phase.value}: {scene.cycle.reason}")
     if scene.phase in RESTING and not scene.is_safe:
-        unsafe.append(f"{scene.phase.value}, but told to move")
-    problem = scene.recover()
-    if problem:
-        unsafe.append(f"no way back: {problem}")
-    else:
+        unsafe.append(f"{scene.phase.value}, but commanded to move")
+    lost = scene.brought_back()
+    if not lost:
         scene.drive(Mode.VELOCITY, 0.05, 0.1)
         scene.cycle.deactivate(scene.now)
         scene.rest()
-    scene.cycle.close(scene.now)
-    unsafe += [f"{one.rule}: {one.text}" for one in scene.judge.unsafe[:3]]
-    return Outcome(reaction, safe_after, unsafe)
+    return scene.end(reaction, unsafe + lost, safe_after)
 
 
-def _program(scene: Scene, mode: Mode, speed: float, *, silent: bool) -> Callable[[], None]:
+def _program(scene: Pa10Scene, mode: Mode, speed: float, *, silent: bool) -> Callable[[], None]:
     """What goes on sending, whatever happened."""
     if silent:
         return scene.step
@@ -141,7 +108,7 @@ def _program(scene: Scene, mode: Mode, speed: float, *, silent: bool) -> Callabl
 class _Falling:
     """Whether an arm that torques hold sinks."""
 
-    def __init__(self, scene: Scene, before: np.ndarray) -> None:
+    def __init__(self, scene: Pa10Scene, before: np.ndarray) -> None:
         self._scene, self.before = scene, before
         self.fallen: list[str] = []
 

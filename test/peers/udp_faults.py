@@ -18,10 +18,10 @@ from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
+from peers.fault import Fault, Outcome
 from peers.pa10 import Pa10Peer
 from peers.pa10_witness import Pa10Witness, bounds
 from peers.stream_judge import StreamJudge
-from peers.trial import Fault, Outcome
 from peers.udp import UdpPeer
 
 WATCHDOG = 0.4  # [s] of a 7C: a machine that is busy for some milliseconds is no part of these trials

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of the answers of a device on their way; every fault has a switch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+
+class Answers:
+    """Attributes:
+    is_silent: it hears and obeys, and says nothing.
+    lose: share that gets lost.
+    answer_after: how long it takes to answer [s].
+    mangle: makes something else of an answer, with chance; None for nothing.
+    """
+
+    def __init__(self, answer_after: float) -> None:
+        self.is_silent, self.lose, self.answer_after = False, 0.0, answer_after
+        self.mangle: Callable[[bytes, random.Random], bytes | None] | None = None
+        self.chance = random.Random(1)
+
+    def said(self, data: bytes) -> bytes | None:
+        """What arrives of an answer; None: nothing."""
+        if self.is_silent or self.chance.random() < self.lose:
+            return None
+        return data if self.mangle is None else self.mangle(data, self.chance)

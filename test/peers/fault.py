@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the table of faults: what is done to a scene, how it is undone, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+STOPS, GOES_ON, EITHER = "stops", "goes on", "either"
+Do = Callable[[Any], object]  # to a scene
+
+
+class Outcome(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        reaction: of the robot.
+        safe_after: from the fault until the robot stood and was commanded to stand [s]; nan where it went on, as it
+            may.
+        unsafe: what must not have been.
+    """
+
+    reaction: str
+    safe_after: float
+    unsafe: list[str]
+
+
+class Fault(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+        name: of the fault.
+        run: one trial, by its number.
+        is_cheap: True if it belongs to the ordinary tests.
+    """
+
+    name: str
+    run: Callable[[int], Outcome]
+    is_cheap: bool = False
+
+
+def nothing(scene: Any) -> None:
+    """Leave all as it is."""
+
+
+def held(of: Callable[[Any], Iterable[Any]] = lambda scene: [scene.peer], **values: object) -> tuple[Do, Do]:
+    """Set switches of a scene's peer (or of something else of the scene), and put them back to what they were."""
+    before: list[tuple[Any, str, object]] = []
+
+    def set_all(scene: Any) -> None:
+        before[:] = [(one, name, getattr(one, name)) for one in of(scene) for name in values]
+        for one, name, _ in before:
+            setattr(one, name, values[name])
+
+    def put_back(scene: Any) -> None:
+        for one, name, value in before:
+            setattr(one, name, value)
+
+    return set_all, put_back
+
+
+cable_out = held(lambda scene: [scene.wire.arrivals], is_pulled=True)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all judges of what reaches a device keep: the rules that were broken, and when it may move."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import NamedTuple
+
+
+class Unsafe(NamedTuple):
+    """One rule that was broken."""
+
+    time: float
+    rule: str
+    text: str
+
+
+class Judge:
+    """Attributes:
+    unsafe: what broke a rule, in order; at most `most` of them, all are counted.
+    counts: by rule.
+    """
+
+    def __init__(self, stop_within: float, most: int = 50) -> None:
+        """Args: time from a reason to stop until everything is at rest [s]; how many are kept."""
+        self.stop_within, self.most = stop_within, most
+        self.unsafe: list[Unsafe] = []
+        self.counts: Counter[str] = Counter()
+        self._may_move, self._rest_by = False, math.inf
+
+    def activated(self, now: float) -> None:
+        """The robot was asked to follow commands from here on."""
+        self._may_move, self._rest_by = True, math.inf
+
+    def asked_to_stop(self, now: float, within: float | None = None) -> None:
+        """It was asked to come to rest, or has a reason to: whatever it is, it must be at rest soon."""
+        self._rest_by = min(self._rest_by, now + (self.stop_within if within is None else within))
+
+    def broke(self, now: float, rule: str, text: str) -> None:
+        """Note that a rule was broken."""
+        self.counts[rule] += 1
+        if len(self.unsafe) < self.most:
+            self.unsafe.append(Unsafe(now, rule, text))
+
+    def judge_motion(self, now: float) -> None:
+        """It is commanded to move."""
+        if not self._may_move:
+            self.broke(now, "phase", "commanded to move without being activated")
+        elif now > self._rest_by:
+            late = now - self._rest_by
+            self.broke(now, "phase", f"still commanded to move {late:.3g} s after it had to be at rest")
