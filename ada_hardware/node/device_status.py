@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
 from ada_hardware.force_torque.sensor import Level as SensorLevel
 from ada_robot.contract import Reason
-from ada_robot.driver import Alarm, LinkCounts
+from ada_robot.driver import LinkCounts, in_words
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.lease import Lease
 from ada_robot.node.whole_state import StateOfRobot
@@ -71,7 +71,7 @@ class RobotReport:
         values: dict[str, object] = {
             "phase": status.phase.value,
             "because": status.reason,
-            "alarms": alarm_text(status.alarms),
+            "alarms": in_words(status.alarms),
             "commands taken": status.accepted,
             "age of the newest [s]": _finite(status.command_age),
             "publishers of joint_commands": ", ".join(publishers) or "none",
@@ -102,7 +102,7 @@ class RobotReport:
         if status.phase is Phase.CLOSED:
             return Level.ERROR, f"not connected: {status.reason or 'closed'}"
         if status.alarms:
-            return Level.ERROR, alarm_text(status.alarms)
+            return Level.ERROR, in_words(status.alarms)
         if share is not None and share < _FEW_ANSWERS:
             return Level.WARN, f"only {100.0 * share:.3g} % of its answers come: {status.counts.last_problem}"
         if len(publishers) > 1:
@@ -155,11 +155,6 @@ def newest_refusal(status: RobotStatus, commands: JointCommands) -> str:
     """Words on the newest command that was refused, by the node or by the robot's own safety; "" where none was."""
     here, there = (commands.refused_at, commands.last_refusal), (status.refused_at, status.last_refusal)
     return max(here, there)[1] if here[1] and there[1] else here[1] or there[1]
-
-
-def alarm_text(alarms: Sequence[Alarm]) -> str:
-    """What a device says is wrong, in a line."""
-    return "; ".join(f"{f'{one.joint}: ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)
 
 
 def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:

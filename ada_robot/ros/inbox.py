@@ -15,7 +15,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from ada_robot.ros.senders import Taken, Taker
+from ada_robot.ros.senders import GID, Taken, Taker
 
 
 class NoCallbacks(CallbackGroup):
@@ -87,6 +87,13 @@ class Inbox:
                 while len(found) < self._depth and (taken := take(handle)) is not None:
                     found.append(taken)
         return found
+
+    def senders(self) -> dict[bytes, str]:
+        """Nodes that send messages here, by the numbers of their publishers."""
+        return {
+            bytes(one.endpoint_gid)[:GID]: f"{one.node_namespace.rstrip('/')}/{one.node_name}"
+            for one in self._node.get_publishers_info_by_topic(self.topic)
+        }
 
     @property
     def publishers(self) -> int:
