@@ -106,7 +106,9 @@ class HardwareNode(ManagedNode):
         self._published = ""
         self._states = self.create_publisher(String, "~/state", qos.LATCHED)
         self._stop_service = PolledService(self, Trigger, "~/stop", self._stop)
-        self._requests = Requests(self, self)
+        self._requests = Requests(
+            self, self.devices, lambda: self.plans, lambda: self.connection, lambda: self.settings
+        )
         self._health = Diagnostics(self, ", ".join(plan.name for plan in self.plans))
         self._health.add("node", self._status)
         self.loop = DeadlineLoop(
