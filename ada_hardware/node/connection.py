@@ -43,7 +43,7 @@ NO_MODEL = "none"
 
 
 class Tool(NamedTuple):
-    """What hangs on a sensor that a robot moves.
+    """A tool on a sensor that a robot moves.
 
     Attributes:
         robot: its name.
@@ -64,7 +64,7 @@ class Tool(NamedTuple):
 
 
 class Connection:
-    """What the node says and hears of its devices.
+    """Topics and reports of a node's devices.
 
     Attributes:
         robots: topics of the robots, by name.
@@ -159,11 +159,11 @@ class Connection:
         self._frames[plan.name] = frames
 
     def _sends_frames(self, settings: HardwareSettings) -> bool:
-        """Whether frames are wished, and can be sent; if not that, the log says why."""
+        """True if frames are wished, and can be sent; if not that, the log says why."""
         return bool(settings.tf_rate) and can_send_frames(self._node)
 
     def _tell_fixed(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> None:
-        """What stays of robots, and the frames of sensors of which it is known what carries them."""
+        """Publish the fixed frames of robots, and of sensors of which it is known what carries them."""
         rows = [row for frames in self._frames.values() for row in frames.fixed]
         rows += self._mounted(plans, settings)
         if rows:
@@ -255,7 +255,7 @@ class Connection:
             topics.begin()
 
     def is_commanded(self) -> bool:
-        """Whether every robot was sent commands while it was not to move."""
+        """True if every robot was sent commands while it was not to move."""
         return all(topics.commands.refused[Reason.NOT_ACTIVE] for topics in self.robots.values())
 
     def change(self, settings: HardwareSettings) -> None:
@@ -265,7 +265,7 @@ class Connection:
         self._motion = settings.motion
 
     def state(self) -> dict[str, object]:
-        """What ~/state says of the devices."""
+        """The devices' part of ~/state."""
         robots = {
             name: {
                 **robot_state(one.robot, one.commands, one.topics),

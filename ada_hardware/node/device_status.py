@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hardware node reports of its devices, in /diagnostics and on ~/state; no ROS."""
+"""Reports on the devices of the hardware node, for /diagnostics and ~/state; no ROS."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def newest_refusal(status: RobotStatus, commands: JointCommands) -> str:
 
 
 def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
-    """What happened on a wire, as figures."""
+    """Figures of a wire."""
     asked = counts.received + counts.missed
     values: dict[str, object] = {
         "answers that came [%]": 100.0 * counts.received / asked if asked else None,
@@ -175,7 +175,7 @@ def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
 
 
 def sequence_values(status: SensorStatus) -> dict[str, object]:
-    """What the numbers of a sensor's records told."""
+    """Figures of the numbers of a sensor's records."""
     sequence = status.sequence
     return {
         "records lost": sequence.lost,
@@ -186,7 +186,7 @@ def sequence_values(status: SensorStatus) -> dict[str, object]:
 
 
 def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]) -> dict[str, object]:
-    """What ~/state says of a robot: what pages and other programs need beside its topics.
+    """A robot's part of ~/state: what pages and other programs need beside its topics.
 
     Args:
         robot: which.
@@ -219,7 +219,7 @@ def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]
 
 
 def sensor_state(sensor: ForceSensor, topic: str) -> dict[str, object]:
-    """What ~/state says of a sensor. Args: which, and whole name of its topic."""
+    """A sensor's part of ~/state. Args: which, and whole name of its topic."""
     status = sensor.status()
     return {
         "kind": sensor.name,

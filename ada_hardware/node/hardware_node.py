@@ -261,7 +261,7 @@ class HardwareNode(ManagedNode):
 
     # --- now and then -----------------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """What happens by itself: the start, and what robots take along that leave their phase."""
+        """Do what happens by itself: the start, and what robots take along that leave their phase."""
         if self._troubles > self._reported_troubles:
             self._reported_troubles = self._troubles
             self.get_logger().error(
@@ -304,7 +304,7 @@ class HardwareNode(ManagedNode):
             self.trigger_activate()
 
     def _is_to_be_active(self, wanted: str) -> bool:
-        """Whether the robots are to follow commands now: where nobody sends some they would not for long."""
+        """True if the robots are to follow commands now: where nobody sends some they would not for long."""
         is_read = all(robot.feedback.is_fresh for robot in self.devices.robots.values())
         if not is_read and time.monotonic() < self._configured_at + _FIRST_READING:
             return False

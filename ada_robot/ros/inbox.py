@@ -19,7 +19,7 @@ from ada_robot.ros.senders import GID, Taken, Taker
 
 
 class NoCallbacks(CallbackGroup):
-    """What is of this group wakes no executor."""
+    """A group whose members wake no executor."""
 
     def can_execute(self, entity: object) -> bool:
         """Never."""
@@ -67,7 +67,7 @@ class Inbox:
             node.default_callback_group.add_entity(handler)
 
     def fetch(self) -> list[Any]:
-        """What arrived since the last call, oldest first; the last ones, if it was more than are kept."""
+        """The messages since the last call, oldest first; the last ones, if there were more than are kept."""
         subscription = self._subscription
         # as rclpy's executors and its `wait_for_message` do it
         return [taken[0] for taken in self._taken(lambda h: h.take_message(subscription.msg_type, subscription.raw))]
