@@ -95,15 +95,15 @@ DRIVEN: Mapping[str, DeviceKind] = {**DEVICES, _SIMULATED.name: _SIMULATED}
 """What a node can drive: the devices, and a simulation, which has neither wire nor emulator."""
 
 
-def find(name: str) -> DeviceKind:
+def find(name: str, among: Mapping[str, DeviceKind] = DEVICES) -> DeviceKind:
     """A kind of device by its name.
 
     Raises:
         UnknownDevice: there is none.
     """
-    if name not in DRIVEN:
-        raise UnknownDevice(f"there is no device {name!r}; there are {', '.join(DRIVEN)}.")
-    return DRIVEN[name]
+    if name not in among:
+        raise UnknownDevice(f"there is no device {name!r}; there are {', '.join(among)}.")
+    return among[name]
 
 
 __all__ = ["DEVICES", "DRIVEN", "ROBOT", "SENSOR", "DeviceKind", "RobotDriver", "find"]

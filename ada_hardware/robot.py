@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ada_hardware.registry import ROBOT, find
+from ada_hardware.registry import DRIVEN, ROBOT, find
 from ada_robot import robot
 from ada_robot.errors import UnknownDevice
 from ada_robot.robot import Place
@@ -26,7 +26,7 @@ class Robot(robot.Robot):
         """Prepare; `open` connects.
 
         Args:
-            device: name in `ada_hardware.registry`, or "module:class" of a driver from elsewhere.
+            device: name in `ada_hardware.registry.DRIVEN`, or "module:class" of a driver from elsewhere.
             driver_settings: of the driver's class SETTINGS, or its values by name.
             safety: rules; the defaults where None.
             place: see `ada_robot.robot.Robot`.
@@ -37,7 +37,7 @@ class Robot(robot.Robot):
         """
         driver, model = device, ""
         if ":" not in device:
-            kind = find(device)
+            kind = find(device, DRIVEN)
             if kind.kind != ROBOT:
                 raise UnknownDevice(f"device {device!r} is a {kind.kind}; it has no joints to be driven.")
             driver, model = kind.driver, kind.robot

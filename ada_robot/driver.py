@@ -43,6 +43,11 @@ class Alarm(NamedTuple):
     is_stop: bool = False
 
 
+def in_words(alarms: Sequence[Alarm]) -> str:
+    """Alarms, or what else keeps a robot from moving, for people."""
+    return "; ".join(f"{f'{one.joint}: ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)
+
+
 @dataclass(frozen=True)
 class Feedback:
     """The state that a device reports in one cycle.

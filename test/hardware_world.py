@@ -257,19 +257,19 @@ def call(ros: Any, service: str) -> Any:
     return ros.call(Trigger, f"hardware_node/{service}")
 
 
-def set_parameter(ros: Any, name: str, value: Any) -> Any:
+def set_parameter(ros: Any, name: str, value: Any, node: str = "hardware_node") -> Any:
     from rcl_interfaces.srv import SetParameters
     from rclpy.parameter import Parameter
 
     request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
-    return ros.call(SetParameters, "hardware_node/set_parameters", request).results[0]
+    return ros.call(SetParameters, f"{node}/set_parameters", request).results[0]
 
 
-def diagnosed(reports: list[Any], part: str) -> dict[str, Any]:
+def diagnosed(reports: list[Any], part: str, node: str = "hardware_node") -> dict[str, Any]:
     """The newest report on a part of the node, with its level and message; {} while there is none."""
     for array in reversed(reports):
         for status in array.status:
-            if status.name == f"hardware_node: {part}":
+            if status.name == f"{node}: {part}":
                 return {**{v.key: v.value for v in status.values}, "level": status.level[0], "message": status.message}
     return {}
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rclpy.node import Node
@@ -29,8 +29,7 @@ from ada_hardware.node.sensor_topics import SensorTopics
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform
-from ada_robot.node.fixed_frames import FixedFrames, can_send_frames
-from ada_robot.node.frames import Frames
+from ada_robot.node.frames import MeasuredFrames, can_send_frames, publish_fixed
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.robot_topics import RobotTopics
 from ada_robot.node.whole_state import StateOfRobot
@@ -44,7 +43,7 @@ NO_MODEL = "none"
 
 
 class Tool(NamedTuple):
-    """What hangs on a sensor that a robot moves.
+    """A tool on a sensor that a robot moves.
 
     Attributes:
         robot: its name.
@@ -65,7 +64,7 @@ class Tool(NamedTuple):
 
 
 class Connection:
-    """What the node says and hears of its devices.
+    """Topics and reports of a node's devices.
 
     Attributes:
         robots: topics of the robots, by name.
@@ -101,8 +100,8 @@ class Connection:
         self.playing: Playing | None = None
         self._models: dict[str, StateOfRobot | None] = {}
         self._tools: list[Tool] = []
-        self._frames: dict[str, Frames] = {}
-        self._fixed: FixedFrames | None = None
+        self._frames: dict[str, MeasuredFrames] = {}
+        self._fixed: Any = None  # publisher of /tf_static
         self._facts: dict[str, dict[str, object]] = {}
         self._motion = settings.motion
         self._reported: list[str] = []
@@ -155,20 +154,22 @@ class Connection:
                 "name each. Give one of them a model with other names, or a node and namespace of its own."
             )
             return
-        frames = Frames(self._node, whole.copy(), settings.world_frame, settings)
+        frames = MeasuredFrames(self._node, whole.copy(), settings.world_frame, settings)
         frames.warm_up(robot.feedback)
         self._frames[plan.name] = frames
 
     def _sends_frames(self, settings: HardwareSettings) -> bool:
-        """Whether frames are wished, and can be sent; if not that, the log says why."""
+        """True if frames are wished, and can be sent; if not that, the log says why."""
         return bool(settings.tf_rate) and can_send_frames(self._node)
 
     def _tell_fixed(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> None:
-        """What stays of robots, and the frames of sensors of which it is known what carries them."""
+        """Publish the fixed frames of robots, and of sensors of which it is known what carries them."""
         rows = [row for frames in self._frames.values() for row in frames.fixed]
         rows += self._mounted(plans, settings)
         if rows:
-            self._fixed = FixedFrames(self._node, list(dict.fromkeys(rows)))  # robots of one world both say where it is
+            self._fixed = publish_fixed(
+                self._node, list(dict.fromkeys(rows))
+            )  # robots of one world both say where it is
 
     def _mounted(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> list[FixedTransform]:
         """The frames of sensors, and where the world is that they are in."""
@@ -245,7 +246,7 @@ class Connection:
         for name, frames in self._frames.items():
             feedback = self.robots[name].newest
             if feedback is not None:
-                frames.tell(feedback)
+                frames.publish_measured(feedback)
 
     # --- in the executor's ------------------------------------------------------------------------------------------
     def begin(self) -> None:
@@ -254,7 +255,7 @@ class Connection:
             topics.begin()
 
     def is_commanded(self) -> bool:
-        """Whether every robot was sent commands while it was not to move."""
+        """True if every robot was sent commands while it was not to move."""
         return all(topics.commands.refused[Reason.NOT_ACTIVE] for topics in self.robots.values())
 
     def change(self, settings: HardwareSettings) -> None:
@@ -264,7 +265,7 @@ class Connection:
         self._motion = settings.motion
 
     def state(self) -> dict[str, object]:
-        """What ~/state says of the devices."""
+        """The devices' part of ~/state."""
         robots = {
             name: {
                 **robot_state(one.robot, one.commands, one.topics),
@@ -291,14 +292,15 @@ class Connection:
             self._poses.stop()
         for name in self._reported:
             self._health.remove(name)
-        parts: list[RobotTopics | SensorTopics | Frames | FixedFrames] = [
+        parts: list[RobotTopics | SensorTopics | MeasuredFrames] = [
             *self.robots.values(),
             *self.sensors.values(),
             *self._frames.values(),
-            *([self._fixed] if self._fixed is not None else []),
         ]
         for part in parts:
             part.close()
+        if self._fixed is not None:
+            self._node.destroy_publisher(self._fixed)
         self.robots, self.sensors, self._frames, self._fixed, self._reported = {}, {}, {}, None, []
 
     def _report(self, name: str, source: Callable[[], Status]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hardware node reports of its devices, in /diagnostics and on ~/state; no ROS."""
+"""Reports on the devices of the hardware node, for /diagnostics and ~/state; no ROS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
 from ada_hardware.force_torque.sensor import Level as SensorLevel
 from ada_robot.contract import Reason
-from ada_robot.driver import Alarm, LinkCounts
+from ada_robot.driver import LinkCounts, in_words
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.lease import Lease
 from ada_robot.node.whole_state import StateOfRobot
@@ -71,7 +71,7 @@ class RobotReport:
         values: dict[str, object] = {
             "phase": status.phase.value,
             "because": status.reason,
-            "alarms": alarm_text(status.alarms),
+            "alarms": in_words(status.alarms),
             "commands taken": status.accepted,
             "age of the newest [s]": _finite(status.command_age),
             "publishers of joint_commands": ", ".join(publishers) or "none",
@@ -102,7 +102,7 @@ class RobotReport:
         if status.phase is Phase.CLOSED:
             return Level.ERROR, f"not connected: {status.reason or 'closed'}"
         if status.alarms:
-            return Level.ERROR, alarm_text(status.alarms)
+            return Level.ERROR, in_words(status.alarms)
         if share is not None and share < _FEW_ANSWERS:
             return Level.WARN, f"only {100.0 * share:.3g} % of its answers come: {status.counts.last_problem}"
         if len(publishers) > 1:
@@ -157,13 +157,8 @@ def newest_refusal(status: RobotStatus, commands: JointCommands) -> str:
     return max(here, there)[1] if here[1] and there[1] else here[1] or there[1]
 
 
-def alarm_text(alarms: Sequence[Alarm]) -> str:
-    """What a device says is wrong, in a line."""
-    return "; ".join(f"{f'{one.joint}: ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)
-
-
 def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
-    """What happened on a wire, as figures."""
+    """Figures of a wire."""
     asked = counts.received + counts.missed
     values: dict[str, object] = {
         "answers that came [%]": 100.0 * counts.received / asked if asked else None,
@@ -180,7 +175,7 @@ def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
 
 
 def sequence_values(status: SensorStatus) -> dict[str, object]:
-    """What the numbers of a sensor's records told."""
+    """Figures of the numbers of a sensor's records."""
     sequence = status.sequence
     return {
         "records lost": sequence.lost,
@@ -191,7 +186,7 @@ def sequence_values(status: SensorStatus) -> dict[str, object]:
 
 
 def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]) -> dict[str, object]:
-    """What ~/state says of a robot: what pages and other programs need beside its topics.
+    """A robot's part of ~/state: what pages and other programs need beside its topics.
 
     Args:
         robot: which.
@@ -224,7 +219,7 @@ def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]
 
 
 def sensor_state(sensor: ForceSensor, topic: str) -> dict[str, object]:
-    """What ~/state says of a sensor. Args: which, and whole name of its topic."""
+    """A sensor's part of ~/state. Args: which, and whole name of its topic."""
     status = sensor.status()
     return {
         "kind": sensor.name,

@@ -164,7 +164,7 @@ class Devices:
 
 
 def _named(name: str, act: Callable[[], object]) -> None:
-    """What goes wrong says whose it is."""
+    """Do something; an error of it names the device."""
     try:
         act()
     except AdaError as problem:

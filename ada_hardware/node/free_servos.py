@@ -16,7 +16,7 @@ _RELEASE = "release"  # a driver's method for it
 
 
 def can_release(plan: DevicePlan) -> bool:
-    """Whether this kind of device has servos that can go free."""
+    """True if this kind of device has servos that can go free."""
     return hasattr(plan.kind.driver_class(), _RELEASE)
 
 

@@ -106,7 +106,9 @@ class HardwareNode(ManagedNode):
         self._published = ""
         self._states = self.create_publisher(String, "~/state", qos.LATCHED)
         self._stop_service = PolledService(self, Trigger, "~/stop", self._stop)
-        self._requests = Requests(self, self)
+        self._requests = Requests(
+            self, self.devices, lambda: self.plans, lambda: self.connection, lambda: self.settings
+        )
         self._health = Diagnostics(self, ", ".join(plan.name for plan in self.plans))
         self._health.add("node", self._status)
         self.loop = DeadlineLoop(
@@ -259,7 +261,7 @@ class HardwareNode(ManagedNode):
 
     # --- now and then -----------------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """What happens by itself: the start, and what robots take along that leave their phase."""
+        """Do what happens by itself: the start, and what robots take along that leave their phase."""
         if self._troubles > self._reported_troubles:
             self._reported_troubles = self._troubles
             self.get_logger().error(
@@ -302,7 +304,7 @@ class HardwareNode(ManagedNode):
             self.trigger_activate()
 
     def _is_to_be_active(self, wanted: str) -> bool:
-        """Whether the robots are to follow commands now: where nobody sends some they would not for long."""
+        """True if the robots are to follow commands now: where nobody sends some they would not for long."""
         is_read = all(robot.feedback.is_fresh for robot in self.devices.robots.values())
         if not is_read and time.monotonic() < self._configured_at + _FIRST_READING:
             return False

@@ -91,7 +91,7 @@ class HardwareSettings(PlaceSettings):
 
 @dataclass(frozen=True)
 class DeviceSettings:
-    """What one device is to the node; each name stands behind NAME and a dot."""
+    """The settings of one device; each name stands behind NAME and a dot."""
 
     kind: str = setting("", "what it is", choices=("", *DRIVEN), read_only=True)
     prefix: str = setting(

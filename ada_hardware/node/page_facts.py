@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ~/state says for pages that people drive a robot by: scales of its servos, motions it can play; no ROS."""
+"""Facts on ~/state for pages that people drive a robot by: scales of its servos, motions it can play; no ROS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAPS = {"khr1": ("khr1_angle_map.yaml", Board.RCB1), "khr3": ("khr3_angle_map.y
 
 
 def page_facts(plan: DevicePlan) -> dict[str, object]:
-    """What holds as long as the device is open.
+    """Facts that hold as long as the device is open.
 
     Args:
         plan: of the robot.

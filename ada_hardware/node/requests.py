@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -25,38 +25,29 @@ from ada_robot.robot import Robot
 from ada_robot.ros.answers import answered
 
 
-class Driving(Protocol):
-    """What is needed of the node."""
-
-    @property
-    def devices(self) -> Devices:
-        """All that it has."""
-
-    @property
-    def plans(self) -> Sequence[DevicePlan]:
-        """What they are."""
-
-    @property
-    def connection(self) -> Connection | None:
-        """Their topics; None while it is unconfigured."""
-
-    @property
-    def settings(self) -> HardwareSettings:
-        """Present parameters."""
-
-
 class Requests:
-    """What people ask for beside commands."""
+    """Requests of people, beside commands."""
 
-    def __init__(self, node: Node, driving: Driving) -> None:
+    def __init__(
+        self,
+        node: Node,
+        devices: Devices,
+        plans: Callable[[], Sequence[DevicePlan]],
+        connection: Callable[[], Connection | None],
+        settings: Callable[[], HardwareSettings],
+    ) -> None:
         """Offer the services.
 
         Args:
             node: whose they are.
-            driving: the same node, as far as this needs it.
+            devices: all that it has.
+            plans: what they are.
+            connection: their topics; None while the node is unconfigured.
+            settings: present parameters of the node.
         """
-        self._node, self._driving = node, driving
-        node.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, driving.devices.reset))
+        self._node, self._devices = node, devices
+        self._plans, self._connection, self._settings = plans, connection, settings
+        node.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, devices.reset))
         node.create_service(Trigger, "~/bias", lambda _, answer: answered(answer, self.bias))
         node.create_service(SetBool, "~/release", self._release)
         node.create_service(Trigger, "~/play_motion", lambda _, answer: answered(answer, self.play))
@@ -67,7 +58,7 @@ class Requests:
         Raises:
             AdaError: there is no sensor, or one is not steady.
         """
-        sensors = self._driving.devices.sensors
+        sensors = self._devices.sensors
         if not sensors:
             raise Refused("there is no sensor, or the node is not configured.")
         zeros = []
@@ -87,9 +78,9 @@ class Requests:
         """
         if not free:
             raise Refused("servos that are free hold again when the node is activated, from where they are then.")
-        plans = [plan for plan in self._driving.plans if plan.name in self._driving.devices.robots]
-        able = [plan for plan in plans if can_release(plan)] or self._driving.plans[:1]
-        is_confirmed = self._driving.settings.release_confirmed
+        plans = [plan for plan in self._plans() if plan.name in self._devices.robots]
+        able = [plan for plan in plans if can_release(plan)] or self._plans()[:1]
+        is_confirmed = self._settings().release_confirmed
         # one yes is for one request: whoever said it saw how the robot stood then
         self._node.set_parameters([Parameter("release_confirmed", value=False)])
         for plan in able:
@@ -102,17 +93,17 @@ class Requests:
         Raises:
             AdaError: it cannot be played.
         """
-        plans = self._driving.plans
+        plans = self._plans()
         plan = next((one for one in plans if one.kind.name in KINDS), plans[0])
-        robot, connection = self._robot(plan), self._driving.connection
+        robot, connection = self._robot(plan), self._connection()
         if connection is None:
             raise Refused("the node is not configured.")
-        playing = play(plan, robot, self._driving.settings.motion, time.monotonic())
+        playing = play(plan, robot, self._settings().motion, time.monotonic())
         connection.playing = playing
         return f"{playing.path} is played: {playing.duration:.3g} s"
 
     def _robot(self, plan: DevicePlan) -> Robot:
-        robots = self._driving.devices.robots
+        robots = self._devices.robots
         if plan.name not in robots:
             raise Refused(f"{plan.name} is no robot, or the node is not configured.")
         return robots[plan.name]

@@ -15,7 +15,7 @@ from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.identity import identity_of
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Feedback, LinkCounts, RobotDriver
+from ada_robot.driver import Feedback, LinkCounts, RobotDriver, in_words
 from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
 from ada_robot.robot import Robot
 from ada_robot.safety.demand_guard import DemandGuard
@@ -188,8 +188,7 @@ def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feed
 def check_alarms(robot: Robot, checks: Checks) -> bool:
     """Check the alarms of the device; True if there is none."""
     alarms = robot.status().alarms
-    texts = [f"{one.joint + ': ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms]
-    return checks.judge("alarms", "; ".join(texts), "" if texts else "none", codes=[one.code for one in alarms])
+    return checks.judge("alarms", in_words(alarms), "" if alarms else "none", codes=[one.code for one in alarms])
 
 
 def check_refusals(robot: Robot, checks: Checks, rules: JointRules, command_timeout: float) -> None:

@@ -31,7 +31,7 @@ _NOTHING = np.zeros(0)
 
 
 class State(Protocol):
-    """What the messages need of a snapshot."""
+    """A state that messages are made of."""
 
     @property
     def t(self) -> float:

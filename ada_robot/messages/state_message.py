@@ -19,9 +19,9 @@ LABELS = ("t", "q", "v", "tau")
 
 
 class StateNumbers(NamedTuple):
-    """What a message says."""
+    """A state of a model."""
 
-    t: float  # [s]
+    t: float  # [s]; of a device, on the steady clock
     q: Array
     v: Array
     tau: Array  # efforts of the motors

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What joints carry, as a node tells it: the wrench that a joint puts on its child link, one message for each joint.
+"""Loads of joints as messages: the wrench that a joint puts on its child link, one message for each joint.
 
 All wrenches are about the origin of the child link, in that link's axes, so that every frame is one that /tf has: those
 of loop joints, which `Dynamics.joint_wrenches` gives in a frame of their own, are brought there. No ROS is needed here.
@@ -34,7 +34,7 @@ _NO_CONTACTS: Mapping[str, ContactFrame] = {}
 
 
 class LoadedState(State, Protocol):
-    """What is needed of a snapshot."""
+    """A state with what acts on the robot from outside."""
 
     @property
     def external(self) -> Mapping[str, Array]:
@@ -134,7 +134,7 @@ def _at_link(loop: LoopJoint, wrench: Array) -> Array:
 def passive_efforts(
     model: Model, stops: JointStops | None = None, friction_speed: float = FRICTION_SPEED
 ) -> Efforts | None:
-    """What stops and friction put into the joints at positions and velocities, as in `Simulation`; None where nothing.
+    """Efforts of stops and friction at positions and velocities, as in `Simulation`; None where there are none.
 
     Args:
         model: the mechanism, with its friction; the dynamics beside it must be without.

@@ -80,8 +80,7 @@ class CommandInputs:
         self._age: float | None = None  # of the newest command by its stamp, when it was fetched [s]
         self.others: Counter[str] = Counter()
         self._last: dict[str, str] = {}  # refusals of the other topics
-        self._topic = node.resolve_topic_name(_COMMANDS)
-        self._commands = Inbox(node, JointState, "joint_commands", _QUEUE)
+        self._commands = Inbox(node, JointState, _COMMANDS, _QUEUE)
         node.create_subscription(JointTrajectory, "joint_trajectory", self._trajectory, qos.COMMANDS)
         node.create_subscription(WrenchStamped, "~/external_wrench", self._wrench, qos.STATES)
         node.create_subscription(JointState, "~/set_state", self._set_state, qos.COMMANDS)
@@ -190,12 +189,11 @@ class CommandInputs:
         """The report on what came in, and who sends it."""
         guard = self.guard
         self._say_new()
-        senders = self._node.get_publishers_info_by_topic(self._topic)
-        names = sorted(f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in senders)
+        senders = sorted(self._commands.senders().values())
         values: dict[str, object] = {
             "taken": guard.accepted,
             "refused": sum(guard.refused.values()),
-            "publishers of joint_commands": ", ".join(names) or "none",
+            "publishers of joint_commands": ", ".join(senders) or "none",
         }
         reasons = guard.refused
         if self._loop.is_ready:

@@ -15,7 +15,7 @@ FLOATING_WORLD, FIXED_WORLD = "odom", "world"  # frames of the ground
 
 @dataclass(frozen=True)
 class DynamicsSettings(PhysicsSettings, PlaceSettings):
-    """What can be said about a simulation and its topics; see the descriptions."""
+    """The settings of a simulation and its topics; see the descriptions."""
 
     # --- time ---------------------------------------------------------------------------------------------------
     real_time_factor: float = setting(

@@ -16,7 +16,8 @@ from ada_dynamics.simulation.record.joint_states import JointStates
 from ada_dynamics.simulation.record.messages import joint_state
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
-from ada_robot.node.whole_state import StateOfRobot, WholeState
+from ada_robot.messages.state_message import StateNumbers
+from ada_robot.node.whole_state import StateOfRobot
 
 _NOTHING = np.zeros(0)
 
@@ -45,7 +46,7 @@ class JointStateBytes:
             self._order = np.array([self._device_joints.index(name) for name in self.names], dtype=np.intp)
         self._layouts: dict[tuple[tuple[str, ...], tuple[bool, ...]], Message] = {}
 
-    def measured(self, feedback: Feedback, state: WholeState | None, stamp_ns: int) -> bytes:
+    def measured(self, feedback: Feedback, state: StateNumbers | None, stamp_ns: int) -> bytes:
         """The measured state; velocities and efforts only where the device reports them of all its joints.
 
         Args:

@@ -8,8 +8,8 @@ executor would cost more than they do. Imports rclpy.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
@@ -138,7 +138,7 @@ class LoadPublishers:
 
     # --- for /diagnostics ---------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """True if they are published, and which wrenches do not follow from the motion alone."""
+        """The report: whether they are published, and which wrenches do not follow from the motion alone."""
         open_ones = () if self._loads is None else self._loads.not_unique
         values = {"wrenches of": ", ".join(self._topics), "not determined by the motion": ", ".join(open_ones)}
         for loop in self._loops:
@@ -148,21 +148,10 @@ class LoadPublishers:
             return Status(Level.OK, "some wrenches depend on how stiff and exact the parts are", values)
         return Status(Level.OK, "published", values)
 
-    def _said(self, what: str) -> _Said:
-        return _Said(self._node, what)
-
-
-class _Said:
-    """Says now and then why something could not be worked out, such as a wrench in a state that is not finite."""
-
-    def __init__(self, node: Node, what: str) -> None:
-        self._node, self._what = node, what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> bool:
-        if not isinstance(problem, AdaError):
-            return False
-        self._node.get_logger().warning(f"no {self._what}: {problem}", throttle_duration_sec=_WARN_EVERY)
-        return True
+    @contextmanager
+    def _said(self, what: str) -> Iterator[None]:
+        """Says now and then why something could not be worked out, such as a wrench in a state that is not finite."""
+        try:
+            yield
+        except AdaError as problem:
+            self._node.get_logger().warning(f"no {what}: {problem}", throttle_duration_sec=_WARN_EVERY)

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_robot.contract import Demand, Reason
+from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.errors import HardwareError
 from ada_robot.messages.joint_command import command_of
@@ -28,7 +28,6 @@ from ada_robot.node.whole_state import StateOfRobot
 from ada_robot.robot import Robot
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
-from ada_robot.ros.senders import GID
 from ada_robot.safety.measured import Measured
 from ada_robot.safety.settings import SafetySettings
 
@@ -87,7 +86,7 @@ class RobotTopics:
         self._measured = Measured(len(robot.joints))
         self._bytes = JointStateBytes(robot.joints, whole)
         self._inbox = Inbox(node, JointState, f"{prefix}joint_commands", _QUEUE, senders=True)
-        self.lease = Lease(safety.host_timeout, self._publishers)
+        self.lease = Lease(safety.host_timeout, self._inbox.senders)
         self._states = node.create_publisher(JointState, f"{prefix}joint_states", qos.STATES)
         self._commanded = node.create_publisher(JointState, f"~/{prefix}commanded", qos.STATES)
         self.topics = {
@@ -109,13 +108,6 @@ class RobotTopics:
         """The robot is about to follow commands: what was before counts no more."""
         self.commands.forget()
         self.lease.release()
-
-    def _publishers(self) -> dict[bytes, str]:
-        """Nodes that send commands, by the numbers of their publishers."""
-        return {
-            bytes(one.endpoint_gid)[:GID]: f"{one.node_namespace.rstrip('/')}/{one.node_name}"
-            for one in self._node.get_publishers_info_by_topic(self._inbox.topic)
-        }
 
     def close(self) -> None:
         """Take all of them away; on the thread that spins the node."""
@@ -165,7 +157,8 @@ class RobotTopics:
             self.commands.refuse(Reason.OTHER_COMMANDER, refusal)
             return
         self.commands.judged(self.robot.judged)
-        demand = self._demand(message, feedback)
+        now = float(self._clock.now().nanoseconds) / NANOSECONDS
+        demand = self.commands.demand(command_of(message), now, feedback.position)
         if demand is None:
             return
         self.lease.claim(sender)
@@ -173,10 +166,6 @@ class RobotTopics:
             self.commands.sent(self.robot.send(demand))
         except HardwareError:  # the robot has counted it, and has the words
             self.commands.lost()
-
-    def _demand(self, message: Any, feedback: Feedback) -> Demand | None:
-        now = float(self._clock.now().nanoseconds) / NANOSECONDS
-        return self.commands.demand(command_of(message), now, feedback.position)
 
     def _tell(self, feedback: Feedback) -> None:
         stamp = self._stamps.at(feedback.time)

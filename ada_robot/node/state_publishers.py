@@ -7,8 +7,6 @@ load_publishers.py.
 
 from __future__ import annotations
 
-from typing import Any
-
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
@@ -20,7 +18,7 @@ from ada_dynamics.simulation import defaults
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.node.description import publish_description
 from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
-from ada_robot.node.fixed_frames import FixedFrames, can_send_frames
+from ada_robot.node.frames import Frames, can_send_frames, publish_fixed
 from ada_robot.ros import qos
 from ada_robot.simulated.plant import Snapshot
 
@@ -50,28 +48,20 @@ class StatePublishers:
             settings: of the node.
             publishes_description: whether robot_description is ours to publish.
         """
-        self._node = node
         world_frame = settings.world_frame or (FLOATING_WORLD if defaults.floats(model) else FIXED_WORLD)
         self.world_frame = settings.frame_prefix + world_frame
         self._messages = StateMessages(
             model, dynamics, world_frame, prefix=settings.frame_prefix, base_pose=settings.base_pose
         )
-        self._last_stamp = -1
         self._joint_states = node.create_publisher(JointState, "joint_states", qos.STATES)
         self._state = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
         self._clock = node.create_publisher(ClockMessage, "/clock", qos.CLOCK) if settings.publish_clock else None
-        self._tf = self._publish_tf() if settings.publish_tf else None
+        self._frames: Frames | None = None
+        if settings.publish_tf and can_send_frames(node):
+            self._frames = Frames(node, self._messages)
+            self._fixed = publish_fixed(node, self._frames.fixed)
         if publishes_description:
             self._description = publish_description(node, model, "robot_description")
-
-    # --- what stays ---------------------------------------------------------------------------------------------
-    def _publish_tf(self) -> Any:
-        if not can_send_frames(self._node):
-            return None
-        from tf2_msgs.msg import TFMessage
-
-        self._static = FixedFrames(self._node, self._messages.static_transforms())
-        return self._node.create_publisher(TFMessage, "/tf", qos.STATES)
 
     # --- from the physics thread --------------------------------------------------------------------------------
     def tell(self, snapshot: Snapshot, *, runs: bool = True) -> None:
@@ -90,7 +80,5 @@ class StatePublishers:
             self._state.publish(self._messages.state(snapshot))
         else:
             self._joint_states.publish(self._messages.joint_positions(snapshot, stamp))
-        # one transform for each time: tf2 complains about a second one
-        if self._tf is not None and stamp != self._last_stamp:
-            self._tf.publish(self._messages.transforms(snapshot, stamp))
-        self._last_stamp = stamp
+        if self._frames is not None:
+            self._frames.publish(snapshot, stamp)

@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -26,29 +26,13 @@ from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_robot.driver import Feedback
+from ada_robot.messages.state_message import StateNumbers
 
 _ROCK = 1e6  # [kg m^2]: by so much heavier than what they carry, motors move by that much less than it
 _FARTHEST = 0.3  # [rad, m] of a motor since the last pose, beyond which the loops are assembled anew
 _STEPS = 30  # of that
 _PAUSE = 1.0  # [s] without poses before the next try, once none was found: looking for one takes long
 _WIDEST = 1e-6  # [m, rad] of a loop that counts as closed
-
-
-@dataclass(frozen=True)
-class WholeState:
-    """A state of a model.
-
-    Attributes:
-        t: when, on the steady clock [s].
-        q: positions.
-        v: velocities; zero where they are not known.
-        tau: efforts of the motors; zero where they are not known.
-    """
-
-    t: float
-    q: Array
-    v: Array
-    tau: Array
 
 
 class StateOfRobot:
@@ -94,14 +78,14 @@ class StateOfRobot:
         other._q = self._q.copy()
         return other
 
-    def of(self, feedback: Feedback) -> WholeState:
+    def of(self, feedback: Feedback) -> StateNumbers:
         """The state that a device reports; where it does not know a position, all are those of the first pose."""
         is_known = bool(np.isfinite(feedback.position).all())
         position = feedback.position if is_known else np.array(self._start[self._rows])
         return self.at(feedback.time, position, feedback.velocity, feedback.effort)
 
-    def at(self, time: float, position: Array, velocity: Array, effort: Array) -> WholeState:
-        """The state in which the device's joints are so.
+    def at(self, time: float, position: Array, velocity: Array, effort: Array) -> StateNumbers:
+        """The state in which the device's joints are so; velocities and efforts that are not known are zero in it.
 
         Args:
             time: when, on the steady clock [s].
@@ -113,9 +97,9 @@ class StateOfRobot:
         v[self._speeds], tau[self._speeds] = np.nan_to_num(velocity), np.nan_to_num(effort)
         if not self.model.loops:
             self._q[self._rows] = position
-            return WholeState(time, self._q.copy(), v, tau)
+            return StateNumbers(time, self._q.copy(), v, tau)
         q, v = self._with_passive(time, position, v)
-        return WholeState(time, q, v, tau)
+        return StateNumbers(time, q, v, tau)
 
     def close_loops(self) -> None:
         """Find the pose to begin with, and compile what is needed from there on; takes seconds.

@@ -15,11 +15,11 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from ada_robot.ros.senders import Taken, Taker
+from ada_robot.ros.senders import GID, Taken, Taker
 
 
 class NoCallbacks(CallbackGroup):
-    """What is of this group wakes no executor."""
+    """A group whose members wake no executor."""
 
     def can_execute(self, entity: object) -> bool:
         """Never."""
@@ -67,7 +67,7 @@ class Inbox:
             node.default_callback_group.add_entity(handler)
 
     def fetch(self) -> list[Any]:
-        """What arrived since the last call, oldest first; the last ones, if it was more than are kept."""
+        """The messages since the last call, oldest first; the last ones, if there were more than are kept."""
         subscription = self._subscription
         # as rclpy's executors and its `wait_for_message` do it
         return [taken[0] for taken in self._taken(lambda h: h.take_message(subscription.msg_type, subscription.raw))]
@@ -87,6 +87,13 @@ class Inbox:
                 while len(found) < self._depth and (taken := take(handle)) is not None:
                     found.append(taken)
         return found
+
+    def senders(self) -> dict[bytes, str]:
+        """Nodes that send messages here, by the numbers of their publishers."""
+        return {
+            bytes(one.endpoint_gid)[:GID]: f"{one.node_namespace.rstrip('/')}/{one.node_name}"
+            for one in self._node.get_publishers_info_by_topic(self.topic)
+        }
 
     @property
     def publishers(self) -> int:

@@ -23,7 +23,7 @@ _PREFIX = re.compile(r"([A-Za-z0-9_]+/?)*")
 
 @dataclass(frozen=True)
 class FrameSettings:
-    """What the robot's frames are called; see the description."""
+    """Names of the robot's frames; see the description."""
 
     frame_prefix: str = setting(
         "",

@@ -50,7 +50,7 @@ NICE = 10
 
 
 class FlightRecord(NamedTuple):
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
         flight: whose it is.
@@ -176,7 +176,7 @@ def _commanded(record: FlightRecord, shown: NDArray[np.intp]) -> dict[str, Array
 
 
 def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) -> None:
-    """What `ada view` needs, for robots of the catalogue whose pose follows from the joints alone.
+    """Add what `ada view` needs, for robots of the catalogue whose pose follows from the joints alone.
 
     No transforms: their kernels may have to be compiled first, while a robot is to be put right.
     """
@@ -273,7 +273,7 @@ def _read_mcap(path: Path) -> FlightRecord:
 
 
 def _mcap_texts(path: Path) -> dict[str, str]:
-    """What stands in an .mcap file about its flight; empty where it is no record."""
+    """The texts of an .mcap file about its flight; empty where it is no record."""
     with path.open("rb") as file:
         for metadata in mcap_module("mcap.reader").make_reader(file).iter_metadata():
             if metadata.name == METADATA:

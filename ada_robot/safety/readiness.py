@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges whether a robot may be activated, and what its alarms are in words."""
+"""Judges whether a robot may be activated."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from ada_robot.driver import Alarm, Feedback
+from ada_robot.driver import Feedback, in_words
 from ada_robot.errors import DeviceAlarm, Refused
 from ada_robot.safety.measured import Measured
 from ada_robot.safety.state_watch import StateWatch
@@ -30,7 +28,7 @@ def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pos
         Refused: the pose is not known, beyond a limit, or changes.
     """
     if feedback.alarms:
-        raise DeviceAlarm(f"the robot is not activated: {alarm_words(feedback)}. Reset it first.")
+        raise DeviceAlarm(f"the robot is not activated: {in_words(feedback.alarms)}. Reset it first.")
     if feedback.hindrances:
         raise DeviceAlarm(f"the robot is not activated: {in_words(feedback.hindrances)}.")
     if not measured.at >= pose_since:
@@ -46,13 +44,3 @@ def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pos
     trouble = watch.moving(measured.speed)
     if trouble:
         raise Refused(f"the robot is not activated: {trouble}. Wait until it rests.")
-
-
-def alarm_words(feedback: Feedback) -> str:
-    """All alarms of a device, for people."""
-    return in_words(feedback.alarms)
-
-
-def in_words(alarms: Sequence[Alarm]) -> str:
-    """Alarms, or what else keeps a robot from moving, for people."""
-    return "; ".join(f"{one.joint + ': ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ada_robot.contract import Demand, Mode, Reason, Refusal
-from ada_robot.driver import Feedback, RobotDriver
+from ada_robot.driver import Feedback, RobotDriver, in_words
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.demands import Demands
@@ -32,7 +32,7 @@ from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.measured import Measured
 from ada_robot.safety.pace import Pace
 from ada_robot.safety.phases import Phase
-from ada_robot.safety.readiness import alarm_words, require_ready
+from ada_robot.safety.readiness import require_ready
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.state_watch import StateWatch
 
@@ -221,7 +221,7 @@ class SafeCycle:
         else:
             raise NoAnswer(f"the device did not answer in {TRIES} exchanges after its reset; look at wire and power.")
         if self.feedback.alarms:
-            raise DeviceAlarm(f"an alarm stays after the reset: {alarm_words(self.feedback)}")
+            raise DeviceAlarm(f"an alarm stays after the reset: {in_words(self.feedback.alarms)}")
         self.latched = ""
         self._missed_in_row = 0
         self._be(Phase.INACTIVE, "reset", now)
@@ -374,7 +374,7 @@ class SafeCycle:
         self._missed_in_row = 0 if self._is_seen else self._missed_in_row + 1
         if feedback.alarms:  # also of a wire on which something is wrong while the device is silent
             if self.phase is not Phase.STOPPED:
-                self._fault(now, f"alarm: {alarm_words(feedback)}", at_once=True)
+                self._fault(now, f"alarm: {in_words(feedback.alarms)}", at_once=True)
         elif self.phase.is_driven:
             self._judge_motion(now, feedback)
 

@@ -72,16 +72,12 @@ class StateWatch:
             feedback: fresh.
         """
         return (
-            self._out_of_limits(feedback.position)
+            self.out_of_limits(feedback.position)
             or self._too_fast(feedback.velocity)
             or self._tool.broken(feedback.time, feedback.position)
             or self._not_following(mode, demanded, feedback.position)
             or (self._cannot_stop(feedback) if mode is Mode.EFFORT else "")
         )
-
-    def out_of_limits(self, position: Array) -> str:
-        """Which joint is beyond its limits by more than the margin; "" where none is."""
-        return self._out_of_limits(position)
 
     def moving(self, velocity: Array) -> str:
         """Which joint moves; "" where none does."""
@@ -94,7 +90,8 @@ class StateWatch:
             f"standing still (standstill)"
         )
 
-    def _out_of_limits(self, position: Array) -> str:
+    def out_of_limits(self, position: Array) -> str:
+        """Which joint is beyond its limits by more than the margin; "" where none is."""
         rules, margin = self._rules, self._settings.position_margin
         out = (position < self._lower) | (position > self._upper)
         if not out.any():

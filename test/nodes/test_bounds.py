@@ -143,7 +143,7 @@ def test_whatever_goes_wrong_in_a_step_the_plant_says_it_and_lives_on(monkeypatc
 
 def test_no_push_and_no_start_however_wild_is_ever_told_as_a_state_that_no_step_can_follow():
     rng = np.random.default_rng(6)
-    for name in ("pa10", "four_bar", "khr1"):
+    for name in ("four_bar", "khr1"):
         robot = plant(robot=name, idle="release")
         q, v = robot.simulation.q, np.zeros(robot.model.nv)
         bounds = StateBounds(robot.model, STEP)

@@ -4,15 +4,17 @@
 import math
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 
+import hardware_world
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.srv import GetParameters, SetParameters
+from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -30,33 +32,20 @@ from ada_robot.ros import qos
 from ada_robot.simulated.source import simulation_of
 
 pytestmark = pytest.mark.ros
+diagnosed = partial(hardware_world.diagnosed, node="dynamics_node")
+set_parameter = partial(hardware_world.set_parameter, node="dynamics_node")
 NODE = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args")
 
 
 def made(ros, **parameters):
     """A node in this process."""
-    overrides = [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
-    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=hardware_world.overrides(parameters)))
     ros.wait(lambda: node.loop is None or node.loop.is_ready or node.failure, what="the physics")
     return node
 
 
 def positions(message):
     return dict(zip(message.name, message.position, strict=True))
-
-
-def diagnosed(reports, part):
-    """The newest report on a part of the node, as a dict with its level and message; {} while there is none."""
-    for array in reversed(reports):
-        for status in array.status:
-            if status.name == f"dynamics_node: {part}":
-                return {**{v.key: v.value for v in status.values}, "level": status.level[0], "message": status.message}
-    return {}
-
-
-def set_parameter(ros, name, value):
-    request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
-    return ros.call(SetParameters, "dynamics_node/set_parameters", request).results[0]
 
 
 def pushed(link, force):
