@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import time
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from std_msgs.msg import String
+from rclpy.lifecycle import TransitionCallbackReturn
 
 from ada_controllers.controller import Controller
 from ada_controllers.kit.shaping import ShapingSettings
@@ -27,33 +24,24 @@ from ada_controllers.running.control_loop import LoopSettings
 from ada_controllers.state import State
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
-from ada_robot.ros import qos
+from ada_robot.ros.awaited_description import AwaitedDescription
 from ada_robot.ros.diagnostics import Diagnostics
-from ada_robot.ros.managed_node import ManagedNode
+from ada_robot.ros.managed_node import ACTIVE, INACTIVE, SUCCESS, UNCONFIGURED, ManagedNode
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides, start_settings
 from ada_robot.ros.run_node import run_node
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
 NAME = "controller_node"
 SHAPING = "shaping"  # prefix of the settings of command shaping
-UNCONFIGURED, INACTIVE, ACTIVE = "unconfigured", "inactive", "active"
 _LOOK = 0.05  # [s] between looks at what the control thread came to
 _SAY_AGAIN = 5.0  # [s] after which the same trouble is logged once more
-
-_SUCCESS, _FAILURE, _ERROR = (
-    TransitionCallbackReturn.SUCCESS,
-    TransitionCallbackReturn.FAILURE,
-    TransitionCallbackReturn.ERROR,
-)
 
 
 class ControllerNode(ManagedNode):
     """Commands a robot as a controller of the library says.
 
     Attributes:
-        failure: what ended the node, for `run_node`; None while all is well.
         thread: what runs the controller; None while the node is unconfigured.
-        phase: of its life: "unconfigured", "inactive" or "active".
     """
 
     def __init__(self, **arguments: object) -> None:
@@ -66,9 +54,7 @@ class ControllerNode(ManagedNode):
             AdaError: a parameter is unusable; the message names it.
         """
         super().__init__(NAME, **arguments)
-        self.failure: Exception | None = None
         self.thread: ControlThread | None = None
-        self.phase = UNCONFIGURED
         self._settings = Parameters(self, ControllerSettings, on_change=self._change, on_done=self._changed)
         self._loop_settings = Parameters(self, LoopSettings, on_change=self._change_loop)
         self._shaping = Parameters(self, ShapingSettings, prefix=SHAPING, on_change=self._change_shaping)
@@ -76,11 +62,13 @@ class ControllerNode(ManagedNode):
         self._check_settings_of_others()
         self._description: str | None = None
         self._model: Model | None = None
+        self._action: TrajectoryAction | None = None
         self._parts: list[Any] = []  # to be closed at clean-up, last one first
         self._was_activated = self._was_configured = False
         self._refusals = 0
         if not self._settings.value.robot:
-            self._await_description()
+            timeout = self._settings.value.description_timeout
+            self._waiting = AwaitedDescription(self, timeout, self._described, self._give_up)
         self.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     # --- parameters -------------------------------------------------------------------------------------------------
@@ -107,18 +95,16 @@ class ControllerNode(ManagedNode):
             self._use(new.controller, settings, self._shaping.value, keep=False)
         if self.thread is not None and new.state_rate != old.state_rate:
             self.thread.change(self._loop_settings.value, new.state_rate)
-        for part in self._parts:
-            if isinstance(part, TrajectoryAction):
-                part.settings = new
+        if self._action is not None:
+            self._action.settings = new
 
     def _changed(self, new: ControllerSettings) -> None:
         """Parameters of another controller, once it runs."""
         if new.controller != self._declared:
             self._own.close()
             self._declare(new.controller)
-            for part in self._parts:
-                if isinstance(part, TrajectoryAction):
-                    part.serve(new.controller)
+            if self._action is not None:
+                self._action.serve(new.controller)
             self.get_logger().info(f"controller is {new.controller}: its settings are {new.controller}.*")
 
     def _change_loop(self, _: LoopSettings, new: LoopSettings) -> None:
@@ -145,15 +131,13 @@ class ControllerNode(ManagedNode):
         return controller
 
     # --- the robot --------------------------------------------------------------------------------------------------
-    def _await_description(self) -> None:
-        self._waiting = self.create_subscription(String, "robot_description", self._described, qos.LATCHED)
-        self.get_logger().info(f"parameter robot is empty: waiting for {self._waiting.topic_name}")
-        timeout = self._settings.value.description_timeout
-        self._deadline = time.monotonic() + timeout if timeout else float("inf")
-
-    def _described(self, message: String) -> None:
+    def _described(self, text: str) -> None:
         if self.phase == UNCONFIGURED:
-            self._description = message.data
+            self._description = text
+
+    def _give_up(self, problem: InputError) -> None:
+        if self._settings.value.autostart:
+            self.failure = problem
 
     @property
     def _has_robot(self) -> bool:
@@ -164,52 +148,12 @@ class ControllerNode(ManagedNode):
         source = settings.robot or self._description
         if source is None:
             raise InputError(
-                f"no robot's description came on {self._waiting.topic_name} so far. Start what publishes it, such as "
+                f"no robot's description came on {self._waiting.topic} so far. Start what publishes it, such as "
                 "dynamics_node, or name a robot: -p robot:=pa10 (names: ada list)."
             )
         return settings.load(source)
 
     # --- transitions ------------------------------------------------------------------------------------------------
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load the robot, make the controller, listen to states."""
-        return self._attempt("configure", self._configure, INACTIVE)
-
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let the controller command the robot, from where this is."""
-        return self._attempt("activate", lambda: self._thread().activate(), ACTIVE)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let it end, with its last command."""
-        return self._attempt("deactivate", lambda: self._thread().deactivate(), INACTIVE)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the robot."""
-        return self._attempt("clean up", self.close, UNCONFIGURED)
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Likewise, for ever."""
-        return self._attempt("shut down", self.close, "finalized")
-
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """After an error that nobody foresaw."""
-        return self._attempt("recover", self.close, UNCONFIGURED)
-
-    def _attempt(self, what: str, action: Callable[[], None], phase: str) -> TransitionCallbackReturn:
-        """A transition, with what goes wrong said: rclpy swallows it."""
-        self.problem: Exception | None = None
-        try:
-            action()
-        except AdaError as problem:
-            self.problem = problem
-            self.get_logger().warning(f"cannot {what}: {problem}", throttle_duration_sec=_SAY_AGAIN)
-            return _FAILURE
-        except Exception as problem:
-            self.failure = problem
-            self.get_logger().error(f"cannot {what}:\n{traceback.format_exc()}")
-            return _ERROR
-        self.phase = phase
-        return _SUCCESS
-
     def _thread(self) -> ControlThread:
         if self.thread is None:
             raise AdaError("the node is not configured.")
@@ -227,7 +171,8 @@ class ControllerNode(ManagedNode):
         self._parts = [thread, health, phase, ReferenceInputs(self, thread, settings.frame_prefix)]
         kind = action_type()
         if kind is not None:
-            self._parts.append(TrajectoryAction(self, thread, settings, kind))
+            self._action = TrajectoryAction(self, thread, settings, kind)
+            self._parts.append(self._action)
         reduce_interpreter_jitter()
         thread.start()
         self.thread = thread
@@ -235,6 +180,24 @@ class ControllerNode(ManagedNode):
             f"{model.name}: {controller.NAME} commands the {controller.KIND} of {len(controller.joints)} joints, "
             f"states from {thread.inputs.topic}, up to {settings.rate:g} Hz"
         )
+
+    def _activate(self) -> None:
+        """Let the controller command the robot, from where this is."""
+        self._thread().activate()
+
+    def _deactivate(self) -> None:
+        """Let it end, with its last command."""
+        self._thread().deactivate()
+
+    def _clean_up(self) -> None:
+        self.close()
+
+    def _say_refusal(self, text: str) -> None:
+        self.get_logger().warning(text, throttle_duration_sec=_SAY_AGAIN)  # it is tried again and again
+
+    def _after_mistake(self, problem: Exception) -> TransitionCallbackReturn:
+        self.failure = problem
+        return TransitionCallbackReturn.ERROR
 
     def _thread_ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
@@ -252,22 +215,14 @@ class ControllerNode(ManagedNode):
                 self.trigger_deactivate()
         if not self._settings.value.autostart:
             return
-        if self.phase == UNCONFIGURED and not self._was_configured:
+        if self.phase == UNCONFIGURED and self._has_robot and not self._was_configured:
             self._start()
         elif self.phase == INACTIVE and not self._was_activated and thread is not None and thread.control.latest:
-            self._was_activated = self.trigger_activate() == _SUCCESS
+            self._was_activated = self.trigger_activate() == SUCCESS
 
     def _start(self) -> None:
-        if not self._has_robot:
-            if time.monotonic() > self._deadline:
-                self.failure = InputError(
-                    f"no robot's description came on {self._waiting.topic_name} within "
-                    f"{self._settings.value.description_timeout:g} s. Start what publishes it, name a robot: -p "
-                    "robot:=pa10, or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
-                )
-            return
         self._was_configured = True
-        if self.trigger_configure() != _SUCCESS and self.failure is None:
+        if self.trigger_configure() != SUCCESS and self.failure is None:
             self.failure = self.problem  # nothing else would happen
 
     def _say_refusals(self, thread: ControlThread) -> None:
@@ -282,7 +237,7 @@ class ControllerNode(ManagedNode):
 
     def close(self) -> None:
         """End the controller, with its last command, and forget the robot."""
-        self.thread = None
+        self.thread = self._action = None
         parts, self._parts = self._parts, []
         for part in reversed(parts):
             part.close()

@@ -15,7 +15,7 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
@@ -23,7 +23,6 @@ from typing import Any
 
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -47,7 +46,7 @@ from ada_robot.outlet import STDERR, Outlet
 from ada_robot.ros import qos
 from ada_robot.ros.answers import answered
 from ada_robot.ros.diagnostics import Diagnostics
-from ada_robot.ros.managed_node import ManagedNode
+from ada_robot.ros.managed_node import SUCCESS, ManagedNode
 from ada_robot.ros.parameters import Parameters
 from ada_robot.ros.period_status import period_values
 from ada_robot.ros.polled_service import PolledService
@@ -63,16 +62,11 @@ _SAY_AGAIN = 5.0  # [s] after which the same trouble is logged once more
 _FIRST_READING = 5.0  # [s] that robots have for it before they are activated all the same, and refuse with their words
 _PATIENCE = 5.0  # [s] that the node's thread has to come to the end of a look
 
-_SUCCESS, _FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
-
 
 class HardwareNode(ManagedNode):
     """Drives robots and reads sensors.
 
     Attributes:
-        failure: what ended the node, for `run_node`; None while all is well.
-        phase: of its life: "unconfigured", "inactive" or "active".
-        problem: why the last transition failed; None where it did not.
         devices: all that the node has; empty while it was never configured.
         plans: what they are, as the parameters had it when they were opened last.
         connection: topics of the devices; None while the node is unconfigured.
@@ -88,9 +82,6 @@ class HardwareNode(ManagedNode):
             AdaError: a parameter is unusable; the message names it.
         """
         super().__init__(NAME, **arguments)
-        self.failure: Exception | None = None
-        self.problem: Exception | None = None
-        self.phase = UNCONFIGURED
         self.devices = Devices()
         self.connection: Connection | None = None
         self._settings = Parameters(self, HardwareSettings, on_change=self._change)
@@ -119,46 +110,8 @@ class HardwareNode(ManagedNode):
         self.loop.start()
 
     # --- transitions ------------------------------------------------------------------------------------------------
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Connect, and read; nothing moves."""
-        return self._attempt("configure", self._configure, INACTIVE)
-
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let the robots follow commands, from where they are."""
-        return self._attempt("activate", self._activate, ACTIVE)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Bring the robots to rest."""
-        return self._attempt("deactivate", self._deactivate, INACTIVE)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let go of the devices."""
-        return self._attempt("clean up", self._clean_up, UNCONFIGURED)
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Likewise, for ever."""
-        return self._attempt("shut down", self._clean_up, "finalized")
-
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """After an error that nobody foresaw."""
-        return self._attempt("recover", self._clean_up, UNCONFIGURED)
-
-    def _attempt(self, what: str, action: Callable[[], None], phase: str) -> TransitionCallbackReturn:
-        """A transition, with what goes wrong said: rclpy swallows it."""
-        self.problem = None
-        try:
-            action()
-        except AdaError as problem:
-            self.problem = problem
-            self.get_logger().error(f"cannot {what}: {problem}")
-            return _FAILURE
-        except Exception as problem:  # nobody foresaw it, and it is no reason to let go of other robots
-            self.problem = problem
-            self.get_logger().error(f"cannot {what}:\n{traceback.format_exc()}")
-            return _FAILURE
-        self.phase = phase
+    def _has_changed(self) -> None:
         self._tell_state()
-        return _SUCCESS
 
     def _configure(self) -> None:
         self.plans = self._device_parameters.plans()
@@ -297,7 +250,7 @@ class HardwareNode(ManagedNode):
             return
         if self.phase == UNCONFIGURED and not self._was_configured:
             self._was_configured = True
-            if self.trigger_configure() != _SUCCESS and self.failure is None:
+            if self.trigger_configure() != SUCCESS and self.failure is None:
                 self.failure = self.problem  # nothing else would happen
         elif self.phase == INACTIVE and not self._was_activated and self._is_to_be_active(wanted):
             self._was_activated = True  # once: what does not start at once is for people to look at

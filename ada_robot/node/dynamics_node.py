@@ -6,10 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
-from std_msgs.msg import String
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
@@ -28,7 +25,7 @@ from ada_robot.node.plant_status import PhysicsStatus, loop_status
 from ada_robot.node.stamps import Stamps
 from ada_robot.node.standard_services import StandardServices
 from ada_robot.node.state_publishers import StatePublishers
-from ada_robot.ros import qos
+from ada_robot.ros.awaited_description import AwaitedDescription
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
@@ -87,38 +84,18 @@ class DynamicsNode(Node):
         if settings.robot:
             self._set_up(None)
         else:
-            self._await_description()
+            self._waiting = AwaitedDescription(self, settings.description_timeout, self._described, self._give_up)
 
     # --- the robot ----------------------------------------------------------------------------------------------
-    def _await_description(self) -> None:
-        topic = self.resolve_topic_name("robot_description")
-        self.get_logger().info(f"parameter robot is empty: waiting for a robot's description on {topic}")
-        self._waiting = self.create_subscription(String, "robot_description", self._described, qos.LATCHED)
-        timeout = self._settings.value.description_timeout
-        if timeout:
-            self._deadline = self.create_timer(timeout, self._give_up, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-    def _described(self, message: String) -> None:
-        if self.loop is not None:
-            return
-        self._stop_waiting()
+    def _described(self, text: str) -> None:
+        self._waiting.close()
         try:
-            self._set_up(message.data)
+            self._set_up(text)
         except AdaError as problem:
             self.failure = problem
 
-    def _give_up(self) -> None:
-        self._stop_waiting()
-        topic, timeout = self.resolve_topic_name("robot_description"), self._settings.value.description_timeout
-        self.failure = InputError(
-            f"no robot's description came on {topic} within {timeout:g} s. Start a robot_state_publisher, or name a "
-            "robot: -p robot:=pa10 (names: ada list), or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
-        )
-
-    def _stop_waiting(self) -> None:
-        self.destroy_subscription(self._waiting)
-        if hasattr(self, "_deadline"):
-            self._deadline.cancel()
+    def _give_up(self, problem: InputError) -> None:
+        self.failure = problem
 
     def _set_up(self, described: str | None) -> None:
         settings = self._settings.value

@@ -1,22 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lifecycle node that answers requests for transitions its state does not allow; imports rclpy.
+"""A lifecycle node: its transitions, what becomes of those that fail, and of those that its state does not allow.
 
-rclpy's own lets such a request, which any client on the network can send, end the node (ros2/rclpy#1209).
+rclpy's own lets a request for the latter, which any client on the network can send, end the node (ros2/rclpy#1209).
 """
 
 from __future__ import annotations
 
-from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+import traceback
+from collections.abc import Callable
+
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+
+from ada_dynamics.errors import AdaError
+
+UNCONFIGURED, INACTIVE, ACTIVE, FINALIZED = "unconfigured", "inactive", "active", "finalized"
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
 class ManagedNode(LifecycleNode):
     """A node with a life; `run_node` lets it live on when one of its callbacks fails.
 
+    A node of this kind says what its transitions do: `_configure`, `_activate`, `_deactivate`, `_clean_up`.
+
     Attributes:
         outlives_callbacks: what it holds, such as a robot, must not be let go of because of a mistake elsewhere.
+        failure: what ended the node, for `run_node`; None while all is well.
+        phase: of its life: "unconfigured", "inactive" or "active".
+        problem: why the last transition failed; None where it did not.
     """
 
     outlives_callbacks = True
+    failure: Exception | None = None
+    phase = UNCONFIGURED
+    problem: Exception | None = None
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Get ready; nothing moves."""
+        return self._attempt("configure", self._configure, INACTIVE)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let the robot move, from where it is."""
+        return self._attempt("activate", self._activate, ACTIVE)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Bring it to rest."""
+        return self._attempt("deactivate", self._deactivate, INACTIVE)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let go of it."""
+        return self._attempt("clean up", self._clean_up, UNCONFIGURED)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Likewise, for ever."""
+        return self._attempt("shut down", self._clean_up, FINALIZED)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """After an error that nobody foresaw."""
+        return self._attempt("recover", self._clean_up, UNCONFIGURED)
+
+    def _attempt(self, what: str, action: Callable[[], None], phase: str) -> TransitionCallbackReturn:
+        """A transition, with what goes wrong said: rclpy swallows it."""
+        self.problem = None
+        try:
+            action()
+        except AdaError as problem:
+            self.problem = problem
+            self._say_refusal(f"cannot {what}: {problem}")
+            return FAILURE
+        except Exception as problem:
+            self.problem = problem
+            self.get_logger().error(f"cannot {what}:\n{traceback.format_exc()}")
+            return self._after_mistake(problem)
+        self.phase = phase
+        self._has_changed()
+        return SUCCESS
+
+    # --- what a node makes of it ------------------------------------------------------------------------------------
+    def _configure(self) -> None:
+        raise NotImplementedError
+
+    def _activate(self) -> None:
+        raise NotImplementedError
+
+    def _deactivate(self) -> None:
+        raise NotImplementedError
+
+    def _clean_up(self) -> None:
+        raise NotImplementedError
+
+    def _has_changed(self) -> None:
+        """Called in each new phase."""
+
+    def _say_refusal(self, text: str) -> None:
+        self.get_logger().error(text)
+
+    def _after_mistake(self, problem: Exception) -> TransitionCallbackReturn:
+        """What a transition is where nobody foresaw the problem: no reason to let go of other robots."""
+        return FAILURE
 
     # rclpy's private method, under the name that Python gives it: services and `trigger_...` both end there.
     def _LifecycleNodeMixin__change_state(self, transition_id: int) -> TransitionCallbackReturn:
@@ -28,5 +108,5 @@ class ManagedNode(LifecycleNode):
                 + (", ".join(f"{label} ({number})" for number, label in sorted(allowed.items())) or "nothing")
                 + "."
             )
-            return TransitionCallbackReturn.FAILURE
+            return FAILURE
         return super()._LifecycleNodeMixin__change_state(transition_id)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -23,44 +25,11 @@ MODULES = {
 """The module whose `main()` a node is, by the name of its executable."""
 
 
-def dynamics_node() -> int:
-    """A simulated robot."""
-    return _started("dynamics_node")
-
-
-def oracle_node() -> int:
-    """Pinocchio beside it."""
-    return _started("oracle_node")
-
-
-def target_node() -> int:
-    """Where a controlled robot shall go."""
-    return _started("target_node")
-
-
-def view_node() -> int:
-    """The robot in the browser."""
-    return _started("view_node")
-
-
-def record_node() -> int:
-    """Topics to a file."""
-    return _started("record_node")
-
-
-def replay_node() -> int:
-    """Topics from a file."""
-    return _started("replay_node")
-
-
-def controller_node() -> int:
-    """A controller of the library."""
-    return _started("controller_node")
-
-
-def hardware_node() -> int:
-    """Real robots and sensors, or their emulators."""
-    return _started("hardware_node")
+def __getattr__(name: str) -> Callable[[], int]:
+    """The program of a node, by the name of its executable."""
+    if name not in MODULES:
+        raise AttributeError(f"there is no node {name!r}; there are {', '.join(MODULES)}.")
+    return partial(_started, name)
 
 
 def _started(name: str) -> int:

@@ -10,28 +10,27 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_robot.messages.state_message import StateNumbers, read_state
 from ada_robot.ros import qos
+from ada_robot.ros.awaited_description import AwaitedDescription
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.timing.deadlines import DeadlineLoop
 from ada_tools.nodes.oracle.oracle import Verdict
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
-from ada_tools.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
+from ada_tools.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch
 
 NAME = "oracle_node"
-DESCRIPTION, JOINTS = "robot_description", "joint_states"
+JOINTS = "joint_states"
 ROWS = tuple(
     f"{what} {whose}" for what in ("accelerations", "efforts") for whose in ("ours", "pinocchio", "difference")
 )
@@ -59,30 +58,27 @@ class OracleNode(Node):
         self._settings = Parameters(self, OracleSettings, on_change=self._change)
         refuse_unknown_overrides(self)
         settings = self._settings.value
-        self._watch = OracleWatch(lambda: self._settings.value, Readers(_read_joints, _read_state))
+        self._watch = OracleWatch(lambda: self._settings.value, _read_joints, _read_state)
         self._differences = self.create_publisher(Float64MultiArray, "~/differences", qos.STATES)
-        self.create_subscription(String, DESCRIPTION, self._described, qos.LATCHED)
+        AwaitedDescription(self, settings.description_timeout, self._described, self._give_up)
         # Bytes: only what is compared is worth being read.
         self.create_subscription(JointState, JOINTS, self._joints, _NEWEST, raw=True)
         self._states = self.create_subscription(Float64MultiArray, settings.state_topic, self._state, _NEWEST, raw=True)
         self._health = Diagnostics(self, "oracle")
         self._health.add("comparison with pinocchio", self._watch.status)
-        self._topic = self.resolve_topic_name(DESCRIPTION)
-        self.get_logger().info(f"waiting for a robot's description on {self._topic}")
-        if settings.description_timeout:
-            steady = Clock(clock_type=ClockType.STEADY_TIME)
-            self._deadline = self.create_timer(settings.description_timeout, self._give_up, clock=steady)
         self._is_over = False
         self._said: str | None = None  # the problem that was logged
         self._loop = DeadlineLoop(1.0 / settings.rate, self._compare, name="oracle", on_failure=self._ended)
         self._loop.start()
 
     # --- what arrives -------------------------------------------------------------------------------------------
-    def _described(self, message: String) -> None:
-        self._stop_waiting()
-        if message.data != self._watch.description:
-            self.get_logger().info(f"got a robot's description of {len(message.data)} characters")
-            self._watch.description = message.data
+    def _described(self, text: str) -> None:
+        if text != self._watch.description:
+            self.get_logger().info(f"got a robot's description of {len(text)} characters")
+            self._watch.description = text
+
+    def _give_up(self, problem: InputError) -> None:
+        self.failure = problem
 
     def _joints(self, raw: bytes) -> None:
         if self._watch.model is None:
@@ -91,18 +87,6 @@ class OracleNode(Node):
 
     def _state(self, raw: bytes) -> None:
         self._watch.state = Arrived(time.monotonic(), raw)
-
-    def _stop_waiting(self) -> None:
-        if hasattr(self, "_deadline"):
-            self._deadline.cancel()
-
-    def _give_up(self) -> None:
-        self._stop_waiting()
-        timeout = self._settings.value.description_timeout
-        self.failure = InputError(
-            f"no robot's description came on {self._topic} within {timeout:g} s. Start dynamics_node or a "
-            "robot_state_publisher in the same namespace, or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
-        )
 
     # --- in the thread that compares ----------------------------------------------------------------------------
     def _compare(self, _due: int) -> None:
@@ -133,7 +117,7 @@ class OracleNode(Node):
 
 def _read_joints(raw: bytes) -> JointNumbers:
     message = deserialize_message(raw, JointState)
-    return JointNumbers(message.name, message.position, message.velocity, message.effort)
+    return message.name, message.position, message.velocity, message.effort
 
 
 def _read_state(raw: bytes) -> StateNumbers:

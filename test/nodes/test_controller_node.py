@@ -270,7 +270,7 @@ def test_a_bad_reference_is_refused_and_logged_once_and_the_old_one_stays(ros, c
     looked = []
     ros.tester.create_timer(0.1, lambda: looked.append(1))
     ros.wait(lambda: len(looked) > 5, what="some looks of the node")
-    assert capfd.readouterr().err.count("quaternion") == 1
+    assert capfd.readouterr().err.count("'elbow'") == 1
 
 
 # --- what is told -----------------------------------------------------------------------------------------------------

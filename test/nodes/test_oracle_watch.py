@@ -10,7 +10,7 @@ pytest.importorskip("pinocchio")
 from ada_robot.ros.status import Level
 from ada_tools.nodes.oracle import oracle_watch
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
-from ada_tools.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
+from ada_tools.nodes.oracle.oracle_watch import Arrived, OracleWatch
 
 PENDULUM = """<robot name="pendulum">
   <link name="ceiling"/>
@@ -29,8 +29,8 @@ def clock(monkeypatch):
 
 
 def test_after_a_silence_engines_agree_only_when_they_were_asked_again(clock):
-    joints = JointNumbers(["pivot"], [0.3], [0.0], [0.0])
-    watch = OracleWatch(lambda: OracleSettings(base="fixed"), Readers(lambda raw: joints, lambda raw: pytest.fail()))
+    joints = ["pivot"], [0.3], [0.0], [0.0]
+    watch = OracleWatch(lambda: OracleSettings(base="fixed"), lambda raw: joints, lambda raw: pytest.fail())
     watch.description = PENDULUM
     watch.joints = Arrived(clock[0], b"before")
     assert watch.compare() is not None

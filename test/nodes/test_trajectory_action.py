@@ -171,8 +171,6 @@ def test_goals_that_end_at_once_say_how(ros, monkeypatch):
     """The end may be seen before the executor comes to the goal."""
     from rclpy.action.server import ServerGoalHandle
 
-    from ada_controllers.node.trajectory_action import TrajectoryAction
-
     client = Client(ros)
     for k in range(10):
         handle = client.send((BENT[0], 1e-3), goal_tolerance=[client.tolerance(name="s1", position=0.1)])
@@ -188,7 +186,7 @@ def test_goals_that_end_at_once_say_how(ros, monkeypatch):
         execute = ServerGoalHandle.execute
 
         def late(handle, *arguments):
-            (action,) = (part for part in client.node._parts if isinstance(part, TrajectoryAction))
+            action = client.node._action
             while action._goal is not None:
                 action._watch()
             execute(handle, *arguments)

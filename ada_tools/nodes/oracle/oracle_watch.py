@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,13 +28,8 @@ from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 PATIENCE = 1.0  # [s] of joint states without whole states, after which the base counts as fixed
 
 
-class JointNumbers(NamedTuple):
-    """What a joint state says."""
-
-    names: Sequence[str]
-    position: Sequence[float]
-    velocity: Sequence[float]
-    effort: Sequence[float]
+JointNumbers: TypeAlias = tuple[Sequence[str], Sequence[float], Sequence[float], Sequence[float]]
+"""What a joint state says: names, positions, velocities, efforts."""
 
 
 class Arrived(NamedTuple):
@@ -42,13 +37,6 @@ class Arrived(NamedTuple):
 
     at: float  # [s], steady clock
     raw: bytes
-
-
-class Readers(NamedTuple):
-    """From messages to numbers; they raise InputError for what is unusable."""
-
-    joints: Callable[[bytes], JointNumbers]
-    state: Callable[[bytes], StateNumbers]
 
 
 class OracleWatch:
@@ -64,10 +52,14 @@ class OracleWatch:
         problem: why nothing can be compared at all; None where something can, or nothing came yet.
     """
 
-    def __init__(self, settings: Callable[[], OracleSettings], readers: Readers) -> None:
-        """Args: present settings, and what reads messages."""
-        self._settings = settings
-        self._readers = readers
+    def __init__(
+        self,
+        settings: Callable[[], OracleSettings],
+        read_joints: Callable[[bytes], JointNumbers],
+        read_state: Callable[[bytes], StateNumbers],
+    ) -> None:
+        """Args: present settings; what makes numbers of messages, and raises InputError for unusable ones."""
+        self._settings, self._read_joints, self._read_state = settings, read_joints, read_state
         self.description: str | None = None
         self.joints: Arrived | None = None
         self.state: Arrived | None = None
@@ -143,7 +135,7 @@ class OracleWatch:
         self._is_guessed = False
         if self.state is not None:
             assert self._fixed is not None
-            _, q, v, _ = self._readers.state(self.state.raw)
+            _, q, v, _ = self._read_state(self.state.raw)
             return base_of_sizes(self._fixed, len(q), len(v))
         if self.joints is None or self.has_states:
             return None
@@ -169,10 +161,10 @@ class OracleWatch:
 
     def _of_joints(self, raw: bytes) -> tuple[Array, Array, Array]:
         assert self.model is not None
-        return state_of_joints(self.model, *self._readers.joints(raw))
+        return state_of_joints(self.model, *self._read_joints(raw))
 
     def _of_state(self, raw: bytes) -> tuple[Array, Array, Array]:
-        _, q, v, tau = self._readers.state(raw)
+        _, q, v, tau = self._read_state(raw)
         model = self.model
         assert model is not None
         if (len(q), len(v), len(tau)) != (model.nq, model.nv, model.nv):
