@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of messages: what is written is read, whoever wrote it and however it ended; no ROS needed."""
 
+from __future__ import annotations
+
 import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from patience import until
 
 pytest.importorskip("mcap")
 
@@ -405,30 +409,40 @@ def test_a_recording_that_fails_says_so_once_and_counts_what_is_not_in_it(tmp_pa
 
 # --- playing --------------------------------------------------------------------------------------------------------
 class Played:
-    """What a player publishes, and the end of it."""
+    """A player, what it publishes and what its clock says, until its end."""
 
-    def __init__(self, recorded: list[Recorded], **options) -> None:
+    def __init__(self, recorded: Callable[[], Iterator[Recorded]] = lambda: iter(RECORDED), **options) -> None:
         self.heard: list[Recorded] = []
-        self.ended, self.failed = threading.Event(), threading.Event()
-        self.failure: Exception | None = None
-        self.more = threading.Condition()
+        self.log: list[object] = []  # times, and messages
+        self.failures: list[Exception] = []
+        self.ended = threading.Event()
         self.player = Player(
-            lambda: iter(recorded), self._take, on_end=self.ended.set, on_failure=self._fail, **options
+            recorded, self._take, tick=self.log.append, on_end=self.ended.set, on_failure=self._fail, **options
         )
-        self.player.start()
 
     def _take(self, message: Recorded) -> None:
-        with self.more:
-            self.heard.append(message)
-            self.more.notify_all()
+        self.heard.append(message)
+        self.log.append(message)
 
     def _fail(self, problem: Exception) -> None:
-        self.failure = problem
-        self.failed.set()
+        self.failures.append(problem)
+        self.ended.set()
 
-    def wait(self, count: int) -> None:
-        with self.more:
-            assert self.more.wait_for(lambda: len(self.heard) >= count, WAIT)
+    def __enter__(self) -> Played:
+        self.player.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.player.stop()
+        self.player.stop()  # idempotent
+
+    def has(self, count: int) -> None:
+        until(lambda: len(self.heard) >= count, WAIT, f"{count} messages")
+
+    def is_over(self) -> bool:
+        over = self.ended.wait(WAIT)
+        self.ended.clear()
+        return over
 
 
 MILLI = 10**6
@@ -436,71 +450,50 @@ RECORDED = [Recorded(1, 10**9 + 2 * MILLI * i, raw(i)) for i in range(20)]
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, 4.0])
-def test_all_messages_are_played_in_order_and_none_before_its_time(rate):
+def test_all_messages_are_played_in_order_none_before_its_time_and_each_behind_its_time(rate):
     begun = time.monotonic()
-    played = Played(RECORDED, rate=rate)
-    assert played.ended.wait(WAIT)
-    lasted = time.monotonic() - begun
-    played.player.stop()
-    assert played.heard == RECORDED
+    with Played(rate=rate) as played:
+        assert played.is_over()
+        lasted = time.monotonic() - begun
+    assert played.heard == RECORDED and played.player.position == RECORDED[-1].at
     if rate:
         assert lasted >= 0.038 / rate
-    assert played.player.position == RECORDED[-1].at
+    times = [at for at in played.log if isinstance(at, int)]
+    assert times == sorted(times)
+    assert all(played.log[played.log.index(message) - 1] == message.at for message in RECORDED)
 
 
 def test_a_paused_player_plays_nothing_until_it_goes_on():
-    ticks = []
-    played = Played(RECORDED, paused=True, tick=ticks.append)
-    assert not played.ended.wait(0.05) and not played.heard and not ticks
-    played.player.pause(False)
-    assert played.ended.wait(WAIT) and played.heard == RECORDED
-    played.player.stop()
+    with Played(paused=True) as played:
+        assert not played.ended.wait(0.05) and not played.log
+        played.player.pause(False)
+        assert played.is_over() and played.heard == RECORDED
 
 
 def test_a_player_that_loops_begins_anew_until_it_is_told_not_to():
-    played = Played(RECORDED, rate=0.0, loop=True)
-    played.wait(45)
-    played.player.set_loop(False)
-    assert played.ended.wait(WAIT)
-    played.player.stop()
+    with Played(rate=0.0, loop=True) as played:
+        played.has(45)
+        played.player.set_loop(False)
+        assert played.is_over()
     assert len(played.heard) % 20 == 0 and played.heard[:60] == RECORDED * 3
 
 
 def test_restart_begins_anew_also_from_the_end():
-    played = Played(RECORDED)
-    played.wait(5)
-    played.player.restart()
-    assert played.ended.wait(WAIT)
-    assert played.heard[-20:] == RECORDED and len(played.heard) >= 25
-    played.ended.clear()
-    played.player.restart()
-    assert played.ended.wait(WAIT)
-    assert played.heard[-20:] == RECORDED
-    played.player.stop()
-    played.player.stop()
+    with Played() as played:
+        played.has(5)
+        for count in (25, 45):
+            played.player.restart()
+            assert played.is_over()
+            assert played.heard[-20:] == RECORDED and len(played.heard) >= count
 
 
 def test_a_change_of_rate_holds_at_once():
     far = [Recorded(1, 0, b""), Recorded(1, 3600 * 10**9, b"")]  # an hour apart
-    played = Played(far)
-    played.wait(1)
-    assert not played.ended.is_set()
-    played.player.set_rate(0.0)
-    assert played.ended.wait(WAIT)
-    played.player.stop()
-
-
-def test_times_are_told_in_order_and_before_each_message():
-    log: list[object] = []
-    ended = threading.Event()
-    player = Player(lambda: iter(RECORDED), log.append, tick=log.append, on_end=ended.set)
-    player.start()
-    assert ended.wait(WAIT)
-    player.stop()
-    times = [at for at in log if isinstance(at, int)]
-    assert times == sorted(times)
-    for message in RECORDED:
-        assert log[log.index(message) - 1] == message.at
+    with Played(lambda: iter(far)) as played:
+        played.has(1)
+        assert not played.ended.is_set()
+        played.player.set_rate(0.0)
+        assert played.is_over()
 
 
 def test_what_fails_while_playing_is_handed_on():
@@ -508,13 +501,9 @@ def test_what_fails_while_playing_is_handed_on():
         yield RECORDED[0]
         raise RecordingError("gone")
 
-    failures: list[Exception] = []
-    failed = threading.Event()
-    player = Player(fails, lambda _: None, on_failure=lambda problem: (failures.append(problem), failed.set()))
-    player.start()
-    assert failed.wait(WAIT)
-    player.stop()
-    assert [str(failure) for failure in failures] == ["gone"]
+    with Played(fails) as played:
+        assert played.is_over()
+    assert [str(failure) for failure in played.failures] == ["gone"]
 
 
 def test_latched_topics_are_played_first_whenever_they_were_recorded(tmp_path):

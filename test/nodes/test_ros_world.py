@@ -16,26 +16,8 @@ pytest.importorskip("rclpy")
 pytestmark = pytest.mark.ros
 
 import ros_world  # noqa: E402
-from rclpy.context import Context  # noqa: E402
-from rclpy.node import Node  # noqa: E402
 from ros_world import own_domain  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
-
-CHILD = """
-import rclpy
-from rclpy.node import Node
-from std_msgs.msg import String
-rclpy.init()
-node = Node("child")
-words = node.create_publisher(String, "words", 10)
-node.create_timer(0.02, lambda: words.publish(String(data="from the child")))
-print("ready")
-try:
-    rclpy.spin(node)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
 
 
 def test_two_worlds_have_different_domains_and_do_not_hear_each_other(ros, other):
@@ -54,15 +36,6 @@ def test_another_process_cannot_take_a_domain_that_is_held(ros):
     process = ros.start(sys.executable, "-c", code, environment={"PYTHONPATH": folders})
     assert process.wait(30.0) == 1
     assert "are in use" in process.output
-
-
-def test_a_child_process_is_in_the_world_and_ends_as_by_ctrl_c(ros):
-    words = ros.collect(String, "words")
-    process = ros.start(sys.executable, "-c", CHILD)
-    ros.wait(lambda: words, what="a word from the child")
-    assert words[0].data == "from the child"
-    assert process.stop() == 0
-    assert process.output.split() == ["ready", "interrupted"]
 
 
 def test_a_child_gets_sigint_even_if_the_tests_run_in_the_background_of_a_script(ros):
@@ -95,29 +68,6 @@ def is_alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
-
-
-class Server(Node):
-    def __init__(self, context: Context) -> None:
-        super().__init__("server", context=context)
-        self.create_service(Trigger, "~/act", self.act)
-        self.is_closed = False
-
-    def act(self, _request, response):
-        response.success = True
-        return response
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
-def test_a_node_of_the_test_is_spun_and_closed(ros):
-    server = ros.add(Server(ros.context))
-    assert ros.call(Trigger, "server/act").success
-    ros.remove(server)
-    assert server.is_closed
-    ros.add(Server(ros.context))
-    assert ros.call(Trigger, "server/act").success, "a second one answers in its place"
 
 
 def test_a_failing_callback_fails_the_test(other):
