@@ -237,8 +237,7 @@ def test_missing_headers_of_python_are_named_with_the_apt_line(unbuilt, capsys, 
     monkeypatch.setattr(toolchain.sysconfig, "get_path", lambda kind: str(tmp_path))
     assert main(unbuilt) == 2
     said = capsys.readouterr().err
-    assert "Python.h" in said
-    assert f"{toolchain.headers_package()}" in said
+    assert "Python.h" in said and toolchain.headers_package() in said
     assert toolchain.headers_package() in ("python3-dev", f"python3.{sys.version_info.minor}-dev")
 
 
@@ -250,21 +249,19 @@ def test_a_compiler_that_the_user_named_and_that_is_not_there_is_named(unbuilt, 
     assert "apt" not in said or "g++" not in said.split("apt", 1)[1]
 
 
-def test_a_python_that_is_no_virtual_environment_is_refused(unbuilt, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
-    assert main(unbuilt) == 2
-    assert "python3 -m venv .venv" in capsys.readouterr().err
-
-
-def test_a_sourced_ros_is_refused_and_its_own_package_named():
-    with pytest.raises(InputError, match="sudo apt install ros-jazzy-tf2-msgs"):
-        this_prefix({"ROS_DISTRO": "jazzy"})
-
-
-def test_an_environment_without_the_wheels_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    with pytest.raises(InputError, match=r"pip install .*\[ros\]"):
-        this_prefix({})
+@pytest.mark.parametrize(
+    ("prefix", "environment", "words"),
+    [
+        (sys.base_prefix, {}, r"python3 -m venv \.venv"),
+        (sys.prefix, {"ROS_DISTRO": "jazzy"}, "sudo apt install ros-jazzy-tf2-msgs"),
+        ("/nowhere", {}, r"pip install .*\[ros\]"),
+    ],
+    ids=["no virtual environment", "a sourced ROS", "no wheels"],
+)
+def test_an_environment_that_nothing_can_be_built_into_is_refused_with_the_fix(monkeypatch, prefix, environment, words):
+    monkeypatch.setattr(sys, "prefix", prefix)
+    with pytest.raises(InputError, match=words):
+        this_prefix(environment)
 
 
 def test_packages_come_after_those_that_they_use(tmp_path):

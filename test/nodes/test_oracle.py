@@ -138,29 +138,24 @@ def test_joints_by_name_are_a_state_in_any_order_with_others_among_them():
     assert state_of_joints(model, names, [0.0] * 4, [0.0] * 4, [])[2].tolist() == [0, 0, 0]
 
 
+THREE = ada.load("planar_3r").joint_names
+ZEROS = [0.0] * 3
+
+
 @pytest.mark.parametrize(
     ("names", "position", "velocity", "effort", "reason"),
     [
-        (3, 3, 2, 3, "2 numbers in velocity"),
-        (3, 3, 0, 3, "0 numbers in velocity"),
-        (3, 3, 3, 1, "1 numbers in effort"),
-        (2, 2, 2, 2, "lacks joint"),
+        (THREE, ZEROS, ZEROS[:2], ZEROS, "2 numbers in velocity"),
+        (THREE, ZEROS, [], ZEROS, "0 numbers in velocity"),
+        (THREE, ZEROS, ZEROS, [0.0], "1 numbers in effort"),
+        (THREE[:2], ZEROS[:2], ZEROS[:2], ZEROS[:2], "lacks joint"),
+        ([*THREE, THREE[0]], [*ZEROS, 0.0], [*ZEROS, 0.0], [*ZEROS, 0.0], "twice"),
+        (THREE, [0.0, np.nan, 0.0], ZEROS, ZEROS, "not finite"),
     ],
 )
 def test_joint_states_that_do_not_say_everything_are_refused(names, position, velocity, effort, reason):
-    model = ada.load("planar_3r")
-    given = [[0.0] * count for count in (position, velocity, effort)]
     with pytest.raises(InputError, match=reason):
-        state_of_joints(model, model.joint_names[:names], *given)
-
-
-def test_joint_states_with_a_joint_twice_or_with_nan_are_refused():
-    model = ada.load("planar_3r")
-    names = model.joint_names
-    with pytest.raises(InputError, match="twice"):
-        state_of_joints(model, [*names, names[0]], *3 * [[0.0] * 4])
-    with pytest.raises(InputError, match="not finite"):
-        state_of_joints(model, names, [0.0, np.nan, 0.0], [0.0] * 3, [0.0] * 3)
+        state_of_joints(ada.load("planar_3r"), names, position, velocity, effort)
 
 
 def test_robots_that_joint_states_do_not_describe_are_known():

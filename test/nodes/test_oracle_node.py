@@ -103,12 +103,22 @@ def assert_agreement(found, nv):
         assert np.max(np.abs(mine)) > 1e-3
 
 
-@pytest.mark.parametrize(("name", "base"), [("pa10", None), ("four_bar", None), ("floating_6", "floating")])
-def test_the_oracle_confirms_our_dynamics_on_the_topics_of_a_robot(ros, name, base):
-    robot = Robot(ros, name, base)
-    _, arrays, differences = started(ros)
+@pytest.mark.parametrize(
+    ("name", "base", "states"),
+    [
+        ("pa10", None, True),
+        ("four_bar", None, True),
+        ("five_bar", None, True),  # whose loop is a joint of the description
+        ("floating_6", "floating", True),
+        ("planar_3r", None, False),  # joint states alone are enough for a fixed arm
+    ],
+)
+def test_the_oracle_confirms_our_dynamics_on_the_topics_of_a_robot(ros, name, base, states):
+    robot = Robot(ros, name, base, states=states)
+    node, arrays, differences = started(ros)
     found = robot.until(lambda: differences and differences[-1], "a comparison")
     assert_agreement(found, robot.model.nv)
+    assert node._watch.model.loop_names == robot.model.loop_names
     status = robot.until(lambda: report(arrays, OK), "a good report")
     assert status.name == "oracle_node: comparison with pinocchio"
     values = {pair.key: pair.value for pair in status.values}
@@ -116,20 +126,6 @@ def test_the_oracle_confirms_our_dynamics_on_the_topics_of_a_robot(ros, name, ba
     assert (values["over tolerance"], values["refused messages"]) == ("0", "0")
     assert float(values["accelerations: largest difference"]) < 1e-8 * float(values["accelerations: largest number"])
     assert values["velocities"] == str(robot.model.nv)
-
-
-def test_joint_states_alone_are_enough_for_a_fixed_arm(ros):
-    robot = Robot(ros, "planar_3r", states=False)
-    _, _, differences = started(ros)
-    assert_agreement(robot.until(lambda: differences and differences[-1], "a comparison"), 3)
-
-
-def test_loops_in_the_description_are_compared_with_loops(ros):
-    robot = Robot(ros, "five_bar")
-    assert "loop_joint" in robot.model.source
-    node, _, differences = started(ros)
-    robot.until(lambda: differences, "a comparison")
-    assert node._watch.model.loop_names == ["tip"]
 
 
 def test_a_difference_over_the_tolerance_is_a_warning(ros):
@@ -190,27 +186,20 @@ def test_a_robot_that_starts_anew_as_another_one_is_followed(ros):
     assert node._watch.model.name == second.model.name
 
 
-def test_without_pinocchio_the_report_names_the_extra(ros, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pinocchio", None)
-    robot = Robot(ros, "planar_3r")
-    _, arrays, differences = started(ros)
-    status = robot.until(lambda: report(arrays, ERROR), "an error")
-    assert "pip install" in status.message and "[oracle]" in status.message
-    assert not differences
-
-
-def test_without_pinocchio_the_log_says_at_once_and_once_that_nothing_is_compared(ros, monkeypatch):
+def test_without_pinocchio_the_report_and_the_log_say_at_once_and_once_that_nothing_is_compared(ros, monkeypatch):
     monkeypatch.setitem(sys.modules, "pinocchio", None)
     logged = ros.collect(Log, "/rosout")
-    node, _, _ = started(ros)
+    node, arrays, differences = started(ros)
 
     def words():
         return [one.msg for one in logged if one.name == "oracle_node" and one.level >= LoggingSeverity.ERROR]
 
     ros.wait(words, what="an error in the log, without any robot")
+    status = Robot(ros, "planar_3r").until(lambda: report(arrays, ERROR), "an error")
+    assert "pip install" in status.message and "[oracle]" in status.message
     looks = node._loop.statistics.summary().count
     ros.wait(lambda: node._loop.statistics.summary().count > looks + 10, what="ten more looks")
-    assert len(words()) == 1
+    assert len(words()) == 1 and not differences
     assert "nothing is compared" in words()[0] and "pip install" in words()[0]
 
 

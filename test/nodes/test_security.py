@@ -4,6 +4,7 @@
 import re
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -76,12 +77,14 @@ def compare(ros, name: str, **besides: set[str]) -> dict[str, set[str]]:
     return found
 
 
-def simulation(ros, *parameters: Parameter):
-    from ada_robot.node.dynamics_node import DynamicsNode
+def added(ros, module: str, name: str, *parameters: Parameter):
+    kind = getattr(import_module(module), name)
+    return ros.add(kind(context=ros.context, parameter_overrides=list(parameters)))
 
-    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=list(parameters)))
+
+def simulation(ros, *parameters: Parameter) -> None:
+    node = added(ros, "ada_robot.node.dynamics_node", "DynamicsNode", *parameters)
     ros.wait(lambda: node.loop is None or node.loop.is_ready, what="the physics")
-    return node
 
 
 def test_the_simulation_has_exactly_what_its_policy_allows(ros):
@@ -99,12 +102,12 @@ def test_the_simulation_that_waits_for_its_robot_stays_within_its_policy(ros):
         assert not sros2_policy.refused("dynamics_node", rule, names), rule
 
 
-def test_the_oracle_has_exactly_what_its_policy_allows(ros):
-    pytest.importorskip("pinocchio")
-    from ada_tools.nodes.oracle_node import OracleNode
-
-    ros.add(OracleNode(context=ros.context, parameter_overrides=[SIM_TIME]))
-    compare(ros, "oracle_node")
+@pytest.mark.parametrize(("node", "kind"), [("oracle_node", "OracleNode"), ("target_node", "TargetNode")])
+def test_nodes_that_watch_and_ask_have_exactly_what_their_policies_allow(ros, node, kind):
+    if node == "oracle_node":
+        pytest.importorskip("pinocchio")
+    added(ros, f"ada_tools.nodes.{node}", kind, SIM_TIME)
+    compare(ros, node)
 
 
 def test_the_view_has_exactly_what_its_policy_allows(ros):
@@ -116,10 +119,8 @@ def test_the_view_has_exactly_what_its_policy_allows(ros):
 
 
 def test_the_controller_has_exactly_what_its_policy_allows(ros):
-    from ada_controllers.node.controller_node import ControllerNode
-
-    options = [Parameter("robot", value="planar_3r"), SIM_TIME]
-    node = ros.add(ControllerNode(context=ros.context, parameter_overrides=options))
+    robot = Parameter("robot", value="planar_3r")
+    node = added(ros, "ada_controllers.node.controller_node", "ControllerNode", robot, SIM_TIME)
     ros.wait(lambda: node.phase != "unconfigured", what="the controller")
     # Depending on the robot it takes the state from one topic or the other, under the name that the setups give it or
     # its own (as the wrench), and waits for a description where it is not told which robot.
@@ -127,42 +128,28 @@ def test_the_controller_has_exactly_what_its_policy_allows(ros):
     compare(ros, "controller_node", subscribe=states)
 
 
-def test_the_hardware_has_exactly_what_its_policy_allows(ros, monkeypatch):
-    from hardware_world import Fleet
-
-    from ada_hardware.node.hardware_node import HardwareNode
-
-    Fleet(monkeypatch)
+def test_the_hardware_has_exactly_what_its_policy_allows(ros, fleet):
     options = [
         Parameter("device", value="pa10"),
         Parameter("url", value="udp://127.0.0.1:9"),
         Parameter("autostart", value="active"),
         SIM_TIME,
     ]
-    node = ros.add(HardwareNode(context=ros.context, parameter_overrides=options))
+    node = added(ros, "ada_hardware.node.hardware_node", "HardwareNode", *options)
     ros.wait(lambda: node.phase == "active", what="the hardware")
     compare(ros, "hardware_node", publish=_FRAMES | {"/wrench"})  # that of a force/torque sensor, which is not there
 
 
-def test_the_target_has_exactly_what_its_policy_allows(ros):
-    from ada_tools.nodes.target_node import TargetNode
-
-    ros.add(TargetNode(context=ros.context, parameter_overrides=[SIM_TIME]))
-    compare(ros, "target_node")
-
-
 def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros, tmp_path):
     pytest.importorskip("mcap")
-    from ada_tools.nodes.record_node import RecordNode
-
     nodes = ("dynamics_node", "view_node", "controller_node", "hardware_node")
     published = {name for node in nodes for name in sros2_policy.allowed(node, "publish")}
     published |= {"/oracle_node/differences", "/joint_trajectory", "/controller_node/joint_trajectory"}
     published -= {"/controller_node/transition_event", "/hardware_node/transition_event"}
     for name in published - {"/rosout", "/parameter_events", "/diagnostics"}:
         ros.publisher(Clock if name == "/clock" else Float64, name.replace("*", "s1"))
-    options = [Parameter("path", value=str(tmp_path / "run.mcap")), SIM_TIME]
-    node = ros.add(RecordNode(context=ros.context, parameter_overrides=options))
+    path = Parameter("path", value=str(tmp_path / "run.mcap"))
+    node = added(ros, "ada_tools.nodes.record_node", "RecordNode", path, SIM_TIME)
     expected = {name.replace("*", "s1") for name in published} - {"/rosout", "/parameter_events"}
     ros.wait(lambda: set(node.topics) >= expected, what="all topics")
     compare(ros, "record_node")
@@ -170,8 +157,6 @@ def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros
 
 def test_a_replay_of_all_that_was_recorded_stays_within_its_policy(ros, tmp_path):
     pytest.importorskip("mcap")
-    from ada_tools.nodes.replay_node import ReplayNode
-
     recorded = {name.replace("*", "s1") for name in sros2_policy.allowed("record_node", "subscribe")}
     recorded |= {"/ada/state", "/energy", "/events", "/loop_gap", "/wrench/hand"}  # of simulations without ROS
     path = tmp_path / "run.mcap"
@@ -179,8 +164,7 @@ def test_a_replay_of_all_that_was_recorded_stays_within_its_policy(ros, tmp_path
         for name in recorded - {"/diagnostics"}:
             kind = "rosgraph_msgs/msg/Clock" if name == "/clock" else "std_msgs/msg/Float64"
             writer.add(Topic(name, kind, "", to_text([Offer()])), 1, 1, b"\x00\x01\x00\x00" + bytes(8))
-    options = [Parameter("path", value=str(path)), SIM_TIME]
-    ros.add(ReplayNode(context=ros.context, parameter_overrides=options))
+    added(ros, "ada_tools.nodes.replay_node", "ReplayNode", Parameter("path", value=str(path)), SIM_TIME)
     found = compare(ros, "replay_node")
     assert not any(moves_robots(topic) for topic in found["publish"])
 
