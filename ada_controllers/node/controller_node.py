@@ -261,7 +261,7 @@ def warm_up(controller: Controller[Any], state: State | None = None) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to end."""
+    """Run the node until it is asked to end."""
     return run_node(ControllerNode, arguments)
 
 

@@ -43,7 +43,7 @@ def control_status(thread: ControlThread) -> Status:
         return Status(Level.OK if asked else Level.ERROR, f"not active: {control.reason}", values)
     if control.waits:
         level = Level.WARN if control.is_silent else Level.OK
-        said = "no commands" if control.is_silent else "it is told to stay"
+        said = "no commands" if control.is_silent else "it is commanded to stay"
         return Status(level, f"{controller.NAME} waits: {control.waits} ({said})", values)
     if controller.saturated:
         return Status(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From what topics and actions ask for to the references that a controller takes; no ROS.
 
-Joints that a request does not name stay where they are told to be. A controller that plans gets a trajectory as a path,
-and its own plan through the points is what it is measured against; for the others a trajectory is lines and curves
-between the points, of which they get a reference for each state.
+Joints that a request does not name stay where they are commanded to be. A controller that plans gets a trajectory as a
+path, and is measured against its own plan through the points; for the others a trajectory is lines and curves between
+the points, of which they get a reference for each state.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Following:
         self._control.offer(self._sample)
 
     def stop(self) -> None:
-        """Bring the joints of a trajectory to rest: as the controller brakes, or where they are told to be now."""
+        """Bring the joints of a trajectory to rest: as the controller brakes, or where they are commanded to be now."""
         if self.is_followed:
             self.trajectory(OfferedTrajectory((), (), ()))
 
@@ -255,7 +255,7 @@ class Following:
         return [joints.index(name) for name in names]
 
     def _present(self) -> Array:
-        """Where the joints are told to be; where they are, where nobody says so."""
+        """Commanded positions of the joints; measured ones where there are none."""
         control = self._control
         target, latest = control.target, control.latest
         resting = None if latest is None else control.controller.resting(latest.stamp)

@@ -38,7 +38,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Outcome(NamedTuple):
-    """What became of one package.
+    """Outcome of the build of one package.
 
     Attributes:
         package: its name.
@@ -89,7 +89,7 @@ def is_there(package: str, definitions: Path) -> Path | None:
 
 
 def mark_of(definitions: Path) -> str:
-    """What a package is built from and with; another mark is another build."""
+    """Sources and tools of a build, as text; another mark is another build."""
     digest = hashlib.sha256()
     for path in generate.definition_files(definitions):
         digest.update(path.as_posix().encode() + b"\0" + (definitions / path).read_bytes() + b"\0")

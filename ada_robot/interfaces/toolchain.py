@@ -64,7 +64,7 @@ def apt_line(lacks: list[Lack]) -> str:
 
 
 def in_words(lacks: list[Lack]) -> str:
-    """What is missing, in one line."""
+    """The missing parts, in one line."""
     return " and ".join(dict.fromkeys(lack.what for lack in lacks))
 
 

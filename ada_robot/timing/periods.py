@@ -21,7 +21,7 @@ _NS = 1e-9  # [s]
 
 @dataclass(frozen=True)
 class PeriodSummary:
-    """What a thread's periods were like.
+    """Figures of a thread's periods.
 
     Attributes:
         count: wake-ups.
@@ -222,7 +222,7 @@ class PeriodTrace:
             self._next = i + 3
 
     def rows(self) -> NDArray[np.int64]:
-        """What was kept."""
+        """The wake-ups that were kept."""
         return np.array(self._rows[: self._next], dtype=np.int64).reshape(-1, len(self.COLUMNS))
 
     def save(self) -> None:

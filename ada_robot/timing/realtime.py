@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the system can do for threads and processes that must not be late; what it does not allow is done without."""
+"""Help of the system for threads and processes that must not be late; where it allows none they do without."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 
 _NICENESS = -10
 _PR_SET_TIMERSLACK = 29  # linux/prctl.h
-_SLACK = 1_000  # [ns] that the system may be late on purpose; 50 000 unless told otherwise
+_SLACK = 1_000  # [ns] that the system may be late on purpose; 50 000 by default
 _LOCK_ALL = 1 | 2  # MCL_CURRENT | MCL_FUTURE of <sys/mman.h>
 
 

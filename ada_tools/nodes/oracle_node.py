@@ -139,7 +139,7 @@ def _table(verdict: Verdict, labels: Sequence[str]) -> Float64MultiArray:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to end."""
+    """Run the node until it is asked to end."""
     return run_node(OracleNode, arguments)
 
 

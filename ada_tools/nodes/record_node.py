@@ -184,7 +184,7 @@ class RecordNode(Node):
 
     # --- how it goes --------------------------------------------------------------------------------------------
     def _report_failure(self) -> bool:
-        """Whether the file has ended early; no more messages are taken then."""
+        """True if the file has ended early; no more messages are taken then."""
         failure = self.recording.statistics.failure
         if failure is None:
             return False

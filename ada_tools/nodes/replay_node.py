@@ -115,7 +115,7 @@ class ReplayNode(Node):
 
     @property
     def player(self) -> Player:
-        """What plays the file."""
+        """The player of the file."""
         assert self._player is not None
         return self._player
 

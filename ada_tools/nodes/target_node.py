@@ -135,7 +135,7 @@ class TargetNode(Node):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to end."""
+    """Run the node until it is asked to end."""
     return run_node(TargetNode, arguments)
 
 

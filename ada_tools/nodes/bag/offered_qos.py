@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What publishers offer (reliability, durability, depth), and its text in recordings; no rclpy in here.
+"""Offers of publishers (reliability, durability, depth), and its text in recordings; no rclpy in here.
 
 The text is that of ROS 2 bags (`offered_qos_profiles` of a channel), with numbers for policies: all of them read those.
 """
@@ -33,7 +33,7 @@ _TEXT = """\
 
 
 class Offer(NamedTuple):
-    """What one publisher offers.
+    """The offer of one publisher.
 
     Attributes:
         reliable: else best effort.
@@ -74,12 +74,12 @@ def _offer(values: dict[str, str]) -> Offer:
 
 
 def accepting(offers: Sequence[Offer]) -> Offer:
-    """What a subscriber asks for that wants the best of what all of these publishers offer."""
+    """The request of a subscriber that wants the best of what all of these publishers offer."""
     return Offer(all(offer.reliable for offer in offers), all(offer.latched for offer in offers))
 
 
 def standing_for(offers: Sequence[Offer], *, latched: bool = False) -> Offer:
-    """What one publisher offers in place of all these: no subscriber that any of them served goes without.
+    """The offer of one publisher in place of all these: no subscriber that any of them served goes without.
 
     Args:
         offers: those that were recorded; none if that is not known.

@@ -31,15 +31,15 @@ def latched_first(
         latched: those of them that keep their last messages.
         since: [ns].
     """
-    told = set()
+    played = set()
     later = [file.starts[channel] for channel in latched if file.starts.get(channel, 0) > since]
     for message in file.messages(latched, until=max([since, *later])):
         if message.at < since or message.at == file.starts[message.channel]:
-            told.add(message)
+            played.add(message)
             yield message._replace(at=since)
     for message in file.messages(channels, since=since):
-        if message in told:
-            told.discard(message)
+        if message in played:
+            played.discard(message)
         else:
             yield message
 
@@ -168,7 +168,7 @@ class Player:
                 number = self._pass
                 if self._play(number):
                     self._end_of(number)
-        except Exception as problem:  # whoever made the player is told
+        except Exception as problem:  # whoever made the player hears of it
             with self._condition:
                 self._is_stopped = True
             if self._on_failure is not None:

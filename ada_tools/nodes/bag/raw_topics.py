@@ -30,7 +30,7 @@ def message_class(kind: str) -> Any:
 
 
 def offer_of(publisher: Any) -> Offer:
-    """What a publisher offers, as the graph knows it (`get_publishers_info_by_topic`)."""
+    """The offer of a publisher, as the graph knows it (`get_publishers_info_by_topic`)."""
     qos = publisher.qos_profile
     return Offer(
         qos.reliability != ReliabilityPolicy.BEST_EFFORT,

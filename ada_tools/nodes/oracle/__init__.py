@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oracle_node compares."""
+"""The comparison that oracle_node makes."""

@@ -13,7 +13,7 @@ from ada_robot.ros.robot_settings import AUTO, check_gravity
 
 @dataclass(frozen=True)
 class OracleSettings:
-    """What is compared, how often, and what counts as equal; see the descriptions."""
+    """Parameters of the comparison; see the descriptions."""
 
     base: str = setting(
         AUTO,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the oracle node knows: the robot's description, the newest states, and how the comparisons went. No ROS.
+"""The knowledge of the oracle node: the robot's description, the newest states, and how the comparisons went. No ROS.
 
 One thread brings what arrives and asks for the report, another one compares: what they share are whole objects that
 take the place of older ones.
@@ -29,7 +29,7 @@ PATIENCE = 1.0  # [s] of joint states without whole states, after which the base
 
 
 JointNumbers: TypeAlias = tuple[Sequence[str], Sequence[float], Sequence[float], Sequence[float]]
-"""What a joint state says: names, positions, velocities, efforts."""
+"""Numbers of a joint state: names, positions, velocities, efforts."""
 
 
 class Arrived(NamedTuple):
@@ -193,7 +193,7 @@ class OracleWatch:
             self._over = over
 
     def over_tolerance(self, verdict: Verdict) -> str:
-        """What differs by more than the tolerances, in words; empty where nothing does."""
+        """Differences beyond the tolerances, in words; empty where there are none."""
         settings = self._settings()
         found = []
         for name, one in (("accelerations", verdict.accelerations), ("efforts", verdict.efforts)):
@@ -234,7 +234,7 @@ class OracleWatch:
         return Level.OK, "both engines agree"
 
     def _silence(self) -> str | None:
-        """What does not arrive."""
+        """The missing messages, in words; None where all arrive."""
         late = self._settings().stale_after
         newest = max((one.at for one in (self.joints, self.state) if one is not None), default=None)
         if newest is None:

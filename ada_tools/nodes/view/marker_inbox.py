@@ -28,7 +28,7 @@ class MarkerInbox:
         Args:
             node: that listens.
             topic: of the markers.
-            complain: told of markers that cannot be drawn.
+            complain: called with markers that cannot be drawn.
         """
         self._node, self._topic, self._tell = node, topic, complain
         self._inbox: Inbox | None = None
@@ -60,8 +60,8 @@ class MarkerInbox:
         inbox, now = self._inbox, time.monotonic()
         for message in inbox.fetch() if inbox else ():
             self._since = min(self._since, now)
-            is_told = is_sure or now - self._since >= _EARLY
-            read_markers(message, self._kept, now, worlds, self._complain if is_told else _ignore)
+            is_known = is_sure or now - self._since >= _EARLY
+            read_markers(message, self._kept, now, worlds, self._complain if is_known else _ignore)
         return self._kept.present(now)
 
     def _complain(self, problem: str) -> None:

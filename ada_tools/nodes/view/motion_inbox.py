@@ -66,7 +66,7 @@ class MotionInbox:
             node: that listens.
             state_topic: of the exact state.
             prefix: that stands before the names of the robot's frames.
-            complain: told of messages that are left out.
+            complain: called with messages that are left out.
         """
         self._node, self._prefix, self._complain = node, prefix, complain
         self._raw: _Arrival | None = None

@@ -40,7 +40,7 @@ class ViewSettings(FrameSettings):
         "controller_node", "node whose target is shown and dragged, where it follows one", read_only=True
     )
     target_link: str = setting(
-        "", "link that the controller's target pose is for; empty: how far it is away is not told", read_only=True
+        "", "link that the controller's target pose is for; empty: its distance is not shown", read_only=True
     )
     hardware: str = setting(
         "hardware_node",
