@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 
 from ada_controllers.node.controller_node import ControllerNode
 from ada_robot.node.dynamics_node import DynamicsNode
+from ada_robot.ros import qos
 
 BENT = [0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0]
 NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
@@ -97,6 +98,19 @@ class Sender:
             return condition()
 
         return self._ros.wait(act, what=what)
+
+
+def played(ros: Any, effort: Any = (), **parameters: Any) -> tuple[Any, Sender]:
+    """An active controller of a robot that the test itself plays, and that robot. Args: effort: of its motors."""
+    sender = Sender(ros)
+    node = controller(ros, **parameters)
+    sender.until(lambda: node.phase == "active", what="an active controller", effort=effort)
+    return node, sender
+
+
+def referenced(ros: Any, kind: Any = JointState, topic: str = "joint_reference") -> Any:
+    """A publisher of references that the controller hears."""
+    return ros.matched(ros.publisher(kind, f"controller_node/{topic}", qos.COMMANDS))
 
 
 def weight(position: Any = BENT) -> Any:

@@ -19,6 +19,8 @@ from controller_world import (
     life,
     overrides,
     plant,
+    played,
+    referenced,
     set_parameter,
     transition,
     weight,
@@ -52,19 +54,6 @@ def point(positions, seconds):
 def last(commands, part="effort"):
     """The newest command's numbers of a kind."""
     return np.array(getattr(commands[-1], part))
-
-
-def referenced(ros, kind=JointState, topic="joint_reference"):
-    """A publisher that the controller hears."""
-    return ros.matched(ros.publisher(kind, f"controller_node/{topic}", qos.COMMANDS))
-
-
-def played(ros, **parameters):
-    """An active controller of a robot that the test itself plays, and that robot."""
-    sender = Sender(ros)
-    node = controller(ros, **parameters)
-    sender.until(lambda: node.phase == "active", what="an active controller")
-    return node, sender
 
 
 # --- motion -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from controller_world import BENT, controller, diagnosed, plant
+from controller_world import BENT, controller, diagnosed, plant, referenced
 from diagnostic_msgs.msg import DiagnosticArray
 from hardware_world import ARM, ONE, call, hardware, transition
 from sensor_msgs.msg import JointState
@@ -36,7 +36,7 @@ class Served:
         self.node = controller(ros, controller="joint_trajectory", blend=0.0)
         self.until(lambda: self.node.phase == "active", what="an active controller")
         self.control = self.node.thread.control
-        self.references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
+        self.references = referenced(ros)
 
     def tick(self):
         if self.robot.demand is not None and self.robot.phase is Phase.ACTIVE:
@@ -129,7 +129,7 @@ def test_a_frozen_process_that_goes_on_does_not_make_up_for_what_it_missed(ros):
     commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
     process = ros.start(*NODE, *(word for setting in SETTINGS for word in ("-p", setting)))
     ros.wait(lambda: commands, what="commands")
-    references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
+    references = referenced(ros)
     references.publish(JointState(name=["s1"], position=[2.5]))
     ros.wait(lambda: simulated.loop.latest.v[0] > 0.2, what="some speed")
     os.kill(process.pid, signal.SIGSTOP)

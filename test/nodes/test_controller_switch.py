@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from controller_world import BENT, NAMES, Sender, controller, set_parameter, weight
+from controller_world import BENT, NAMES, played, referenced, set_parameter, weight
 from rcl_interfaces.srv import GetParameters, ListParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -20,10 +20,7 @@ STEEPEST = 1.5  # of the blend: 3 s² - 2 s³ has this slope in its middle
 
 def under_control(ros, **parameters):
     """A controller that holds a robot which the test itself plays."""
-    sender = Sender(ros)
-    node = controller(ros, blend=BLEND, **parameters)
-    sender.until(lambda: node.phase == "active", what="an active controller", effort=weight())
-    return node, sender
+    return played(ros, weight(), blend=BLEND, **parameters)
 
 
 def parameters_of(ros):
@@ -76,8 +73,7 @@ def test_settings_change_under_control_without_a_jump_and_the_target_stays(ros):
     node, sender = under_control(ros, state_rate=0.0)
     control = node.thread.control
     goal = np.array(BENT) + 0.02
-    references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
-    references.publish(JointState(name=NAMES, position=goal.tolist()))
+    referenced(ros).publish(JointState(name=NAMES, position=goal.tolist()))
     sender.until(lambda: np.array_equal(control.target.position, goal), what="the reference")
     settled = stamp(commands[-1]) + 2.0 * BLEND
     sender.until(lambda: stamp(commands[-1]) > settled, what="the end of the first blend")

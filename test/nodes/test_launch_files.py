@@ -65,13 +65,6 @@ def test_a_launch_file_names_what_it_starts(name):
             assert started <= called | WATCHERS
 
 
-def test_nodes_are_actions_of_launch_ros_and_all_but_the_robot_have_a_condition():
-    calls = calls_of(ast.parse(BRINGUP.read_text(encoding="utf-8")))
-    written = [{word.arg for word in call.keywords} for call in calls if ast.unparse(call.func) == "Node"]
-    assert all({"package", "executable", "name", "parameters"} <= one for one in written)
-    assert sum("condition" not in one for one in written) == 1
-
-
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
 def test_what_a_launch_file_starts_is_installed(setup, entry_points):
     wanted = {"oracle": "true", "view": "true", "rviz": "true", "record": "run.mcap", "backend": "emulator"}

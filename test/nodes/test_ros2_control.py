@@ -160,12 +160,3 @@ def test_a_constant_effort_goes_on_with_the_threshold_of_the_example(ros):
     ros.wait(lambda: node._in.guard.accepted, what="the first command")
     time_passes(ros, node, 1.0)
     assert all(effort == 0.01 for effort in plugin.states.values())
-
-
-def test_arrays_of_joints_with_different_interfaces_are_refused(ros):
-    node = simulation(ros)
-    publisher = ros.matched(ros.publisher(JointState, "/joint_commands", QoSProfile(depth=1)))
-    # What the plugin makes of three joints with efforts and four with positions.
-    publisher.publish(JointState(name=JOINTS, effort=[0.0] * 3, position=[0.0] * 4))
-    ros.wait(lambda: node._in.guard.refused[Reason.LENGTH], what="the refusal")
-    assert node._in.guard.accepted == 0

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import WrenchStamped
-from hardware_world import Fleet, hardware, transition
+from hardware_world import Fleet, hardware
 from scipy.spatial.transform import Rotation
 
 from ada_hardware.emulation.process import EmulatorProcess
@@ -95,12 +95,3 @@ def test_a_parent_that_nobody_here_publishes_is_told_of(ros, monkeypatch, capfd)
     with EmulatorProcess("dynpick") as sensor:
         hardware(ros, **given, hand__driver__url=sensor.url, until="inactive")
     assert "hand.parent is 'flanje', which is no link of a robot of this node, nor 'world'" in capfd.readouterr().err
-
-
-def test_a_link_of_the_arm_gets_no_second_place(ros, monkeypatch):
-    Fleet(monkeypatch)
-    with EmulatorProcess("dynpick") as sensor:
-        given = {**WITH_ARM, "hand__driver__url": sensor.url, "autostart": "unconfigured"}
-        node = hardware(ros, **{**given, "hand__parent": "world", "hand__frame": "flange"})
-        assert not transition(ros, "configure")
-        assert "hand.parent is 'world' for the frame 'flange', which is a link of a robot" in str(node.problem)

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from controller_world import BENT, controller, plant, set_parameter, transition
+from controller_world import BENT, controller, plant, referenced, set_parameter, transition
 from linked_environment import builder, definitions, environment_of_links, run
 
 from ada_robot.interfaces import toolchain
@@ -249,8 +249,7 @@ def test_a_goal_ends_with_the_controller_and_with_another_reference(ros):
 
     client = Client(ros)
     handle = client.send((1.0, 5.0))
-    references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference"))
-    references.publish(JointState(name=["s1"], position=[0.2]))
+    referenced(ros).publish(JointState(name=["s1"], position=[0.2]))
     status, result = client.outcome(handle)
     assert status == ABORTED and "no longer followed" in result.error_string
     handle = client.send((1.0, 5.0))
