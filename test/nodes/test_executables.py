@@ -6,10 +6,7 @@ import pytest
 from ada_tools.nodes import executables
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["controller_node", "dynamics_node", "hardware_node", "oracle_node", "view_node", "record_node", "replay_node"],
-)
+@pytest.mark.parametrize("name", executables.MODULES)
 def test_without_ros_an_executable_says_what_is_missing(name, monkeypatch, capsys):
     monkeypatch.setattr(executables, "find_spec", lambda _: None)
     monkeypatch.setattr(executables, "ros_problem", lambda: "rclpy is missing: pip install it.")
