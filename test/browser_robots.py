@@ -33,9 +33,9 @@ def pushable(model, step=2e-3):
     simulation = ada.Simulation(model, step=step, pushable=True)
     pushed, push = [], simulation.push
 
-    def noted(link, wrench, duration):
+    def noted(link, wrench, duration, **options):
         pushed.append((link, np.asarray(wrench), duration))
-        push(link, wrench, duration)
+        push(link, wrench, duration, **options)
 
     simulation.push = noted
     return simulation, pushed

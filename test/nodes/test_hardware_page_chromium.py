@@ -18,7 +18,7 @@ from page_world import view
 from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_tools.browser import hold, remote_robot, stop_button
+from ada_tools.browser import hold, robot_page, stop_button
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -42,7 +42,7 @@ EXPIRES = 1.5  # [s] here: a browser that draws without a GPU is late with its s
 def world(tmp_path, monkeypatch):
     """Flight records go where the test's other files are; and as many drawings as can be drawn without a GPU."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(remote_robot, "DRAWN", 1.0)
+    monkeypatch.setattr(robot_page, "DRAWN", 1.0)
     monkeypatch.setattr(hold, "EXPIRES", EXPIRES)
     monkeypatch.setattr(hold, "FORGOTTEN", 4.0 * EXPIRES)
     monkeypatch.setattr(stop_button, "SEEN", 4.0 * EXPIRES)

@@ -30,7 +30,7 @@ from ada_dynamics.drawing.marks import KeptMarks, Kind, Mark
 from ada_robot.messages.markers import MarkerMessages, read_markers
 from ada_robot.messages.state_message import read_state
 from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
-from ada_tools.browser import remote_robot
+from ada_tools.browser import robot_page
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.page import Page
 from ada_tools.nodes.view import node_requests
@@ -214,7 +214,7 @@ def test_malformed_states_are_left_out_and_the_next_good_one_is_shown(ros, view)
 
 
 def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_another_robot(ros, view, monkeypatch):
-    monkeypatch.setattr(remote_robot, "LOST", 0.3)
+    monkeypatch.setattr(robot_page, "LOST", 0.3)
     node = view()
     ros.wait(lambda: "Waiting for the robot's description on topic **/robot_description**" in node.shown._said)
     plant = ros.add(StandIn(ros.context))
@@ -226,7 +226,7 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     ros.wait(lambda: "has sent nothing for" in robot.status.content, what="the status line")
     on_page(ros, node, robot.toggle)
     ros.wait(lambda: "Is dynamics_node running?" in node.said[-1], what="a service that is missed")
-    on_page(ros, node, robot.push)
+    on_page(ros, node, robot.pushes.push)
     ros.wait(lambda: "nobody listens to /dynamics_node/external_wrench" in node.said[-1], what="a topic that is missed")
     again = ros.add(StandIn(ros.context))
     model = ada.load("four_bar")
@@ -269,11 +269,11 @@ def test_buttons_call_the_services_and_refusals_are_said(ros, view):
     on_page(ros, node, robot.reset)
     ros.wait(lambda: plant.asked[2:] == ["reset"], what="the reset")
     robot.speed.value = "0.25"
-    on_page(ros, node, robot._set_speed)
+    on_page(ros, node, robot.set_speed)
     ros.wait(lambda: plant.asked[-1] == ("real_time_factor", 0.25), what="the speed")
     assert node.said == []
     plant.refusal = "not today"
-    for action in (robot.toggle, robot.one_step, robot.reset, robot._set_speed):
+    for action in (robot.toggle, robot.one_step, robot.reset, robot.set_speed):
         on_page(ros, node, action)
     ros.wait(lambda: node.said == ["not today"] * 4, what="four refusals")
 
@@ -298,18 +298,18 @@ def test_pushes_and_commands_and_poses_are_messages_that_the_plant_takes(ros, vi
     node = view()
     robot = robot_of(ros, node)
     ros.wait(lambda: node.link._pushes.get_subscription_count() and np.array_equal(robot.q, plant.q), what="the plant")
-    on_page(ros, node, robot.push)
+    on_page(ros, node, robot.pushes.push)
     ros.wait(lambda: plant.pushed, what="a wrench")
     message = plant.pushed[0]
     link, weight = message.header.frame_id, model.total_mass * 9.81
     force = np.array([getattr(message.wrench.force, axis) for axis in "xyz"])
-    assert link == robot.link.value
+    assert link == robot.pushes.link.value
     R = ada.Dynamics(model).pose(link, plant.q)[:3, :3]
     np.testing.assert_allclose(R @ force, [float(f"{0.5 * weight:.2g}"), 0, 0], atol=1e-9)
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)  # counts from its arrival
-    on_page(ros, node, lambda: robot._set_pull(Pull(link, "update", np.zeros(3), np.ones(3))))
+    on_page(ros, node, lambda: robot.pushes.drag(Pull(link, "update", np.zeros(3), np.ones(3))))
     ros.wait(lambda: len(plant.pushed) > 3, what="a pull that goes on")
-    on_page(ros, node, lambda: robot._set_pull(Pull(link, "end", np.zeros(3), np.ones(3))))
+    on_page(ros, node, lambda: robot.pushes.drag(Pull(link, "end", np.zeros(3), np.ones(3))))
     ros.wait(lambda: plant.pushed[-1].wrench == WrenchStamped().wrench, what="its end")
     count = len(plant.pushed)
     for place in (0, 5):
@@ -489,7 +489,7 @@ def test_a_mistake_of_the_page_ends_the_node_with_exit_code_1(ros, view):
 
 # --- the real plant -------------------------------------------------------------------------------------------------
 def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkeypatch):
-    monkeypatch.setattr(remote_robot, "LOST", 0.5)
+    monkeypatch.setattr(robot_page, "LOST", 0.5)
     command = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=pa10")
     process = ros.start(*command)
     states = ros.collect(Float64MultiArray, "dynamics_node/state", SENSOR)
@@ -514,8 +514,8 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkey
     on_page(ros, node, lambda: robot.commands.switch(False))
     speed = np.abs(robot.v).max()
     ros.wait(lambda: np.abs(robot.v).max() < 0.05 or speed < 0.05, 20.0, "a robot that holds its place")
-    robot.strength.value = 300.0
-    on_page(ros, node, robot.push)
+    robot.pushes.strength.value = 300.0
+    on_page(ros, node, robot.pushes.push)
     ros.wait(lambda: np.abs(robot.v).max() > 0.05, what="a push that moves it")
     assert node.said == []
     process.kill()

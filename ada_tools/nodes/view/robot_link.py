@@ -31,7 +31,7 @@ from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
 from ada_robot.node_state import HardwareState, read_hardware_state
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import LATCHED, STATES, streams
-from ada_tools.browser.robot_node import Answer, Heard, Positions, Wrench
+from ada_tools.browser.robot_node import Answer, Heard, Moment, Positions, Wrench
 from ada_tools.browser.seen import Seen
 from ada_tools.nodes.view.command_publishers import CommandPublishers, joint_message
 from ada_tools.nodes.view.marker_inbox import MarkerInbox
@@ -174,6 +174,12 @@ class RobotLink:
     def newest(self) -> Seen | None:
         """The newest of its motion."""
         return self._motion.newest()
+
+    def passed(self) -> Sequence[Moment]:
+        """Plots show the newest states alone."""
+        return ()
+
+    goes_on = None  # its states show it
 
     def rate(self) -> float:
         """Messages of its state in the last second or so [Hz]."""
