@@ -22,9 +22,6 @@ FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has
 CONTROLLED = [SETUPS[name] for name in ("pa10_control", "closed_chain_control", "hoap2_balance")]
 
 
-CONTROLLED = [SETUPS[name] for name in ("pa10_control", "closed_chain_control", "hoap2_balance")]
-
-
 def executables(what):
     return [process.executable for process in what.processes]
 
@@ -33,12 +30,8 @@ def choices(argument, setup):
     return next(one.choices for one in setup.arguments if one.name == argument)
 
 
-def setup_of(name):
-    return next(setup for setup in CONTROLLED if setup.name == name)
-
-
 EACH = [
-    *({"name": "pa10_control", "controller": one} for one in choices("controller", setup_of("pa10_control"))),
+    *({"name": "pa10_control", "controller": one} for one in choices("controller", SETUPS["pa10_control"])),
     {"name": "pa10_control", "robot": "pa10_7c"},
     *({"name": "closed_chain_control", "mechanism": one} for one in ("parallel_four_bar", "slider_crank")),
     *(

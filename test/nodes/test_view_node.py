@@ -108,21 +108,6 @@ def robot_of(ros, node):
     return ros.wait(lambda: node.failure or node.shown.robot, 20.0, "the robot on the page")
 
 
-def wait_for_answers(ros, node, plant):
-    """All services have answered once: a reply is lost while the two ends still find each other."""
-    link, asks = node.link, node.link._simulation
-    for client in asks.clients.values():
-        ros.wait(client.service_is_ready, what=client.srv_name)
-    for ask in (lambda then: link.pause(False, then), link.step, link.reset, lambda then: link.set_speed(1.0, then)):
-        answers = []
-        while answers[-1:] != [None]:
-            count = len(answers)
-            assert count < 5, answers
-            ask(answers.append)
-            ros.wait(lambda before=count, found=answers: len(found) > before, what="an answer")
-    plant.asked.clear()
-
-
 # --- messages -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("labels", "sizes", "data", "reason"),
@@ -160,6 +145,13 @@ def test_the_robot_moves_on_the_page_as_its_exact_state_does(ros, view):
     ros.wait(lambda: 20.0 < node.link.rate() < 80.0, what="a rate near 50 Hz")
     plant.goes_on = False
     ros.wait(lambda: ", paused" in robot.status.content, what="a pause that is seen")
+    bad = ros.matched(ros.publisher(Float64MultiArray, "dynamics_node/state", STATES))
+    for data in ([], [float("nan")] * 22, [0.0] * 3):
+        bad.publish(Float64MultiArray(data=data))
+    bad.publish(state_message(0.0, np.full(14, np.nan), np.zeros(13), np.zeros(13)))
+    plant.q = q
+    ros.wait(lambda: np.array_equal(robot.q, q), what="the next good state")
+    assert node.failure is None
 
 
 def test_without_an_exact_state_joint_states_and_tf_are_shown(ros, view):
@@ -199,20 +191,6 @@ def test_joint_states_alone_are_enough_for_a_fixed_robot_and_malformed_ones_do_n
     assert node.failure is None
 
 
-def test_malformed_states_are_left_out_and_the_next_good_one_is_shown(ros, view):
-    plant = ros.add(StandIn(ros.context))
-    plant.describe(ada.load("pa10"))
-    node = view()
-    robot = robot_of(ros, node)
-    bad = ros.matched(ros.publisher(Float64MultiArray, "dynamics_node/state", STATES))
-    for data in ([], [float("nan")] * 22, [0.0] * 3):
-        bad.publish(Float64MultiArray(data=data))
-    bad.publish(state_message(0.0, [np.nan] * 7, np.zeros(7), np.zeros(7)))
-    plant.q = np.full(7, 0.25)
-    ros.wait(lambda: np.array_equal(robot.q, plant.q), what="the next good state")
-    assert node.failure is None
-
-
 def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_another_robot(ros, view, monkeypatch):
     monkeypatch.setattr(robot_page, "LOST", 0.3)
     node = view()
@@ -236,48 +214,15 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     assert node.failure is None
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({"model.gravity": [0.0, 0.0, -1.62]}, (0.0, 0.0, -1.62)),  # a URDF cannot say it
-        ({}, (0.0, 0.0, -9.81)),
-    ],
-)
-def test_energies_are_those_in_the_gravity_of_the_plant(ros, view, parameters, expected):
-    plant = ros.add(StandIn(ros.context, **parameters))
+def test_energies_are_those_in_the_gravity_of_the_plant(ros, view):
+    moon = (0.0, 0.0, -1.62)  # a URDF cannot say it
+    plant = ros.add(StandIn(ros.context, **{"model.gravity": list(moon)}))
     plant.describe(ada.load("pa10"))
     node = view()
-    ros.wait(lambda: "real_time_factor" in node.link.parameters(), what="the plant's parameters")
-    ros.wait(lambda: node.shown.robot and tuple(node.shown.robot.model.gravity) == expected, what="its gravity")
+    ros.wait(lambda: node.shown.robot and tuple(node.shown.robot.model.gravity) == moon, what="its gravity")
 
 
 # --- what is asked for ----------------------------------------------------------------------------------------------
-def test_buttons_call_the_services_and_refusals_are_said(ros, view):
-    plant = ros.add(StandIn(ros.context))
-    plant.describe(ada.load("pa10"))
-    plant.goes_on = True
-    node = view()
-    robot = robot_of(ros, node)
-    ros.wait(lambda: robot.is_playing, what="time that goes on")
-    wait_for_answers(ros, node, plant)
-    on_page(ros, node, robot.toggle)
-    ros.wait(lambda: plant.asked == [("pause", True)], what="the pause")
-    plant.goes_on = False
-    ros.wait(lambda: robot.play_button.label == "play", what="the button's new word")
-    on_page(ros, node, robot.one_step)
-    ros.wait(lambda: plant.asked[1:] == ["step"], what="the step")  # services keep no order between them
-    on_page(ros, node, robot.reset)
-    ros.wait(lambda: plant.asked[2:] == ["reset"], what="the reset")
-    robot.speed.value = "0.25"
-    on_page(ros, node, robot.set_speed)
-    ros.wait(lambda: plant.asked[-1] == ("real_time_factor", 0.25), what="the speed")
-    assert node.said == []
-    plant.refusal = "not today"
-    for action in (robot.toggle, robot.one_step, robot.reset, robot.set_speed):
-        on_page(ros, node, action)
-    ros.wait(lambda: node.said == ["not today"] * 4, what="four refusals")
-
-
 def test_a_service_that_never_answers_is_given_up(ros, view, monkeypatch):
     monkeypatch.setattr(node_requests, "PATIENCE", 0.3)
     silent = Node("silent", context=ros.context)  # offers the service, but nobody spins it
@@ -505,6 +450,16 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkey
     on_page(ros, node, robot.one_step)
     ros.wait(lambda: robot.t > before, what="one step")
     assert robot.t - before == pytest.approx(1e-3, abs=1e-9)
+    robot.speed.value = "2"
+    on_page(ros, node, robot.set_speed)
+    ros.wait(lambda: node.link.parameters().get("real_time_factor") == 2.0, what="another pace")
+    answers = []
+    on_page(ros, node, lambda: node.link.set_speed(-1.0, answers.append))
+    ros.wait(lambda: answers and "real_time_factor" in answers[0], what="a refusal in the node's words")
+    on_page(ros, node, robot.reset)
+    ros.wait(lambda: robot.t == 0.0, what="the start")
+    robot.speed.value = "1"
+    on_page(ros, node, robot.set_speed)
     on_page(ros, node, robot.toggle)
     ros.wait(lambda: robot.is_playing and robot.motion.is_going_on, what="that it goes on")
     start = robot.q.copy()
