@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ada_tools.bringup.arguments import Argument
 from ada_tools.bringup.layers import Layers
 from ada_tools.bringup.processes import Machine, Process
 
@@ -28,14 +29,9 @@ class Context:
     machine: Machine
 
 
-@dataclass
-class DeclareLaunchArgument:
-    """An argument."""
-
-    name: str
-    default_value: str
-    description: str
-    choices: Sequence[str] | None = None
+def argument(name: str, *, default_value: str, description: str, choices: Sequence[str] | None = None) -> Argument:
+    """An argument in the place of launch.actions.DeclareLaunchArgument, whose words these are."""
+    return Argument(name, default_value, description, tuple(choices or ()))
 
 
 @dataclass
@@ -108,11 +104,11 @@ class LaunchFile:
 
     summary: str
     description: LaunchDescription
-    arguments: list[DeclareLaunchArgument] = field(init=False)
+    arguments: tuple[Argument, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Find its arguments."""
-        self.arguments = [one for one in self.description.entities if isinstance(one, DeclareLaunchArgument)]
+        self.arguments = tuple(one for one in self.description.entities if isinstance(one, Argument))
 
     def performed(self, given: Mapping[str, str], machine: Machine) -> list[Process | LogInfo]:
         """What it starts and says.
@@ -127,8 +123,8 @@ class LaunchFile:
             todo = list(self.description.entities)
             while todo:
                 entity = todo.pop(0)
-                if isinstance(entity, DeclareLaunchArgument):
-                    context.launch_configurations.setdefault(entity.name, entity.default_value)
+                if isinstance(entity, Argument):
+                    context.launch_configurations.setdefault(entity.name, entity.default)
                 elif isinstance(entity, OpaqueFunction):
                     todo = [*(entity.function(context) or ()), *todo]
                 else:
@@ -146,7 +142,7 @@ def read(path: Path) -> LaunchFile:
 _WORDS: Mapping[str, Mapping[str, object]] = {
     "launch": {"LaunchDescription": LaunchDescription},
     "launch.actions": {
-        "DeclareLaunchArgument": DeclareLaunchArgument,
+        "DeclareLaunchArgument": argument,
         "LogInfo": LogInfo,
         "OpaqueFunction": OpaqueFunction,
     },

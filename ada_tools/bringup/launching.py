@@ -22,7 +22,7 @@ from typing import Any
 from ada_dynamics import resources
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_robot.ros.robot_settings import COMMON_WORLD, check_base_pose, check_frame_prefix
-from ada_tools.bringup.arguments import AUTO, BOOLEANS, KINDS, Argument, Values, assignments, declared, numbers
+from ada_tools.bringup.arguments import AUTO, BOOLEANS, Argument, Values, assignments, declared, numbers
 from ada_tools.bringup.devices import refuse_what_is_not_driven
 from ada_tools.bringup.launch_words import Context
 from ada_tools.bringup.layers import Layers, written
@@ -147,17 +147,12 @@ def _refuse_unknown(file: str, known: Sequence[str]) -> None:
 
 
 def argument_of(declaration: Any) -> Argument:
-    """An argument with its checks. Args: as launch has it."""
+    """An argument with its checks. Args: as launch has it, or `launch_words`."""
+    if isinstance(declaration, Argument):
+        return declaration
     default = declaration.default_value
     text = default if isinstance(default, str) else "".join(part.text for part in default)
-    choices = tuple(declaration.choices or ())
-    return Argument(
-        declaration.name,
-        text,
-        declaration.description,
-        choices,
-        "text" if choices else KINDS.get(declaration.name, "text"),
-    )
+    return Argument(declaration.name, text, declaration.description, tuple(declaration.choices or ()))
 
 
 # --- values ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from ada_dynamics import resources
 from ada_dynamics.errors import unknown_name
 from ada_tools.bringup.arguments import Argument, Values
 from ada_tools.bringup.launch_words import LaunchFile, LogInfo, absolute, read
-from ada_tools.bringup.launching import argument_of
 from ada_tools.bringup.pictures import MECHANISMS
 from ada_tools.bringup.processes import Machine, Plan, Process
 
@@ -57,7 +56,7 @@ class Setup:
 
 def _setup(name: str) -> Setup:
     file = read(resources.find("launch", f"{name}.launch.py"))
-    return Setup(name, file.summary, tuple(map(argument_of, file.arguments)), _SHORTHANDS[name], file)
+    return Setup(name, file.summary, file.arguments, _SHORTHANDS[name], file)
 
 
 SETUPS: Mapping[str, Setup] = {name: _setup(name) for name in _SHORTHANDS}

@@ -434,7 +434,6 @@ def test_a_mistake_of_the_page_ends_the_node_with_exit_code_1(ros, view):
 
 # --- the real plant -------------------------------------------------------------------------------------------------
 def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkeypatch):
-    monkeypatch.setattr(robot_page, "LOST", 0.5)
     command = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=pa10")
     process = ros.start(*command)
     states = ros.collect(Float64MultiArray, "dynamics_node/state", SENSOR)
@@ -443,7 +442,12 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkey
     robot = node.shown.robot
     ros.wait(lambda: 0.5 < robot.motion.factor < 1.5, what="its pace")
     ros.wait(lambda: node.link.parameters().get("real_time_factor") == 1.0, what="its parameters")
-    on_page(ros, node, robot.toggle)
+
+    def pauses():
+        """As soon as the button says so."""
+        return robot.is_playing and (robot.toggle() or True)
+
+    ros.wait(lambda: on_page(ros, node, pauses), what="a button that pauses")
     ros.wait(lambda: ", paused" in robot.status.content, what="a pause")
     ros.wait(lambda: len(states) > 2 and states[-1].data[0] == states[-2].data[0] == robot.t, what="the last state")
     before = robot.t
@@ -473,6 +477,7 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkey
     on_page(ros, node, robot.pushes.push)
     ros.wait(lambda: np.abs(robot.v).max() > 0.05, what="a push that moves it")
     assert node.said == []
+    monkeypatch.setattr(robot_page, "LOST", 0.5)
     process.kill()
     ros.wait(lambda: any("is gone" in text for text in node.said), 20.0, "that it is missed")
     again = ros.start(*command)
