@@ -25,6 +25,7 @@ from ada_dynamics.settings import checked, fields_of
 from ada_tools.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.console import Console
+from ada_tools.bringup.layers import Layers
 from ada_tools.bringup.pictures import MECHANISMS
 from ada_tools.bringup.processes import params_text
 from ada_tools.bringup.starter import Starter, program_of
@@ -311,6 +312,13 @@ def test_arguments_that_were_given_win_over_the_file_and_the_others_do_not(tmp_p
     words = node.ros_arguments(Path("before"), Path("after"))
     files = [words[i + 1] for i, word in enumerate(words) if word == "--params-file"]
     assert files == ["before", str(file), "after"]
+
+
+def test_ros_launch_gets_files_between_which_that_of_the_user_is():
+    own, between, given = map(Path, Layers({"a": 1}, Path("own.yaml"), {"b": "x"}, is_written=True))
+    assert own.read_text() == "/**:\n  ros__parameters:\n    a: 1\n"
+    assert between == Path("own.yaml")
+    assert given.read_text() == '/**/*:\n  ros__parameters:\n    b: "x"\n'
 
 
 @pytest.mark.parametrize(

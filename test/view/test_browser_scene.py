@@ -387,6 +387,22 @@ def test_the_simulation_itself_can_be_watched_and_pushed(page):
     assert simulation.t == 0.0
 
 
+def test_a_simulation_in_this_process_takes_no_commands_and_no_poses_but_another_speed(page, pendulum):
+    shown = live_page(page, pushable(pendulum)[0])
+    for ask in (shown.source.command, shown.source.set_state):
+        with pytest.raises(ada.InputError, match="this simulation takes no"):
+            ask({"swing": 0.1})
+    shown.source.command(None)
+    shown.speed.value = "0.25"
+    shown.set_speed()
+    begin = time.monotonic()
+    shown.toggle()
+    for _ in range(100):
+        passes(shown, 0.04)
+    t = shown.source.newest().t
+    assert 0.0 < t <= 0.25 * (4.0 + time.monotonic() - begin)
+
+
 # --- server ---------------------------------------------------------------------------------------------------------
 def get(url):
     with urllib.request.urlopen(url, timeout=10) as answer:
