@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from patience import Patience
+from processes import is_alive
+from setup_world import BARE, FULL, executables
 
 import ada_dynamics as ada
 from ada_dynamics import resources
@@ -30,7 +32,6 @@ from ada_tools.bringup.pictures import MECHANISMS
 from ada_tools.bringup.processes import params_text
 from ada_tools.bringup.starter import Starter, program_of
 
-FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
 EVERYWHERE |= {"frame_prefix", "log_level", "respawn"}
 OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
@@ -74,10 +75,6 @@ def plans_with(setup, argument, choice):
             yield plan(setup, values, FULL)
         except InputError as refused:
             assert backend and f"{argument}:={choice}" in str(refused)
-
-
-def executables(what):
-    return [process.executable for process in what.processes]
 
 
 # --- setups and arguments ---------------------------------------------------------------------------------------
@@ -506,15 +503,6 @@ def until(condition, seconds=10.0):
         return condition()
 
     return tick
-
-
-def is_alive(pid):
-    """Whether it runs; one that has ended and that nobody has asked about does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
 
 
 def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_interrupt(tmp_path):

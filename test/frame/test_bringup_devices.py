@@ -2,23 +2,19 @@
 """Setups that drive devices: what is planned for a simulated, an emulated and a real one, and what is refused."""
 
 import pytest
+from setup_world import BARE, FULL, executables
 
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR
-from ada_tools.bringup import Machine, plan
+from ada_tools.bringup import plan
 
-FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 ARM = "udp://127.0.0.1:50000"
 LINE = "/dev/ttyUSB0"
 REAL = {"pa10_bringup": {"url": ARM}, "khr1_bringup": {"port": LINE}, "ft_sensor": {"url": ARM}}
 PA10_CONTROLLERS = ("pose_servo", "joint_trajectory", "computed_torque", "impedance", "gravity_compensation")
-
-
-def executables(what):
-    return [process.executable for process in what.processes]
 
 
 # --- backends -----------------------------------------------------------------------------------------------------

@@ -6,12 +6,12 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from setup_world import BARE
 
-from ada_tools.bringup import Machine, plan
+from ada_tools.bringup import plan
 from ada_tools.bringup.console import Console
 from ada_tools.commands import up
 
-BARE = Machine(has_rviz=False, has_viser=False)
 URL = "udp://127.0.0.1:50000"
 
 

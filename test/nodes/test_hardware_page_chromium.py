@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from chromium import Visit, chromium, plain_light
+from chromium import Visit, plain_light
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
@@ -46,13 +46,6 @@ def world(tmp_path, monkeypatch):
     monkeypatch.setattr(hold, "EXPIRES", EXPIRES)
     monkeypatch.setattr(hold, "FORGOTTEN", 4.0 * EXPIRES)
     monkeypatch.setattr(stop_button, "SEEN", 4.0 * EXPIRES)
-
-
-@pytest.fixture
-def browser(tmp_path):
-    with chromium(tmp_path / "chromium") as driver:
-        driver.set_window_size(1000, 700)
-        yield driver
 
 
 class Stand:

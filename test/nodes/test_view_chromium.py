@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from chromium import Visit, chromium, plain_light
+from chromium import Visit, plain_light
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
@@ -19,12 +19,6 @@ from ada_tools.browser import page
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 PLANT = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=four_bar")
-
-
-@pytest.fixture
-def browser(tmp_path):
-    with chromium(tmp_path / "chromium") as driver:
-        yield driver
 
 
 def test_a_person_sees_the_robot_move_pushes_and_pauses_it(ros, browser, monkeypatch):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a robot that moves elsewhere, seen from the server; the plant here is a stand-in without ROS."""
 
+import browser_robots
 import numpy as np
 import pytest
 from page_world import RobotNode, described
@@ -8,7 +9,6 @@ from patience import Patience
 
 import ada_dynamics as ada
 from ada_dynamics.drawing.marks import Kind, Mark
-from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser import command_sliders, remote, robot_page
 from ada_tools.browser.grabs import Pull
@@ -26,11 +26,7 @@ def _no_long_waits(monkeypatch):
 
 @pytest.fixture(scope="module")
 def pendulum():
-    b = Builder("pendulum")
-    b.link("base")
-    b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([0.1, 0.1, 0.01]))
-    b.joint("swing", "continuous", "base", "bob", axis=(0, 1, 0))
-    return b.build()
+    return browser_robots.pendulum()
 
 
 def until(page, shown, holds, what):

@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.request
 
+import browser_robots
 import numpy as np
 import pytest
 from browser_robots import pushable, rocker
@@ -16,7 +17,6 @@ from patience import Patience
 import ada_dynamics as ada
 from ada_dynamics.drawing.colours import CLOSED, OPEN, gap_colour
 from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.spatial.orientation import quaternions
@@ -38,11 +38,7 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 
 @pytest.fixture(scope="module")
 def pendulum():
-    b = Builder("pendulum")
-    b.link("base")
-    b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([0.1, 0.1, 0.01]))
-    b.joint("swing", "revolute", "base", "bob", axis=(0, 1, 0))
-    return b.build()
+    return browser_robots.pendulum()
 
 
 @pytest.fixture(scope="module")
