@@ -38,8 +38,8 @@ OPTIONS = (
 # are seen until one of them is drawn, and nearer to the robot.
 VIEW = """
 import sys
-from ada_tools.browser import motion_page, page, scene
-page.RATE, motion_page._SHOWN, scene._AWAY, scene._VIEW[:] = 4.0, 20.0, {away}, {eye}
+from ada_tools.browser import page, push_panel, scene
+page.RATE, push_panel._SHOWN, scene._AWAY, scene._VIEW[:] = 4.0, 20.0, {away}, {eye}
 from ada_tools.nodes.view_node import main
 sys.exit(main())
 """

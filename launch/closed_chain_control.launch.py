@@ -3,25 +3,21 @@
 
 import math
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-
-from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.arguments import declared
+from ada_tools.bringup.launching import launched, robot_arguments
 from ada_tools.bringup.nodes import controller_node, dynamics_node, target_node, watchers
 from ada_tools.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
 from ada_tools.bringup.pictures import PICTURES
 
 ARGUMENTS = [
-    DeclareLaunchArgument(
+    declared(
         "mechanism",
-        default_value="parallel_four_bar",
-        description="what the rods are controlled to be; none: no controller, they fall",
-        choices=["parallel_four_bar", "slider_crank", "none"],
+        "parallel_four_bar",
+        "what the rods are controlled to be; none: no controller, they fall",
+        ["parallel_four_bar", "slider_crank", "none"],
     ),
-    DeclareLaunchArgument(
-        "target",
-        default_value="",
-        description="where it goes: angle of the first rod [deg], or place of the slider [m]; empty: 0 deg, 1.49 m",
+    declared(
+        "target", "", "where it goes: angle of the first rod [deg], or place of the slider [m]; empty: 0 deg, 1.49 m"
     ),
     *robot_arguments(idle="hold"),
 ]
@@ -47,14 +43,8 @@ GAINS = {
 }
 
 
-def generate_launch_description():
-    """What can be chosen, and the nodes."""
-    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
-
-
-def nodes(context):
-    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
-    values = LaunchValues(context, ARGUMENTS)
+def nodes(values):
+    """The nodes, with their own parameters."""
     mechanism = values["mechanism"]
     is_controlled = mechanism != "none"
     falls = not is_controlled and "idle" not in values.given
@@ -70,22 +60,23 @@ def nodes(context):
                 **EACH_STEP,
             },
         ),
-        controller_node(
-            values,
-            {
-                "controller": "virtual_closed_chain",
-                "robot": "planar_4r",
-                **BESIDE_SIMULATION,
-                **EXACT,
-                "virtual_closed_chain.loops": values("mechanism", f"loops/{mechanism}.yaml"),
-                "virtual_closed_chain.link": "tip",
-                **{f"virtual_closed_chain.{name}": gain for name, gain in GAINS.get(mechanism, {}).items()},
-            },
-            is_wanted=is_controlled,
-        ),
+        controller_node(values, controlled(values, mechanism)) if is_controlled else None,
         *watchers(values, PICTURES["closed_chain_control"], view={"target_link": "tip"} if is_controlled else {}),
-        target_node(values, is_wanted=is_controlled, parameters=first_target(values)),
+        target_node(values, first_target(values)) if is_controlled else None,
     ]
+
+
+def controlled(values, mechanism):
+    """Parameters of controller_node."""
+    return {
+        "controller": "virtual_closed_chain",
+        "robot": "planar_4r",
+        **BESIDE_SIMULATION,
+        **EXACT,
+        "virtual_closed_chain.loops": values("mechanism", f"loops/{mechanism}.yaml"),
+        "virtual_closed_chain.link": "tip",
+        **{f"virtual_closed_chain.{name}": gain for name, gain in GAINS[mechanism].items()},
+    }
 
 
 def first_target(values):
@@ -95,3 +86,6 @@ def first_target(values):
         return {"pose": values("target", [place, 0.0, 0.0, 0.0, 0.0, 0.0])}
     angle = math.radians(float(values["target"] or 0.0))
     return {"joints": ["joint_1"], "positions": values("target", [angle])}
+
+
+generate_launch_description = launched(ARGUMENTS, nodes, __file__)

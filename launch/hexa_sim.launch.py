@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parallel robot HEXA with six closed loops, held by its six motors."""
 
-from launch import LaunchDescription
-from launch.actions import OpaqueFunction
-
-from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.launching import launched, robot_arguments
 from ada_tools.bringup.nodes import dynamics_node, watchers
 from ada_tools.bringup.pictures import PICTURES
 
@@ -13,14 +10,8 @@ ARGUMENTS = [
 ]
 
 
-def generate_launch_description():
-    """What can be chosen, and the nodes."""
-    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
-
-
-def nodes(context):
-    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
-    values = LaunchValues(context, ARGUMENTS)
+def nodes(values):
+    """The nodes, with their own parameters."""
     return [
         dynamics_node(
             values,
@@ -32,3 +23,6 @@ def nodes(context):
         ),
         *watchers(values, PICTURES["hexa_sim"]),
     ]
+
+
+generate_launch_description = launched(ARGUMENTS, nodes, __file__)

@@ -1,60 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """The humanoid HOAP-2 that keeps its balance when it is pushed."""
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-
-from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.arguments import declared
+from ada_tools.bringup.launching import launched, robot_arguments
 from ada_tools.bringup.nodes import controller_node, dynamics_node, target_node, watchers
 from ada_tools.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
 from ada_tools.bringup.pictures import PICTURES
 
 ARGUMENTS = [
-    DeclareLaunchArgument(
-        "feet",
-        default_value="clamped",
-        description="whether the feet are fixed to the ground, or may lift",
-        choices=["clamped", "free"],
-    ),
-    DeclareLaunchArgument(
+    declared("feet", "clamped", "whether the feet are fixed to the ground, or may lift", ["clamped", "free"]),
+    declared(
         "strategy",
-        default_value="upper_body_rotation",
-        description="how it answers a push (Takahashi 2012, sec. 6.3); none: no controller, its servos hold it",
-        choices=["upper_body_rotation", "combined", "springs", "none"],
+        "upper_body_rotation",
+        "how it answers a push (Takahashi 2012, sec. 6.3); none: no controller, its servos hold it",
+        ["upper_body_rotation", "combined", "springs", "none"],
     ),
     *robot_arguments(idle="hold"),
 ]
 
 
-def generate_launch_description():
-    """What can be chosen, and the nodes."""
-    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
-
-
-def nodes(context):
-    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
-    values = LaunchValues(context, ARGUMENTS)
-    is_clamped = values["feet"] == "clamped"
+def nodes(values):
+    """The nodes, with their own parameters."""
+    is_clamped, is_controlled = values["feet"] == "clamped", values["strategy"] != "none"
     return [
         dynamics_node(values, clamped(values) if is_clamped else free(values)),
-        controller_node(
-            values,
-            {
-                "controller": "balance",
-                # Its model has its feet on the ground, whether those of the simulated robot may lift or not.
-                "robot": "hoap2_standing",
-                "balance.strategy": values("strategy"),
-                **BESIDE_SIMULATION,
-                # A robot that is not fixed to the ground has another state; its joints are the same. A foot in the
-                # air is too light for the gain [N m s/rad] of eq. 6.13.
-                **(EXACT if is_clamped else {"balance.ankle_gain": 10.0}),
-            },
-            is_wanted=values["strategy"] != "none",
-        ),
+        controller_node(values, controlled(values, is_clamped)) if is_controlled else None,
         *watchers(values, PICTURES["hoap2_balance"], "world" if is_clamped else "odom", view=push(values["strategy"])),
         # It has no target of its own: RViz is what it is there for.
-        target_node(values, is_wanted=values["strategy"] != "none"),
+        target_node(values) if is_controlled else None,
     ]
+
+
+def controlled(values, is_clamped):
+    """Parameters of controller_node."""
+    return {
+        "controller": "balance",
+        # Its model has its feet on the ground, whether those of the simulated robot may lift or not.
+        "robot": "hoap2_standing",
+        "balance.strategy": values("strategy"),
+        **BESIDE_SIMULATION,
+        # A robot that is not fixed to the ground has another state; its joints are the same. A foot in the
+        # air is too light for the gain [N m s/rad] of eq. 6.13.
+        **(EXACT if is_clamped else {"balance.ankle_gain": 10.0}),
+    }
 
 
 def clamped(values):
@@ -86,3 +74,6 @@ def push(strategy):
     if strategy == "combined":
         return {"push_link": "right_shoulder", "push_direction": "x", "push_force": 10.0}
     return {"push_link": "left_hand", "push_direction": "-x", "push_force": 7.0}
+
+
+generate_launch_description = launched(ARGUMENTS, nodes, __file__)

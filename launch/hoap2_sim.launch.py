@@ -1,44 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The humanoid HOAP-2, standing on the ground."""
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-
-from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.arguments import declared
+from ada_tools.bringup.launching import launched, robot_arguments
 from ada_tools.bringup.nodes import dynamics_node, watchers
 from ada_tools.bringup.pictures import PICTURES
 
 ARGUMENTS = [
-    DeclareLaunchArgument(
-        "robot",
-        default_value="hoap2",
-        description="with all 25 joints, or with hips and ankles only",
-        choices=["hoap2", "hoap2_10dof"],
-    ),
-    DeclareLaunchArgument(
-        "base",
-        default_value="floating",
-        description="how the trunk is held: not at all, or in the air",
-        choices=["floating", "fixed"],
-    ),
-    DeclareLaunchArgument(
+    declared("robot", "hoap2", "with all 25 joints, or with hips and ankles only", ["hoap2", "hoap2_10dof"]),
+    declared("base", "floating", "how the trunk is held: not at all, or in the air", ["floating", "fixed"]),
+    declared(
         "contact",
-        default_value="auto",
-        description="whether feet touch a ground at height 0; auto: where the robot can fall",
-        choices=["auto", "on", "off"],
+        "auto",
+        "whether feet touch a ground at height 0; auto: where the robot can fall",
+        ["auto", "on", "off"],
     ),
     *robot_arguments(idle="hold"),
 ]
 
 
-def generate_launch_description():
-    """What can be chosen, and the nodes."""
-    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
-
-
-def nodes(context):
-    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
-    values = LaunchValues(context, ARGUMENTS)
+def nodes(values):
+    """The nodes, with their own parameters."""
     world = "odom" if values["base"] == "floating" else "world"
     picture = PICTURES["hoap2_sim" if values["robot"] == "hoap2" else "hoap2_sim_10dof"]
     return [
@@ -54,3 +36,6 @@ def nodes(context):
         ),
         *watchers(values, picture, world),
     ]
+
+
+generate_launch_description = launched(ARGUMENTS, nodes, __file__)

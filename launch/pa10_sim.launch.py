@@ -3,33 +3,25 @@
 
 import math
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-
-from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.arguments import declared
+from ada_tools.bringup.launching import launched, robot_arguments
 from ada_tools.bringup.nodes import dynamics_node, watchers
 from ada_tools.bringup.pictures import PICTURES
 
 ARGUMENTS = [
-    DeclareLaunchArgument(
+    declared(
         "robot",
-        default_value="pa10",
-        description="which arm: PA10-7CE, the older PA-10-7C, or as in Takahashi 2012",
-        choices=["pa10", "pa10_7c", "pa10_thesis"],
+        "pa10",
+        "which arm: PA10-7CE, the older PA-10-7C, or as in Takahashi 2012",
+        ["pa10", "pa10_7c", "pa10_thesis"],
     ),
     *robot_arguments(idle="release"),
 ]
 BENT = [0.0, math.pi / 4, 0.0, 0.0, 0.0, 0.0, 0.0]  # [rad] upright it would stand for ever
 
 
-def generate_launch_description():
-    """What can be chosen, and the nodes."""
-    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
-
-
-def nodes(context):
-    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
-    values = LaunchValues(context, ARGUMENTS)
+def nodes(values):
+    """The nodes, with their own parameters."""
     return [
         dynamics_node(
             values,
@@ -42,3 +34,6 @@ def nodes(context):
         ),
         *watchers(values, PICTURES["pa10_sim"]),
     ]
+
+
+generate_launch_description = launched(ARGUMENTS, nodes, __file__)

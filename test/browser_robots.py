@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the browser view share: a four-bar of any lengths, and a simulation that says how it was pushed."""
+"""What tests of the browser view share: a pendulum, a four-bar of any lengths, a simulation that keeps its pushes."""
 
 import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
+
+
+def pendulum():
+    """A bob at 1 m below its joint."""
+    b = Builder("pendulum")
+    b.link("base")
+    b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([0.1, 0.1, 0.01]))
+    b.joint("swing", "continuous", "base", "bob", axis=(0, 1, 0))
+    return b.build()
 
 
 def rocker(crank, rod, rocker_length, base):
@@ -33,9 +42,9 @@ def pushable(model, step=2e-3):
     simulation = ada.Simulation(model, step=step, pushable=True)
     pushed, push = [], simulation.push
 
-    def noted(link, wrench, duration):
+    def noted(link, wrench, duration, **options):
         pushed.append((link, np.asarray(wrench), duration))
-        push(link, wrench, duration)
+        push(link, wrench, duration, **options)
 
     simulation.push = noted
     return simulation, pushed

@@ -23,7 +23,7 @@ class RobotNode:
     As long as `said` is None it is a simulation; else that is what its ~/state says of devices.
     """
 
-    name, driver, waits_for, is_there = "plant", "hardware_node", "Waiting for it.", True
+    name, driver, waits_for, is_there, goes_on = "plant", "hardware_node", "Waiting for it.", True, None
 
     def __init__(self, text=None, said=None):
         self.text, self.seen, self.known, self.problem, self.seen_marks = text, None, {}, None, []
@@ -48,6 +48,9 @@ class RobotNode:
 
     def newest(self):
         return self.seen
+
+    def passed(self):
+        return ()
 
     def rate(self):
         return 250.0

@@ -10,6 +10,7 @@ import numpy as np
 from ada_dynamics.analysis.fixed_feet import fixed_feet_of, fixing_joints
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.drawing.panels import Panel, Series, panel
+from ada_dynamics.spatial.orientation import to_rpy
 
 _TRUNK = "body"
 
@@ -19,14 +20,9 @@ def trunk_angles(motion: Any) -> list[Panel]:
     """Roll, pitch and yaw of the link `body`, as printed of the upper body."""
     if _TRUNK not in motion.model.links:
         return []
-    R = dynamics_of(motion).pose(_TRUNK, motion.q)[..., :3, :3]
-    level = np.hypot(R[:, 0, 0], R[:, 1, 0])
-    angles = {
-        "x": np.arctan2(R[:, 2, 1], R[:, 2, 2]),
-        "y": np.arctan2(-R[:, 2, 0], level),
-        "z": np.arctan2(R[:, 1, 0], R[:, 0, 0]),
-    }
-    return [Panel.of("Upper body angle", "[deg]", motion.t, {name: np.degrees(x) for name, x in angles.items()})]
+    poses = dynamics_of(motion).pose(_TRUNK, motion.q)
+    angles = np.degrees([to_rpy(pose[:3, :3]) for pose in poses])
+    return [Panel.of("Upper body angle", "[deg]", motion.t, dict(zip("xyz", angles.T, strict=True)))]
 
 
 @panel("fixed_feet_zmp")

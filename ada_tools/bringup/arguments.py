@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ada_dynamics.errors import InputError, unknown_name
-
-Kind = Literal["text", "number", "real", "port", "file", "new_file", "robot", "namespace", "pose", "mounting"]
 
 BOOLEANS = ("true", "false")
 # As far as the plan can see: RViz where it is installed, the browser view where viser is.
@@ -34,34 +32,32 @@ def declared(name: str, default: str, description: str, choices: Sequence[str] =
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument.
+    """One argument; its name, where it has no choices, says what a value must look like.
 
     Attributes:
         name: as it is written before the `:=`.
         default: its value where none is given.
         description: what it does, in a sentence.
         choices: the values that it may have; any where there are none.
-        kind: what a value without choices must look like.
     """
 
     name: str
     default: str
     description: str
     choices: tuple[str, ...] = ()
-    kind: Kind = "text"
 
     def checked(self, value: str) -> str:
         """A value that a caller gave, in the form in which it is used.
 
         Raises:
-            InputError: the value is none of the choices, or not of this kind.
+            InputError: the value is none of the choices, or does not look as it must.
         """
         text = str(value).strip()
         if self.choices:
             if text not in self.choices:
                 raise InputError(f"{self.name}:={text}: {unknown_name(f'value of {self.name}', text, self.choices)}")
             return text
-        return _CHECKS[self.kind](self.name, text) if self.kind in _CHECKS else text
+        return _CHECKS[self.name](self.name, text) if self.name in _CHECKS else text
 
 
 class Values(Mapping[str, str]):
@@ -219,28 +215,17 @@ def _namespace(name: str, text: str) -> str:
     return text
 
 
-_CHECKS = {
-    "number": _number,
-    "real": _real,
-    "port": _port,
-    "file": _file,
-    "new_file": _new_file,
-    "robot": _robot,
-    "namespace": _namespace,
-    "pose": _pose,
-    "mounting": _mounting,
-}
 # What values of arguments without choices must look like; all others are any text.
-KINDS: Mapping[str, Kind] = {
-    "angle_map": "file",
-    "base_pose": "pose",
-    "loops": "file",
-    "mounting": "mounting",
-    "namespace": "namespace",
-    "params_file": "file",
-    "real_time_factor": "number",
-    "record": "new_file",
-    "robot": "robot",
-    "target": "real",
-    "view_port": "port",
+_CHECKS: Mapping[str, Callable[[str, str], str]] = {
+    "angle_map": _file,
+    "base_pose": _pose,
+    "loops": _file,
+    "mounting": _mounting,
+    "namespace": _namespace,
+    "params_file": _file,
+    "real_time_factor": _number,
+    "record": _new_file,
+    "robot": _robot,
+    "target": _real,
+    "view_port": _port,
 }

@@ -16,7 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ada_tools.bringup.processes import Machine
+from ada_tools.bringup.arguments import Argument
+from ada_tools.bringup.layers import Layers
+from ada_tools.bringup.processes import Machine, Process
 
 
 @dataclass
@@ -27,14 +29,9 @@ class Context:
     machine: Machine
 
 
-@dataclass
-class DeclareLaunchArgument:
-    """An argument."""
-
-    name: str
-    default_value: str
-    description: str
-    choices: Sequence[str] | None = None
+def argument(name: str, *, default_value: str, description: str, choices: Sequence[str] | None = None) -> Argument:
+    """An argument in the place of launch.actions.DeclareLaunchArgument, whose words these are."""
+    return Argument(name, default_value, description, tuple(choices or ()))
 
 
 @dataclass
@@ -52,36 +49,48 @@ class LogInfo:
 
 
 @dataclass
-class IfCondition:
-    """A condition, which holds where its text is "true"."""
-
-    text: str
-
-
-@dataclass
 class LaunchDescription:
     """What a launch file says."""
 
     entities: Sequence[Any]
 
 
-@dataclass
-class Node:
-    """A node; see launch_ros.actions.Node."""
+def node(
+    *,
+    package: str,
+    executable: str,
+    name: str,
+    parameters: Layers,
+    ros_arguments: Sequence[str],
+    namespace: str = "",
+    remappings: Sequence[tuple[str, str]] = (),
+    arguments: Sequence[str] = (),
+    output: str = "",
+    on_exit: Any = None,
+    respawn: bool = False,
+    respawn_delay: float = 0.0,
+) -> Process:
+    """A process in the place of launch_ros.actions.Node, whose words these are."""
+    level = ros_arguments[list(ros_arguments).index("--log-level") + 1]
+    return Process(
+        executable,
+        name,
+        package=package,
+        namespace=absolute(namespace),
+        parameters=parameters.own,
+        given=parameters.given,
+        params_file=parameters.file,
+        remappings=tuple(remappings),
+        arguments=tuple(arguments),
+        optional=on_exit is None,
+        respawn=respawn,
+        log_level="" if level == "info" else level,
+    )
 
-    package: str
-    executable: str
-    name: str
-    parameters: Any
-    namespace: str = ""
-    remappings: Sequence[tuple[str, str]] = ()
-    arguments: Sequence[str] = ()
-    ros_arguments: Sequence[str] = ()
-    output: str = ""
-    on_exit: Any = None
-    respawn: bool = False
-    respawn_delay: float = 0.0
-    condition: IfCondition | None = None
+
+def absolute(namespace: str) -> str:
+    """With its leading slash: nothing is pushed here that it could be relative to."""
+    return namespace if namespace.startswith("/") or not namespace else f"/{namespace}"
 
 
 @dataclass
@@ -95,13 +104,13 @@ class LaunchFile:
 
     summary: str
     description: LaunchDescription
-    arguments: list[DeclareLaunchArgument] = field(init=False)
+    arguments: tuple[Argument, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Find its arguments."""
-        self.arguments = [one for one in self.description.entities if isinstance(one, DeclareLaunchArgument)]
+        self.arguments = tuple(one for one in self.description.entities if isinstance(one, Argument))
 
-    def performed(self, given: Mapping[str, str], machine: Machine) -> list[Node | LogInfo]:
+    def performed(self, given: Mapping[str, str], machine: Machine) -> list[Process | LogInfo]:
         """What it starts and says.
 
         Args:
@@ -109,16 +118,16 @@ class LaunchFile:
             machine: what there is to be started.
         """
         context = Context(dict(given), machine)
-        found: list[Node | LogInfo] = []
+        found: list[Process | LogInfo] = []
         with _standing_in():
             todo = list(self.description.entities)
             while todo:
                 entity = todo.pop(0)
-                if isinstance(entity, DeclareLaunchArgument):
-                    context.launch_configurations.setdefault(entity.name, entity.default_value)
+                if isinstance(entity, Argument):
+                    context.launch_configurations.setdefault(entity.name, entity.default)
                 elif isinstance(entity, OpaqueFunction):
                     todo = [*(entity.function(context) or ()), *todo]
-                elif getattr(entity, "condition", None) is None or entity.condition.text == "true":
+                else:
                     found.append(entity)
         return found
 
@@ -133,13 +142,12 @@ def read(path: Path) -> LaunchFile:
 _WORDS: Mapping[str, Mapping[str, object]] = {
     "launch": {"LaunchDescription": LaunchDescription},
     "launch.actions": {
-        "DeclareLaunchArgument": DeclareLaunchArgument,
+        "DeclareLaunchArgument": argument,
         "LogInfo": LogInfo,
         "OpaqueFunction": OpaqueFunction,
     },
-    "launch.conditions": {"IfCondition": IfCondition},
     "launch_ros": {},
-    "launch_ros.actions": {"Node": Node},
+    "launch_ros.actions": {"Node": node},
 }
 
 

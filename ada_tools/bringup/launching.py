@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What our launch files share: common arguments, checked values, and three layers of parameters for each node.
 
-    ARGUMENTS = [DeclareLaunchArgument("robot", ...), *robot_arguments(idle="hold")]
+    ARGUMENTS = [declared("robot", ...), *robot_arguments(idle="hold")]
 
-    def generate_launch_description():
-        return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
+    def nodes(values):
+        return [dynamics_node(values, {"robot": values("robot")}), *watchers(values, ...)]
 
-    def nodes(context):
-        values = LaunchValues(context, ARGUMENTS)
-        return [Node(..., parameters=values.layers({"robot": values("robot")}), **values.required)]
+    generate_launch_description = launched(ARGUMENTS, nodes, __file__)
 
 launch is imported where it is needed, so that `launch_words` can stand in for it.
 """
 
 from __future__ import annotations
 
-import atexit
-import itertools
-import shutil
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,12 +22,13 @@ from typing import Any
 from ada_dynamics import resources
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_robot.ros.robot_settings import COMMON_WORLD, check_base_pose, check_frame_prefix
-from ada_tools.bringup.arguments import AUTO, BOOLEANS, KINDS, Argument, Values, assignments, declared, numbers
+from ada_tools.bringup.arguments import AUTO, BOOLEANS, Argument, Values, assignments, declared, numbers
 from ada_tools.bringup.devices import refuse_what_is_not_driven
 from ada_tools.bringup.launch_words import Context
+from ada_tools.bringup.layers import Layers, written
 from ada_tools.bringup.params_files import passed_over
 from ada_tools.bringup.pictures import Picture
-from ada_tools.bringup.processes import Machine, Parameter, ParameterValue, params_text
+from ada_tools.bringup.processes import Machine, Parameter, ParameterValue
 from ada_tools.bringup.rviz import topics, with_prefix
 from ada_tools.bringup.starter import RESPAWN_DELAY
 
@@ -111,15 +106,14 @@ def node_arguments() -> list[Any]:
     ]
 
 
-def declare(arguments: Sequence[Any], file: str) -> list[Any]:
-    """The beginning of a launch description: its arguments, and the refusal of others.
+def launched(arguments: Sequence[Any], nodes: Callable[[LaunchValues], Sequence[Any]], file: str) -> Callable[[], Any]:
+    """The function `generate_launch_description` of a launch file.
 
     Args:
-        arguments: that there are.
+        arguments: that can be given; others are refused.
+        nodes: makes what is started from their values; None stands for what is not.
         file: name of the launch file.
     """
-    from launch.actions import OpaqueFunction
-
     names = [argument.name for argument in arguments]
 
     def look(context: Any) -> None:
@@ -129,7 +123,17 @@ def declare(arguments: Sequence[Any], file: str) -> list[Any]:
         given = [name for name in names if name in context.launch_configurations]
         context.launch_configurations[_GIVEN] = ",".join(given)
 
-    return [OpaqueFunction(function=look), *arguments]
+    def perform(context: Any) -> list[Any]:
+        return [one for one in nodes(LaunchValues(context, arguments)) if one is not None]
+
+    def generate_launch_description() -> Any:
+        """What can be chosen, and the nodes."""
+        from launch import LaunchDescription
+        from launch.actions import OpaqueFunction
+
+        return LaunchDescription([OpaqueFunction(function=look), *arguments, OpaqueFunction(function=perform)])
+
+    return generate_launch_description
 
 
 def _refuse_unknown(file: str, known: Sequence[str]) -> None:
@@ -143,17 +147,12 @@ def _refuse_unknown(file: str, known: Sequence[str]) -> None:
 
 
 def argument_of(declaration: Any) -> Argument:
-    """An argument with its checks. Args: as launch has it."""
+    """An argument with its checks. Args: as launch has it, or `launch_words`."""
+    if isinstance(declaration, Argument):
+        return declaration
     default = declaration.default_value
     text = default if isinstance(default, str) else "".join(part.text for part in default)
-    choices = tuple(declaration.choices or ())
-    return Argument(
-        declaration.name,
-        text,
-        declaration.description,
-        choices,
-        "text" if choices else KINDS.get(declaration.name, "text"),
-    )
+    return Argument(declaration.name, text, declaration.description, tuple(declaration.choices or ()))
 
 
 # --- values ---------------------------------------------------------------------------------------------------------
@@ -272,7 +271,7 @@ class LaunchValues(Values):
         own = {name: one.value for name, one in all_of_them.items() if one.argument not in self.given}
         given = {name: one.value for name, one in all_of_them.items() if one.argument in self.given}
         file = Path(self["params_file"]) if takes_file and self["params_file"] else None
-        return Layers(own, file, given, None if self._is_read else _folder())
+        return Layers(own, file, given, is_written=not self._is_read)
 
     @cached_property
     def required(self) -> dict[str, Any]:
@@ -296,14 +295,14 @@ class LaunchValues(Values):
 
     # --- pictures -----------------------------------------------------------------------------------------------
     @property
-    def shows_view(self) -> str:
-        """The word "true" where there is a browser view, else "false"."""
-        return _word(self["view"] == "true" or (self["view"] == "auto" and self._machine.has_viser))
+    def shows_view(self) -> bool:
+        """True if there is a browser view."""
+        return self["view"] == "true" or (self["view"] == "auto" and self._machine.has_viser)
 
     @property
-    def shows_rviz(self) -> str:
-        """Likewise, RViz: never where it is not installed."""
-        return _word(self["rviz"] != "false" and self._machine.has_rviz)
+    def shows_rviz(self) -> bool:
+        """True if there is RViz: never where it is not installed."""
+        return self["rviz"] != "false" and self._machine.has_rviz
 
     @property
     def notes(self) -> list[Any]:
@@ -316,81 +315,21 @@ class LaunchValues(Values):
         return [LogInfo(msg=text) for text in texts]
 
     def rviz(self, picture: Picture, frame: str = "") -> dict[str, Any]:
-        """Arguments and remappings of RViz; none where it is not started.
+        """Arguments and remappings of RViz.
 
         Args:
             picture: that it shows.
             frame: in which it draws, without prefix; "": as the picture has it.
         """
-        if self.shows_rviz == "false":
-            return {}
         prefix, file = self["frame_prefix"], resources.find("config", picture.file)
         wanted = COMMON_WORLD if self.base_pose else prefix + (frame or picture.fixed_frame)
         if prefix:
-            text = with_prefix(file.read_text(encoding="utf-8"), prefix)
-            file = _folder() / f"{next(_COUNT)}_{picture.file}"
-            file.write_text(text, encoding="utf-8")
+            file = written(picture.file, with_prefix(file.read_text(encoding="utf-8"), prefix))
         named = [(name, name.removeprefix("/")) for name in topics(picture)] if self.is_moved else []
         return {
             "arguments": ["-d", str(file), *(["-f", wanted] if wanted != picture.fixed_frame else [])],
             "remappings": [*self.tf, *named],
         }
-
-
-def _word(is_so: bool) -> str:
-    return "true" if is_so else "false"
-
-
-class Layers(list[str]):
-    """Files of parameters, as launch_ros takes them; later ones win.
-
-    ROS 2 collects blocks of the same key where the key comes first, and the last block that fits a node counts: with
-    different wildcards in the first and the last file, a user's file stays between them, however it names the node.
-
-    Attributes:
-        own: parameters in the first file.
-        file: the user's, in between.
-        given: parameters in the last file.
-    """
-
-    def __init__(
-        self,
-        own: Mapping[str, ParameterValue],
-        file: Path | None,
-        given: Mapping[str, ParameterValue],
-        folder: Path | None,
-    ) -> None:
-        """Write the files.
-
-        Args:
-            own: see above.
-            file: see above.
-            given: see above.
-            folder: where to; None: nowhere.
-        """
-        super().__init__()
-        self.own, self.file, self.given = dict(own), file, dict(given)
-        if folder is None:
-            return
-        for key, values in (("/**", own), ("", {}), ("/**/*", given)):
-            if not key and file is not None:
-                self.append(str(file))
-            elif values:
-                path = folder / f"{next(_COUNT)}.yaml"
-                path.write_text(params_text(values, key), encoding="utf-8")
-                self.append(str(path))
-
-
-_COUNT = itertools.count(1)
-_FOLDERS: list[Path] = []
-
-
-def _folder() -> Path:
-    """For files that live as long as this process."""
-    if not _FOLDERS:
-        _FOLDERS.append(Path(tempfile.mkdtemp(prefix="ada_dynamics_")))
-        atexit.register(shutil.rmtree, _FOLDERS[0], ignore_errors=True)
-    return _FOLDERS[0]
 
 
 def _required(event: Any, context: Any) -> None:

@@ -6,87 +6,64 @@ A launch file says their parameters; what all of them take from common arguments
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ada_tools.bringup.devices import is_driven
 from ada_tools.bringup.launching import LaunchValues
 from ada_tools.bringup.pictures import Picture
-from ada_tools.bringup.processes import Parameter, ParameterValue
+from ada_tools.bringup.processes import PACKAGE, Parameter, ParameterValue
 
 Settings = Mapping[str, ParameterValue | Parameter]
 STATE = (("state", "dynamics_node/state"),)  # the simulation tells its exact state
 
 
+def robot_node(
+    values: LaunchValues,
+    simulated: Callable[[LaunchValues], Settings],
+    driven: Callable[[LaunchValues], Settings],
+) -> Any:
+    """The robot on the backend that was asked for.
+
+    Args:
+        values: of the launch.
+        simulated: makes the parameters of dynamics_node.
+        driven: makes those of hardware_node, for a device that is emulated or real.
+    """
+    return hardware_node(values, driven(values)) if is_driven(values) else dynamics_node(values, simulated(values))
+
+
 def dynamics_node(values: LaunchValues, parameters: Settings) -> Any:
     """The simulated robot, which the others need."""
-    return _robot("dynamics_node", values, {**values.simulation, **parameters})
+    return _node("dynamics_node", values, {**values.simulation, **parameters}, values.tf, **values.required)
 
 
 def hardware_node(values: LaunchValues, parameters: Settings) -> Any:
     """The robot or the sensor on its wire, which the others need."""
-    return _robot("hardware_node", values, {**values.use_sim_time, **values.frames, **parameters})
+    own = {**values.use_sim_time, **values.frames, **parameters}
+    return _node("hardware_node", values, own, values.tf, **values.required)
 
 
-def _robot(executable: str, values: LaunchValues, parameters: Settings) -> Any:
-    from launch_ros.actions import Node
-
-    return Node(
-        package="ada_dynamics",
-        executable=executable,
-        name=executable,
-        parameters=values.layers(parameters),
-        remappings=values.tf,
-        **values.required,
-    )
-
-
-def controller_node(
-    values: LaunchValues, parameters: Settings, *, is_wanted: bool, heard: Sequence[tuple[str, str]] = STATE
-) -> Any:
-    """The controller of the robot, which is needed where it is wanted.
+def controller_node(values: LaunchValues, parameters: Settings, heard: Sequence[tuple[str, str]] = STATE) -> Any:
+    """The controller of the robot, which is needed where there is one.
 
     Args:
         values: of the launch.
         parameters: its own.
-        is_wanted: whether there is one.
         heard: remappings of the topics that it listens to.
     """
-    from launch.conditions import IfCondition
-    from launch_ros.actions import Node
-
-    return Node(
-        package="ada_dynamics",
-        executable="controller_node",
-        name="controller_node",
-        condition=IfCondition("true" if is_wanted else "false"),
-        parameters=values.layers({**values.follower, **parameters}),
-        remappings=list(heard),
-        **values.required,
-    )
+    return _node("controller_node", values, {**values.follower, **parameters}, heard, **values.required)
 
 
-def target_node(values: LaunchValues, *, is_wanted: bool, parameters: Settings | None = None) -> Any:
-    """The target of a controller: one to be dragged in RViz, or a first one that is given."""
-    from launch.conditions import IfCondition
-    from launch_ros.actions import Node
-
-    return Node(
-        package="ada_dynamics",
-        executable="target_node",
-        name="target_node",
-        condition=IfCondition(("true" if parameters else values.shows_rviz) if is_wanted else "false"),
-        parameters=values.layers({**values.use_sim_time, **(parameters or {})}),
-        **(values.once if parameters else values.optional),
-    )
+def target_node(values: LaunchValues, parameters: Settings | None = None) -> Any:
+    """The target of a controller: a first one that is given, or one to be dragged in RViz; None without either."""
+    if parameters is None and not values.shows_rviz:
+        return None
+    life = values.optional if parameters is None else values.once
+    return _node("target_node", values, {**values.use_sim_time, **(parameters or {})}, **life)
 
 
-def watchers(
-    values: LaunchValues,
-    picture: Picture,
-    frame: str = "",
-    view: Settings | None = None,
-) -> list[Any]:
+def watchers(values: LaunchValues, picture: Picture, frame: str = "", view: Settings | None = None) -> list[Any]:
     """The nodes that the robot can do without, and what cannot be done as wished.
 
     Args:
@@ -95,48 +72,39 @@ def watchers(
         frame: in which RViz draws, without prefix; "": as the picture has it.
         view: parameters of view_node that are this launch file's own.
     """
-    from launch.conditions import IfCondition
+    found: list[Any] = []
+    if is_driven(values) and values["record"]:  # dynamics_node records itself
+        own = {**values.use_sim_time, "path": values("record")}
+        found.append(_node("record_node", values, own, **values.once))
+    if values.get("oracle") == "true":
+        own = {**values.use_sim_time, "description_timeout": Parameter(0.0)}  # a first start compiles
+        found.append(_node("oracle_node", values, own, **values.optional))
+    if values.shows_view:
+        plant = {"plant": Parameter("hardware_node")} if is_driven(values) else {}
+        own_view = {**values.view, **plant, **(view or {})}
+        found.append(_node("view_node", values, own_view, values.tf, **values.optional))
+    if values.shows_rviz:
+        words = {**values.rviz(picture, frame), **values.optional}
+        found.append(_node("rviz2", values, values.use_sim_time, package="rviz2", **words))
+    return [*found, *values.notes]
+
+
+def _node(
+    name: str,
+    values: LaunchValues,
+    parameters: Settings,
+    remappings: Sequence[tuple[str, str]] = (),
+    package: str = PACKAGE,
+    **words: Any,
+) -> Any:
+    """An executable as a node of its name; the user's file of parameters is for our nodes alone."""
     from launch_ros.actions import Node
 
-    is_device = is_driven(values)
-    return [
-        Node(
-            package="ada_dynamics",
-            executable="record_node",
-            name="record_node",
-            condition=IfCondition(
-                "true" if is_device and values["record"] else "false"
-            ),  # dynamics_node records itself
-            parameters=values.layers({**values.use_sim_time, "path": values("record")}),
-            **values.once,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="oracle_node",
-            name="oracle_node",
-            condition=IfCondition(values.get("oracle", "false")),
-            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
-            **values.optional,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="view_node",
-            name="view_node",
-            condition=IfCondition(values.shows_view),
-            parameters=values.layers(
-                {**values.view, **({"plant": "hardware_node"} if is_device else {}), **(view or {})}
-            ),
-            remappings=values.tf,
-            **values.optional,
-        ),
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            name="rviz2",
-            condition=IfCondition(values.shows_rviz),
-            parameters=values.layers(values.use_sim_time, takes_file=False),
-            **values.rviz(picture, frame),
-            **values.optional,
-        ),
-        *values.notes,
-    ]
+    return Node(
+        package=package,
+        executable=name,
+        name=name,
+        parameters=values.layers(parameters, takes_file=package == PACKAGE),
+        remappings=list(remappings),
+        **words,
+    )

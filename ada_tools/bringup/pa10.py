@@ -22,7 +22,7 @@ from ada_tools.bringup.devices import (
     sensor_parameters,
 )
 from ada_tools.bringup.launching import LaunchValues
-from ada_tools.bringup.nodes import controller_node, dynamics_node, hardware_node, target_node, watchers
+from ada_tools.bringup.nodes import STATE, controller_node, robot_node, target_node, watchers
 from ada_tools.bringup.pictures import PICTURES
 from ada_tools.bringup.processes import Parameter, Parameters
 
@@ -69,6 +69,7 @@ def _simulated(values: Values) -> Parameters:
         "initial_positions": Parameter(list(_BENT)),
         **({"wrench_rate": Parameter(250.0)} if values["controller"] == _COMPLIANCE else {}),
         **EACH_STEP,
+        "wrenches": Parameter(["s1", "s2", "e1", "w1", _SIMULATED_SENSOR]),
     }
 
 
@@ -87,10 +88,8 @@ def _driven(values: Values) -> Parameters:
 
 
 def _controlled(values: Values) -> Parameters:
-    """Parameters of controller_node; none where there is no controller."""
+    """Parameters of controller_node."""
     name = values["controller"]
-    if name == NONE:
-        return {}
     is_simulated = not is_driven(values)
     is_felt_by_joint = is_simulated and name == _COMPLIANCE
     return {
@@ -158,17 +157,13 @@ def arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> li
 
 def arm_nodes(values: LaunchValues) -> list[Any]:
     """The arm, its controller and target where there is one, and what watches."""
-    is_controlled = values["controller"] != NONE
-    picture = PICTURES["pa10_bringup" if is_driven(values) else "pa10_control"]
-    if is_driven(values):  # backend:=emulator or real
-        robot = hardware_node(values, _driven(values))
-    else:
-        robot = dynamics_node(values, {**_simulated(values), "wrenches": ["s1", "s2", "e1", "w1", _SIMULATED_SENSOR]})
+    is_device, is_controlled = is_driven(values), values["controller"] != NONE
     # The simulation tells its exact state, and what the joint in front of the hand carries.
-    heard = [("state", "dynamics_node/state"), ("wrench", f"dynamics_node/wrench/{_SIMULATED_SENSOR}")]
+    wrench = ("wrench", f"dynamics_node/wrench/{_SIMULATED_SENSOR}")
+    heard = () if is_device else (*STATE, wrench)
     return [
-        robot,
-        controller_node(values, _controlled(values), is_wanted=is_controlled, heard=[] if is_driven(values) else heard),
-        *watchers(values, picture, view=_target_link(values)),
-        target_node(values, is_wanted=is_controlled),
+        robot_node(values, _simulated, _driven),
+        controller_node(values, _controlled(values), heard) if is_controlled else None,
+        *watchers(values, PICTURES["pa10_bringup" if is_device else "pa10_control"], view=_target_link(values)),
+        target_node(values) if is_controlled else None,
     ]

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ada_dynamics import resources
 from ada_dynamics.errors import unknown_name
 from ada_tools.bringup.arguments import Argument, Values
-from ada_tools.bringup.launch_words import LaunchFile, Node, read
-from ada_tools.bringup.launching import Layers, argument_of
+from ada_tools.bringup.launch_words import LaunchFile, LogInfo, absolute, read
 from ada_tools.bringup.pictures import MECHANISMS
 from ada_tools.bringup.processes import Machine, Plan, Process
 
@@ -58,7 +56,7 @@ class Setup:
 
 def _setup(name: str) -> Setup:
     file = read(resources.find("launch", f"{name}.launch.py"))
-    return Setup(name, file.summary, tuple(map(argument_of, file.arguments)), _SHORTHANDS[name], file)
+    return Setup(name, file.summary, file.arguments, _SHORTHANDS[name], file)
 
 
 SETUPS: Mapping[str, Setup] = {name: _setup(name) for name in _SHORTHANDS}
@@ -80,9 +78,9 @@ def plan(setup: Setup | str, values: Mapping[str, str] | None = None, machine: M
         values = {**shorthand, **(values or {})}
     checked = Values(setup.arguments, values or {}, setup.name)
     found = setup.file.performed({name: str(text) for name, text in (values or {}).items()}, machine or Machine.this())
-    processes = tuple(_process(one) for one in found if isinstance(one, Node))
-    notes = tuple(one.msg for one in found if not isinstance(one, Node))
-    return Plan(setup.name, {**checked, "namespace": _absolute(checked["namespace"])}, processes, notes)
+    processes = tuple(one for one in found if isinstance(one, Process))
+    notes = tuple(one.msg for one in found if isinstance(one, LogInfo))
+    return Plan(setup.name, {**checked, "namespace": absolute(checked["namespace"])}, processes, notes)
 
 
 def find_setup(name: str) -> tuple[Setup, dict[str, str]]:
@@ -97,28 +95,3 @@ def find_setup(name: str) -> tuple[Setup, dict[str, str]]:
         if name in setup.shorthands:
             return setup, dict(setup.shorthands[name])
     raise unknown_name("setup", name, [*SETUPS, *(short for setup in SETUPS.values() for short in setup.shorthands)])
-
-
-def _process(node: Node) -> Process:
-    layers = node.parameters
-    assert isinstance(layers, Layers)
-    level = node.ros_arguments[list(node.ros_arguments).index("--log-level") + 1]
-    return Process(
-        node.executable,
-        node.name,
-        package=node.package,
-        namespace=_absolute(node.namespace),
-        parameters=layers.own,
-        given=layers.given,
-        params_file=Path(layers.file) if layers.file else None,
-        remappings=tuple(node.remappings),
-        arguments=tuple(node.arguments),
-        optional=node.on_exit is None,
-        respawn=node.respawn,
-        log_level="" if level == "info" else level,
-    )
-
-
-def _absolute(namespace: str) -> str:
-    """With its leading slash: nothing is pushed here that it could be relative to."""
-    return namespace if namespace.startswith("/") or not namespace else f"/{namespace}"

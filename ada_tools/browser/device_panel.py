@@ -28,8 +28,8 @@ from ada_tools.browser.ghost import Ghost
 from ada_tools.browser.held_sliders import HeldSliders
 from ada_tools.browser.hold import Hold
 from ada_tools.browser.page import Page
-from ada_tools.browser.remote_robot import RemoteRobotPage
 from ada_tools.browser.robot_node import Positions, RobotNode
+from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.sensor_bars import SensorBars
 from ada_tools.browser.stop_button import StopButton
 from ada_tools.browser.words import Words
@@ -165,7 +165,7 @@ class DevicePanel:
             sliders.end()
 
     # --- once a frame -------------------------------------------------------------------------------------------
-    def tick(self, robot: RemoteRobotPage | None) -> None:
+    def tick(self, robot: RobotPage | None) -> None:
         """Look at what the node says, and command what is to be commanded.
 
         Args:
@@ -277,7 +277,7 @@ class DevicePanel:
             self.node.change("deactivate", self._answer("deactivate"))
 
     # --- the ghost ----------------------------------------------------------------------------------------------
-    def _show_ghost(self, robot: RemoteRobotPage, ghost: Ghost) -> None:
+    def _show_ghost(self, robot: RobotPage, ghost: Ghost) -> None:
         """Where sliders point, while they point elsewhere; else where the robot is commanded to be."""
         shown: Positions | None = None
         for name, sliders in self.sliders.items():

@@ -1,30 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada sim ROBOT --view`: a simulation that runs in real time, can be paused, and pushed with the mouse or a button."""
+"""`ada sim ROBOT --view`: a simulation in this process as the source of a robot's page."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import AdaError
+from ada_dynamics.drawing.marks import Mark
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation import Simulation
-from ada_tools.browser.motion_page import MotionPage
 from ada_tools.browser.page import RATE, Page, serve
+from ada_tools.browser.plots import POINT
+from ada_tools.browser.robot_node import Answer, Moment, Positions
+from ada_tools.browser.robot_page import RobotPage
+from ada_tools.browser.seen import SeenState
 
 _BUSY = 0.8  # of a frame, that may go into steps; the rest is for the page
+_PUSH = 0.1  # [s] a push takes
 
 
 class Pace:
-    """How many steps bring a simulation up to the clock on the wall, and how fast that really is."""
+    """How many steps bring a simulation up to the clock on the wall."""
 
     def __init__(self, step: float) -> None:
         self.step = step
         self.speed = 1.0
-        self.factor = 0.0  # simulated by passed time, over the last second or so
         self._owed = 0.0
         self._cost = 0.0  # [s] of one step
-        self._simulated = self._passed = 0.0
 
     def due(self, elapsed: float) -> int:
         """Steps to take now, no more than fit into a frame; what does not fit is dropped: the motion is slower then.
@@ -32,7 +37,6 @@ class Pace:
         Args:
             elapsed: since the last call [s].
         """
-        self._passed += elapsed
         self._owed += elapsed * self.speed / self.step
         steps = int(self._owed)
         if self._cost > 0.0:
@@ -46,89 +50,115 @@ class Pace:
         """Learn what steps cost."""
         if steps:
             self._cost = seconds / steps if not self._cost else 0.8 * self._cost + 0.2 * seconds / steps
-        self._simulated += steps * self.step
-        if self._passed >= 1.0:
-            self.factor = self._simulated / self._passed
-            self._simulated = self._passed = 0.0
 
     def forget(self) -> None:
         """After a pause: nothing is owed."""
-        self._owed = self._simulated = self._passed = 0.0
+        self._owed = 0.0
 
 
-class LivePage(MotionPage):
-    """A simulation that runs, with controls and plots beside it."""
+class LocalRobot:
+    """A simulation that catches up with the clock whenever it is looked at; it is a `RobotSource`.
 
-    def __init__(self, page: Page, simulation: Simulation, ground: float | None = None) -> None:
-        """Draw the present state.
+    Attributes:
+        name: for messages.
+        goes_on: True unless it is paused.
+    """
+
+    name = "the simulation"
+
+    def __init__(self, simulation: Simulation, say: Callable[[str], None]) -> None:
+        """Begin with a pause.
 
         Args:
-            page: to draw on.
             simulation: that is run.
-            ground: height of the grid [m].
+            say: takes a message for the person who looks.
         """
-        self.simulation = simulation
-        self.pace = Pace(simulation.step_length)
+        self.goes_on = False
+        self._simulation, self._say = simulation, say
+        self._pace = Pace(simulation.step_length)
         self._last = time.monotonic()
-        super().__init__(page, simulation.model, simulation.q, getattr(simulation, "dynamics", None), ground)
-        self.show()
+        self._moments: list[Moment] = []
 
-    def _set_speed(self) -> None:
-        self.pace.speed = float(self.speed.value)
-
-    def _add_own(self, gui: Any) -> None:
-        """A simulation has no others."""
-
-    def toggle(self) -> None:
-        """Play or pause."""
-        self.is_playing = not self.is_playing
-        self._last = time.monotonic()
-        self.pace.forget()
-        self.show()
-
-    def one_step(self) -> None:
-        """Pause, and take one step."""
-        self.is_playing = False
-        self._advance(1)
-        self.show()
-
-    def reset(self) -> None:
-        """Back to the start."""
-        self.simulation.reset()
-        self.pace.forget()
-        self.show()
-
-    def _apply(self, link: str, wrench: Array, duration: float) -> None:
-        self.simulation.push(link, wrench, duration)
-
-    def tick(self) -> None:
-        """Once a frame: catch up with the clock."""
+    # --- what is seen -------------------------------------------------------------------------------------------
+    def newest(self) -> SeenState:
+        """The state now."""
         now = time.monotonic()
         elapsed, self._last = now - self._last, now
-        if not self.is_playing:
-            return
-        steps = self.pace.due(elapsed)
-        self._pull_on(steps * self.pace.step)
-        self._advance(steps)
-        self.show()
+        if self.goes_on:
+            self.advance(self._pace.due(elapsed))
+        return SeenState(time.monotonic(), *self._moment())
 
-    def _advance(self, steps: int) -> None:
+    def passed(self) -> Sequence[Moment]:
+        """Moments between the last two states."""
+        moments, self._moments = self._moments, []
+        return moments
+
+    def rate(self) -> float:
+        """Nothing is sent."""
+        return 0.0
+
+    def parameters(self) -> Mapping[str, object]:
+        """The page's own values are right."""
+        return {}
+
+    def marks(self) -> Sequence[Mark]:
+        """The scene draws all that there is."""
+        return ()
+
+    def watch_marks(self, is_on: bool) -> None:
+        """There are none."""
+
+    def _moment(self) -> Moment:
+        return float(self._simulation.t), self._simulation.q, self._simulation.v
+
+    def advance(self, steps: int) -> None:
         """Take steps; a simulation that fails is paused where it is."""
         begin = time.perf_counter()
-        each = max(1, round(self.energy_plot.period / self.pace.step))
+        each = max(1, round(POINT / self._pace.step))
         try:
             for first in range(0, steps, each):
-                self.simulation.step(min(each, steps - first))
-                self._sample(float(self.simulation.t), self.simulation.q, self.simulation.v)
+                self._simulation.step(min(each, steps - first))
+                self._moments.append(self._moment())
         except AdaError as problem:
-            self.is_playing = False
-            self.page.say(f"paused at t = {self.simulation.t:.4g} s: {problem}")
-        self.pace.took(steps, time.perf_counter() - begin)
+            self.goes_on = False
+            self._say(f"paused at t = {self._simulation.t:.4g} s: {problem}")
+        self._pace.took(steps, time.perf_counter() - begin)
 
-    def show(self) -> None:
-        """Show the present state, everywhere."""
-        pace = f", **{self.pace.factor:.2f}** x real time" if self.is_playing else ", paused"
-        self._draw(float(self.simulation.t), self.simulation.q, self.simulation.v, pace)
+    # --- what is asked for --------------------------------------------------------------------------------------
+    def pause(self, is_paused: bool, then: Answer) -> None:
+        """Pause, or go on."""
+        self.goes_on, self._last = not is_paused, time.monotonic()
+        self._pace.forget()
+        then(None)
+
+    def step(self, then: Answer) -> None:
+        """One step."""
+        self.advance(1)
+        then(None)
+
+    def reset(self, then: Answer) -> None:
+        """Back to the start."""
+        self._simulation.reset()
+        self._pace.forget()
+        then(None)
+
+    def set_speed(self, factor: float, then: Answer) -> None:
+        """Time of the motion by time that passes."""
+        self._pace.speed = factor
+        then(None)
+
+    def push(self, link: str, wrench: Array) -> None:
+        """Let a wrench act on a link for a moment, in the place of one before."""
+        self._simulation.push(link, wrench, _PUSH, frame="link", replaces=True)
+
+    def command(self, positions: Positions | None, device: str = "") -> None:
+        """Its controller was given with it."""
+        if positions is not None:
+            raise InputError("this simulation takes no commands: its controller moves it.")
+
+    def set_state(self, positions: Positions) -> None:
+        """It moves by itself."""
+        raise InputError("this simulation takes no poses: it moves by itself.")
 
 
 def live(simulation: Simulation, *, ground: float | None = None, **options: Any) -> None:
@@ -143,9 +173,15 @@ def live(simulation: Simulation, *, ground: float | None = None, **options: Any)
         InputError: as `page.serve`.
     """
 
-    def make(page: Page) -> LivePage:
-        shown = LivePage(page, simulation, ground)
+    def make(page: Page) -> RobotPage:
+        shown = live_page(page, simulation, ground)
         shown.toggle()
         return shown
 
     serve(simulation.model.name, make, **options)
+
+
+def live_page(page: Page, simulation: Simulation, ground: float | None = None) -> RobotPage:
+    """The page of a simulation, which is paused. Arguments as of `live`."""
+    dynamics = getattr(simulation, "dynamics", None) or Dynamics(simulation.model)
+    return RobotPage(page, LocalRobot(simulation, page.say), dynamics, ground=ground)

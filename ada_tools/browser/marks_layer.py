@@ -17,7 +17,7 @@ from ada_dynamics.drawing.marks import Colour, Kind, Mark
 from ada_tools.browser.batch import Batch
 from ada_tools.browser.page import Page
 from ada_tools.browser.parts import Part
-from ada_tools.browser.robot_node import RobotNode
+from ada_tools.browser.robot_node import RobotSource
 
 Floats = NDArray[np.float32]
 
@@ -123,21 +123,21 @@ def _new_node(scene: Any, name: str, look: Look, points: Floats) -> Any:
 
 
 class MarksPanel:
-    """A box for each space of marks that a plant has sent, and the marks of those that are ticked.
+    """A box for each space of marks that a source has sent, and the marks of those that are ticked.
 
     Marks are asked for while somebody looks at the page, until a person has unticked all boxes.
     """
 
-    def __init__(self, page: Page, plant: RobotNode) -> None:
+    def __init__(self, page: Page, source: RobotSource) -> None:
         """Begin without boxes.
 
         Args:
             page: to draw on.
-            plant: that sends the marks.
+            source: that sends the marks.
         """
         self.boxes: dict[str, Any] = {}
         self.layer = MarksLayer(page.server)
-        self._page, self._plant = page, plant
+        self._page, self._source = page, source
         self._is_watching = self._is_chosen = False
         self._folder = page.gui.add_folder("forces and balance", visible=False)
 
@@ -147,8 +147,8 @@ class MarksPanel:
         is_watching = is_wanted and self._page.is_looked_at
         if is_watching != self._is_watching:
             self._is_watching = is_watching
-            self._plant.watch_marks(is_watching)
-        marks = self._plant.marks() if is_watching else []
+            self._source.watch_marks(is_watching)
+        marks = self._source.marks() if is_watching else []
         shown = [mark for mark in marks if mark.space not in DRAWN_BY_SCENE]
         for mark in shown:
             if mark.space not in self.boxes:
@@ -157,7 +157,7 @@ class MarksPanel:
 
     def close(self) -> None:
         """Take the marks away, and ask for no more."""
-        self._plant.watch_marks(False)
+        self._source.watch_marks(False)
         self.layer.remove()
 
     def _add_box(self, space: str) -> None:

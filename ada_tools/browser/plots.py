@@ -16,6 +16,8 @@ from ada_dynamics.drawing.plots import extreme_rows
 
 CURVES = 8  # more of them nobody can tell apart
 _POINTS = 400  # of a curve: as many as the plot has pixels
+_SECONDS = 10.0  # that a live plot goes back
+POINT = _SECONDS / _POINTS  # [s] between points of a live plot
 _HEIGHT = 190  # [pixels]
 _CURSOR = "#888888"
 _MARGIN = 0.05  # of the range of values, above and below the curves
@@ -77,7 +79,7 @@ class LogPlot:
 class LivePlot:
     """Curves of the last seconds of a motion that goes on."""
 
-    def __init__(self, gui: Any, title: str, names: Sequence[str], seconds: float = 10.0) -> None:
+    def __init__(self, gui: Any, title: str, names: Sequence[str], seconds: float = _SECONDS) -> None:
         """Begin without values.
 
         Args:

@@ -20,8 +20,8 @@ from ada_dynamics.robots.load import load
 from ada_tools.browser.device_panel import DevicePanel
 from ada_tools.browser.follower import Follower
 from ada_tools.browser.page import Page
-from ada_tools.browser.remote_robot import RemoteRobotPage
 from ada_tools.browser.robot_node import RobotNode
+from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.seen import Seen, SeenJoints, SeenState
 
 AUTO = "auto"
@@ -66,7 +66,7 @@ class RemotePage:
         self.page, self.plant, self._follower = page, plant, follower
         self._push = push
         self.devices = DevicePanel(page, plant)
-        self.robot: RemoteRobotPage | None = None
+        self.robot: RobotPage | None = None
         self.problem = ""  # why the present description cannot be shown
         self._base, self._pose_sliders = base, pose_sliders
         self._asked: Wanted | None = None  # is being made, or was made, or cannot be made
@@ -88,8 +88,7 @@ class RemotePage:
         if self.robot is None:
             self._say_what_is_missing()
             return
-        fits = not isinstance(seen, SeenState) or _sizes(seen) == _sizes_of(self.robot.model)
-        self.robot.tick(seen if fits else None)
+        self.robot.tick()
         self._watch()
 
     def close(self) -> None:
@@ -173,18 +172,22 @@ class RemotePage:
     def _show(self, wanted: Wanted, dynamics: Dynamics) -> None:
         self._maker, self.problem = None, ""
         self._clear()
-        seen = self.plant.newest()
-        if isinstance(seen, SeenState) and _sizes(seen) != _sizes_of(dynamics.model):
-            seen = None
         try:
-            options = self._pose_sliders, self._follower
-            is_simulated = not wanted.is_driven
-            self.robot = RemoteRobotPage(self.page, self.plant, dynamics, seen, *options, is_simulated=is_simulated)
+            self.robot = RobotPage(
+                self.page,
+                self.plant,
+                dynamics,
+                ground=0.0 if _floats(dynamics.model) else None,
+                is_simulated=not wanted.is_driven,
+                has_com=not wanted.is_driven,
+                sliders="poses" if self._pose_sliders else "commands",
+                follower=self._follower,
+            )
         except AdaError as problem:  # such as a mesh or a kernel that is not to be had
             self._refuse(str(problem))
             return
-        if self._push is not None:
-            self.robot.begin_push(*self._push)
+        if self._push is not None and self.robot.pushes:
+            self.robot.pushes.begin(*self._push)
         self._shown_text = wanted.text
         self.page.look()
 
@@ -234,6 +237,10 @@ def _compiled(model: Model) -> Dynamics:
     if model.loops:
         CompiledLoopNumbers(dynamics.kernels).gap(q)
     return dynamics
+
+
+def _floats(model: Model) -> bool:
+    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].type.leaves_free()
 
 
 def _sizes(seen: SeenState) -> tuple[int, int]:

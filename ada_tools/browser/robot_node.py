@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's node as a page needs it, whatever moves the robot: a simulation, an emulated device or a real one.
+"""What moves a robot, as a page needs it: a simulation here, or a node elsewhere with a simulation or devices.
 
-What the node has said so far decides what the page offers: see `RobotNode.state`.
+What a node has said so far decides what the page offers: see `RobotNode.state`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ada_tools.browser.seen import Seen
 
 Answer = Callable[[str | None], None]  # given None when something is done, else the reason why it is not
 Positions = Mapping[str, float]  # by joint [rad, m]
+Moment = tuple[float, Array, Array]  # time [s], positions and velocities
 
 
 class Heard(NamedTuple):
@@ -39,29 +40,32 @@ class Wrench(NamedTuple):
     values: Array
 
 
-class RobotNode(Protocol):
-    """A robot's node elsewhere. All calls return at once; answers are given on the thread that runs the page."""
+class RobotSource(Protocol):
+    """What moves a robot on a page: a simulation here, or a node elsewhere.
+
+    All calls return at once; answers are given on the thread that runs the page.
+    """
 
     @property
     def name(self) -> str:
-        """Name of the node that moves the robot, for messages."""
+        """What moves the robot, for messages."""
 
-    @property
-    def waits_for(self) -> str:
-        """Words for a person who looks at a page without a robot."""
-
-    # --- the robot ----------------------------------------------------------------------------------------------
-    def description(self) -> str | None:
-        """The robot's description, or None as long as there is none."""
-
+    # --- what is seen -------------------------------------------------------------------------------------------
     def newest(self) -> Seen | None:
         """The newest that was seen of its state."""
 
+    def passed(self) -> Sequence[Moment]:
+        """Moments before the newest state that plots show, too; since the last call."""
+
+    @property
+    def goes_on(self) -> bool | None:
+        """True while the motion goes on; None where only its states can show that."""
+
     def rate(self) -> float:
-        """Messages of its state that arrived in the last second or so [Hz]."""
+        """Messages of its state that arrived in the last second or so [Hz]; 0: none are sent."""
 
     def parameters(self) -> Mapping[str, object]:
-        """Parameters of the node, as far as they are known: "gravity", "real_time_factor"."""
+        """Parameters, as far as they are known: "gravity", "real_time_factor"."""
 
     def marks(self) -> Sequence[Mark]:
         """Marks that are to be drawn beside the robot now, such as forces, while they are watched."""
@@ -69,6 +73,7 @@ class RobotNode(Protocol):
     def watch_marks(self, is_on: bool) -> None:
         """Begin or end to receive marks."""
 
+    # --- what is asked for --------------------------------------------------------------------------------------
     def command(self, positions: Positions | None, device: str = "") -> None:
         """Positions that motors shall go to, of one device or of the whole robot; None ends the commands.
 
@@ -78,7 +83,6 @@ class RobotNode(Protocol):
     def reset(self, then: Answer) -> None:
         """Back to the start; of devices: clear alarms and a latched stop."""
 
-    # --- only simulations ---------------------------------------------------------------------------------------
     def pause(self, is_paused: bool, then: Answer) -> None:
         """Pause, or go on."""
 
@@ -89,10 +93,25 @@ class RobotNode(Protocol):
         """Time of the motion by time that passes."""
 
     def push(self, link: str, wrench: Array) -> None:
-        """Let a wrench [f, n] act on a link for a moment, at its origin in its axes; InputError if nobody listens."""
+        """Let a wrench [f, n] act on a link for a moment, at its origin in its axes, in the place of the last one.
+
+        Raises:
+            InputError: nobody listens.
+        """
 
     def set_state(self, positions: Positions) -> None:
         """Put the robot into a pose; InputError where nobody listens."""
+
+
+class RobotNode(RobotSource, Protocol):
+    """A robot's node elsewhere, which may drive devices."""
+
+    @property
+    def waits_for(self) -> str:
+        """Words for a person who looks at a page without a robot."""
+
+    def description(self) -> str | None:
+        """The robot's description, or None as long as there is none."""
 
     # --- only devices -------------------------------------------------------------------------------------------
     @property

@@ -35,7 +35,14 @@ class Arrow(NamedTuple):
 
 
 class Scene:
-    """One robot in the browser; `show` moves it."""
+    """One robot in the browser; `show` moves it.
+
+    Attributes:
+        size: of the robot [m].
+        weight: likewise [N]; at least 1.
+        poses: of its links in the world, as shown.
+        parts: that it is drawn of.
+    """
 
     def __init__(
         self, server: Any, model: Model, dynamics: Dynamics | None = None, ground: float | None = None
@@ -54,7 +61,7 @@ class Scene:
         self.poses: dict[str, Array] = {}
         self._server = server
         self._ground = ground
-        self._weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
+        self.weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
         rows = {link: i for i, link in enumerate(self.dynamics.poses(model.neutral()))}
         self.parts = parts_of(model)
         self._batches = Batches(server.scene, self.parts, rows)
@@ -200,7 +207,7 @@ class Scene:
 
     def _marks(self, arrows: Sequence[Arrow], polygon: ArrayLike | None) -> list[Mark]:
         """Forces, each as long as the robot's half for twice its weight, and the support polygon."""
-        longest, scale = _LONGEST_ARROW * self.size, self.size / (2.0 * self._weight)
+        longest, scale = _LONGEST_ARROW * self.size, self.size / (2.0 * self.weight)
         marks = []
         for i, arrow in enumerate(arrows):
             reach = scale * np.asarray(arrow.force)

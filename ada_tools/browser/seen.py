@@ -42,6 +42,11 @@ class SeenJoints(NamedTuple):
 Seen = SeenState | SeenJoints
 
 
+def fits(seen: Seen, model: Model) -> bool:
+    """True if a state may be that of a model; joints by name always may."""
+    return not isinstance(seen, SeenState) or (len(seen.q), len(seen.v)) == (model.nq, model.nv)
+
+
 class Pose(NamedTuple):
     """Coordinates of a model that were put together from joints."""
 

@@ -14,6 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
+from ada_robot.messages.poses import apart
 from ada_tools.browser.follower import Follower, TargetPose
 from ada_tools.browser.page import Page
 from ada_tools.browser.words import Words
@@ -123,12 +124,10 @@ class TargetGizmo:
     def _say(self, place: Array) -> None:
         words = f"of {self._follower.name}"
         if self._present is not None:
-            way = float(np.linalg.norm(place[:3, 3] - self._present[:3, 3]))
-            cosine = 0.5 * (float(np.trace(place[:3, :3].T @ self._present[:3, :3])) - 1.0)
-            turn = math.degrees(math.acos(min(1.0, max(-1.0, cosine))))
-            words = f"{self._follower.link} is **{1e3 * way:.1f} mm** and **{turn:.1f} deg** from the target {words}"
-        if self.words.content != words:
-            self.words.content = words
+            way, turn = apart(place, self._present)
+            distance = f"**{1e3 * way:.1f} mm** and **{math.degrees(turn):.1f} deg**"
+            words = f"{self._follower.link} is {distance} from the target {words}"
+        self.words.content = words
 
     # --- a person ---------------------------------------------------------------------------------------------------
     def _drag(self, pose: Array, is_end: bool) -> None:

@@ -12,23 +12,26 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from patience import Patience
+from processes import is_alive
+from setup_world import BARE, FULL, executables
 
+import ada_dynamics as ada
 from ada_dynamics import resources
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.robots.catalogue import CATALOGUE, start_of
 from ada_dynamics.robots.load import load
 from ada_dynamics.settings import checked, fields_of
-from ada_dynamics.simulation import Simulation
 from ada_tools.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.console import Console
+from ada_tools.bringup.layers import Layers
 from ada_tools.bringup.pictures import MECHANISMS
 from ada_tools.bringup.processes import params_text
 from ada_tools.bringup.starter import Starter, program_of
 
-FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
 EVERYWHERE |= {"frame_prefix", "log_level", "respawn"}
 OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
@@ -72,10 +75,6 @@ def plans_with(setup, argument, choice):
             yield plan(setup, values, FULL)
         except InputError as refused:
             assert backend and f"{argument}:={choice}" in str(refused)
-
-
-def executables(what):
-    return [process.executable for process in what.processes]
 
 
 # --- setups and arguments ---------------------------------------------------------------------------------------
@@ -163,38 +162,34 @@ def test_an_unusable_argument_is_refused_with_what_is_allowed(name, values, part
         assert part in str(refused.value)
 
 
-@pytest.mark.parametrize("word", ["rviz=false", "rviz", ":=true", ""])
-def test_a_word_that_assigns_nothing_is_refused(word):
-    with pytest.raises(InputError, match="NAME:=VALUE"):
-        assignments([word])
-
-
-def test_an_argument_given_twice_is_refused():
+def test_a_word_assigns_a_value_to_a_name_once():
+    assert assignments(["record:=a:=b.mcap"]) == {"record": "a:=b.mcap"}  # values may hold the sign, too
+    for word in ("rviz=false", "rviz", ":=true", ""):
+        with pytest.raises(InputError, match="NAME:=VALUE"):
+            assignments([word])
     with pytest.raises(InputError, match="twice"):
         assignments(["rviz:=true", "rviz:=false"])
-
-
-def test_values_may_hold_the_sign_of_an_assignment():
-    assert assignments(["record:=a:=b.mcap"]) == {"record": "a:=b.mcap"}
 
 
 # --- what is planned --------------------------------------------------------------------------------------------
 
 
-def test_pictures_are_started_where_they_are_installed():
-    assert executables(plan("pa10_sim", machine=BARE)) == ["dynamics_node"]
-    assert executables(plan("pa10_sim", machine=FULL)) == ["dynamics_node", "view_node", "rviz2"]
-
-
-def test_pictures_are_started_or_not_as_the_user_says():
-    assert executables(plan("pa10_sim", {"rviz": "false", "view": "false"}, FULL)) == ["dynamics_node"]
-    assert executables(plan("pa10_sim", {"view": "true"}, BARE)) == ["dynamics_node", "view_node"]
-
-
-def test_a_missing_rviz_is_said_and_nothing_else_is_lost():
-    what = plan("pa10_sim", {"rviz": "true"}, BARE)
-    assert executables(what) == ["dynamics_node"]
-    assert "rviz2 is not on the PATH" in what.notes[0]
+@pytest.mark.parametrize(
+    ("values", "machine", "pictures"),
+    [
+        ({}, BARE, []),
+        ({}, FULL, ["view_node", "rviz2"]),
+        ({"rviz": "false", "view": "false"}, FULL, []),
+        ({"view": "true"}, BARE, ["view_node"]),
+        ({"rviz": "true"}, BARE, []),
+    ],
+)
+def test_pictures_are_started_where_they_are_installed_unless_the_user_says_otherwise(values, machine, pictures):
+    what = plan("pa10_sim", values, machine)
+    assert executables(what) == ["dynamics_node", *pictures]
+    is_missed = values.get("rviz") == "true"
+    assert [note for note in what.notes if "rviz2 is not on the PATH" in note] == list(what.notes)
+    assert bool(what.notes) == is_missed
 
 
 def test_the_oracle_and_the_pictures_may_fail_and_the_robot_may_not():
@@ -295,11 +290,11 @@ def test_the_robots_that_swing_do_so_from_their_start():
 
 
 def moves(robot, start):
-    """Whether a joint has moved by 0.05 [rad, m] after half a second under its own weight."""
+    """True if its own weight moves a joint by 0.05 [rad, m] in half a second: a t^2 / 2, as it begins."""
     model = load(robot)
-    simulation = Simulation(model, start if start is not None else start_of(robot, model))
-    log = simulation.run(0.5)
-    return abs(model.difference(log.q[0], log.q[-1])).max() > 0.05
+    q = ada.assemble(model, start if start is not None else start_of(robot, model))
+    rest = np.zeros(model.nv)
+    return abs(ada.Dynamics(model).forward(q, rest, rest)).max() > 0.4
 
 
 # --- files of parameters ----------------------------------------------------------------------------------------
@@ -316,18 +311,26 @@ def test_arguments_that_were_given_win_over_the_file_and_the_others_do_not(tmp_p
     assert files == ["before", str(file), "after"]
 
 
-@pytest.mark.parametrize("key", ["dynamics_node", "/dynamics_node", "/**", "/**/dynamics_node", "/*"])
-def test_a_file_for_a_node_that_is_started_is_taken(tmp_path, key):
-    file = tmp_path / "own.yaml"
-    file.write_text(f'"{key}": {{ros__parameters: {{physics_rate: 500.0}}}}')
-    assert plan("pa10_sim", {"params_file": str(file)}, BARE).processes[0].params_file == file
+def test_ros_launch_gets_files_between_which_that_of_the_user_is():
+    own, between, given = map(Path, Layers({"a": 1}, Path("own.yaml"), {"b": "x"}, is_written=True))
+    assert own.read_text() == "/**:\n  ros__parameters:\n    a: 1\n"
+    assert between == Path("own.yaml")
+    assert given.read_text() == '/**/*:\n  ros__parameters:\n    b: "x"\n'
 
 
-@pytest.mark.parametrize("key", ["left/dynamics_node", "/left/dynamics_node", "/*/dynamics_node", "/**/dynamics_node"])
-def test_a_file_may_name_a_node_in_its_namespace(tmp_path, key):
+@pytest.mark.parametrize(
+    ("key", "namespace"),
+    [
+        *((key, "") for key in ("dynamics_node", "/dynamics_node", "/**", "/**/dynamics_node", "/*")),
+        *((key, "left") for key in ("left/dynamics_node", "/left/dynamics_node", "/*/dynamics_node")),
+        ("/**/dynamics_node", "left"),
+    ],
+)
+def test_a_file_for_a_node_that_is_started_is_taken(tmp_path, key, namespace):
     file = tmp_path / "own.yaml"
     file.write_text(f'"{key}": {{ros__parameters: {{physics_rate: 500.0}}}}')
-    plan("pa10_sim", {"params_file": str(file), "namespace": "left"}, BARE)
+    what = plan("pa10_sim", {"params_file": str(file), "namespace": namespace}, BARE)
+    assert what.processes[0].params_file == file and what.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -500,15 +503,6 @@ def until(condition, seconds=10.0):
         return condition()
 
     return tick
-
-
-def is_alive(pid):
-    """Whether it runs; one that has ended and that nobody has asked about does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
 
 
 def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_interrupt(tmp_path):

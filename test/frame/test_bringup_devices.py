@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Setups that drive devices: what is planned for a simulated, an emulated and a real one, and what is refused."""
 
-import re
-from pathlib import Path
-
 import pytest
+from setup_world import BARE, FULL, executables
 
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR
-from ada_tools.bringup import Machine, plan
-from ada_tools.bringup.pictures import PICTURES
-from ada_tools.bringup.rviz import topics
+from ada_tools.bringup import plan
 
-FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 ARM = "udp://127.0.0.1:50000"
 LINE = "/dev/ttyUSB0"
 REAL = {"pa10_bringup": {"url": ARM}, "khr1_bringup": {"port": LINE}, "ft_sensor": {"url": ARM}}
 PA10_CONTROLLERS = ("pose_servo", "joint_trajectory", "computed_torque", "impedance", "gravity_compensation")
-
-
-def executables(what):
-    return [process.executable for process in what.processes]
 
 
 # --- backends -----------------------------------------------------------------------------------------------------
@@ -101,14 +92,16 @@ def test_a_map_of_the_servos_goes_to_the_driver(tmp_path):
     assert "khr1.driver.angle_map" not in plan("khr1_bringup", {"port": LINE}, BARE).devices
 
 
-def test_faults_of_an_emulated_device_may_be_given_as_its_address():
-    what = plan("pa10_control", {"backend": "emulator", "url": "emulator:drop=0.1"}, BARE)
-    assert what.process("hardware_node").given["pa10.driver.url"] == "emulator:drop=0.1"
-
-
-def test_a_real_device_may_be_tried_without_its_port():
-    what = plan("khr1_bringup", {"port": "dry:"}, BARE)
-    assert what.devices["khr1.driver.url"] == "dry:" and what.devices["autostart"] == "inactive"
+@pytest.mark.parametrize(
+    ("name", "values", "key", "value"),
+    [
+        ("pa10_control", {"backend": "emulator", "url": "emulator:drop=0.1"}, "pa10.driver.url", "emulator:drop=0.1"),
+        ("khr1_bringup", {"port": "dry:"}, "khr1.driver.url", "dry:"),  # tried without its port
+        ("khr1_bringup", {"port": "dry:"}, "autostart", "inactive"),
+    ],
+)
+def test_an_address_may_hold_faults_of_an_emulated_device_or_open_no_port(name, values, key, value):
+    assert plan(name, values, BARE).devices[key] == value
 
 
 # --- when the robot may move --------------------------------------------------------------------------------------
@@ -272,13 +265,6 @@ def test_rviz_shows_what_a_device_publishes_in_a_frame_that_is_there(name, frame
     assert not any("dynamics_node" in topic for topic in moved)
     if frame:
         assert what.devices["world_frame"] == frame and "-f" not in process.arguments
-
-
-def test_no_configuration_of_a_device_shows_what_only_a_simulation_tells():
-    for name in ("pa10_bringup", "khr1_bringup", "ft_sensor"):
-        rviz = plan(name, {"backend": "emulator"}, FULL).process("rviz2")
-        picture = PICTURES[Path(rviz.arguments[1]).stem]
-        assert not any(re.search("dynamics_node", topic) for topic in topics(picture))
 
 
 def test_nodes_of_devices_take_no_time_from_a_simulation():

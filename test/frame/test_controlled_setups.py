@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from setup_world import BARE, FULL, executables
 
 import ada_dynamics as ada
 from ada_controllers import State, make
@@ -15,30 +16,17 @@ from ada_dynamics.settings import checked
 from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.simulated.source import initial_state, load_robot
-from ada_tools.bringup import SETUPS, Machine, plan
-
-FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
+from ada_tools.bringup import SETUPS, plan
 
 CONTROLLED = [SETUPS[name] for name in ("pa10_control", "closed_chain_control", "hoap2_balance")]
-
-
-CONTROLLED = [SETUPS[name] for name in ("pa10_control", "closed_chain_control", "hoap2_balance")]
-
-
-def executables(what):
-    return [process.executable for process in what.processes]
 
 
 def choices(argument, setup):
     return next(one.choices for one in setup.arguments if one.name == argument)
 
 
-def setup_of(name):
-    return next(setup for setup in CONTROLLED if setup.name == name)
-
-
 EACH = [
-    *({"name": "pa10_control", "controller": one} for one in choices("controller", setup_of("pa10_control"))),
+    *({"name": "pa10_control", "controller": one} for one in choices("controller", SETUPS["pa10_control"])),
     {"name": "pa10_control", "robot": "pa10_7c"},
     *({"name": "closed_chain_control", "mechanism": one} for one in ("parallel_four_bar", "slider_crank")),
     *(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,6 +25,16 @@ def world_of_its_own(log_folder: Path) -> Iterator[RosWorld]:
             yield world
         finally:
             world.close()
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    """Chromium, driven by selenium; see test/chromium.py."""
+    from chromium import chromium
+
+    with chromium(tmp_path / "chromium") as driver:
+        driver.set_window_size(1000, 700)
+        yield driver
 
 
 @pytest.fixture

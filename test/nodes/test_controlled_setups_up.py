@@ -13,59 +13,30 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from setup_world import MOTION, START, Running
 
-from ada_robot.ros.qos import COMMANDS, STATES, streams
+from ada_robot.ros.qos import COMMANDS, STATES
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-START = 90.0  # [s] that the first compilation may take on a busy machine
-MOTION = 120.0  # [s]
 
-
-class Running:
-    """A setup that runs, and what it says."""
+class Controlled(Running):
+    """A robot under its controller."""
 
     def __init__(self, ros, *words):
-        self.ros = ros
-        newest = streams(1)
-        self.states = ros.collect(JointState, "joint_states", newest)
-        self.controls = ros.collect(Float64MultiArray, "controller_node/state", newest)
-        self.process = ros.start(sys.executable, "-m", "ada_tools.cli", "up", *words, "--headless")
-        ros.wait(lambda: (self.controls and self.states) or not self.process.is_running, START, "a controller at work")
-        assert self.process.is_running, self.process.output
-
-    def joint(self, name):
-        state = self.states[-1]
-        return state.position[list(state.name).index(name)]
-
-    def signal(self, name):
-        message, at = self.controls[-1], 0
-        for dimension in message.layout.dim:
-            if dimension.label == name:
-                return np.array(message.data[at : at + dimension.size])
-            at += dimension.size
-        raise AssertionError(f"no signal {name}")
+        super().__init__(ros, *words)
+        self.until(lambda: self.controls and self.measured, "a controller at work")
 
     def push(self, link, force):
         pushes = self.ros.matched(self.ros.publisher(WrenchStamped, "dynamics_node/external_wrench", STATES))
         message = WrenchStamped()
         message.header.frame_id = link
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = map(float, force)
-
-        def again():
-            pushes.publish(message)
-
-        return again
-
-    def end(self):
-        assert self.process.stop() == 0, self.process.output
-        assert "Traceback" not in self.process.output
+        return lambda: pushes.publish(message)
 
 
 def test_four_rods_move_as_a_parallel_four_bar_to_their_target(ros):
-    running = Running(ros, "closed_chain_control", "target:=20", "real_time_factor:=0.5")
+    running = Controlled(ros, "closed_chain_control", "target:=20", "real_time_factor:=0.5")
     ros.wait(lambda: abs(running.joint("joint_1") - math.radians(20.0)) < 2e-3, MOTION, "the target")
     first, second, third, fourth = (running.joint(f"joint_{i}") for i in (1, 2, 3, 4))
     # The links 1 and 3 stay parallel, and the tip upside down where it is; a millirad for the delay of messages.
@@ -74,7 +45,7 @@ def test_four_rods_move_as_a_parallel_four_bar_to_their_target(ros):
 
 
 def test_a_slider_goes_to_its_target_and_to_the_next_one(ros):
-    running = Running(ros, "closed_chain_control", "mechanism:=slider_crank", "real_time_factor:=0.5")
+    running = Controlled(ros, "closed_chain_control", "mechanism:=slider_crank", "real_time_factor:=0.5")
 
     def place():
         q = np.cumsum([running.joint(f"joint_{i}") for i in (1, 2, 3, 4)])
@@ -92,13 +63,13 @@ def test_a_slider_goes_to_its_target_and_to_the_next_one(ros):
 
 @pytest.mark.parametrize("feet", ["clamped", "free"])
 def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, feet):
-    running = Running(ros, "hoap2_balance", f"feet:={feet}", "real_time_factor:=0.2")
+    running = Controlled(ros, "hoap2_balance", f"feet:={feet}", "real_time_factor:=0.2")
     push = running.push("left_hand", (-7.0, 0.0, 0.0))
     push()
 
     def sway():
         """Largest angle of a joint within the last second or so of the robot's time."""
-        return float(np.abs([state.position for state in running.states[-1000::20]]).max())
+        return float(np.abs([state.position for state in running.measured[-1000::20]]).max())
 
     ros.wait(lambda: sway() > 0.05, MOTION, "a sway")
     largest = [0.0]
@@ -113,7 +84,7 @@ def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, feet):
 
 
 def test_a_hand_gives_way_to_a_push_and_comes_back(ros):
-    running = Running(ros, "pa10_control", "controller:=compliance", "real_time_factor:=0.5")
+    running = Controlled(ros, "pa10_control", "controller:=compliance", "real_time_factor:=0.5")
     begin = running.signal("reference")[:3]
     push = running.push("flange", (20.0, 0.0, 0.0))  # for 0.1 s on the robot's clock, again and again
     timer = ros.tester.create_timer(0.05, push)

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hardware panel over real DDS: the real hardware node, emulated devices on real wires, and a person without a
-browser, who holds buttons by what a browser would send.
+browser, who holds buttons by what a browser would send. In a real browser: test_hardware_page_chromium.py.
 """
-
-import math
 
 import pytest
 
@@ -12,7 +10,6 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 
 from hardware_world import Commander, active_hardware, hardware
 from page_world import view
-from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
 
@@ -46,17 +43,6 @@ class Person:
         )
         return self.ros.wait(lambda: self.panel.sliders.get(name), 60.0, f"the sliders of {name}")
 
-    def wants(self, name, joint, degrees):
-        sliders = self.sliders(name)
-        i = [motor.name for motor in sliders.device.motors].index(joint)
-
-        def act():
-            sliders.sliders[i].value = degrees
-            sliders.wanted.add(i)
-
-        self.node.page.note("test", act)
-        self.ros.wait(lambda: i in sliders.wanted, what="the slider")
-
     def holds(self, until, what, button="move", timeout=60.0):
         hold = getattr(self.panel, button)
 
@@ -71,45 +57,6 @@ class Person:
 
     def lets_go(self, button="move"):
         getattr(self.panel, button).release(1)
-
-
-def positions(messages):
-    return dict(zip(messages[-1].name, messages[-1].position, strict=True)) if messages else {}
-
-
-def test_sliders_move_a_humanoid_while_the_button_is_held_and_a_stop_ends_it(ros):
-    measured = ros.collect(JointState, "joint_states")
-    with EmulatorProcess("khr1") as robot:
-        hardware(
-            ros, device="khr1", url=robot.url, until="inactive", khr1__safety__hold_without_commands=True, tf_rate=10.0
-        )
-        person = Person(ros)
-        sliders = person.sliders("khr1")
-        assert sliders.device.servos[ELBOW].zero == 90.0
-        assert any(path.endswith("khr1_walk.csv") for path in sliders.device.motions)
-        person.wants("khr1", ELBOW, 40.0)
-        start = ros.wait(lambda: positions(measured), what="a reading")[ELBOW]
-        person.holds(lambda: positions(measured)[ELBOW] > start + 0.2, "the elbow to move")
-        ros.wait(lambda: person.state.phase == "active", what="the node that the press has activated")
-        person.lets_go()
-        ros.wait(lambda: not sliders.is_commanding, what="the end of the commands")
-        last = positions(measured)[ELBOW]
-        count = len(measured)
-        ros.wait(lambda: len(measured) > count + 10, what="more readings")
-        assert positions(measured)[ELBOW] == pytest.approx(last, abs=math.radians(10.0)), "it stays"
-        assert person.state.phase == "active"
-
-        person.holds(lambda: positions(measured)[ELBOW] > last + 0.1, "it to go on")
-        person.panel._stop()
-        ros.wait(lambda: person.state.devices["khr1"].phase == "stopped", what="the stop")
-        person.holds(lambda: any("Press reset first" in text for text in person.said), "a word on why nothing moves")
-        person.lets_go()
-        ros.wait(lambda: not sliders.wanted, what="the sliders to be where the robot is, after a stop")
-        person.panel.node.reset(person.said.append)
-        ros.wait(lambda: not person.state.stopped, what="the reset")
-        ros.wait(lambda: person.said[-1] is None, what="the answer, without a problem")
-        assert not robot.violations()
-    assert person.node.failure is None
 
 
 def test_a_robot_that_others_command_and_commands_that_are_refused_are_said(ros):
@@ -132,7 +79,9 @@ def test_a_motion_is_played_while_its_button_is_held(ros):
     with EmulatorProcess("khr1") as robot:
         node = active_hardware(ros, device="khr1", url=robot.url, khr1__safety__hold_without_commands=True, tf_rate=0.0)
         person = Person(ros)
-        person.sliders("khr1")
+        device = person.sliders("khr1").device
+        assert device.servos[ELBOW].zero == 90.0
+        assert any(path.endswith("khr1_walk.csv") for path in device.motions)
         person.holds(lambda: person.state.devices["khr1"].plays, "the motion to begin", button="play")
         ros.wait(lambda: node.connection.playing.row > 2, what="the motion to be under way")
         person.lets_go("play")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from chromium import Visit, chromium, plain_light
+from chromium import Visit, plain_light
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
@@ -18,7 +18,7 @@ from page_world import view
 from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_tools.browser import hold, remote_robot, stop_button
+from ada_tools.browser import hold, robot_page, stop_button
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -42,17 +42,10 @@ EXPIRES = 1.5  # [s] here: a browser that draws without a GPU is late with its s
 def world(tmp_path, monkeypatch):
     """Flight records go where the test's other files are; and as many drawings as can be drawn without a GPU."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(remote_robot, "DRAWN", 1.0)
+    monkeypatch.setattr(robot_page, "DRAWN", 1.0)
     monkeypatch.setattr(hold, "EXPIRES", EXPIRES)
     monkeypatch.setattr(hold, "FORGOTTEN", 4.0 * EXPIRES)
     monkeypatch.setattr(stop_button, "SEEN", 4.0 * EXPIRES)
-
-
-@pytest.fixture
-def browser(tmp_path):
-    with chromium(tmp_path / "chromium") as driver:
-        driver.set_window_size(1000, 700)
-        yield driver
 
 
 class Stand:
@@ -183,21 +176,24 @@ def test_a_humanoid_follows_its_sliders_while_a_person_holds_the_button_and_is_s
         here.page.leave()
 
 
-@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])
-def test_an_arm_comes_to_rest_on_its_way_when_the_browser_is(ros, browser, number):
+def test_an_arm_comes_to_rest_on_its_way_when_the_browser_freezes_or_is_killed(ros, browser):
     with EmulatorProcess("pa10", JUDGED) as robot:
         here = Stand(ros, browser, "pa10", robot.url, **PATIENT)
         here.types("w1", -80)
-        here.presses()
-        here.moves("w1")
         pids = browser_processes(browser)
         assert len(pids) > 3
-        signal_all(pids, number)
-        try:
-            here.rests("w1")
-            assert here.where("w1") > -1.39, "it was on its way"
-            assert here.phase() == "active", "it holds where it is"
-        finally:
-            signal_all(pids, signal.SIGCONT)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            here.presses()
+            here.moves("w1", 0.05)
+            signal_all(pids, number)
+            try:
+                here.rests("w1")
+                assert here.where("w1") > -1.39, "it was on its way"
+                assert here.phase() == "active", "it holds where it is"
+            finally:
+                signal_all(pids, signal.SIGCONT)
+            if number == signal.SIGSTOP:
+                here.page.until(lambda: "press it anew" in here.panel.move.refusal, "the page goes on, and is told so")
+                here.lets_go()
         assert not robot.violations()
         assert here.node.failure is None

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from chromium import Visit, chromium, plain_light
+from chromium import Visit, plain_light
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
@@ -18,12 +18,6 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 SETUP = (sys.executable, "-m", "ada_tools.cli", "up", "pa10_control", "view:=false", "rviz:=false")
 HAND = "flange"
-
-
-@pytest.fixture
-def browser(tmp_path):
-    with chromium(tmp_path / "chromium") as driver:
-        yield driver
 
 
 def pixel(here, point):

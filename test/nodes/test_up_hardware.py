@@ -10,7 +10,6 @@ import shutil
 import signal
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +22,9 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from hardware_world import Commander, states
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from processes import command_of, descendants, is_alive
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from setup_world import MOTION, START, Running
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import ada_dynamics as ada
@@ -33,8 +33,6 @@ from ada_robot.ros.qos import COMMANDS, STATES, streams
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-START = 120.0  # [s] that all programs and the first compilation may take on a busy machine
-MOTION = 120.0  # [s]
 ATTEMPTS = 3
 ADA = (sys.executable, "-m", "ada_tools.cli", "up")
 NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
@@ -92,52 +90,24 @@ def written(folder, text):
     return f"params_file:={file}"
 
 
-def descendants(pid):
-    """All processes that it started, and those that they did."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        for child in (task / "children").read_text().split():
-            found += [int(child), *descendants(int(child))]
-    return found
-
-
-def is_alive(pid):
-    """Whether it runs; one that has ended and that nobody has asked about does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
-def command_of(pid):
-    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-
-
-class Running:
-    """A setup that runs, and what it says."""
+class Driven(Running):
+    """A setup with a device."""
 
     def __init__(self, ros, *words, until="active"):
-        self.ros = ros
         self.told = states(ros)
-        self.measured = ros.collect(JointState, "joint_states", streams(1))
-        self.process = ros.start(*ADA, *words, "--headless")
-        ros.wait(lambda: self.phase == until or not self.process.is_running, START, f"a node that is {until}")
-        assert self.process.is_running, self.process.output
+        super().__init__(ros, *words)
+        self.until(lambda: self.phase == until, f"a node that is {until}")
 
     @property
     def phase(self):
         return self.told[-1]["phase"] if self.told else ""
 
     def joints(self, names=NAMES):
-        state = self.measured[-1]
-        return np.array([state.position[list(state.name).index(name)] for name in names])
+        return super().joints(names)
 
     def controlled(self):
         """Wait until the controller is at work."""
-        controls = self.ros.collect(Float64MultiArray, "controller_node/state", streams(1))
-        self.ros.wait(lambda: controls or not self.process.is_running, START, "a controller at work")
-        return controls
+        self.until(lambda: self.controls, "a controller at work")
 
     def pids(self, what):
         return [pid for pid in descendants(self.process.pid) if what in command_of(pid)]
@@ -151,9 +121,8 @@ class Running:
     def end(self):
         """Ctrl-C ends all of it: the node, its cycle, the emulator."""
         pids = descendants(self.process.pid)
-        assert self.process.stop(60.0) == 0, self.process.output
+        super().end()
         self.gone(pids)
-        assert "Traceback" not in self.process.output, self.process.output
 
 
 # --- an arm under a controller ----------------------------------------------------------------------------------------
@@ -161,7 +130,7 @@ class Running:
 
 def test_a_joint_trajectory_moves_the_emulated_arm(ros, patient):
     """Yamada sec. 4.1: a motion of several joints."""
-    running = Running(
+    running = Driven(
         ros, "pa10_control", "--backend", "emulator", "robot:=pa10_7c", "controller:=joint_trajectory", patient
     )
     running.controlled()
@@ -176,7 +145,7 @@ def test_a_joint_trajectory_moves_the_emulated_arm(ros, patient):
 
 
 def test_a_pose_servo_moves_the_hand_of_the_emulated_arm(ros, patient):
-    running = Running(ros, "pa10_control", "--backend", "emulator", "robot:=pa10_7c", patient)
+    running = Driven(ros, "pa10_control", "--backend", "emulator", "robot:=pa10_7c", patient)
     running.controlled()
     dynamics = ada.Dynamics(ada.load("pa10_7c"))
     targets = ros.collect(PoseStamped, "controller_node/target", streams(1))
@@ -197,7 +166,7 @@ def is_moved_by_efforts(ros, patient, told, references):
     """Whether an arm comes to its goal; not where a machine that stood still lets it fall, and the node catches it."""
     words = ("--backend", "emulator", "robot:=pa10_7c", "controller:=computed_torque", patient)
     told.clear()
-    running = Running(ros, "pa10_control", *words)
+    running = Driven(ros, "pa10_control", *words)
 
     def until(holds, what):
         ros.wait(lambda: holds() or running.phase != "active", MOTION, what)
@@ -221,19 +190,10 @@ def test_efforts_move_the_emulated_arm(ros, patient):
 
 def test_a_hand_gives_way_to_what_its_emulated_sensor_feels(ros, patient):
     words = ("--backend", "emulator", "robot:=pa10_7c", "controller:=compliance", "sensor_url:=emulator:fx=20", patient)
-    running = Running(ros, "pa10_control", *words)
-    controls = running.controlled()
-
-    def shift():
-        message, at = controls[-1], 0
-        for dimension in message.layout.dim:
-            if dimension.label == "shift":
-                return message.data[at]
-            at += dimension.size
-        raise AssertionError("no signal shift")
-
+    running = Driven(ros, "pa10_control", *words)
+    running.controlled()
     # K_h is 1000 N/m: 20 N along the hand's x axis are 20 mm, and 2 mm of a sensor's counts and the last bit of way.
-    ros.wait(lambda: abs(shift() - 0.02) < 2e-3, MOTION, "20 mm along x")
+    ros.wait(lambda: abs(running.signal("shift")[0] - 0.02) < 2e-3, MOTION, "20 mm along x")
     wrenches = ros.collect(WrenchStamped, "wrench", STATES)
     ros.wait(lambda: wrenches, what="the sensor's wrenches")
     assert wrenches[-1].header.frame_id == "flange" and abs(wrenches[-1].wrench.force.x - 20.0) < 0.1
@@ -244,7 +204,7 @@ def test_a_real_arm_stands_still_until_it_is_activated_by_hand(ros, patient, tmp
     """Real, as far as the setup knows: an emulator that somebody else started, at an address."""
     with EmulatorProcess("pa10", {"variant": "7c", "max_acceleration": 200.0}) as device:
         words = (f"url:={device.url}", "variant:=7c", "controller:=joint_trajectory", patient)
-        running = Running(ros, "pa10_bringup", *words, until="inactive")
+        running = Driven(ros, "pa10_bringup", *words, until="inactive")
         running.controlled()
         start = np.array(device.state()["position"])
         references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", COMMANDS))
@@ -269,7 +229,7 @@ def test_a_real_arm_stands_still_until_it_is_activated_by_hand(ros, patient, tmp
 def test_an_emulated_humanoid_moves_its_arms_and_is_recorded(ros, patient_humanoid, tmp_path):
     pytest.importorskip("mcap")
     path = tmp_path / "run.mcap"
-    running = Running(ros, "khr1_bringup", "--backend", "emulator", f"record:={path}", patient_humanoid)
+    running = Driven(ros, "khr1_bringup", "--backend", "emulator", f"record:={path}", patient_humanoid)
     arms = ["left_shoulder_pitch", "right_shoulder_pitch"]
     ros.wait(lambda: running.measured, MOTION, "joint states")
     listeners = ros.tester.get_subscriptions_info_by_topic
@@ -306,7 +266,7 @@ def test_an_emulated_sensor_tells_its_wrench(ros, sensor, frame):
 
 @pytest.mark.parametrize("victim", ["hardware_node", "controller_node"])
 def test_a_node_that_is_killed_ends_all_and_leaves_nothing_behind(ros, patient, victim):
-    running = Running(ros, "pa10_control", "--backend", "emulator", "robot:=pa10_7c", patient)
+    running = Driven(ros, "pa10_control", "--backend", "emulator", "robot:=pa10_7c", patient)
     running.controlled()
     pids = descendants(running.process.pid)
     for what in ("hardware_node", "controller_node", "ada_robot.cycle", "ada_hardware.emulation"):
@@ -321,7 +281,7 @@ def test_a_node_that_is_killed_ends_all_and_leaves_nothing_behind(ros, patient, 
 
 
 def test_a_command_that_is_killed_leaves_nothing_behind(ros, patient):
-    running = Running(ros, "pa10_control", "--backend", "emulator", "robot:=pa10_7c", patient)
+    running = Driven(ros, "pa10_control", "--backend", "emulator", "robot:=pa10_7c", patient)
     pids = descendants(running.process.pid)
     assert running.pids("ada_hardware.emulation")
     running.process.signal(signal.SIGKILL)
@@ -337,7 +297,7 @@ def test_a_device_that_is_not_there_ends_the_command_with_what_to_do(ros, tmp_pa
 
 
 def test_ros2_is_named_only_where_it_is(ros, patient_humanoid):
-    running = Running(ros, "khr1_bringup", "--backend", "emulator", patient_humanoid)
+    running = Driven(ros, "khr1_bringup", "--backend", "emulator", patient_humanoid)
     ros.wait(lambda: "active, nobody commands it" in running.process.output, MOTION, "words on why it stands")
     assert ("ros2 service call /hardware_node/stop" in running.process.output) == bool(shutil.which("ros2"))
     running.end()

@@ -30,7 +30,7 @@ from ada_dynamics.drawing.marks import KeptMarks, Kind, Mark
 from ada_robot.messages.markers import MarkerMessages, read_markers
 from ada_robot.messages.state_message import read_state
 from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
-from ada_tools.browser import remote_robot
+from ada_tools.browser import robot_page
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.page import Page
 from ada_tools.nodes.view import node_requests
@@ -108,21 +108,6 @@ def robot_of(ros, node):
     return ros.wait(lambda: node.failure or node.shown.robot, 20.0, "the robot on the page")
 
 
-def wait_for_answers(ros, node, plant):
-    """All services have answered once: a reply is lost while the two ends still find each other."""
-    link, asks = node.link, node.link._simulation
-    for client in asks.clients.values():
-        ros.wait(client.service_is_ready, what=client.srv_name)
-    for ask in (lambda then: link.pause(False, then), link.step, link.reset, lambda then: link.set_speed(1.0, then)):
-        answers = []
-        while answers[-1:] != [None]:
-            count = len(answers)
-            assert count < 5, answers
-            ask(answers.append)
-            ros.wait(lambda before=count, found=answers: len(found) > before, what="an answer")
-    plant.asked.clear()
-
-
 # --- messages -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("labels", "sizes", "data", "reason"),
@@ -160,6 +145,13 @@ def test_the_robot_moves_on_the_page_as_its_exact_state_does(ros, view):
     ros.wait(lambda: 20.0 < node.link.rate() < 80.0, what="a rate near 50 Hz")
     plant.goes_on = False
     ros.wait(lambda: ", paused" in robot.status.content, what="a pause that is seen")
+    bad = ros.matched(ros.publisher(Float64MultiArray, "dynamics_node/state", STATES))
+    for data in ([], [float("nan")] * 22, [0.0] * 3):
+        bad.publish(Float64MultiArray(data=data))
+    bad.publish(state_message(0.0, np.full(14, np.nan), np.zeros(13), np.zeros(13)))
+    plant.q = q
+    ros.wait(lambda: np.array_equal(robot.q, q), what="the next good state")
+    assert node.failure is None
 
 
 def test_without_an_exact_state_joint_states_and_tf_are_shown(ros, view):
@@ -199,22 +191,8 @@ def test_joint_states_alone_are_enough_for_a_fixed_robot_and_malformed_ones_do_n
     assert node.failure is None
 
 
-def test_malformed_states_are_left_out_and_the_next_good_one_is_shown(ros, view):
-    plant = ros.add(StandIn(ros.context))
-    plant.describe(ada.load("pa10"))
-    node = view()
-    robot = robot_of(ros, node)
-    bad = ros.matched(ros.publisher(Float64MultiArray, "dynamics_node/state", STATES))
-    for data in ([], [float("nan")] * 22, [0.0] * 3):
-        bad.publish(Float64MultiArray(data=data))
-    bad.publish(state_message(0.0, [np.nan] * 7, np.zeros(7), np.zeros(7)))
-    plant.q = np.full(7, 0.25)
-    ros.wait(lambda: np.array_equal(robot.q, plant.q), what="the next good state")
-    assert node.failure is None
-
-
 def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_another_robot(ros, view, monkeypatch):
-    monkeypatch.setattr(remote_robot, "LOST", 0.3)
+    monkeypatch.setattr(robot_page, "LOST", 0.3)
     node = view()
     ros.wait(lambda: "Waiting for the robot's description on topic **/robot_description**" in node.shown._said)
     plant = ros.add(StandIn(ros.context))
@@ -226,7 +204,7 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     ros.wait(lambda: "has sent nothing for" in robot.status.content, what="the status line")
     on_page(ros, node, robot.toggle)
     ros.wait(lambda: "Is dynamics_node running?" in node.said[-1], what="a service that is missed")
-    on_page(ros, node, robot.push)
+    on_page(ros, node, robot.pushes.push)
     ros.wait(lambda: "nobody listens to /dynamics_node/external_wrench" in node.said[-1], what="a topic that is missed")
     again = ros.add(StandIn(ros.context))
     model = ada.load("four_bar")
@@ -236,48 +214,15 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     assert node.failure is None
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
-        ({"model.gravity": [0.0, 0.0, -1.62]}, (0.0, 0.0, -1.62)),  # a URDF cannot say it
-        ({}, (0.0, 0.0, -9.81)),
-    ],
-)
-def test_energies_are_those_in_the_gravity_of_the_plant(ros, view, parameters, expected):
-    plant = ros.add(StandIn(ros.context, **parameters))
+def test_energies_are_those_in_the_gravity_of_the_plant(ros, view):
+    moon = (0.0, 0.0, -1.62)  # a URDF cannot say it
+    plant = ros.add(StandIn(ros.context, **{"model.gravity": list(moon)}))
     plant.describe(ada.load("pa10"))
     node = view()
-    ros.wait(lambda: "real_time_factor" in node.link.parameters(), what="the plant's parameters")
-    ros.wait(lambda: node.shown.robot and tuple(node.shown.robot.model.gravity) == expected, what="its gravity")
+    ros.wait(lambda: node.shown.robot and tuple(node.shown.robot.model.gravity) == moon, what="its gravity")
 
 
 # --- what is asked for ----------------------------------------------------------------------------------------------
-def test_buttons_call_the_services_and_refusals_are_said(ros, view):
-    plant = ros.add(StandIn(ros.context))
-    plant.describe(ada.load("pa10"))
-    plant.goes_on = True
-    node = view()
-    robot = robot_of(ros, node)
-    ros.wait(lambda: robot.is_playing, what="time that goes on")
-    wait_for_answers(ros, node, plant)
-    on_page(ros, node, robot.toggle)
-    ros.wait(lambda: plant.asked == [("pause", True)], what="the pause")
-    plant.goes_on = False
-    ros.wait(lambda: robot.play_button.label == "play", what="the button's new word")
-    on_page(ros, node, robot.one_step)
-    ros.wait(lambda: plant.asked[1:] == ["step"], what="the step")  # services keep no order between them
-    on_page(ros, node, robot.reset)
-    ros.wait(lambda: plant.asked[2:] == ["reset"], what="the reset")
-    robot.speed.value = "0.25"
-    on_page(ros, node, robot._set_speed)
-    ros.wait(lambda: plant.asked[-1] == ("real_time_factor", 0.25), what="the speed")
-    assert node.said == []
-    plant.refusal = "not today"
-    for action in (robot.toggle, robot.one_step, robot.reset, robot._set_speed):
-        on_page(ros, node, action)
-    ros.wait(lambda: node.said == ["not today"] * 4, what="four refusals")
-
-
 def test_a_service_that_never_answers_is_given_up(ros, view, monkeypatch):
     monkeypatch.setattr(node_requests, "PATIENCE", 0.3)
     silent = Node("silent", context=ros.context)  # offers the service, but nobody spins it
@@ -298,18 +243,18 @@ def test_pushes_and_commands_and_poses_are_messages_that_the_plant_takes(ros, vi
     node = view()
     robot = robot_of(ros, node)
     ros.wait(lambda: node.link._pushes.get_subscription_count() and np.array_equal(robot.q, plant.q), what="the plant")
-    on_page(ros, node, robot.push)
+    on_page(ros, node, robot.pushes.push)
     ros.wait(lambda: plant.pushed, what="a wrench")
     message = plant.pushed[0]
     link, weight = message.header.frame_id, model.total_mass * 9.81
     force = np.array([getattr(message.wrench.force, axis) for axis in "xyz"])
-    assert link == robot.link.value
+    assert link == robot.pushes.link.value
     R = ada.Dynamics(model).pose(link, plant.q)[:3, :3]
     np.testing.assert_allclose(R @ force, [float(f"{0.5 * weight:.2g}"), 0, 0], atol=1e-9)
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)  # counts from its arrival
-    on_page(ros, node, lambda: robot._set_pull(Pull(link, "update", np.zeros(3), np.ones(3))))
+    on_page(ros, node, lambda: robot.pushes.drag(Pull(link, "update", np.zeros(3), np.ones(3))))
     ros.wait(lambda: len(plant.pushed) > 3, what="a pull that goes on")
-    on_page(ros, node, lambda: robot._set_pull(Pull(link, "end", np.zeros(3), np.ones(3))))
+    on_page(ros, node, lambda: robot.pushes.drag(Pull(link, "end", np.zeros(3), np.ones(3))))
     ros.wait(lambda: plant.pushed[-1].wrench == WrenchStamped().wrench, what="its end")
     count = len(plant.pushed)
     for place in (0, 5):
@@ -489,7 +434,6 @@ def test_a_mistake_of_the_page_ends_the_node_with_exit_code_1(ros, view):
 
 # --- the real plant -------------------------------------------------------------------------------------------------
 def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkeypatch):
-    monkeypatch.setattr(remote_robot, "LOST", 0.5)
     command = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=pa10")
     process = ros.start(*command)
     states = ros.collect(Float64MultiArray, "dynamics_node/state", SENSOR)
@@ -498,13 +442,28 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkey
     robot = node.shown.robot
     ros.wait(lambda: 0.5 < robot.motion.factor < 1.5, what="its pace")
     ros.wait(lambda: node.link.parameters().get("real_time_factor") == 1.0, what="its parameters")
-    on_page(ros, node, robot.toggle)
+
+    def pauses():
+        """As soon as the button says so."""
+        return robot.is_playing and (robot.toggle() or True)
+
+    ros.wait(lambda: on_page(ros, node, pauses), what="a button that pauses")
     ros.wait(lambda: ", paused" in robot.status.content, what="a pause")
     ros.wait(lambda: len(states) > 2 and states[-1].data[0] == states[-2].data[0] == robot.t, what="the last state")
     before = robot.t
     on_page(ros, node, robot.one_step)
     ros.wait(lambda: robot.t > before, what="one step")
     assert robot.t - before == pytest.approx(1e-3, abs=1e-9)
+    robot.speed.value = "2"
+    on_page(ros, node, robot.set_speed)
+    ros.wait(lambda: node.link.parameters().get("real_time_factor") == 2.0, what="another pace")
+    answers = []
+    on_page(ros, node, lambda: node.link.set_speed(-1.0, answers.append))
+    ros.wait(lambda: answers and "real_time_factor" in answers[0], what="a refusal in the node's words")
+    on_page(ros, node, lambda: node.link.reset(answers.append))
+    ros.wait(lambda: answers[1:] == [None] and not robot.v.any(), what="the start, at rest")
+    robot.speed.value = "1"
+    on_page(ros, node, robot.set_speed)
     on_page(ros, node, robot.toggle)
     ros.wait(lambda: robot.is_playing and robot.motion.is_going_on, what="that it goes on")
     start = robot.q.copy()
@@ -514,10 +473,11 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkey
     on_page(ros, node, lambda: robot.commands.switch(False))
     speed = np.abs(robot.v).max()
     ros.wait(lambda: np.abs(robot.v).max() < 0.05 or speed < 0.05, 20.0, "a robot that holds its place")
-    robot.strength.value = 300.0
-    on_page(ros, node, robot.push)
+    robot.pushes.strength.value = 300.0
+    on_page(ros, node, robot.pushes.push)
     ros.wait(lambda: np.abs(robot.v).max() > 0.05, what="a push that moves it")
     assert node.said == []
+    monkeypatch.setattr(robot_page, "LOST", 0.5)
     process.kill()
     ros.wait(lambda: any("is gone" in text for text in node.said), 20.0, "that it is missed")
     again = ros.start(*command)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The browser view in a real browser: Chromium without a display, driven by selenium.
+"""The browser view in a real browser, Chromium without a display, driven by selenium: what it draws, what mouse and
+buttons do, and that controls stay where they are whatever the words above them say: somebody may be about to press.
 
 Screenshots are kept under build/test-artifacts, or where ADA_ARTIFACTS says.
 """
 
+import math
 import threading
 
 import numpy as np
@@ -11,58 +13,78 @@ import pytest
 from browser_robots import pushable
 from chromium import Visit, chromium, plain_light
 from foreign_robots import foreign_robot
+from page_world import RobotNode
 
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_dynamics.simulation.log import EventRecord
-from ada_tools.browser import page
+from ada_robot.node_state import DeviceState, Motor
+from ada_tools.browser import page as pages
 from ada_tools.browser.grabs import sight_of
-from ada_tools.browser.live import LivePage
+from ada_tools.browser.held_sliders import HeldSliders
+from ada_tools.browser.live import live_page
 from ada_tools.browser.page import Page
 from ada_tools.browser.playback import PlaybackPage
 from ada_tools.browser.pose_page import PosePage
+from ada_tools.browser.robot_node import Wrench
+from ada_tools.browser.sensor_bars import SensorBars
 
 pytestmark = pytest.mark.slow
 
 
+class Stage(Visit):
+    """One page in one browser, on which each test puts its own robot."""
+
+    def __init__(self, browser, page):
+        self.shown, self.said = None, []
+        page.say = self.said.append
+        threading.Thread(target=page.run, args=(self._tick,), daemon=True).start()
+        super().__init__(browser, page, None, page.end)
+
+    def _tick(self):
+        if hasattr(self.shown, "tick"):
+            self.shown.tick()
+
+    def on_page(self, action):
+        """What an action of the page's thread returns."""
+        found = []
+        self.page.note(object(), lambda: found.append(action()))
+        self.until(lambda: found, "the page's thread")
+        return found[0]
+
+    def show(self, make):
+        """Put something on the empty page."""
+        self.on_page(self._clear)
+        self.until(lambda: len(self.drawn()) < 50, "the page is empty", every=0.5)
+        self.shown = self.on_page(lambda: make(self.page))
+        self.on_page(self.page.look)
+        return self
+
+    def _clear(self):
+        self.shown = None
+        self.said.clear()
+        self.page.clear()
+        self.page.scene.reset()
+        plain_light(self.page)
+
+
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("chromium")) as driver:
-        yield driver
+def stage(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch, chromium(tmp_path_factory.mktemp("chromium")) as browser:
+        patch.setattr(pages, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
+        browser.set_window_size(1000, 900)
+        with Page("test", port=0) as page:
+            shown = Stage(browser, page)
+            yield shown
+            shown.leave()
 
 
-@pytest.fixture
-def visit(browser, monkeypatch):
-    monkeypatch.setattr(page, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
-    ends = []
-
-    def begin(make):
-        shown_page = Page("test", port=0)
-        plain_light(shown_page)
-        shown = make(shown_page)
-        thread = threading.Thread(target=shown_page.run, args=(getattr(shown, "tick", None),))
-        thread.start()
-
-        def end():
-            browser.get("about:blank")
-            shown_page.end()
-            thread.join(10.0)
-            shown_page.close()
-
-        ends.append(end)
-        return Visit(browser, shown_page, shown, end)
-
-    yield begin
-    for end in ends:
-        end()
-
-
-def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
+def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(stage):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
     model = ada.load("four_bar")
-    here = visit(lambda page: PosePage(page, model, start_of_mechanism("four_bar")))
+    here = stage.show(lambda page: PosePage(page, model, start_of_mechanism("four_bar")))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     before, start = here.drawn(), here.shown.posing.q.copy()
     parts = here.shown.scene.part_positions()
@@ -85,12 +107,11 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
     fields = [e.get_attribute("value") for e in here.browser.find_elements(By.CSS_SELECTOR, "input[type=text]")]
     assert any(abs(float(f) - follower) < 0.06 for f in fields if f)
     here.keep("view-four_bar")
-    here.leave()
 
 
-def test_a_robot_of_meshes_is_drawn_in_its_colours(visit):
+def test_a_robot_of_meshes_is_drawn_in_its_colours(stage):
     model = ada.load(foreign_robot("so101"))  # yellow; as boxes or sticks it would be grey, blue and orange
-    here = visit(lambda page: PosePage(page, model))
+    here = stage.show(lambda page: PosePage(page, model))
 
     def yellow():
         x, y = here.drawn().T
@@ -100,16 +121,15 @@ def test_a_robot_of_meshes_is_drawn_in_its_colours(visit):
     here.until(lambda: np.count_nonzero(yellow()) > 1000, "the robot is drawn", every=1.0)
     assert np.mean(yellow()) > 0.9
     here.keep("view-so101")
-    here.leave()
 
 
-def test_a_log_plays_and_pauses_and_its_plots_are_there(visit):
+def test_a_log_plays_and_pauses_and_its_plots_are_there(stage):
     from selenium.webdriver.common.by import By
 
     model = ada.load("four_bar")
     log = ada.Simulation(model, ada.assemble(model, [2.356, -0.785, 3.927])).run(2.0)
     log.events.append(EventRecord(1.0, "half way", *log.at(1.0)))
-    here = visit(lambda page: PlaybackPage(page, log))
+    here = stage.show(lambda page: PlaybackPage(page, log))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     here.shown.clock.repeats = True
     here.click("play")
@@ -118,14 +138,13 @@ def test_a_log_plays_and_pauses_and_its_plots_are_there(visit):
     here.until(lambda: not here.shown.clock.is_playing, "time stands still")
     assert len(here.browser.find_elements(By.CSS_SELECTOR, ".uplot canvas")) >= 4
     here.keep("view-log")
-    here.leave()
 
 
-def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(visit):
+def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(stage):
     from selenium.webdriver import ActionChains
 
     simulation, pushed = pushable(ada.planar_chain(3))  # drawn as sticks, in colours that stand out
-    here = visit(lambda page: LivePage(page, simulation))
+    here = stage.show(lambda page: live_page(page, simulation))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     here.click("push")
     here.until(lambda: pushed, "the button pushes")
@@ -151,18 +170,16 @@ def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(visit
     mouse = ActionChains(here.browser)
     mouse.w3c_actions.pointer_action.pointer_up()
     mouse.perform()
-    here.until(lambda: here.shown._pull is None, "the mouse lets go")
+    here.until(lambda: here.shown.pushes.pull is None, "the mouse lets go")
     here.keep("view-live")
-    here.leave()
 
 
-def test_a_link_that_moves_under_the_mouse_is_pulled_by_finite_forces_or_not_at_all(visit, monkeypatch):
+def test_a_link_that_moves_under_the_mouse_is_pulled_by_finite_forces_or_not_at_all(stage):
     from selenium.webdriver import ActionChains
 
     simulation, pushed = pushable(ada.planar_chain(3))
-    said, seen = [], []
-    monkeypatch.setattr(Page, "say", lambda page, text: said.append(text))
-    here = visit(lambda page: LivePage(page, simulation))
+    seen = []
+    here = stage.show(lambda page: live_page(page, simulation))
     for batch in here.shown.scene._batches.each:
 
         async def see(event):
@@ -194,14 +211,98 @@ def test_a_link_that_moves_under_the_mouse_is_pulled_by_finite_forces_or_not_at_
         goes(x, y)  # pointed at: from now on an outline is there, which lags behind
         here.page._ended.wait(0.3)
         goes(x, y, *((x + 8 * step, y) for step in range(1, 5)))
-    here.until(lambda: here.shown._pull is None, "the mouse lets go")
-    assert any(duration < 0.1 for *_, duration in pushed), "some of it pulled"
+    here.until(lambda: here.shown.pushes.pull is None, "the mouse lets go")
+    assert pushed, "some of it pulled"
     assert all(np.isfinite(wrench).all() for _, wrench, _ in pushed)
-    assert said == []
+    assert here.said == []
     named = [(sight, pointer) for index, sight, pointer in seen if index is not None]
     assert named, "some drags named their link"
     for sight, pointer in named:  # the ray that is used for the others passes where the browser says that the mouse is
         way = pointer - sight.origin
         across = np.linalg.norm(np.cross(sight.direction, way)) / np.linalg.norm(sight.direction)
         assert across < 0.01 * np.linalg.norm(way)  # a pixel or two
-    here.leave()
+
+
+# --- controls that stay where they are --------------------------------------------------------------------------------
+PLACES = """
+return [...document.querySelectorAll('button, input, [role=slider]')]
+  .filter(e => e.getBoundingClientRect().width && !e.closest('[class*=Notification]'))
+  .map(e => { const r = e.getBoundingClientRect(); return [e.getAttribute('role') ? 0 : r.left, r.top] })
+"""
+NUMBERS = "t = **1234.567** s, **1.00** x real time, energy -1.23457e+06 J, largest gap 1.0e-12 [m, rad]"
+WORDS = (
+    "",
+    "paused",
+    NUMBERS,
+    f"**The node has sent nothing for 12 s.** This is its last state.\n\n{NUMBERS}",
+    9 * NUMBERS,
+)
+
+
+def places_at_rest(here):
+    places = [None]
+
+    def rests():
+        places.append(here.browser.execute_script(PLACES))
+        return len(places) > 8 and places[-1] and all(one == places[-1] for one in places[-8:])
+
+    here.until(rests, "the layout is at rest")
+    return places[-1]
+
+
+def stay(here, first, is_shown):
+    """They are where they were, once the page shows something, and for a little while after."""
+    here.until(is_shown, "the words are on the page")
+    here.page._ended.wait(0.3)
+    now = here.browser.execute_script(PLACES)
+    assert len(now) == len(first)
+    np.testing.assert_allclose(now, first, atol=0.5)
+
+
+def moving(page):
+    model = ada.load("four_bar")
+    simulation, _ = pushable(model)
+    simulation.reset(ada.assemble(model, start_of_mechanism("four_bar")))
+    return live_page(page, simulation)
+
+
+def posed(page):
+    return PosePage(page, ada.load("four_bar"), start_of_mechanism("four_bar"))
+
+
+@pytest.mark.parametrize("make", [moving, posed])
+def test_controls_stay_where_they_are_whatever_the_status_says(stage, make):
+    here = stage.show(make)
+    status, here.shown = here.shown.status, None  # nobody else writes there
+    first = places_at_rest(here)
+    assert len(first) > 3
+    for words in WORDS:
+        status.content = words
+        wanted = words.replace("*", "").split("\n\n")[0]
+        stay(here, first, lambda wanted=wanted: wanted in here.text())
+
+
+class Device:
+    """Bars of two sensors and sliders of a robot."""
+
+    def __init__(self, page):
+        self.node = RobotNode()
+        motors = (Motor("knee", -1.0, 1.5, 6.0),)
+        self.robot = DeviceState("leg", "khr1", "inactive", "", (), "", ("position",), motors, {}, {}, (), "", "")
+        self.bars = SensorBars(page, self.node, ["hand", "foot"])
+        self.sliders = HeldSliders(page, self.node, self.robot)
+
+    def tick(self):
+        self.bars.tick({}, 1.0)
+        self.sliders.tick(self.robot, is_held=False)
+
+
+def test_sliders_and_bars_of_hardware_stay_where_they_are_whether_it_is_heard_or_not(stage):
+    here = stage.show(Device)
+    node, first = here.shown.node, places_at_rest(here)
+    assert "not measured" in here.text() and "nothing is measured" in here.text()
+    node.at = node.told_at = {"knee": -0.123}
+    node.felt = Wrench(math.inf, "a_frame_whose_name_is_longer_than_the_panel_is_wide", np.full(6, -123.4))
+    stay(here, first, lambda: "told -7.0" in here.text() and "-123.40 N m" in here.text())
+    node.at = node.told_at = node.felt = None
+    stay(here, first, lambda: "not measured" in here.text())

@@ -11,7 +11,7 @@ import ada_dynamics as ada
 from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Shape
 from ada_tools.browser.grabs import Grabs, Pull
-from ada_tools.browser.live import LivePage
+from ada_tools.browser.live import live_page
 from ada_tools.browser.scene import Scene
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
@@ -126,17 +126,16 @@ def test_a_click_without_a_link_pushes_the_one_that_is_seen_there_or_none(page, 
 
 def test_a_pull_that_is_refused_is_said_once_however_long_it_is_dragged(page, cross, monkeypatch):
     simulation, _ = pushable(cross)
-    shown, said = LivePage(page, simulation), page.said
+    shown, said = live_page(page, simulation), page.said
 
-    def refuse(link, wrench, duration):
+    def refuse(link, wrench, duration, **options):
         raise ada.InputError("not now")
 
     simulation.push = refuse
     shown.toggle()
 
     def drags(phase):
-        shown._set_pull(Pull("bar", phase, np.zeros(3), np.ones(3)))
-        shown._last -= 0.05
+        shown.pushes.drag(Pull("bar", phase, np.zeros(3), np.ones(3)))
         shown.tick()
 
     for phase in ("start", *["update"] * 5, "end"):

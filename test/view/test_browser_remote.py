@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a robot that moves elsewhere, seen from the server; the plant here is a stand-in without ROS."""
 
+import browser_robots
 import numpy as np
 import pytest
 from page_world import RobotNode, described
@@ -8,9 +9,8 @@ from patience import Patience
 
 import ada_dynamics as ada
 from ada_dynamics.drawing.marks import Kind, Mark
-from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
-from ada_tools.browser import command_sliders, remote, remote_robot
+from ada_tools.browser import command_sliders, remote, robot_page
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.page import Page, nearest_free
 from ada_tools.browser.remote import RemotePage, Wanted, dynamics_of
@@ -26,11 +26,7 @@ def _no_long_waits(monkeypatch):
 
 @pytest.fixture(scope="module")
 def pendulum():
-    b = Builder("pendulum")
-    b.link("base")
-    b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([0.1, 0.1, 0.01]))
-    b.joint("swing", "continuous", "base", "bob", axis=(0, 1, 0))
-    return b.build()
+    return browser_robots.pendulum()
 
 
 def until(page, shown, holds, what):
@@ -141,7 +137,7 @@ def test_a_robot_without_a_state_is_shown_and_said_to_have_none(page, pendulum):
 
 
 def test_a_plant_that_goes_is_missed_once_and_greeted_when_it_is_back(page, pendulum, monkeypatch):
-    monkeypatch.setattr(remote_robot, "LOST", 0.1)
+    monkeypatch.setattr(robot_page, "LOST", 0.1)
     plant = RobotNode(described(pendulum))
     plant.sends(1.0, [0.5])
     shown = robot_of(page, plant)
@@ -205,7 +201,7 @@ def test_buttons_ask_the_plant_and_its_refusals_are_said(page, pendulum):
     robot.one_step()
     robot.reset()
     robot.speed.value = "2"
-    robot._set_speed()
+    robot.set_speed()
     assert plant.asked == ["step", "reset", ("speed", 2.0)]
     robot.toggle()
     assert plant.asked[-1] == ("pause", False)
@@ -224,23 +220,23 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
     plant = RobotNode(described(pendulum))
     plant.sends(0.0, [0.5])
     robot = robot_of(page, plant).robot
-    robot.strength.value = 10.0
-    robot.push()
+    robot.pushes.strength.value = 10.0
+    robot.pushes.push()
     link, wrench = plant.pushed[0]
     # 10 N along the world's x at 1 m below the origin, in axes turned by 0.5 rad about y
     expected = [10 * np.cos(0.5), 0, 10 * np.sin(0.5), 0, -10 * np.cos(0.5), 0]
     assert link == "bob"
     np.testing.assert_allclose(wrench, expected, atol=1e-12)
-    robot._set_pull(Pull("bob", "update", np.zeros(3), np.ones(3)))
-    robot.tick(plant.seen)
+    robot.pushes.drag(Pull("bob", "update", np.zeros(3), np.ones(3)))
+    robot.tick()
     assert np.any(plant.pushed[-1][1])
-    robot._set_pull(Pull("bob", "end", np.zeros(3), np.ones(3)))
+    robot.pushes.drag(Pull("bob", "end", np.zeros(3), np.ones(3)))
     np.testing.assert_array_equal(plant.pushed[-1][1], np.zeros(6))
     count = len(plant.pushed)
-    robot.tick(plant.seen)
+    robot.tick()
     assert len(plant.pushed) == count
     plant.problem = "nobody listens"
-    robot.push()
+    robot.pushes.push()
     assert page.said == ["nobody listens"]
 
 
@@ -268,13 +264,13 @@ def test_the_controls_of_a_push_say_at_first_what_they_are_told_to_say(page):
     plant = RobotNode(described(model))
     plant.sends(0.0, model.neutral())
     robot = robot_of(page, plant, push=("link_4", "-x", 7.0)).robot
-    assert (robot.link.value, robot.direction.value, robot.strength.value) == ("link_4", "-x", 7.0)
-    robot.push()
+    assert (robot.pushes.link.value, robot.pushes.direction.value, robot.pushes.strength.value) == ("link_4", "-x", 7.0)
+    robot.pushes.push()
     ((link, wrench),) = plant.pushed
     assert link == "link_4"
     assert np.linalg.norm(wrench[:3]) == pytest.approx(7.0)
-    robot.begin_push("stranger", "y", 1e9)
-    assert (robot.link.value, robot.direction.value, robot.strength.value) == ("link_4", "y", 7.0)
+    robot.pushes.begin("stranger", "y", 1e9)
+    assert (robot.pushes.link.value, robot.pushes.direction.value, robot.pushes.strength.value) == ("link_4", "y", 7.0)
 
 
 # --- commands -------------------------------------------------------------------------------------------------------
@@ -311,7 +307,7 @@ def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_ma
 
 
 def test_commands_end_with_a_word_when_nobody_listens_or_the_state_stops(page, monkeypatch):
-    monkeypatch.setattr(remote_robot, "LOST", 0.1)
+    monkeypatch.setattr(robot_page, "LOST", 0.1)
     model = ada.load("pa10")
     plant = RobotNode(described(model))
     plant.sends(0.0, model.neutral())
@@ -329,7 +325,7 @@ def test_commands_end_with_a_word_when_nobody_listens_or_the_state_stops(page, m
 
 
 def test_pose_sliders_keep_loops_closed_and_send_all_joints(page, monkeypatch):
-    monkeypatch.setattr(remote_robot, "_FOLLOWED", 0.1)
+    monkeypatch.setattr(robot_page, "_FOLLOWED", 0.1)
     model = ada.load("four_bar")
     plant = RobotNode(described(model))
     q = ada.assemble(model, start_of_mechanism("four_bar"))

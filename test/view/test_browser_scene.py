@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.request
 
+import browser_robots
 import numpy as np
 import pytest
 from browser_robots import pushable, rocker
@@ -16,19 +17,19 @@ from patience import Patience
 import ada_dynamics as ada
 from ada_dynamics.drawing.colours import CLOSED, OPEN, gap_colour
 from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.spatial.orientation import quaternions
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools import cli
 from ada_tools.browser.grabs import Pull
-from ada_tools.browser.live import LivePage, Pace, live
+from ada_tools.browser.live import LocalRobot, Pace, live, live_page
 from ada_tools.browser.page import Page
 from ada_tools.browser.parts import parts_of, shape_parts
 from ada_tools.browser.playback import Clock, PlaybackPage, play
 from ada_tools.browser.plots import LivePlot, LogPlot
 from ada_tools.browser.pose_page import PosePage, pose
+from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.scene import Scene
 from ada_tools.browser.solids import AROUND, unit_solid
 
@@ -37,11 +38,7 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 
 @pytest.fixture(scope="module")
 def pendulum():
-    b = Builder("pendulum")
-    b.link("base")
-    b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([0.1, 0.1, 0.01]))
-    b.joint("swing", "revolute", "base", "bob", axis=(0, 1, 0))
-    return b.build()
+    return browser_robots.pendulum()
 
 
 @pytest.fixture(scope="module")
@@ -265,11 +262,11 @@ def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
         def step(self, n=1):
             self.t += n * self.step_length
 
-    shown = LivePage(page, Swing())
-    shown.is_playing = True
+    robot = LocalRobot(Swing(), page.say)
+    shown = RobotPage(page, robot, ada.Dynamics(Swing.model))
     for _ in range(60):  # two seconds of frames, whenever the plots are drawn
-        shown._advance(33)
-        shown.show()
+        robot.advance(33)
+        shown.tick()
     t, kinetic, *_ = shown.energy_plot._data()
     highest, of = kinetic.max(), np.cos(2.0 * np.pi * 2.3 * t) ** 2
     np.testing.assert_allclose(kinetic, highest * of, atol=0.02 * highest)
@@ -306,27 +303,31 @@ def test_an_empty_log_is_refused(page, pendulum):
         PlaybackPage(page, Log(pendulum, [], np.zeros((0, 1)), np.zeros((0, 1))))
 
 
-def test_steps_keep_up_with_the_clock_and_say_when_they_cannot():
-    pace = Pace(1e-3)
-    for _ in range(60):
-        pace.took(pace.due(1 / 30), 1e-3)
-    assert pace.factor == pytest.approx(1.0, abs=0.05)
-    pace.speed = 0.25
-    for _ in range(60):
-        pace.took(pace.due(1 / 30), 1e-3)
-    assert pace.factor == pytest.approx(0.25, abs=0.02)
-    slow = Pace(1e-3)
+@pytest.mark.parametrize(
+    ("speed", "cost", "factor"),
+    [(1.0, 1e-5, 1.0), (0.25, 1e-5, 0.25), (1.0, 5e-3, 0.16)],  # a step of 1 ms takes 5 ms, of which a frame has 0.8
+)
+def test_steps_keep_up_with_the_clock_as_far_as_they_can(speed, cost, factor):
+    pace, count = Pace(1e-3), 0
+    pace.speed = speed
     for _ in range(90):
-        steps = slow.due(1 / 30)
-        slow.took(steps, steps * 5e-3)  # a step of 1 ms takes 5 ms, of which a frame has 0.8
-    assert slow.factor == pytest.approx(0.15, abs=0.05)
+        steps = pace.due(1 / 30)
+        pace.took(steps, steps * cost)
+        count += steps
+    assert 1e-3 * count / 3.0 == pytest.approx(factor, abs=0.02)
+
+
+def passes(shown, seconds):
+    """A frame, as if time had passed."""
+    shown.source._last -= seconds
+    shown.tick()
 
 
 def test_a_push_is_a_force_at_the_centre_of_mass_that_ends(page, pendulum):
     simulation, pushed = pushable(pendulum)
-    shown = LivePage(page, simulation)
-    shown.strength.value = 10.0
-    shown.push()
+    shown = live_page(page, simulation)
+    shown.pushes.strength.value = 10.0
+    shown.pushes.push()
     (link, wrench, duration) = pushed[0]
     assert (link, duration) == ("bob", 0.1)
     np.testing.assert_allclose(wrench, [10, 0, 0, 0, -10, 0], atol=1e-12)
@@ -341,48 +342,61 @@ def test_a_push_is_a_force_at_the_centre_of_mass_that_ends(page, pendulum):
 
 def test_dragging_pulls_towards_the_mouse_until_it_is_let_go(page, pendulum):
     simulation, pushed = pushable(pendulum)
-    shown = LivePage(page, simulation)
+    shown = live_page(page, simulation)
     grabbed = np.array([0.0, 0.0, -1.0])
-    shown._set_pull(Pull("bob", "update", grabbed, grabbed + np.array([0.5, 0, 0])))
+    shown.pushes.drag(Pull("bob", "update", grabbed, grabbed + np.array([0.5, 0, 0])))
     shown.toggle()
-    shown._last -= 0.1
-    shown.tick()
+    passes(shown, 0.1)
     assert pushed[0][1][0] > 0.0
+    shown.pushes.drag(Pull("bob", "end", grabbed, grabbed))
+    assert not pushed[-1][1].any()
     count = len(pushed)
-    shown._set_pull(Pull("bob", "end", grabbed, grabbed))
-    shown._last -= 0.1
-    shown.tick()
+    passes(shown, 0.1)
     assert len(pushed) == count
     assert simulation.v[0] < 0.0  # about +y, towards +x from below
 
 
 def test_a_simulation_that_fails_is_paused_and_the_page_stays(page, pendulum):
     simulation, _ = pushable(pendulum)
-    shown = LivePage(page, simulation)
+    shown = live_page(page, simulation)
 
     def fail(n=1):
         raise ada.InputError("no further")
 
     simulation.step = fail
     shown.toggle()
-    shown._last -= 0.1
-    shown.tick()
+    passes(shown, 0.1)
     assert not shown.is_playing
     assert "no further" in page.said[0]
 
 
 def test_the_simulation_itself_can_be_watched_and_pushed(page):
     simulation = ada.Simulation(ada.load("pa10"), pushable=True)
-    shown = LivePage(page, simulation)
-    shown.push()
+    shown = live_page(page, simulation)
+    shown.pushes.push()
     shown.toggle()
-    shown._last -= 0.1
     for _ in range(3):
-        shown.tick()
+        passes(shown, 0.1)
     assert simulation.t > 0.0
     assert np.abs(simulation.v).max() > 0.0
     shown.reset()
     assert simulation.t == 0.0
+
+
+def test_a_simulation_in_this_process_takes_no_commands_and_no_poses_but_another_speed(page, pendulum):
+    shown = live_page(page, pushable(pendulum)[0])
+    for ask in (shown.source.command, shown.source.set_state):
+        with pytest.raises(ada.InputError, match="this simulation takes no"):
+            ask({"swing": 0.1})
+    shown.source.command(None)
+    shown.speed.value = "0.25"
+    shown.set_speed()
+    begin = time.monotonic()
+    shown.toggle()
+    for _ in range(100):
+        passes(shown, 0.04)
+    t = shown.source.newest().t
+    assert 0.0 < t <= 0.25 * (4.0 + time.monotonic() - begin)
 
 
 # --- server ---------------------------------------------------------------------------------------------------------

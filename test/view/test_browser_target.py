@@ -134,6 +134,7 @@ def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_
         page.act()
         shown.tick()
     robot = shown.robot
+    plant.sends(0.0, model.neutral())  # however long the robot was being made
     shown.tick()
     assert robot.commands._folder.visible and not robot.targets._folder.visible
     robot.commands.switch(True)

@@ -193,14 +193,6 @@ def test_two_browsers_do_not_hold_it_in_turns(page, clock):
     assert hold.is_held and hold.presses == 2
 
 
-def test_a_press_is_another_one_after_it_was_let_go(page, clock):
-    hold = Hold(page, "hold")
-    hold.sign(1)
-    hold.release(1)
-    hold.sign(1)
-    assert hold.presses == 2
-
-
 # --- sliders ----------------------------------------------------------------------------------------------------------
 def test_sliders_are_where_the_robot_is_until_a_person_moves_them(desk):
     clock = desk.clock

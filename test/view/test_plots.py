@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 
-from ada_dynamics import Builder, Dynamics  # noqa: E402
+from ada_dynamics import Builder, Dynamics, Simulation, load  # noqa: E402
+from ada_dynamics.analysis.fixed_feet import fixed_feet_of  # noqa: E402
 from ada_dynamics.drawing import animate as animation  # noqa: E402
 from ada_dynamics.drawing import colours  # noqa: E402
 from ada_dynamics.drawing.animate import animate  # noqa: E402
@@ -132,6 +133,32 @@ def test_loops_have_panels_of_gap_and_conditioning():
     gap, condition = panels_of(log, ["loop_gap", "conditioning"])
     assert gap.is_logarithmic and gap.series[0].y.max() < 1e-14
     assert condition.is_logarithmic and 0.01 < condition.series[0].y.min() < condition.series[0].y.max() < 1.0
+
+
+def test_a_link_s_position_and_velocity_are_those_of_a_pendulum():
+    """A rod that falls from level: its tip goes round at 1 m, (sin θ, 0, cos θ), and as fast as the joint turns."""
+    log = Simulation(load("planar_3r"), np.array([np.pi / 2, 0.0, 0.0]), step=1e-3).run(0.2)
+    position, velocity = panels_of(log, ["link_position:link_2", "link_velocity:link_2"])
+    x, y, z = (series.y for series in position.series)
+    angle, rate = log.q[:, 0], log.v[:, 0]
+    np.testing.assert_allclose([x, y, z], [np.sin(angle), 0.0 * angle, np.cos(angle)], atol=1e-12)
+    np.testing.assert_allclose(velocity.series[0].y, np.cos(angle) * rate, atol=1e-12)
+    assert [series.label for series in position.series] == ["x", "y", "z"]
+    with pytest.raises(InputError, match="hand"):
+        panels_of(log, ["link_position:hand"])
+
+
+def test_panels_of_fixed_feet_show_the_soles_the_margin_and_the_upper_body():
+    model = load("hoap2_standing")
+    q = np.zeros(10)
+    log = Simulation(model, q, tau=Dynamics(model).inverse(q, q, q)).run(0.005)
+    above, margin = panels_of(log, ["fixed_feet_zmp"])
+    assert above.is_plane
+    assert np.ptp(above.series[1].x) == pytest.approx(0.094)
+    assert margin.series[0].y == pytest.approx(fixed_feet_of(log).margin)
+    (angles,) = panels_of(log, ["trunk_angles"])
+    assert [series.label for series in angles.series] == ["x", "y", "z"]
+    assert np.abs(angles.series[2].y).max() < 1e-6
 
 
 def test_default_panels_suit_the_robot():

@@ -21,64 +21,6 @@ pytestmark = pytest.mark.slow
 PRESSES = 40
 
 
-@pytest.fixture
-def browser(tmp_path):
-    with chromium(tmp_path / "chromium") as driver:
-        yield driver
-
-
-def rests(visit, element):
-    """A page finds its layout step by step."""
-    places = [element.rect]
-
-    def still():
-        places.append(element.rect)
-        return len(places) > 5 and all(place == places[-1] for place in places[-5:])
-
-    visit.until(still, "the layout is at rest")
-
-
-def test_each_press_arrives_while_another_button_is_held(browser):
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.keys import Keys
-
-    random.seed(1)
-    pressed = []
-    with Page("test", port=0) as page:
-        panel = page.gui.add_panel()
-        with panel.add_tab("robot"):
-            StopButton(page, "STOP", "everything comes to rest", lambda: pressed.append(1))
-            held = Hold(page, "hold to move")
-        panel.dock_left()
-        visit = Visit(browser, page, None, page.end)
-        stop = visit.button("STOP")
-        rests(visit, visit.button("hold to move"))
-        ActionChains(browser).click_and_hold(visit.button("hold to move")).perform()
-        visit.until(lambda: held.presses, "the other one is held")
-        for press in (visit.touch, lambda element: browser.execute_script("arguments[0].click()", element)):
-            for _ in range(PRESSES):
-                before = len(pressed)
-                press(stop)
-                visit.until(lambda before=before: len(pressed) > before, "the press to arrive", every=0.01)
-                page._ended.wait(random.uniform(0.0, 0.1))
-        assert held.presses == 1, "it was held all the time"
-        ActionChains(browser).release().perform()
-        before = len(pressed)
-        ActionChains(browser).send_keys(Keys.ESCAPE).perform()
-        visit.until(lambda: len(pressed) > before, "the key to arrive")
-        visit.keep("stop-button")
-        visit.leave()
-
-
-@contextlib.contextmanager
-def phone(browser):
-    """As wide and as high as a phone."""
-    size = {"width": 390, "height": 760, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    yield
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
 class Robot:
     """A page with what moves a robot, and a person before it."""
 
@@ -86,6 +28,8 @@ class Robot:
         self.browser, self.page, self.pressed, self.activated = browser, page, [], []
         with page.gui.add_folder("motions"):
             self.play = Hold(page, "hold to play")
+        for i in range(30):  # a phone must scroll
+            page.gui.add_slider(f"joint {i}", 0.0, 1.0, 0.1, 0.0)
         self.panel = page.gui.add_panel()
         with self.panel.add_tab("robot"):
             self.stop = StopButton(page, "STOP", "everything comes to rest", lambda: self.pressed.append(1))
@@ -94,7 +38,17 @@ class Robot:
         self.panel.dock_left()
         self.panel.expand()
         self.visit = Visit(browser, page, None, page.end)
-        rests(self.visit, self.visit.button("hold to play"))
+        self.rests(self.visit.button("hold to play"))
+
+    def rests(self, element):
+        """A page finds its layout step by step."""
+        places = [element.rect]
+
+        def still():
+            places.append(element.rect)
+            return len(places) > 5 and all(place == places[-1] for place in places[-5:])
+
+        self.visit.until(still, "the layout is at rest")
 
     def touched(self):
         """STOP where a finger on its middle would meet it, and no part of it is outside of the screen."""
@@ -106,16 +60,19 @@ class Robot:
             "    && document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2) === b})"
         )
 
+    def arrives(self, press):
+        """A press arrives, however it is done."""
+        before = len(self.pressed)
+        press()
+        self.visit.until(lambda: len(self.pressed) > before, "the press arrives", every=0.01)
+
     def stops(self):
         """Each STOP that can be touched is pressed, and each press arrives."""
-        found = self.visit.until(self.touched, "STOP is there") or self.touched()
-        for stop in found:
-            before = len(self.pressed)
-            stop.click()
-            self.visit.until(lambda before=before: len(self.pressed) > before, "the press arrives")
+        for stop in self.visit.until(self.touched, "STOP is there") or self.touched():
+            self.arrives(stop.click)
 
     def holds(self):
-        """Whether the button that plays is held; it says so while it is down."""
+        """True if the button that plays is held; it says so while it is down."""
         from selenium.webdriver import ActionChains
 
         presses, refusals = self.play.presses, self.play.refusals
@@ -126,51 +83,87 @@ class Robot:
         assert (self.play.presses > presses) == is_held
         return is_held
 
+    @contextlib.contextmanager
+    def as_on_a_phone(self):
+        """As wide and as high as a phone."""
+        size = {"width": 390, "height": 760, "deviceScaleFactor": 1, "mobile": True}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        yield
+        self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
-def test_a_phone_has_stop_wherever_its_sheet_is_scrolled_and_moves_nothing_while_that_is_out_of_sight(browser):
-    with Page("test", port=0) as page, phone(browser):
-        threading.Thread(target=page.run, daemon=True).start()
-        for i in range(30):
-            page.gui.add_slider(f"joint {i}", 0.0, 1.0, 0.1, 0.0)
-        here = Robot(browser, page)
+    def scroll(self, to):
+        self.browser.execute_script(
+            "document.querySelectorAll('*').forEach("
+            f"e => {{ if (e.scrollHeight > e.clientHeight) e.scrollTop = {to} }})"
+        )
+
+    def hides_stop(self, word):
+        self.browser.execute_script(f"document.getElementById('stop-button').style.visibility = '{word}'")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """One page in one browser; each test leaves it as it was."""
+    with chromium(tmp_path_factory.mktemp("chromium")) as browser, Page("test", port=0) as page:
+        browser.set_window_size(1000, 700)
+        thread = threading.Thread(target=page.run, daemon=True)
+        thread.start()
+        robot = Robot(browser, page)
+        yield robot
+        robot.visit.leave()
+        thread.join(10.0)
+
+
+def test_each_press_arrives_while_another_button_is_held(here):
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    random.seed(1)
+    stop, browser = here.visit.button("STOP"), here.browser
+    ActionChains(browser).click_and_hold(here.visit.button("hold to play")).perform()
+    here.visit.until(lambda: here.play.is_held, "the other one is held")
+    presses = here.play.presses
+    for press in (here.visit.touch, lambda element: browser.execute_script("arguments[0].click()", element)):
+        for _ in range(PRESSES):
+            here.arrives(lambda press=press: press(stop))
+            here.page._ended.wait(random.uniform(0.0, 0.1))
+    assert here.play.presses == presses, "it was held all the time"
+    ActionChains(browser).release().perform()
+    here.arrives(ActionChains(browser).send_keys(Keys.ESCAPE).perform)
+    here.visit.keep("stop-button")
+
+
+def test_a_panel_that_is_folded_away_leaves_stop_on_the_page(here):
+    assert len(here.touched()) == 1, "the one in the panel will do"
+    here.stops()
+    here.panel.minimize()
+    here.visit.until(lambda: not here.browser.execute_script("return document.querySelector('[data-stop]')"), "gone")
+    here.stops()
+    assert here.holds()
+    here.visit.keep("stop-button-folded")
+    here.panel.expand()
+
+
+def test_a_phone_has_stop_wherever_its_sheet_is_scrolled_and_moves_nothing_while_that_is_out_of_sight(here):
+    with here.as_on_a_phone():
         here.stops()
         assert here.holds()
-        scroll = (
-            "document.querySelectorAll('*').forEach(e => { if (e.scrollHeight > e.clientHeight) e.scrollTop = %s })"
-        )
-        browser.execute_script(scroll % "1e6")
+        here.scroll(1e6)
         here.stops()
         here.visit.keep("stop-button-phone")
         here.visit.click("activate")
         here.visit.until(lambda: here.activated, "it was pressed with STOP in sight")
-        browser.execute_script(scroll % "0")
+        here.scroll(0)
 
-        browser.execute_script("document.getElementById('stop-button').style.visibility = 'hidden'")
-        (client,) = page.server.get_clients()
+        here.hides_stop("hidden")
+        (client,) = here.page.server.get_clients()
         here.visit.until(lambda: here.stop.why_not(client), "the page says no more that STOP is in sight")
         assert not here.holds()
-        browser.execute_script(scroll % "1e6")
+        here.scroll(1e6)
         here.visit.click("activate")
         here.visit.until(lambda: "STOP is not in sight" in here.visit.text(), "the person is told")
         assert len(here.activated) == 1
-        browser.execute_script("document.getElementById('stop-button').style.visibility = 'visible'")
+        here.hides_stop("visible")
         here.visit.until(lambda: not here.stop.why_not(client), "it is in sight again")
-        browser.execute_script(scroll % "0")
+        here.scroll(0)
         assert here.holds()
-        page.end()
-
-
-def test_a_panel_that_is_folded_away_leaves_stop_on_the_page(browser):
-    browser.set_window_size(1000, 700)
-    with Page("test", port=0) as page:
-        here = Robot(browser, page)
-        assert len(here.touched()) == 1, "the one in the panel will do"
-        here.stops()
-        here.panel.minimize()
-        here.visit.until(
-            lambda: not here.browser.execute_script("return document.querySelector('[data-stop]')"), "gone"
-        )
-        here.stops()
-        assert here.holds()
-        here.visit.keep("stop-button-folded")
-        here.visit.leave()

@@ -11,6 +11,7 @@ from typing import Any
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from ada_dynamics.errors import InputError
 from ada_robot.ros.qos import COMMANDS
 
 _KEPT = 2.0  # [s] that a publisher stays after the last command
@@ -19,6 +20,22 @@ _KEPT = 2.0  # [s] that a publisher stays after the last command
 def joint_message(positions: Mapping[str, float]) -> JointState:
     """Positions as a message."""
     return JointState(name=list(positions), position=[float(x) for x in positions.values()])
+
+
+def send_to_listener(publisher: Any, message: Any, name: str) -> None:
+    """Send what somebody must hear.
+
+    Args:
+        publisher: of the topic.
+        message: to send.
+        name: of the node that should listen.
+
+    Raises:
+        InputError: nobody listens.
+    """
+    if not publisher.get_subscription_count():
+        raise InputError(f"nobody listens to {publisher.topic_name}. Is {name} running?")
+    publisher.publish(message)
 
 
 class CommandPublishers:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
@@ -18,6 +18,7 @@ from ada_robot.messages.poses import read_pose, write_pose
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import COMMANDS, streams
 from ada_tools.browser.follower import TargetPose
+from ada_tools.nodes.view.command_publishers import joint_message, send_to_listener
 
 T = TypeVar("T")
 
@@ -84,21 +85,15 @@ class ControllerLink:
         return _fresh(self._positions)
 
     def follow_pose(self, target: TargetPose) -> None:
-        """Send a pose."""
+        """Send a pose, without a stamp: it counts from its arrival, whichever clock the controller has."""
         message = PoseStamped()
         message.header.frame_id = self._prefix + target.frame
         write_pose(target.pose, message.pose.position, message.pose.orientation)
-        self._send(self._pose_references, message)
+        send_to_listener(self._pose_references, message, self.name)
 
     def follow_joints(self, positions: Mapping[str, float]) -> None:
         """Send positions."""
-        message = JointState(name=list(positions), position=[float(x) for x in positions.values()])
-        self._send(self._joint_references, message)
-
-    def _send(self, publisher: Any, message: Any) -> None:
-        if not publisher.get_subscription_count():
-            raise InputError(f"nobody listens to {publisher.topic_name}. Is {self.name} running?")
-        publisher.publish(message)  # without a stamp: it counts from its arrival, whichever clock the controller has
+        send_to_listener(self._joint_references, joint_message(positions), self.name)
 
 
 def _fresh(newest: tuple[float, T] | None) -> T | None:

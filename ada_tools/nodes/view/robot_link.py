@@ -31,9 +31,9 @@ from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
 from ada_robot.node_state import HardwareState, read_hardware_state
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import LATCHED, STATES, streams
-from ada_tools.browser.robot_node import Answer, Heard, Positions, Wrench
+from ada_tools.browser.robot_node import Answer, Heard, Moment, Positions, Wrench
 from ada_tools.browser.seen import Seen
-from ada_tools.nodes.view.command_publishers import CommandPublishers, joint_message
+from ada_tools.nodes.view.command_publishers import CommandPublishers, joint_message, send_to_listener
 from ada_tools.nodes.view.marker_inbox import MarkerInbox
 from ada_tools.nodes.view.motion_inbox import MotionInbox
 from ada_tools.nodes.view.node_requests import NodeRequests, Post, reason_of
@@ -175,6 +175,12 @@ class RobotLink:
         """The newest of its motion."""
         return self._motion.newest()
 
+    def passed(self) -> Sequence[Moment]:
+        """Plots show the newest states alone."""
+        return ()
+
+    goes_on = None  # its states show it
+
     def rate(self) -> float:
         """Messages of its state in the last second or so [Hz]."""
         return self._motion.rate
@@ -251,7 +257,7 @@ class RobotLink:
 
     def set_state(self, positions: Positions) -> None:
         """Send a pose."""
-        self._send(self._poses, joint_message(positions))
+        send_to_listener(self._poses, joint_message(positions), self.name)
 
     def push(self, link: str, wrench: Array) -> None:
         """Send a wrench; its stamp is empty: it counts from its arrival, whichever clock the node has.
@@ -268,12 +274,7 @@ class RobotLink:
         message.header.frame_id = self._prefix + link
         f, n = message.wrench.force, message.wrench.torque
         f.x, f.y, f.z, n.x, n.y, n.z = (float(x) for x in wrench)
-        self._send(self._pushes, message)
-
-    def _send(self, publisher: Any, message: Any) -> None:
-        if not publisher.get_subscription_count():
-            raise InputError(f"nobody listens to {publisher.topic_name}. Is {self.name} running?")
-        publisher.publish(message)
+        send_to_listener(self._pushes, message, self.name)
 
     def reset(self, then: Answer) -> None:
         """Of the node that drives devices, once one was seen."""

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One robot that moves: what is seen of it, and the controls by which it is asked to do something.
+
+Who moves it is the business of its source: a simulation in this process (live.py), or a node behind ROS. A simulation
+can be paused, set back to its start, slowed down and pushed. A device, real or emulated, cannot: it is moved by the
+panel of its node alone, and by a controller whose target is here.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import AdaError
+from ada_tools.browser.command_sliders import CommandSliders, JointTargets
+from ada_tools.browser.follower import Follower
+from ada_tools.browser.ghost import Ghost
+from ada_tools.browser.marks_layer import MarksPanel
+from ada_tools.browser.page import Page
+from ada_tools.browser.plots import LivePlot
+from ada_tools.browser.pose_sliders import PoseSliders
+from ada_tools.browser.posing import Knob, Posing
+from ada_tools.browser.push_panel import PushPanel, moving_links
+from ada_tools.browser.robot_node import RobotSource
+from ada_tools.browser.scene import Scene
+from ada_tools.browser.seen import Seen, SeenMotion, SeenState, fits, pose_of
+from ada_tools.browser.target_gizmo import TargetGizmo
+from ada_tools.browser.words import Words
+
+Sliders = Literal["none", "commands", "poses"]
+
+SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
+LOST = 1.5  # [s] without a state, after which the source counts as gone
+DRAWN = 0.0  # [s] between drawings, at least; browsers without a GPU want more
+_BELIEVED = 1.0  # [s] that an answer of the source counts more than what is seen of its time
+_IDLE = 0.25  # [s] between drawings of a robot that stands still, or that nobody looks at
+_FOLLOWED = 1.0  # [s] that the robot has to follow its sliders, before these follow the robot
+_PLOTS_PER_SECOND = 10.0
+_ROOM = 0.4  # sizes of the robot, to move in without leaving the picture
+_STATUS_LINES = 5  # the robot may be gone, or seen in parts
+
+
+class RobotPage:
+    """Controls and plots beside a robot that moves.
+
+    Attributes:
+        seen: the newest of its state; None before there is any.
+        is_playing: True while its motion goes on.
+        pushes: None where nothing can be pushed.
+        commands: sliders that command motors, or None.
+        pose_sliders: sliders that put the robot into a pose, or None.
+        targets: sliders of a controller's targets, or None.
+        gizmo: handles of a controller's target, or None.
+        ghost: where a device shall be; None of simulations.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        source: RobotSource,
+        dynamics: Dynamics,
+        *,
+        ground: float | None = None,
+        is_simulated: bool = True,
+        sliders: Sliders = "none",
+        has_com: bool = False,
+        follower: Follower | None = None,
+    ) -> None:
+        """Draw the robot.
+
+        Args:
+            page: to draw on.
+            source: that moves it.
+            dynamics: of its model.
+            ground: height of the grid [m].
+            is_simulated: False: it is a device.
+            sliders: of a simulation: what they do, if there are any.
+            has_com: the centre of mass is marked at first.
+            follower: the controller that moves it, if there may be one.
+        """
+        self.page, self.source, self.follower = page, source, follower
+        self.model, self.is_simulated = dynamics.model, is_simulated
+        self.motion = SeenMotion()
+        self.seen: Seen | None = None
+        self.t, self.q = 0.0, self.model.neutral()
+        self.v: Array | None = None
+        self.is_playing = False
+        self._began: float | None = None  # [s] time of the first reading of a device
+        self._partly = ""  # what of the robot is not seen
+        self._posed_at = self._answered_at = self._drawn_at = self._plotted_at = -np.inf
+        self._answer = self._is_closed = False
+        self._begin(dynamics)
+        self.scene = Scene(page.server, self.model, dynamics, ground)
+        self.scene.frame([self.q], margin=_ROOM * self.scene.size)
+        self.ghost = None if is_simulated else Ghost(page, self.scene)
+        self._add_controls(page.gui, sliders, has_com)
+        self._add_plots(page.gui)
+        self.show()
+
+    def _begin(self, dynamics: Dynamics) -> None:
+        """Begin at the present state; at the neutral pose where it is none."""
+        seen = self._newest()
+        if seen is None:
+            return
+        self._read(seen)
+        try:
+            dynamics.poses(self.q)
+        except AdaError:
+            self.q, self.v = self.model.neutral(), None
+        else:
+            self.seen = seen
+
+    # --- controls -----------------------------------------------------------------------------------------------
+    def _add_controls(self, gui: Any, sliders: Sliders, has_com: bool) -> None:
+        page, model = self.page, self.model
+        self.status = Words(gui, _STATUS_LINES)
+        if self.is_simulated:
+            self._add_buttons(gui)
+        self.com = gui.add_checkbox("centre of mass", has_com)
+        page.when(self.com, self.show)
+        can_be_pushed = self.is_simulated and moving_links(model)
+        self.pushes = PushPanel(page, self.scene, self.source) if can_be_pushed else None
+        self.marks = MarksPanel(page, self.source)
+        self.gizmo: TargetGizmo | None = None
+        self.targets: JointTargets | None = None
+        if self.follower is not None:
+            self.gizmo = TargetGizmo(page, self.follower, self.scene.size)
+            self.targets = JointTargets(page, model, self.follower)
+        is_commanded = self.is_simulated and sliders == "commands"
+        self.commands = CommandSliders(page, model, self.source.command) if is_commanded else None
+        is_posed = self.is_simulated and sliders == "poses"
+        self.pose_sliders = self._posing_sliders(gui) if is_posed else None
+
+    def _add_buttons(self, gui: Any) -> None:
+        self.play_button = gui.add_button("play")
+        step_button = gui.add_button("one step")
+        reset_button = gui.add_button("back to the start")
+        factor = self.source.parameters().get("real_time_factor")
+        name = f"{factor:g}" if isinstance(factor, float) else ""
+        self.speed = gui.add_dropdown("speed", SPEEDS, initial_value=name if name in SPEEDS else "1")
+        self.page.when(self.play_button, self.toggle)
+        self.page.when(step_button, self.one_step)
+        self.page.when(reset_button, self.reset)
+        self.page.when(self.speed, self.set_speed)
+
+    def _posing_sliders(self, gui: Any) -> PoseSliders | None:
+        try:
+            posing = Posing(self.model, self.q, self.scene.dynamics)
+        except AdaError as problem:
+            gui.add_markdown(f"no sliders: {problem}")
+            return None
+        return PoseSliders(self.page, posing, self._posed, self._can_be_sent)
+
+    def _can_be_sent(self, knob: Knob) -> bool:
+        """A message has one number per joint."""
+        return self.model.joints[knob.joint].nq == 1
+
+    def _add_plots(self, gui: Any) -> None:
+        names = [n for n in self.model.joint_names if self.model.joints[n].nq == 1]
+        self._plotted = [self.model.q_index(n).start for n in names]
+        with gui.add_folder("plots"):
+            self.energy_plot = LivePlot(gui, "energy [J]", ("kinetic", "potential", "total"))
+            self.joint_plot = LivePlot(gui, "joint positions [rad, m]", names) if names else None
+
+    # --- what is seen -------------------------------------------------------------------------------------------
+    def tick(self) -> None:
+        """Once a frame."""
+        now = time.monotonic()
+        if self.pushes:
+            self.pushes.tick()
+        seen = self._newest()
+        is_new = seen is not None and seen is not self.seen
+        if is_new and seen is not None:
+            self.seen = seen
+            self.motion.look(seen)
+            is_new = self._read(seen)
+        for t, q, v in self.source.passed():
+            self._sample(t, q, v)
+        lost = self.is_lost
+        self.is_playing = not lost and self._goes_on(now)
+        self._tick_sliders(lost)
+        if self.pose_sliders and now - self._posed_at > _FOLLOWED:
+            self.pose_sliders.posing.q = self.q.copy()
+        since = now - self._drawn_at
+        if (is_new and self.page.is_looked_at and since >= DRAWN) or since > max(_IDLE, DRAWN):
+            self.show()
+        self.marks.tick()
+        if self.gizmo:
+            self.gizmo.tick(self.scene.poses)
+
+    def _newest(self) -> Seen | None:
+        """The newest state; none of another robot."""
+        seen = self.source.newest()
+        return seen if seen is None or fits(seen, self.model) else None
+
+    def _goes_on(self, now: float) -> bool:
+        known = self.source.goes_on
+        if known is not None:
+            return known
+        return self._answer if now - self._answered_at < _BELIEVED else self.motion.is_going_on
+
+    def _tick_sliders(self, lost: bool) -> None:
+        """Joints are commanded by a controller, where there is one."""
+        if self.commands and lost:
+            self.commands.end(f"{self.source.name} sends no state")
+        elif self.commands:
+            self.commands.offer(self.follower is None or not self.follower.is_there)
+            self.commands.tick(self.q)
+        if self.targets:
+            self.targets.tick(self.q)
+
+    def _read(self, seen: Seen) -> bool:
+        """Take a state over; True if it differs from the last one."""
+        before = self.t, self.q
+        if isinstance(seen, SeenState):
+            q, self.v, self._partly = seen.q, seen.v, ""
+        else:
+            q, self.v, missing, foreign = pose_of(self.model, seen, self.q)
+            self._partly = _what_is_not_seen(missing, foreign)
+        self.t, self.q = seen.t, q
+        return self.t != before[0] or not np.array_equal(q, before[1])
+
+    @property
+    def is_lost(self) -> bool:
+        """True if no state arrived for a while."""
+        return self.seen is None or time.monotonic() - self.seen.arrived > LOST
+
+    # --- what is shown ------------------------------------------------------------------------------------------
+    def show(self) -> None:
+        """Show the present state, everywhere."""
+        if self._is_closed:
+            return
+        self._drawn_at = time.monotonic()
+        t = self.t
+        if not self.is_simulated:  # stamps of devices are seconds since 1970
+            if self._began is None and self.seen is not None:
+                self._began = t
+            t -= self._began or t
+        try:
+            self._draw(t)
+        except AdaError as problem:
+            self.status.content = f"**A state of {self.source.name} cannot be drawn:** {problem}"
+        if self.pose_sliders:
+            with self.page.server.atomic():
+                self.pose_sliders.show()
+
+    def _draw(self, t: float) -> None:
+        self.scene.has_com = bool(self.com.value)
+        self.scene.show(self.q, self.pushes.arrows if self.pushes else ())
+        self._sample(t, self.q, self.v)
+        now = time.monotonic()
+        if self.is_playing and now < self._plotted_at + 1.0 / _PLOTS_PER_SECOND:
+            return
+        self._plotted_at = now
+        remark, words = self._remark(), f"t = **{t:.3f}** s{self._pace()}{self._quantities()}"
+        with self.page.server.atomic():
+            if self.is_simulated:
+                self.play_button.label = "pause" if self.is_playing else "play"
+            self.status.content = f"{remark}\n\n{words}" if remark else words
+            self.energy_plot.draw()
+            if self.joint_plot:
+                self.joint_plot.draw()
+
+    def _sample(self, t: float, q: Array, v: Array | None) -> None:
+        """Put a state into the plots; many more of them than are drawn, or fast motions look like saw teeth."""
+        if v is not None:
+            kinetic, potential = (float(e) for e in self.scene.dynamics.energy(q, v))
+            self.energy_plot.add(t, (kinetic, potential, kinetic + potential))
+        if self.joint_plot:
+            self.joint_plot.add(t, [float(q[i]) for i in self._plotted])
+
+    def _remark(self) -> str:
+        """For the person who looks, above everything else."""
+        name = self.source.name
+        if self.seen is None:
+            return f"**{name} has sent no state yet.**"
+        if self.is_lost:
+            age = time.monotonic() - self.seen.arrived
+            return f"**{name} has sent nothing for {age:.0f} s.** This is its last state; waiting for it."
+        return self._partly
+
+    def _pace(self) -> str:
+        if self.is_lost:
+            return ", stopped"
+        if not self.is_playing:
+            return ", paused"
+        rate = self.source.rate()
+        return f", **{self.motion.factor:.2f}** x real time" + (f", {rate:.0f} states/s" if rate else "")
+
+    def _quantities(self) -> str:
+        """Energy, where velocities are known, and the largest gap of loops."""
+        energy = ""
+        if self.v is not None:
+            energy = f", energy {sum(float(e) for e in self.scene.dynamics.energy(self.q, self.v)):.6g} J"
+        gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""
+        return energy + gap
+
+    # --- what is asked for --------------------------------------------------------------------------------------
+    def toggle(self) -> None:
+        """Play or pause."""
+        is_paused = self.is_playing
+        self.source.pause(is_paused, lambda problem: self._paused(is_paused, problem))
+
+    def one_step(self) -> None:
+        """Pause, and take one step."""
+        if not self.is_playing:
+            self.source.step(self._say)
+            return
+
+        def then(problem: str | None) -> None:
+            self._paused(True, problem)
+            if problem is None:
+                self.source.step(self._say)
+
+        self.source.pause(True, then)
+
+    def reset(self) -> None:
+        """Back to the start."""
+        self.source.reset(self._say)
+
+    def set_speed(self) -> None:
+        """Act on the chosen speed."""
+        self.source.set_speed(float(self.speed.value), self._say)
+
+    def _say(self, problem: str | None) -> None:
+        if problem is not None:
+            self.page.say(problem)
+
+    def _paused(self, is_paused: bool, problem: str | None) -> None:
+        self._say(problem)
+        if problem is None:
+            self._answered_at, self._answer = time.monotonic(), not is_paused
+            self.motion.forget()
+            self.is_playing = not is_paused
+            self.show()
+
+    def _posed(self, remark: str) -> None:
+        """A slider was moved: the robot is asked to go there."""
+        assert self.pose_sliders is not None
+        if remark:
+            self.page.say(remark.replace("**", ""))
+        q = self.pose_sliders.posing.q
+        names = [n for n in self.model.joint_names if self.model.joints[n].nq == 1]
+        self._posed_at = time.monotonic()
+        self.source.set_state({n: float(q[self.model.q_index(n).start]) for n in names})
+        self.pose_sliders.show()
+
+    def close(self) -> None:
+        """Take everything of this robot off the page."""
+        self._is_closed = True
+        self.source.command(None)
+        self.marks.close()
+        if self.gizmo:
+            self.gizmo.remove()
+        if self.ghost:
+            self.ghost.remove()
+        self.page.clear()
+        self.scene.remove()
+
+
+def _what_is_not_seen(missing: tuple[str, ...], foreign: tuple[str, ...]) -> str:
+    texts = []
+    if missing:
+        texts.append(f"Not seen: joints {_some(missing)}; they are drawn where they were.")
+    if foreign:
+        texts.append(f"No joints of this robot: {_some(foreign)}.")
+    return " ".join(texts)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
