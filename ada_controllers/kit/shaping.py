@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -111,9 +112,9 @@ class Shaper:
         Raises:
             InputError: the command is none.
         """
-        told = {} if command is None else command.given()
+        given = {} if command is None else command.given()
         # copies: they are kept, and belong to someone else
-        before = {mode: self._checked(mode.value, values).copy() for mode, values in told.items()}
+        before = {mode: self._checked(mode.value, values).copy() for mode, values in given.items()}
         self.before, self.then, self.count = Command.of(before), time, 0
         self._cut = np.zeros(len(self._names) + 1)
 
@@ -244,17 +245,13 @@ def _speed_to_end(way: Scalar, acceleration: Scalar) -> Scalar:
     return expr.select(way, slow * STOPPING, way / STOPPING, far)
 
 
-def _told(parts: Sequence[tuple[Vector, Sequence[Scalar]]]) -> list[Scalar]:
-    """For each joint whether a part of its command was cut, and then whether any was."""
+def _cuts(*parts: tuple[Vector, Sequence[Scalar]]) -> list[Scalar]:
+    """A flag for each joint of which a part of the command was cut, and their number."""
     cut: list[Scalar] = []
     for pairs in zip(*(zip(wanted, allowed, strict=True) for wanted, allowed in parts), strict=True):
-        lost = sum((expr.absolute(wanted - allowed) for wanted, allowed in pairs[1:]), _lost(*pairs[0]))
-        cut.append(expr.select(0.0, lost, 1.0, 0.0))
+        first, *others = (expr.absolute(wanted - allowed) for wanted, allowed in pairs)
+        cut.append(expr.select(0.0, sum(others, first), 1.0, 0.0))
     return [*cut, sum(cut[1:], cut[0])]
-
-
-def _lost(wanted: Scalar, allowed: Scalar) -> Scalar:
-    return expr.absolute(wanted - allowed)
 
 
 def _effort(effort: Vector, before: Vector, limit: Vector, rate: Vector, dt: Vector) -> Any:
@@ -262,7 +259,7 @@ def _effort(effort: Vector, before: Vector, limit: Vector, rate: Vector, dt: Vec
         _limited(value, last, change * dt[0], -most, most)
         for value, last, most, change in zip(effort, before, limit, rate, strict=True)
     ]
-    return {"allowed": allowed, "cut": _told([(effort, allowed)])}
+    return {"allowed": allowed, "cut": _cuts((effort, allowed))}
 
 
 def _position(position: Vector, before: Vector, lower: Vector, upper: Vector, speed: Vector, dt: Vector) -> Any:
@@ -270,7 +267,7 @@ def _position(position: Vector, before: Vector, lower: Vector, upper: Vector, sp
         _limited(value, last, most * dt[0], low, high)
         for value, last, low, high, most in zip(position, before, lower, upper, speed, strict=True)
     ]
-    return {"allowed": allowed, "cut": _told([(position, allowed)])}
+    return {"allowed": allowed, "cut": _cuts((position, allowed))}
 
 
 def _velocity(
@@ -290,7 +287,7 @@ def _velocity(
         up = expr.minimum(_speed_to_end(expr.maximum(upper[i] - present[i], 0.0), a), speed[i])
         down = expr.minimum(_speed_to_end(expr.maximum(present[i] - lower[i], 0.0), a), speed[i])
         allowed.append(_limited(value, before[i], a * dt[0], -down, up))
-    return {"allowed": allowed, "cut": _told([(velocity, allowed)])}
+    return {"allowed": allowed, "cut": _cuts((velocity, allowed))}
 
 
 def _position_velocity(
@@ -311,7 +308,7 @@ def _position_velocity(
         most = expr.select(upper[i], position[i], 0.0, speed[i])
         least = expr.select(position[i], lower[i], 0.0, -speed[i])
         speeds.append(_limited(value, velocity_before[i], acceleration[i] * dt[0], least, most))
-    return {"position_": places, "velocity_": speeds, "cut": _told([(position, places), (velocity, speeds)])}
+    return {"position_": places, "velocity_": speeds, "cut": _cuts((position, places), (velocity, speeds))}
 
 
 @lru_cache(maxsize=32)
@@ -329,28 +326,17 @@ def _passes(count: int) -> Kernel:
     return compiled_kernel("efforts_pass", {**sizes, "dt": 1}, body)
 
 
-_RULES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "effort": (_effort, ("effort", "before", "limit", "rate")),
-    "position": (_position, ("position", "before", "lower", "upper", "speed")),
-    "velocity": (_velocity, ("velocity", "before", "present", "lower", "upper", "speed", "acceleration")),
-    "position_velocity": (
-        _position_velocity,
-        (
-            "position",
-            "velocity",
-            "position_before",
-            "velocity_before",
-            "lower",
-            "upper",
-            "speed",
-            "acceleration",
-        ),
-    ),
+_RULES: dict[str, Callable[..., Any]] = {
+    "effort": _effort,
+    "position": _position,
+    "velocity": _velocity,
+    "position_velocity": _position_velocity,
 }
 
 
 @lru_cache(maxsize=64)
 def _kernel(name: str, count: int) -> Kernel:
     """The allowed part of a command of so many joints, a flag for each that was cut, and their number."""
-    body, vectors = _RULES[name]
-    return compiled_kernel(f"within_limits_{name}", {**dict.fromkeys(vectors, count), "dt": 1}, body)
+    body = _RULES[name]
+    vectors = dict.fromkeys(signature(body).parameters, count)
+    return compiled_kernel(f"within_limits_{name}", {**vectors, "dt": 1}, body)

@@ -42,7 +42,7 @@ class _Format(NamedTuple):
 
     title: str
     place: tuple[str, ...]  # keys that say where a servo is
-    lowest: float  # [deg] that servos can be told
+    lowest: float  # [deg] that servos can be commanded to
     highest: float
     resolution: float  # [deg] of a count
 

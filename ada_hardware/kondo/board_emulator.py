@@ -27,7 +27,7 @@ class BoardEmulatorSettings:
     reply_delay: float = setting(0.001, "before a board answers", unit="s", lower=0.0, upper=10.0)
     boot_time: float = setting(0.0, "of silence after power-on", unit="s", lower=0.0, upper=60.0)
     max_step: float = setting(30.0, "that a position may be away, to be reached at once; 0: any", unit="deg", lower=0.0)
-    free_is_allowed: bool = setting(False, "whether servos may be told to let go")
+    free_is_allowed: bool = setting(False, "whether servos may be commanded to let go")
     seed: int = setting(0, "of what is random", lower=0)
 
 

@@ -78,7 +78,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self._bus: B | None = None
         self._target: Array | None = None  # servo angles that were commanded last [deg]
         self._is_started = self._is_free = False
-        self._unseen = 0  # exchanges in a row that told nothing believable
+        self._unseen = 0  # exchanges in a row without a believable reading
         self._unseen_since = math.nan  # when the first of them began [s]
 
     # --- what it is -----------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _read(self) -> bool:
-        """Ask where the servos are, once; True if all that was told is believed."""
+        """Ask where the servos are, once; True if all readings are believed."""
 
     @abstractmethod
     def _read_until_believed(self) -> None:
@@ -184,12 +184,12 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """Command the pose that the servos are in; `is_blind`: it must not wait for who does not answer.
 
         Raises:
-            HardwareError: it cannot be told.
+            HardwareError: no board takes it.
         """
 
     @abstractmethod
-    def _told(self) -> Array:
-        """Servo angles as boards told them last; NaN where they did not [deg]."""
+    def _measured(self) -> Array:
+        """Servo angles that are believed; NaN where there is none [deg]."""
 
     @abstractmethod
     def _let_go(self) -> None:
@@ -342,7 +342,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
                 )
 
     def _believes(self, readings: PlausibleReadings, angles: Array, whose: str, *, can_be: bool = True) -> bool:
-        """True if angles that were told just now [deg] are believed; else they are counted, once one reading was."""
+        """True if new angles [deg] are believed; else they are counted, once one reading was."""
         is_believed = can_be and readings.take(angles, self._clock())
         if not is_believed and readings.believed is not None:
             self.counts.refused += 1
@@ -364,15 +364,15 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         )
 
     def _held(self) -> Array:
-        """Servo angles to hold [deg]: where servos are, or where they were told to be if they are nearly there.
+        """Servo angles to hold [deg]: where servos are, or where they were commanded to if they are nearly there.
 
-        A servo under load stands a little off its target. Were that told to it as its next one, it would give way a
+        A servo under load stands a little off its target. Were that its next command, it would give way a
         little more each time.
         """
-        told = self._told()
-        return told if self._target is None else np.where(np.abs(told - self._target) <= SLACK, self._target, told)
+        measured, target = self._measured(), self._target
+        return measured if target is None else np.where(np.abs(measured - target) <= SLACK, target, measured)
 
     def _positions(self) -> Array:
         """Joint positions for whoever asks where they are [rad]."""
         is_read = self.settings.feedback == READ or self._target is None
-        return self.map.positions(self._told() if is_read or self._target is None else self._target)
+        return self.map.positions(self._measured() if is_read or self._target is None else self._target)

@@ -29,8 +29,7 @@ def _line(count, start, end):
     return _poses((1.0 - s) * np.array(start) + s * np.array(end))
 
 
-@pytest.mark.parametrize("redundant", ["s1", "s3"])
-@pytest.mark.parametrize(("count", "smooth"), [(20, 0.06), (120, 0.004)])
+@pytest.mark.parametrize(("redundant", "count", "smooth"), [("s1", 20, 0.06), ("s3", 20, 0.06), ("s3", 120, 0.004)])
 def test_a_circle_is_followed_smoothly_within_limits(redundant, count, smooth):
     poses = _circle(count)
     found = pa10.resolve_path(poses, redundant=redundant)

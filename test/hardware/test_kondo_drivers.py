@@ -15,7 +15,7 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.rcb1.bus import Rcb1Bus
-from ada_hardware.kondo.rcb1.commands import LOW, SLEEP
+from ada_hardware.kondo.rcb1.commands import SLEEP
 from ada_hardware.kondo.rcb1.commands import Code as Rcb1Code
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.codec import encode_command
@@ -202,15 +202,6 @@ def test_a_board_that_sleeps_is_not_woken_by_itself():
         world.driver.wake()
     world.driver.wake(confirm=True)
     world.driver.start()
-    assert world.device.violations == []
-
-
-def test_channels_that_the_map_leaves_out_keep_what_the_board_has(tmp_path):
-    path = tmp_path / "map.yaml"
-    path.write_text("\n".join(line for line in MAPS["khr1"].read_text().splitlines() if "neck_yaw" not in line))
-    world = KondoWorld("khr1", angle_map=str(path), robot="").started()
-    assert world.device.boards[0].servos[5].target == 90.0
-    assert world.device.boards[0].home[3] == LOW
     assert world.device.violations == []
 
 
@@ -452,9 +443,11 @@ def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_firs
 
 
 # --- beside cycles ----------------------------------------------------------------------------------------------------
-def test_home_is_what_the_boards_store():
-    driver = KondoWorld("khr1").started().driver
-    assert dict(zip(driver.joints, driver.home_position(), strict=True)) == pytest.approx(HOME)
+@BOTH
+def test_home_is_what_the_boards_store_or_the_map_says(name):
+    driver = KondoWorld(name).started().driver
+    home = HOME if name == "khr1" else dict.fromkeys(HOME, 0.0)
+    assert dict(zip(driver.joints, driver.home_position(), strict=True)) == pytest.approx(home, abs=1e-12)
 
 
 @BOTH

@@ -40,7 +40,7 @@ class _BoardState:
         self.servos = servos  # by channel 0 to 11: place among the joints, servo
         self.places = [place for place, _ in servos.values()]
         self.readings = servo_readings(SERVO_SPEED)
-        # What channels that the map leaves out are told: every frame names all twelve.
+        # Commands for channels that the map leaves out: every frame names all twelve.
         self.others = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
 
 
@@ -124,7 +124,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             raise silence
 
     def wake(self, *, confirm: bool = False) -> None:
-        """End the sleep of boards; servos may jump to where they were told to be before.
+        """End the sleep of boards; servos may jump to where they were commanded before.
 
         Raises:
             Refused: without `confirm`.
@@ -194,7 +194,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         if angles is not None:
             self._target = angles
             for board in self._boards:
-                with suppress(NoAnswer):  # the other board is told all the same
+                with suppress(NoAnswer):  # the other board gets its command all the same
                     self._send(board, angles, retries=0 if is_blind else None)
 
     def _find(self) -> None:
@@ -214,7 +214,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         """
         if board.others:
             first, second = (self.bus.ask(c.Code.GET_POSITIONS, board.id).values for _ in range(2))
-            board.others = {i: _told_back(first[i], second[i], told) for i, told in board.others.items()}
+            board.others = {i: _kept_at(first[i], second[i], last) for i, last in board.others.items()}
 
     def _who_answers(self) -> str:
         with suppress(NoAnswer):
@@ -241,7 +241,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         for board in self._boards:
             self._until_believed(partial(self._read_board, board), f"{self.bus.url}: board {board.id}", hint)
 
-    def _told(self) -> Array:
+    def _measured(self) -> Array:
         angles = np.full(len(self.map.servos), np.nan)
         for board in self._boards:
             if board.readings.believed is not None:
@@ -283,20 +283,20 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return values
 
 
-def _told_back(first: int, second: int, told: int) -> int:
+def _kept_at(first: int, second: int, commanded: int) -> int:
     """The value that leaves a channel outside of the map as it is.
 
     Args:
-        first: what the board told of it.
-        second: what it told right after.
-        told: what the channel was told last.
+        first: reading of it.
+        second: the reading right after.
+        commanded: its last command.
 
     Returns:
-        The angle at which a servo stands: the last one told where it is nearly there, as in `ServoDriver._held`. What
-        is no angle is told back where it moves nothing; else, as where two readings differ, LOW: no servo is driven.
+        The angle at which a servo stands: the last command where it is nearly there, as in `ServoDriver._held`. What is
+        no angle is sent back where it moves nothing; else, as where two readings differ, LOW: no servo is driven.
     """
     if max(first, second) <= c.LARGEST_ANGLE and abs(first - second) <= SLACK:
-        return told if told <= c.LARGEST_ANGLE and abs(second - told) <= SLACK else second
+        return commanded if commanded <= c.LARGEST_ANGLE and abs(second - commanded) <= SLACK else second
     return second if first == second and second in (c.FREE, c.HIGH) else c.LOW
 
 

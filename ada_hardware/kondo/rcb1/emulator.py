@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated KHR-1: two RCB-1 on one line, 17 servos. It is silent where the real one is, and judges what it is told.
+"""An emulated KHR-1: two RCB-1 on one line, 17 servos. It is silent where the real one is, and judges its commands.
 
 Assumptions: at power-on servos hold the home position; after a loss of power they are free until they get a position.
 """

@@ -106,11 +106,11 @@ class BoardMemory:
             self._bus.ask(c.Code.SET_FRAME_COUNT, board, (number, 0))
             for index, frame in enumerate(motion.of_board(i)):
                 self._bus.ask(c.Code.SET_FRAME, board, (number, index, *frame))
-                done = _told(progress, done + 1, total)
+                done = _reported(progress, done + 1, total)
         for i, board in enumerate(self._ids):
             for index, frame in enumerate(motion.of_board(i)):
                 self._compare(board, number, index, frame)
-                done = _told(progress, done + 1, total)
+                done = _reported(progress, done + 1, total)
         for board in self._ids:
             self._set_count(board, number, len(motion.frames))
 
@@ -177,7 +177,7 @@ def _check(number: int) -> None:
         raise InputError(f"motion {number}: a board has numbers 0 to {c.MOTIONS - 1}.")
 
 
-def _told(progress: Progress | None, done: int, total: int) -> int:
+def _reported(progress: Progress | None, done: int, total: int) -> int:
     if progress is not None:
         progress(done, total)
     return done

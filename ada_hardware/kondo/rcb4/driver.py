@@ -170,7 +170,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             self._target = None
             self.bus.ask(self._moves(c.HOLD, 1), retries=0 if is_blind else None)
 
-    def _told(self) -> Array:
+    def _measured(self) -> Array:
         believed = self._readings.believed
         return np.full(len(self.joints), np.nan) if believed is None else believed
 
@@ -226,7 +226,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return self._believes(self._readings, angles, "positions")
 
     def _has_arrived(self) -> bool:
-        """True if all servos tell that they are about where they were told to be."""
+        """True if all servos are about where they were commanded to."""
         if self._target is None or self.settings.feedback != READ or not self._read():
             return False
         return bool(np.all(np.abs(self._held() - self._target) == 0.0))

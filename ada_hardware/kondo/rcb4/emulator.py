@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated RCB-4 with the servos of a KHR-3HV: it answers, moves, runs motions, and judges what it is told.
+"""An emulated RCB-4 with the servos of a KHR-3HV: it answers, moves, runs motions, and judges its commands.
 
 Assumptions, as the sources do not say: a frame lasts 15 ms; a command with a wrong checksum is not answered (setting
 `nacks`: it is refused); while the bus of the servos is off they hold, and take no commands; a servo's measured position

@@ -18,7 +18,7 @@ class ServoData(NamedTuple):
     Attributes:
         trim: that is added to every target, in counts.
         measured: position that the servo tells; its trim is in it.
-        target: position that it was told, without the trim; FREE: it is free.
+        target: commanded position, without the trim; FREE: it is free.
     """
 
     trim: int

@@ -24,5 +24,5 @@ class Rcb4Settings(ServoSettings):
     temperature_limit: int = fixed(
         0, "of all servos at the start, 1 to 127, less is hotter; 0: as it is", lower=0, upper=127
     )
-    battery_low: float = fixed(9.0, "of the supply, below which an alarm is told; 0: never", unit="V", lower=0.0)
+    battery_low: float = fixed(9.0, "of the supply, below which there is an alarm; 0: never", unit="V", lower=0.0)
     battery_interval: float = fixed(1.0, "between readings of the supply", unit="s", lower=0.0, upper=3600.0)
