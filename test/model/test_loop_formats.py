@@ -304,6 +304,8 @@ def test_gepettos_yaml_joins_the_frames_of_links_and_of_joints(beside):
     found = [(loop.kind, loop.parent, loop.child) for loop in model.loops.values()]
     assert found == [("fixed", "tip", "c"), ("spherical", "b", "c")]
     assert model.actuated == ("ja", "jc")
+    motors_alone = ada.load(robot(), loops={"name_mot": ["ja"]})
+    assert (motors_alone.loop_names, motors_alone.actuated) == ([], ("ja",))
 
 
 @pytest.mark.parametrize(
