@@ -94,7 +94,7 @@ def test_a_locked_floating_base_stands_still_in_the_world() -> None:
     assert np.max(np.abs(R - pin.Quaternion(q[3:7]).matrix())) < 1e-15
 
 
-def test_reduce_keeps_what_it_is_told_and_holds_the_rest_at_the_given_pose() -> None:
+def test_reduce_keeps_the_named_joints_and_holds_the_rest_at_the_given_pose() -> None:
     model, q = mechanisms.two_feet()
     arm = [name for name in model.joint_names if name.startswith("left_") and name in model.joint_names[9:]][-5:]
     reduced = edit.reduce(model, keep=arm, q=q)

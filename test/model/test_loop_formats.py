@@ -39,7 +39,7 @@ def robot(elements=""):
 
 
 def wanted(kind="revolute"):
-    """What all spellings below say, made in code."""
+    """The loop of all spellings below, made in code."""
     builder = ada.Builder("r").link("base").link("b", 1.0).link("c", 1.0)
     builder.joint("jb", "continuous", "base", "b").joint("jc", "continuous", "base", "c")
     axis2 = (0, 0, 1) if kind == "universal" else None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501
-"""What the URDF reader makes of a document."""
+"""A URDF document becomes the model that it describes."""
 
 import math
 
