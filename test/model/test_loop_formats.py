@@ -63,12 +63,8 @@ def sidecar(kind="revolute"):
 
 
 @pytest.fixture
-def beside(tmp_path):
-    def beside(text, name="r.loops.yaml"):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return tmp_path / name
-
-    return beside
+def beside(write):
+    return lambda text, name="r.loops.yaml": write(text, name)
 
 
 # --- what each spelling says ------------------------------------------------------------------------------------

@@ -13,12 +13,7 @@ from ada_dynamics.robots.writers import Inexpressible, render
 from benchmarks.mjcf_comparison import compare
 
 mujoco = pytest.importorskip("mujoco")
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    """MuJoCo writes its warnings to a file in the current directory."""
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 MASS = '<inertial pos="0.1 0.2 0.3" quat="1 2 3 4" mass="2" diaginertia="0.3 0.4 0.5"/>'

@@ -14,15 +14,10 @@ from ada_dynamics.robots.readers.mjcf.meshes import bulk_of
 from benchmarks.mjcf_comparison import compare
 
 mujoco = pytest.importorskip("mujoco")
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 # Both do the same sums in another order; M and its inverse lose a few digits more in bodies that are far from round.
 ROUNDING = 1e-11
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    """MuJoCo writes its warnings to a file in the current directory."""
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
