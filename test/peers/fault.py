@@ -43,6 +43,11 @@ def nothing(scene: Any) -> None:
     """Leave all as it is."""
 
 
+def program_frozen(scene: Any) -> None:
+    """The program gives no sign of life from here on."""
+    scene.host_seen_at = scene.now
+
+
 def held(of: Callable[[Any], Iterable[Any]] = lambda scene: [scene.peer], **values: object) -> tuple[Do, Do]:
     """Set switches of a scene's peer (or of something else of the scene), and put them back to what they were."""
     before: list[tuple[Any, str, object]] = []
