@@ -57,9 +57,9 @@ def random_robot(
         tree_kinds: types of the joints.
         base: as for `build`.
         links: number of moving links.
-        closed: whether the loops are closed where all joints are at zero.
-        world: whether loops may join the world.
-        extras: whether joints have limits, dissipation, armature, springs, motors and mimics.
+        closed: True if the loops are closed where all joints are at zero.
+        world: True if loops may join the world.
+        extras: True if joints have limits, dissipation, armature, springs, motors and mimics.
     """
     rng, springs = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     robot = Builder(f"robot {seed}")

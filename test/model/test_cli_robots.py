@@ -19,15 +19,6 @@ ARM = """<robot name="腕"><link name="base"><inertial><mass value="1"/>
 <joint name="pivot" type="continuous"><parent link="base"/><child link="rod"/><origin xyz="1 1 1"/></joint></robot>"""
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content: str, name: str = "arm.urdf") -> str:
-        (tmp_path / name).write_text(content, encoding="utf-8")
-        return str(tmp_path / name)
-
-    return write
-
-
 def test_version_is_printed(capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main(["--version"])

@@ -39,7 +39,7 @@ def robot(elements=""):
 
 
 def wanted(kind="revolute"):
-    """What all spellings below say, made in code."""
+    """The loop of all spellings below, made in code."""
     builder = ada.Builder("r").link("base").link("b", 1.0).link("c", 1.0)
     builder.joint("jb", "continuous", "base", "b").joint("jc", "continuous", "base", "c")
     axis2 = (0, 0, 1) if kind == "universal" else None
@@ -63,12 +63,8 @@ def sidecar(kind="revolute"):
 
 
 @pytest.fixture
-def beside(tmp_path):
-    def beside(text, name="r.loops.yaml"):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return tmp_path / name
-
-    return beside
+def beside(write):
+    return lambda text, name="r.loops.yaml": write(text, name)
 
 
 # --- what each spelling says ------------------------------------------------------------------------------------
@@ -304,6 +300,8 @@ def test_gepettos_yaml_joins_the_frames_of_links_and_of_joints(beside):
     found = [(loop.kind, loop.parent, loop.child) for loop in model.loops.values()]
     assert found == [("fixed", "tip", "c"), ("spherical", "b", "c")]
     assert model.actuated == ("ja", "jc")
+    motors_alone = ada.load(robot(), loops={"name_mot": ["ja"]})
+    assert (motors_alone.loop_names, motors_alone.actuated) == ([], ("ja",))
 
 
 @pytest.mark.parametrize(

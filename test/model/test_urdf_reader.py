@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501
-"""What the URDF reader makes of a document."""
+"""A URDF document becomes the model that it describes."""
 
 import math
 
@@ -52,9 +52,6 @@ PIVOT = {
     "infinite limits and absurdly large ones": (arm('<limit lower="-inf" upper="1.7e308" velocity="inf" effort="1"/>'), "limits", Limits(-INF, INF, INF, 1.0)),
     "a limit without bounds means zero": (arm('<limit velocity="1" effort="1"/>'), "limits", Limits(0.0, 0.0, 1.0, 1.0)),
     "a continuous joint has no bounds": (arm('<limit lower="0" upper="0" velocity="1" effort="2"/>', kind="continuous"), "limits", Limits(-INF, INF, 1.0, 2.0)),
-    "damping": (arm('<dynamics damping="0.1" friction="0.2" armature="0.3"/>'), "damping", 0.1),
-    "friction": (arm('<dynamics damping="0.1" friction="0.2" armature="0.3"/>'), "friction", 0.2),
-    "armature": (arm('<dynamics damping="0.1" friction="0.2" armature="0.3"/>'), "armature", 0.3),
     "drake's rotor inertia and gear ratio": (arm(more=ROTOR), "armature", pytest.approx(0.75, rel=1e-15)),
     "numbers keep all their digits": (arm('<origin xyz="0.1 1e-300 0.30000000000000004"/>'), "xyz", [0.1, 1e-300, 0.30000000000000004]),
     "any white space separates": (arm('<origin xyz=" 1\t2\n  3 "/>'), "xyz", [1.0, 2.0, 3.0]),
@@ -67,6 +64,11 @@ def test_a_joint_has_the_values_that_its_document_says(words):
     text, field, wanted = PIVOT[words]
     found = getattr(load(text).joints["pivot"], field)
     assert (found.ravel().tolist() if isinstance(found, np.ndarray) else found) == wanted
+
+
+def test_damping_friction_and_armature_are_read():
+    model = load(arm('<dynamics damping="0.1" friction="0.2" armature="0.3"/>'))
+    assert (model.damping[0], model.friction[0], model.armature[0]) == (0.1, 0.2, 0.3)
 
 
 @pytest.mark.parametrize("text", ["1", "+1", "1.", "1e0", "10e-1", "  1  ", ".1e1", "0.1E+1", "1.0000000000000000000"])

@@ -83,10 +83,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_refused_by_name(mistake, tmp_path):
+def test_a_mistake_is_refused_by_name(mistake, write):
     old, new, *said = MISTAKES[mistake]
-    file = tmp_path / "arm.urdf"
-    file.write_text(damaged(GOOD, old, new), encoding="utf-8")
+    file = write(damaged(GOOD, old, new))
     message = refusal(file, *said)
     assert message.startswith(str(file))
     assert re.search(r"line \d+", message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the answers of a device on their way; every fault has a switch."""
+"""Answers of a device on their way to the host; every fault has a switch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Answers:
         self.chance = random.Random(1)
 
     def said(self, data: bytes) -> bytes | None:
-        """What arrives of an answer; None: nothing."""
+        """An answer as it arrives, or None if nothing does."""
         if self.is_silent or self.chance.random() < self.lose:
             return None
         return data if self.mangle is None else self.mangle(data, self.chance)

@@ -23,7 +23,7 @@ HUGE = (1e3, 1e9, 1e300, -1e3, -1e9, -1e300)
 
 
 class Tally(NamedTuple):
-    """What came of them.
+    """Result of sending them.
 
     Attributes:
         sent: bad commands.

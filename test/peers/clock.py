@@ -31,7 +31,7 @@ class Clock:
 
 
 class _Arrivals:
-    """What is on its way to the host.
+    """Data on its way to the host.
 
     Attributes:
         is_pulled: the cable is out.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the table of faults: what is done to a scene, how it is undone, and what came of it."""
+"""Rows of the table of faults: what is done to a scene, how it is undone, and the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Do = Callable[[Any], object]  # to a scene
 
 
 class Outcome(NamedTuple):
-    """What came of it.
+    """Result of a trial.
 
     Attributes:
         reaction: of the robot.
@@ -41,6 +41,11 @@ class Fault(NamedTuple):
 
 def nothing(scene: Any) -> None:
     """Leave all as it is."""
+
+
+def program_frozen(scene: Any) -> None:
+    """The program gives no sign of life from here on."""
+    scene.host_seen_at = scene.now
 
 
 def held(of: Callable[[Any], Iterable[Any]] = lambda scene: [scene.peer], **values: object) -> tuple[Do, Do]:

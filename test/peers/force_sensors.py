@@ -22,13 +22,13 @@ OUT_OF_RANGE, SUMMARY, CONDITION, WATCHDOG = 0x00020000, 0x80000000, 0x00010000,
 
 
 def load(now: float) -> np.ndarray:
-    """What pulls at a sensor: no two moments within 2 s are alike."""
+    """Load on a sensor: no two moments within 2 s are alike."""
     return SLOPES * ((now % 2.0) - 1.0)
 
 
 class DynPickPeer(Answers):
     """Attributes:
-    knows_sensitivity: whether it is a newer one, which answers `p`.
+    knows_sensitivity: True for a newer one, which answers `p`.
     heard: what it was sent.
     """
 
@@ -68,7 +68,7 @@ class DynPickPeer(Answers):
         return [(self.answer_after, one) for one in replies if one]
 
     def stream(self, until: float) -> Iterable[tuple[float, bytes]]:
-        """What comes by itself after `S`, a thousand times a second."""
+        """Records that come by themselves after `S`, a thousand times a second."""
         while self._next <= until:
             at, self._next = self._next, self._next + 0.001
             said = self.said(self.record(at))

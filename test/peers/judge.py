@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all judges of what reaches a device keep: the rules that were broken, and when it may move."""
+"""Base of all judges of the messages to a device: broken rules, and when it may move."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 from peers.clock import LockStepLine
-from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing
+from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing, program_frozen
 from peers.rcb1 import SLEEP, Rcb1Peer, checksum
 from peers.scene import Scene
 from peers.servo_judge import ServoJudge
@@ -148,7 +148,7 @@ def faults() -> list[Fault]:
         _row("noise before each answer", *held(noise=b"\x55\xaa"), expect=EITHER, lasts=0.6),
         _row("20 % of answers lost", *held(lose=0.2), expect=EITHER, lasts=1.5),
         _row("a servo is held, and freed", held_servo, freed_servo, expect=EITHER, lasts=1.0, cheap=True),
-        _row("program frozen", _program_frozen, within=0.9, says_nothing=True, cheap=True),
+        _row("program frozen", program_frozen, within=0.9, says_nothing=True, cheap=True),
         _row("cycle frozen for 1 s", lambda scene: scene.freeze(1.0), expect=EITHER, cheap=True),
         _row("angles stand still", _stands_still, truth, expect=EITHER, lasts=1.0),
         Fault("KHR-1: a servo that the map leaves out stays where it is", _left_out, is_cheap=True),
@@ -156,10 +156,6 @@ def faults() -> list[Fault]:
         Fault("KHR-1: a board sleeps at activation", _asleep, is_cheap=True),
         Fault("KHR-1: stop in motion", _stop, is_cheap=True),
     ]
-
-
-def _program_frozen(scene: KhrScene) -> None:
-    scene.host_seen_at = scene.now
 
 
 def _left_out(number: int) -> Outcome:

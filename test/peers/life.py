@@ -23,7 +23,7 @@ ROOM = 0.1  # [rad] to the limits, within which a life goes on; beyond, it is le
 
 
 class Life(NamedTuple):
-    """What came of it.
+    """Result of a life.
 
     Attributes:
         rounds: lived.
@@ -39,7 +39,7 @@ class Life(NamedTuple):
 
 
 class _Round:
-    """What can happen in one; each action takes some time."""
+    """One round: actions that can happen in it; each takes some time."""
 
     def __init__(self, scene: Pa10Scene, chance: random.Random, modes: Iterable[Mode]) -> None:
         self.scene, self.chance, self.modes = scene, chance, list(modes)
@@ -71,7 +71,7 @@ class _Round:
         }  # fmt: skip
 
     def asks(self, action: Callable[[], object]) -> None:
-        """What may be refused."""
+        """Do something that may be refused."""
         with contextlib.suppress(HardwareError):
             action()
         self.scene.run(0.01)
@@ -157,7 +157,7 @@ def live(rounds: int, seed: int, *, layout: str = "ce", modes: Iterable[Mode] = 
 
 
 def _back(scene: Pa10Scene) -> str:
-    """What a person does, by the book: "" where the arm is active and can be moved."""
+    """Recover as a person does, by the book: "" if the arm is active then and can be moved."""
     scene.rest()
     before = f"{scene.phase.value} ({scene.cycle.reason})"
     problem = scene.recover()

@@ -42,7 +42,7 @@ class Pa10Peer(Answers):
 
     Attributes:
         body: the arm.
-        is_started: whether it is under control: between S and E, or a watchdog.
+        is_started: True while it is under control: between S and E, or a watchdog.
         alarm: by axis; 0: none.
 
         is_powered: False: nothing is there.
@@ -51,8 +51,8 @@ class Pa10Peer(Answers):
         shift: of the sequence numbers of its answers.
         troubles: what is wrong at the controller, of TROUBLES; the arm brakes for each of them, whatever it says.
             Alarms come beside them where `has_alarms`.
-        open_when_free: whether the bits "switch open" are set while nobody presses; the documents leave it open.
-        says_position: makes something else of the positions that it tells: a sensor that lies.
+        open_when_free: True if the bits "switch open" are set while nobody presses; the documents leave it open.
+        says_position: makes something else of the positions that it reports: a sensor that lies.
         dead_man_let_go: the switch, which counts where the host asked that it be watched.
         never_drives: axes whose servos do not come on, and say so.
     """
@@ -123,7 +123,7 @@ class Pa10Peer(Answers):
 
     @property
     def is_safe(self) -> bool:
-        """Whether no motor can move it."""
+        """True if no motor can move it."""
         return bool(self.braked.all())
 
     # --- faults that take effect at once --------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class Pa10Peer(Answers):
 
     # --- packets --------------------------------------------------------------------------------------------------
     def hear(self, now: float, sender: object, data: bytes) -> Iterable[Reply]:
-        """What comes from the fibre, and what is answered."""
+        """Take a packet from the fibre; the answers."""
         self.advance(now)
         packet = words.read_packet(data)
         if self.witness is not None:
@@ -236,7 +236,7 @@ class Pa10Peer(Answers):
         return word | (words.CONTROLLER_OFF if "not controllable" in self.troubles else 0)
 
     def _efforts(self) -> np.ndarray:
-        """What the motors make; where brakes hold: nothing."""
+        """Torques of the motors; none where brakes hold."""
         if self.braked.all():
             return np.zeros(7)
         if self._held_at is None or np.abs(self.body.q - self._held_at).max() > 0.01:

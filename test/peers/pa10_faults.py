@@ -12,7 +12,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
-from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing
+from peers.fault import EITHER, STOPS, Do, Fault, Outcome, cable_out, held, nothing, program_frozen
 from peers.pa10 import Pa10Peer
 from peers.pa10_scene import Pa10Scene
 from peers.trial import trial
@@ -72,7 +72,7 @@ def timing() -> list[Fault]:
         found += rows(name, ALL, _frozen(late), layout="7c", expect=expect, within=within, cheap=cheap)
     found += rows("cycle killed, or frozen for 1 s", ALL, _frozen(1.0), within=1.05, cheap=(V,))
     silent = {"says_nothing": True, "within": 0.1 + RAMP + 0.45, "lasts": 0.7}
-    found += rows("program frozen", ALL, _program_frozen, **silent, cheap=(V, E))
+    found += rows("program frozen", ALL, program_frozen, **silent, cheap=(V, E))
     found += rows("program alive, sends nothing", ALL, nothing, **silent)
     for late in (0.001, 0.005, 0.010, 0.050, 0.400):
         found += rows(f"commands late by {1e3 * late:g} ms", (V,), lambda scene, s=late: scene.run(s), expect=EITHER)
@@ -81,10 +81,6 @@ def timing() -> list[Fault]:
 
 def _frozen(seconds: float) -> Do:
     return lambda scene: scene.freeze(seconds)
-
-
-def _program_frozen(scene: Pa10Scene) -> None:
-    scene.host_seen_at = scene.now
 
 
 def _old_commands(scene: Pa10Scene) -> None:

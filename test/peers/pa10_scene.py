@@ -19,7 +19,7 @@ from peers.pa10_witness import Pa10Witness, bounds, is_safe
 from peers.scene import Scene
 from peers.stream_judge import Bounds, StreamJudge
 
-SETTLES = {"ce": 0.12, "7c": 0.8}  # [s] until an arm whose brakes closed is seen to stand: a 7C tells no speeds
+SETTLES = {"ce": 0.12, "7c": 0.8}  # [s] until an arm whose brakes closed is seen to stand: a 7C reports no speeds
 WATCHDOGS = {"ce": 0.010, "7c": 0.400}  # [s] of the controllers, the longer one where sources disagree
 
 
@@ -77,7 +77,7 @@ class Pa10Scene(Scene):
     # --- what can be seen from outside ----------------------------------------------------------------------------
     @property
     def is_safe(self) -> bool:
-        """Whether the arm stands, and nothing tells it to move."""
+        """True if the arm stands and is not commanded to move."""
         return is_safe(self.peer)
 
     def safe_after(self, began: float) -> float:

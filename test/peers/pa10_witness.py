@@ -33,13 +33,13 @@ def bounds(*, scale: float = 1.0, acceleration: float | None = None, torque_rate
 
 
 def is_safe(peer: Pa10Peer) -> bool:
-    """Whether the arm stands, and nothing tells it to move."""
+    """True if the arm stands and is not commanded to move."""
     stands = bool(np.abs(peer.body.v).max() < SLOW)
     return stands and (peer.is_safe or not any(one.moves for one in peer.commands))
 
 
 class Pa10Witness:
-    """Stands between the fibre and the controller, and tells the judge.
+    """Stands between the fibre and the controller, and informs the judge.
 
     Attributes:
         judge: gets everything.

@@ -27,7 +27,7 @@ SILENCE, BY_BUTTON, BY_DEAD_MAN, DEVIATION, OVER_LIMIT = 0xFF0, 0x110, 0x120, 0x
 
 
 class AxisCommand(NamedTuple):
-    """What one packet tells one axis.
+    """Command of one packet to one axis.
 
     Attributes:
         mode: bits.
@@ -45,7 +45,7 @@ class AxisCommand(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether it may set the axis in motion."""
+        """True if it may set the axis in motion."""
         return self.is_driven and (bool(self.mode & TORQUE) or self.speed != 0.0)
 
 
@@ -73,7 +73,7 @@ def read_packet(data: bytes) -> Packet | None:
 
 
 def read_cycle(layout: str, payload: bytes) -> tuple[list[AxisCommand], int] | None:
-    """What a cyclic command tells the axes, and the word to the communication processor; None where it is none."""
+    """Commands to the axes and the word to the communication processor; None if it is no cyclic command."""
     if len(payload) != (35 if layout == "7c" else 44):
         return None
     axes = []

@@ -55,7 +55,7 @@ class Board:
         is_silent: obeys, and says nothing.
         is_dead: neither.
         is_held: servos that something holds.
-        says: makes something else of the angles that it tells.
+        says: makes something else of the angles that it reports.
         switches: software switches.
     """
 

@@ -107,7 +107,7 @@ class Scene:
             self.step()
 
     def recover(self) -> str:
-        """What a person does: close the wire's matter, reset, activate; "" where it is ACTIVE then, else why not."""
+        """Do what a person does: open, reset, activate; "" if it is ACTIVE then, else the reason."""
         self.rest()
         self.host_seen_at = None
         try:
@@ -123,7 +123,7 @@ class Scene:
         return "" if self.phase is Phase.ACTIVE else f"it is {self.phase.value}: {self.cycle.reason}"
 
     def brought_back(self) -> list[str]:
-        """Recover: what is unsafe where there is no way back."""
+        """Recover; a line if there is no way back."""
         problem = self.recover()
         return [f"no way back: {problem}"] if problem else []
 

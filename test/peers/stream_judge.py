@@ -23,7 +23,7 @@ from peers.judge import Judge
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may be, per axis.
+    """Limits, per axis.
 
     Attributes:
         upper, lower: positions [rad].
@@ -51,7 +51,7 @@ NOTICED_WITHIN = 0.03  # [s] until a host has seen that the device has ended by 
 
 
 class Commanded(NamedTuple):
-    """What one message tells the axes.
+    """Command of one message to the axes.
 
     Attributes:
         braked: closed brakes.
@@ -131,14 +131,14 @@ class StreamJudge(Judge):
     def commanded(
         self, now: float, command: Commanded, position: np.ndarray, can_move: np.ndarray, *, arrives: bool = True
     ) -> None:
-        """A message that tells the axes something.
+        """A message that commands the axes.
 
         Args:
             now: present time [s].
             command: what.
             position: where the device has them, before it obeys [rad].
-            can_move: axes whose brakes the device has open: what it tells the others changes nothing by itself.
-            arrives: whether there is a device at the other end; what nobody hears is of no phase.
+            can_move: axes whose brakes the device has open: commands to the others change nothing by themselves.
+            arrives: True if there is a device at the other end; a message that nobody hears is of no phase.
         """
         self._judge_numbers(now, command)
         if arrives:

@@ -88,7 +88,7 @@ def trial(
 
 
 def _program(scene: Pa10Scene, mode: Mode, speed: float, *, silent: bool) -> Callable[[], None]:
-    """What goes on sending, whatever happened."""
+    """Program that goes on sending, whatever happened."""
     if silent:
         return scene.step
     if mode is Mode.EFFORT:
@@ -106,7 +106,7 @@ def _program(scene: Pa10Scene, mode: Mode, speed: float, *, silent: bool) -> Cal
 
 
 class _Falling:
-    """Whether an arm that torques hold sinks."""
+    """Watches if an arm that torques hold sinks."""
 
     def __init__(self, scene: Pa10Scene, before: np.ndarray) -> None:
         self._scene, self.before = scene, before
