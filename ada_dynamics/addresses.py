@@ -35,7 +35,7 @@ _SHOWN = 4  # places named in a message
 
 
 class Address(NamedTuple):
-    """What an address asks for: a path in a package, or a path on this machine where there is no package."""
+    """The meaning of an address: a path in a package, or on this machine where there is no package."""
 
     package: str | None
     path: str
@@ -153,7 +153,7 @@ def _in_package(name: str, path: str) -> Address:
 
 
 def _leaves(path: str) -> bool:
-    """Whether a path without detours leads out of its folder."""
+    """True if a path without detours leads out of its folder."""
     return path.startswith("/") or path.split("/")[0] == ".."
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ada` says to the shell when it ends, where that is the same for all commands."""
+"""Exit codes that all `ada` commands share."""
 
 USAGE_ERROR = 2
 OUTPUT_LOST = 74  # EX_IOERR of sysexits.h: a full disk, a terminal that has gone

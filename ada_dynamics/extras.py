@@ -39,7 +39,7 @@ class _Source:
 
 
 def _noted() -> _Source | None:
-    """What pip noted when it installed the package (PEP 610)."""
+    """Pip's note on where it installed the package from (PEP 610)."""
     try:
         text = importlib.metadata.distribution(NAME).read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:

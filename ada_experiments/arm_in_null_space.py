@@ -28,7 +28,7 @@ WAYS = ("null space", "null space, sampled", "springs and dampers")
 
 
 class Moved(NamedTuple):
-    """What a motion did to the base.
+    """Effect of a motion on the base.
 
     Attributes:
         log: of the motion.

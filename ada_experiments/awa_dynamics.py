@@ -19,7 +19,7 @@ from ada_experiments.awa_motors import WORLD, Motor
 
 @dataclass(frozen=True)
 class MotorLoad:
-    """What eqs. 37-43 give for one motor, (N, 3) each, u (N,)."""
+    """Results of eqs. 37-43 for one motor, (N, 3) each, u (N,)."""
 
     P: Array  # momentum [kg m/s]
     L: Array  # angular momentum about the world's origin [kg m²/s]

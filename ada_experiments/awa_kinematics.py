@@ -96,7 +96,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class MotorMotion:
-    """What eqs. 9-36 give for one motor: the frame at its tip, and the one at its centre of mass."""
+    """Results of eqs. 9-36 for one motor: the frame at its tip, and the one at its centre of mass."""
 
     tip: Frame
     centre: Frame

@@ -67,7 +67,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Differences:
-    """What numerical differentiation (eqs. 44, 45) gives at one period.
+    """Numerical differentiation (eqs. 44, 45) at one period.
 
     Attributes:
         period: of the samples [s].
@@ -193,7 +193,7 @@ class Study:
         return claims, zmp, margin
 
     def differences(self, periods: Sequence[float]) -> list[Differences]:
-        """What the rates of eqs. 44 and 45 do, by period."""
+        """Effect of the rates of eqs. 44 and 45, by period."""
         found = []
         for dt in periods:
             t = np.arange(0.0, self.walk.duration, dt)

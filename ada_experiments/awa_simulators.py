@@ -52,7 +52,7 @@ UPRIGHT = 20.0  # [deg]; a robot that falls lies at 90
 
 @dataclass(frozen=True)
 class Settings:
-    """What the scenario chooses."""
+    """Settings that the scenario chooses."""
 
     step: float  # [s]
     period: float  # of the control [s]

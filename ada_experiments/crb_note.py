@@ -100,7 +100,7 @@ def costs_of(model: Model, rounds: int = ROUNDS) -> Costs:
 
 
 def claims_of(found: Sequence[Costs]) -> list[Claim]:
-    """What must hold: agreement, and operations, which can be counted."""
+    """Claims: agreement, and counted operations."""
     return [
         Claim(
             "the three inertia matrices agree on every robot (largest difference by the largest entry)",

@@ -163,7 +163,7 @@ class Rig:
 
 
 def plate_takes(case: Case) -> float:
-    """What stopping the table's own mass on the probe takes of a touch, by ½ m_e v²: m_p v² of it (eq. 10's M P̈)."""
+    """Share of a touch's energy ½ m_e v² that stopping the table's own mass takes: m_p v² (eq. 10's M P̈)."""
     plate = plate_mechanics(pose_of((0.0, 0.0, space_robots.TABLE_HEIGHT))).mass
     mass = 1.0 / float(np.linalg.inv(plate)[2, 2])
     return 2.0 * mass / case.numeric.mass

@@ -33,7 +33,7 @@ _EARLY = 0.25  # [s]: most pushes that are too hard have failed by then
 
 
 class Settings(NamedTuple):
-    """What the scenario chooses."""
+    """Settings that the scenario chooses."""
 
     points: tuple[str, ...]  # links at whose origins it is pushed
     largest: float  # impulse that is tried [N s]

@@ -75,14 +75,14 @@ def number(value: float) -> str:
 
 
 def limit_text(claim: Claim) -> str:
-    """What a figure must keep to, such as "≤ 1e-8"."""
+    """The bound of a figure, such as "≤ 1e-8"."""
     unit = f" {claim.unit}" if claim.unit else ""
     limit = f"{claim.limit:.3g}"
     return f"{_SIGNS[claim.relation]} {limit}{unit}"
 
 
 def timing_row(timing: Timing) -> list[str]:
-    """What stands below `TIMING_HEAD`; without its note."""
+    """The rows below `TIMING_HEAD`, without its note."""
     unit = f" {timing.unit}" if timing.unit else ""
     low, high = timing.spread
     expected = f"{_SIGNS[timing.relation]} {timing.expected:.3g}{unit}"
@@ -188,7 +188,7 @@ def _table(table: Table) -> str:
 
 
 def cells(table: Table) -> list[list[str]]:
-    """What stands in a table, as texts."""
+    """Contents of a table, as texts."""
     return [
         [number(float(x)) if isinstance(x, int | float) and not isinstance(x, bool) else str(x) for x in row]
         for row in table.rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario tells an experiment, read as strictly as the rest of it."""
+"""Settings from a scenario for an experiment, read as strictly as the rest of it."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Pair:
         return CompiledController(law)
 
     def hold_energy(self, hold: Hold, t: Array, q: Array, v: Array) -> Array:
-        """What the hold's springs store and its dampers have lost, at each time of a motion [J]."""
+        """Energy stored in the hold's springs and lost in its dampers, at each time of a motion [J]."""
         angles = np.array([self.model.q_index(FIRST + joint).start for joint in ARM])
         stored = 0.5 * hold.stiffness * np.sum((q[:, angles] - self.q[angles]) ** 2, axis=1)
         power = hold.damping * np.sum(v[:, self.columns(FIRST)] ** 2, axis=1)

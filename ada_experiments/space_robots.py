@@ -62,7 +62,7 @@ SQUARE_ROOT = 0.05  # likewise, of the exponents
 
 @dataclass(frozen=True)
 class Settings:
-    """What the scenario chooses."""
+    """Settings that the scenario chooses."""
 
     stiffnesses: tuple[float, ...]  # K_p [N m/rad]
     approach: float  # [m/s]

@@ -52,11 +52,11 @@ class DrivenElsewhere:
 
     @property
     def feedback(self) -> Feedback:
-        """What the robot told in the newest cycle; not fresh where that is long ago, or its program has ended."""
+        """Feedback of the newest cycle; not fresh where that is long ago, or its program has ended."""
         return self._state().feedback
 
     def status(self) -> RobotStatus:
-        """What can be seen from here; counts of the wire and periods are the program's own."""
+        """Status as seen from here; counts of the wire and periods are the program's own."""
         state, events = self._state(), self._memory.events()
         reason = events[-1].text if events else ""
         return RobotStatus(

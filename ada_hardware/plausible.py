@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether joints can have got where a reading says that they are: neither arms nor servos jump.
+"""True if joints can have got where a reading says that they are: neither arms nor servos jump.
 
 Checksums of devices are short: that of an RCB-1 does not see a flip of a byte's highest bit, 128 degrees; UDP has none
 beside ARCNET's. A reading that no joint can have reached since the last one is put aside. Where some in a row agree

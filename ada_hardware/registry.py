@@ -92,7 +92,7 @@ _SIMULATED = DeviceKind(
     "simulated", ROBOT, "any robot with a model, simulated", "ada_robot.simulated.driver:Simulated", ()
 )
 DRIVEN: Mapping[str, DeviceKind] = {**DEVICES, _SIMULATED.name: _SIMULATED}
-"""What a node can drive: the devices, and a simulation, which has neither wire nor emulator."""
+"""Everything a node can drive: the devices, and a simulation, which has neither wire nor emulator."""
 
 
 def find(name: str, among: Mapping[str, DeviceKind] = DEVICES) -> DeviceKind:

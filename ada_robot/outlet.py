@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process says on stderr, in a way that it never waits for whoever reads it.
+"""Output to stderr that never waits for whoever reads it.
 
 A pipe that nobody empties, or a terminal that Ctrl-S has stopped, blocks who writes to it: a logger, and with it the
 thread that logs, or all threads of a Python program, for ROS 2 logs without letting go of the interpreter. A robot's

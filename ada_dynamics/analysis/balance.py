@@ -65,7 +65,7 @@ def zmp_of_motion(
 def ground_wrench(
     dynamics: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
 ) -> tuple[Array, Array]:
-    """What the surroundings must put on the robot for it to move so, beyond gravity and `external`.
+    """Wrench of the surroundings on the robot that this motion needs, beyond gravity and `external`.
 
     Returns:
         The centre of mass, and [force, moment about it] in the world's axes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the analysis and the plots need of a motion: states over time. A `Log` has it, and so has any object like it."""
+"""A motion as the analysis and the plots need it: states over time, of a `Log` or any object like it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Motion(Protocol):
 
     @property
     def model(self) -> Model:
-        """What moves."""
+        """The model that moves."""
 
     @property
     def t(self) -> Array:

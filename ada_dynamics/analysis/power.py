@@ -254,7 +254,7 @@ def _friction_speed(motion: Any, given: float | None) -> float | None:
 
 
 def dissipated_power(model: Model, v: ArrayLike, friction_speed: float | None = None) -> Array:
-    """What damping and friction of the joints take, for one velocity or for many [W].
+    """Power lost to damping and friction of the joints, for one velocity or for many [W].
 
     Args:
         model: with the constants of its joints.
@@ -266,7 +266,7 @@ def dissipated_power(model: Model, v: ArrayLike, friction_speed: float | None = 
 
 
 def _dissipated(model: Model, v: ArrayLike, friction_speed: float | None) -> tuple[Array, Array]:
-    """What viscous damping takes, and what Coulomb friction takes [W]."""
+    """Power lost to viscous damping, and to Coulomb friction [W]."""
     rates = _columns(v)
     damped = _power(lost_efforts(without_friction(model.tree), rates), rates)
     if friction_speed is None:

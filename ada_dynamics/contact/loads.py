@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TouchedMotion(Protocol):
-    """What a log has of the wrenches on its links, and what works out their poses."""
+    """Wrenches on links in a log, and the dynamics for their poses."""
 
     t: Array
     q: Array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What contacts are made of: stiffness, loss and friction, with defaults that a step of 1 ms carries.
+"""Materials of contacts: stiffness, loss and friction, with defaults that a step of 1 ms carries.
 
 Four rates decide what a step h can follow, for a body of mass m that stands on n points (`docs/contact.md` derives
 them): ω = √(p g / sink) of the springs, whatever the mass; 3/2 e g of the loss at rest, and 3/2 e ω v at an impact with

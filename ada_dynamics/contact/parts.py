@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can touch: points and spheres of links, the shapes that they meet, and the ground."""
+"""Parts of contacts: points and spheres of links, the shapes that they meet, and the ground."""
 
 from __future__ import annotations
 

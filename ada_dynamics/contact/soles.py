@@ -93,7 +93,7 @@ def _links(model: Model, links: Iterable[str]) -> list[Link]:
 
 
 def shapes_of(link: Link) -> Sequence[Shape]:
-    """What of a link touches others: its collision shapes, or else what it looks like."""
+    """Shapes of a link that touch others: its collision shapes, or else its visuals."""
     return link.collisions or link.visuals
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a robot can touch the ground: a few points and spheres on the hulls of its bodies.
+"""Points and spheres of a robot that can touch the ground, on the hulls of its bodies.
 
 Boxes give their corners, cylinders points on their rims, spheres and capsules balls, meshes their vertices. Of all
 these, each body keeps the ones that stick out: eight of feet and heavy bodies, fewer of limbs, by mass.
@@ -51,7 +51,7 @@ class _Candidates(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """What can touch the ground, and what should but is not to be had."""
+    """Points and spheres that can touch the ground, and links that have none."""
 
     points: list[ContactPoint]
     spheres: list[ContactSphere]

@@ -52,7 +52,7 @@ def atan2_definition(width: int, fma: bool) -> str:
 
 
 class _Arctangent(Arithmetic):
-    """What the arctangent is made of."""
+    """Steps of the arctangent."""
 
     def angle(self) -> str:
         real, number = self.lanes.real, self.lanes.number
@@ -101,7 +101,7 @@ class _Arctangent(Arithmetic):
         return self.body.emit(f"call {real} @llvm.fabs.{self.lanes.suffix}({real} {x})")
 
     def is_negative(self, x: str) -> str:
-        """Whether the sign of x is set, be it that of -0."""
+        """True if the sign of x is set, be it that of -0."""
         integer = self.lanes.integer
         bits = self.body.emit(f"bitcast {self.lanes.real} {x} to {integer}")
         return self.body.emit(f"icmp slt {integer} {bits}, {self.lanes.whole(0)}")

@@ -52,7 +52,7 @@ class _MethodDef(ctypes.Structure):
 
 
 class Bound(tuple[Any, ...]):
-    """What the code of a builtin needs: (context, general, owner). The function holds it, and nothing else has to."""
+    """Context of a builtin's code: (context, general, owner). The function holds it, and nothing else has to."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process goes the object whose method it is: there it gives the builtin anew."""

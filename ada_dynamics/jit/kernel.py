@@ -35,7 +35,7 @@ class GuardError(AdaError, ArithmeticError):
 
 @dataclass(frozen=True)
 class KernelInfo:
-    """What a kernel is at the moment.
+    """Present state of a kernel.
 
     Attributes:
         backend: "native", "tape" or "python".
@@ -102,7 +102,7 @@ class Kernel:
 
     @property
     def backend(self) -> NativeBackend | TapeBackend | PythonBackend:
-        """What runs the kernel: compiled code, or plain Python where nothing can be compiled."""
+        """The code behind the kernel: compiled, or plain Python where nothing can be compiled."""
         with self._lock:
             if self._backend is None:
                 reason = reason_for_fallback()
@@ -289,7 +289,7 @@ class Kernel:
 
 
 def _are_columns(inputs: Sequence[Array]) -> bool:
-    """Whether every input holds its columns in one piece (and not every one its rows)."""
+    """True if every input holds its columns in one piece (and not every one its rows)."""
     if all(array.flags.c_contiguous for array in inputs):
         return False
     return all(array.flags.f_contiguous for array in inputs)

@@ -62,7 +62,7 @@ class LoopKernel:
 
     @staticmethod
     def available() -> bool:
-        """Whether code can be compiled here."""
+        """True if code can be compiled here."""
         return reason_for_fallback() is None
 
     def single(self, *arrays: Array, out: Any = None) -> Array:

@@ -29,7 +29,7 @@ STEP_TOO_SMALL = 4
 
 
 class MarchState(ctypes.Structure):
-    """What a march works on, and how far it is.
+    """State of a march, and how far it is.
 
     `rate` and `settle` are kernels of one state, or of `states` columns (which the former ignore); `settle` brings a
     state back to where it belongs, and may be null. The method's `table` has a row of stage coefficients for each of

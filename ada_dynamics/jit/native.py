@@ -20,7 +20,7 @@ from ada_dynamics.jit.target import Target
 
 @dataclass
 class Report:
-    """What has been compiled or loaded so far: seconds by object, whether each came from the cache, flops."""
+    """Objects compiled or loaded so far: seconds, whether each came from the cache, flops."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     cached: dict[str, bool] = field(default_factory=dict)

@@ -72,7 +72,7 @@ def sincos_definition(width: int, fma: bool) -> str:
 
 
 class _Arithmetic(Arithmetic):
-    """What sine and cosine are made of."""
+    """Steps of sine and cosine."""
 
     def flip_sign(self, value: str, quadrant: str) -> str:
         """Negate where bit 1 of the quadrant is set."""

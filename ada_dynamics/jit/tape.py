@@ -136,7 +136,7 @@ class Tape:
 
     @staticmethod
     def from_bytes(data: bytes) -> Tape:
-        """What `to_bytes` gave."""
+        """A tape from the bytes of `to_bytes`."""
         stream = io.BytesIO(data)
         arrays: list[Any] = [np.load(stream, allow_pickle=False) for _ in fields(Tape)]
         return Tape(*arrays)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs a tape: the compiled interpreter. The tape is made, or found in the cache, at need."""
+"""Backend that runs a tape by the compiled interpreter. The tape is made, or found in the cache, at need."""
 
 from __future__ import annotations
 

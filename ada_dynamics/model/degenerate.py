@@ -14,7 +14,7 @@ THIN = 1e-9
 
 
 def has_degenerate_bodies(tree: Tree) -> bool:
-    """Whether some body, with the rotors of its joint, does not resist every motion."""
+    """True if some body, with the rotors of its joint, does not resist every motion."""
     return any(_is_degenerate(body) for body in tree.bodies)
 
 

@@ -224,7 +224,7 @@ class LoopJoint(Part):
 
     @property
     def type(self) -> type[JointType]:
-        """What its kind says about itself."""
+        """The class of its kind."""
         return JOINT_TYPES[self.kind]
 
 
@@ -254,7 +254,7 @@ class Joint(Part):
 
     @property
     def type(self) -> type[JointType]:
-        """What its kind says about itself."""
+        """The class of its kind."""
         return JOINT_TYPES[self.kind]
 
     @property

@@ -224,16 +224,16 @@ class Model:
 
     @cached_property
     def has_mimics(self) -> bool:
-        """Whether some coordinates drive more than one joint."""
+        """True if some coordinates drive more than one joint."""
         return any(joint.mimic for joint in self.joints.values())
 
     @cached_property
     def has_manifold_coordinates(self) -> bool:
-        """Whether some positions are not free numbers (quaternions, Euler angles with a singularity)."""
+        """True if some positions are not free numbers (quaternions, Euler angles with a singularity)."""
         return any(JOINT_TYPES[self.joints[n].kind].problem is not JointType.problem for n in self._q)
 
     def position_problems(self, q: Array) -> list[str]:
-        """What makes q unusable, joint by joint (quaternions off unit length, Euler angles at their singularity)."""
+        """Why q is unusable, joint by joint (quaternions off unit length, Euler angles at their singularity)."""
         found = []
         for (kind, own, _), name in zip(self._space, self._q, strict=True):
             problem = kind.problem(q[own])

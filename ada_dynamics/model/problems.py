@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong in a description, and what happens then: reading stops at the first, or collects."""
+"""Problems of a description, and sinks for them: one raises the first, others collect."""
 
 from __future__ import annotations
 

@@ -51,5 +51,5 @@ def shortest_turn(start: Array, end: Array) -> Array:
 
 
 def is_unit(R: Array) -> bool:
-    """Whether a rotation turns nothing."""
+    """True if a rotation turns nothing."""
     return R is UNIT or bool((R == UNIT).all())

@@ -43,7 +43,7 @@ class Spread:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether nothing had to be moved."""
+        """True if nothing had to be moved."""
         return all(m is None for m in self.moved)
 
 
@@ -66,7 +66,7 @@ def spread(tree: Tree) -> Spread:
 
 
 def is_thin(inertia: RigidInertia) -> bool:
-    """Whether a body hardly resists some motion."""
+    """True if a body hardly resists some motion."""
     if not inertia.mass > 0.0:
         return True
     moments = np.linalg.eigvalsh(_about_centre(inertia))

@@ -77,6 +77,6 @@ def _sticks(link: Link, ends: list[Array], radius: float, colour: tuple[float, .
 
 
 def _is_near_stick(point: Array, tip: Array, radius: float) -> bool:
-    """Whether a stick from the origin to its tip shows already where the mass is."""
+    """True if a stick from the origin to its tip shows already where the mass is."""
     along = float(np.clip(point @ tip / (tip @ tip), 0.0, 1.0))
     return float(np.linalg.norm(point - along * tip)) <= radius

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether links and joints make one tree, and mimicking joints, loops and motors make sense."""
+"""True if links and joints make one tree, and mimicking joints, loops and motors make sense."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NamedPlace:
 
 
 class Parts(Protocol):
-    """What is looked at of a description."""
+    """The fields of a description that are checked here."""
 
     name: str
     root: Any  # the document that it was read from, if it was

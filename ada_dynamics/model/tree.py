@@ -56,7 +56,7 @@ class Body:
 
     @property
     def is_independent(self) -> bool:
-        """Whether the joint has its own coordinates."""
+        """True if the joint has its own coordinates."""
         return self.multiplier == 1.0 and self.offset == 0.0
 
     def transform(self, q: Sequence[Scalar]) -> Transform:

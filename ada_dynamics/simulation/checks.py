@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation looks at before it begins: numbers, the start, and whether the step can follow what is stiff."""
+"""Checks before a simulation: numbers, the start, and whether the step can follow what is stiff."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def checked_dynamics(dynamics: Dynamics, model: Model) -> Dynamics:
 
 
 def is_positive(value: object) -> bool:
-    """Whether it is a finite number above zero."""
+    """True if it is a finite number above zero."""
     return isinstance(value, int | float | np.number) and 0.0 < float(value) < np.inf
 
 
@@ -176,7 +176,7 @@ def refuse_undetermined(model: Model, dynamics: Dynamics, q: Array, v: Array) ->
 
 
 class Stiffness(NamedTuple):
-    """What reacts fastest in a simulation, and how fast [1/s]."""
+    """The fastest reaction in a simulation: its name and rate [1/s]."""
 
     what: str
     rate: float

@@ -26,7 +26,7 @@ _SHOWN = 3  # names in a note
 
 
 class Scene(NamedTuple):
-    """What a robot starts with: the arguments of that name of `Simulation`, and what to say about them.
+    """A robot's default start: arguments of `Simulation` by name, and remarks about them.
 
     Attributes:
         q: positions, with the feet on the ground where there is one.

@@ -56,7 +56,7 @@ class Event:
         return number
 
     def happens(self, before: float, after: float) -> bool:
-        """Whether the function goes through zero between two values; a value that starts on zero does not count."""
+        """True if the function goes through zero between two values; a value that starts on zero does not count."""
         rises, falls = before < 0.0 <= after, before > 0.0 >= after
         return (rises and self.direction >= 0) or (falls and self.direction <= 0)
 

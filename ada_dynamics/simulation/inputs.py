@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into the equations of motion between two steps: efforts, wrench profiles, pushes."""
+"""Inputs of the equations of motion between two steps: efforts, wrench profiles, pushes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Inputs:
 
     @property
     def changes(self) -> bool:
-        """Whether u changes over time by itself."""
+        """True if u changes over time by itself."""
         return self._sampler is not None or self._servos is not None or bool(self._profiles)
 
     def restart(self) -> None:
@@ -100,12 +100,12 @@ class Inputs:
     # --- over time ----------------------------------------------------------------------------------------------
     @property
     def has_wrenches(self) -> bool:
-        """Whether anything pushes a link."""
+        """True if anything pushes a link."""
         return bool(self._profiles or self._pushes)
 
     @property
     def is_steady(self) -> bool:
-        """Whether u stays as it is until somebody changes it from outside."""
+        """True if u stays as it is until somebody changes it from outside."""
         return self._sampler is None and not self.has_wrenches
 
     def at(self, t: float, q: Array, v: Array) -> Array:
@@ -125,7 +125,7 @@ class Inputs:
         return self._kept
 
     def pushes_end(self, t: float) -> bool:
-        """Whether a push ends at t."""
+        """True if a push ends at t."""
         return any(push.until <= t + _SAME_TIME for push in self._pushes)
 
     def next_break(self, t: float) -> float:

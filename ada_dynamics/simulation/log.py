@@ -259,7 +259,7 @@ class Log(LogQuantities):
 
 
 class Recorder(Protocol):
-    """What takes the rows of a running simulation; `record.recorder.McapRecorder` is one."""
+    """Receives the rows of a running simulation; `record.recorder.McapRecorder` is one."""
 
     def append(
         self,

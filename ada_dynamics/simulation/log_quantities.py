@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is worked out of the rows of a log when first asked for: energy, wrenches, gaps, momentum."""
+"""Quantities derived from the rows of a log on demand: energy, wrenches, gaps, momentum."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LogQuantities:
 
     @cached_property
     def dynamics(self) -> Dynamics:
-        """What works out the quantities: that of the simulation, or one made here."""
+        """The dynamics for the quantities: the simulation's, or one made here."""
         if self._given_dynamics is not None:
             return self._given_dynamics
         from ada_dynamics.dynamics import Dynamics

@@ -48,12 +48,12 @@ class Method:
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether the step length follows from the error."""
+        """True if the step length follows from the error."""
         return self.errors is not None
 
     @property
     def is_direct(self) -> bool:
-        """Whether a kernel takes the whole step."""
+        """True if a kernel takes the whole step."""
         return not self.stages
 
     def table(self) -> Array:

@@ -72,7 +72,7 @@ class Progress:
     # --- how far ------------------------------------------------------------------------------------------------
     @property
     def share(self) -> float:
-        """What is done of the whole, from 0 to 1."""
+        """Share that is done, from 0 to 1."""
         return min(1.0, max(0.0, self.done / self.total)) if self.total > 0.0 else 1.0
 
     @property
@@ -145,7 +145,7 @@ class Progress:
 def reporting(
     progress: str | Callable[[float, str], None] | None, label: str, total: float, unit: str
 ) -> Iterator[Callable[[float], None] | None]:
-    """What is told how much of the total is done: nothing, a bar ("auto"), or a function of share and text."""
+    """Where progress goes: nowhere, to a bar ("auto"), or to a function of share and text."""
     if progress is None:
         yield None
     elif progress == "auto":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation asks of a model: the rate of its state, one implicit step, and the nearest state that is allowed.
+"""A model as a simulation needs it: the rate of its state, one implicit step, and the nearest allowed state.
 
 The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; commands of the servos;
 combinations that follow the motion of redundant loops; step length]. Everything is written over generic scalars and
@@ -36,7 +36,7 @@ Forward = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Loads:
-    """What acts on a mechanism beside its motors and its weight.
+    """Loads on a mechanism beside its motors and its weight.
 
     Attributes:
         contacts: points and spheres that touch the ground or each other.

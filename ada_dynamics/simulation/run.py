@@ -237,7 +237,7 @@ class Run:
 
     # --- figures ------------------------------------------------------------------------------------------------
     def figures(self, began: float) -> dict[str, Any]:
-        """What the run has cost."""
+        """Cost of the run."""
         wall = time.perf_counter() - began
         counts, span = self.stepper.counts, self.motion.t - self.begin
         return {

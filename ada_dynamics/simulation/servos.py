@@ -155,7 +155,7 @@ class ServoBank:
 
 
 def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Array:
-    """What each motor turns or pushes: alone with its branch, through the loops, or the robot that stands on it."""
+    """Inertia at each motor: alone with its branch, through the loops, or with the robot that stands on it."""
     model = dynamics.model
     at = np.array([model.v_index(name).start for name in motors], dtype=np.intp)
     if not len(at):

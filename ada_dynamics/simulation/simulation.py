@@ -338,7 +338,7 @@ class Simulation:
         Run(self.motion).until(self.t + n * self.step_length)
 
     def _steady_steps(self, n: int) -> None:
-        """What `Run` does where nothing can come between the steps, in a fraction of its time."""
+        """Like `Run`, where nothing can come between the steps, in a fraction of its time."""
         motion = self.motion
         u = motion.inputs.at(self.t, _NOTHING, _NOTHING)
         if u is not self._steady_input:

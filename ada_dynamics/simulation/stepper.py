@@ -29,7 +29,7 @@ FIRST_LENGTH = 1e-3  # [s] of the first step that an adaptive method tries
 
 @dataclass
 class Counts:
-    """What a march has cost."""
+    """Cost of a march."""
 
     steps: int = 0
     refused: int = 0  # steps of an adaptive method that were too long
@@ -38,7 +38,7 @@ class Counts:
 
 
 def march_state(method: Method, table: Array, tolerance: float) -> MarchState:
-    """What a march is told of a method."""
+    """A method as a march needs it."""
     state = MarchState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1)
     state.table = table.ctypes.data
     return state
@@ -83,7 +83,7 @@ class Stepper:
 
     @property
     def is_native(self) -> bool:
-        """Whether compiled loops do the work."""
+        """True if compiled loops do the work."""
         return self._native is not None
 
     # --- state and input ----------------------------------------------------------------------------------------

@@ -52,12 +52,12 @@ class System:
     # --- kernels ------------------------------------------------------------------------------------------------
     @property
     def is_compiled(self) -> bool:
-        """Whether the rate is one kernel; very large models and those for dense solutions are computed call by call."""
+        """True if the rate is one kernel; very large models and those for dense solutions are computed call by call."""
         return not self.kernels.generic and not self.kernels.large and self.has_step
 
     @property
     def has_step(self) -> bool:
-        """Whether a semi-implicit step is one kernel, compiled or, of very large models, interpreted."""
+        """True if a semi-implicit step is one kernel, compiled or, of very large models, interpreted."""
         closed = self.kernels.closed
         return not (closed and closed.plans.is_dense_only)
 
@@ -123,7 +123,7 @@ class System:
 
     @property
     def _is_assembled(self) -> bool:
-        """Whether accelerations come from an assembly, which has no combinations."""
+        """True if accelerations come from an assembly, which has no combinations."""
         return self.kernels.candidate in closed_quantities.ASSEMBLIES
 
     def _name(self) -> str:

@@ -21,7 +21,7 @@ _WRAP = 1 << 32
 
 @dataclass(frozen=True)
 class DelaySummary:
-    """What the loop was like.
+    """Statistics of the loop.
 
     Attributes:
         answers: of the table that were used.

@@ -54,7 +54,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Row:
-    """What happened in a step.
+    """Events of a step.
 
     Attributes:
         time: its beginning, simulated [s].
@@ -123,7 +123,7 @@ class DynamicsProgram:
 
     @property
     def filling(self) -> ForceFilling:
-        """What guesses lost forces."""
+        """Predictor of lost forces."""
         return self._filling
 
     # --- in and out -------------------------------------------------------------------------------------------------

@@ -238,7 +238,7 @@ class Mounting:
         return wrench_in(self._sensor_from_tip, measured)
 
     def at_sensor(self, on_tip: Array) -> Array:
-        """What the sensor measures of a wrench on the tip: the inverse of `on_tip`."""
+        """A wrench on the tip as the sensor measures it: the inverse of `on_tip`."""
         return wrench_in(self._tip_from_sensor, on_tip)
 
 

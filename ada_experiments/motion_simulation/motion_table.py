@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion table is to the hybrid simulation: it goes where it is told, and tells what the sensor measured.
+"""A motion table as the hybrid simulation sees it: it follows a pose, and returns what the sensor measured.
 
 Two kinds: `impedance` (a plate on springs, eqs. 10 and 15; no devices) and `hexa` (the HEXA and a force sensor, byte
 for byte). One exchange per period: the force that was measured, and the next pose.
@@ -14,7 +14,7 @@ from ada_dynamics.arrays import Array
 
 
 class Reading(NamedTuple):
-    """What a table and its sensor tell.
+    """Report of a table and its sensor.
 
     Attributes:
         wrench: [f, n] on the probe, about the sensor's origin in its axes, less what it was at rest [N, N m]; that of

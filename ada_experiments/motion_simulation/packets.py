@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of the hybrid simulation tell each other over UDP: a format of our own.
+"""Packets between the programs of the hybrid simulation, over UDP: a format of our own.
 
 The document's machines exchange the same over Ethernet, in a format that it does not print. All numbers big-endian;
 sizes in bytes:
@@ -44,7 +44,7 @@ _UNIT = 1e-6  # by which a quaternion may be off unit length
 
 
 class Flags(IntFlag):
-    """What a packet says beside its numbers."""
+    """Flags of a packet beside its numbers."""
 
     RUN = 1  # pose: the motion goes on; else: be there and wait
     END = 2  # pose, picture: the motion is over

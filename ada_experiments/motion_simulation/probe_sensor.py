@@ -25,7 +25,7 @@ _OLDEST = 0.02  # [s] that a sample may be old
 
 
 class Sensed(NamedTuple):
-    """What a sensor tells in a period.
+    """Reading of a sensor in a period.
 
     Attributes:
         wrench: [f, n] at the sensor's origin in its axes, as it came [N, N m].
@@ -54,7 +54,7 @@ class ProbeSensor(ABC):
 
     @abstractmethod
     def sense(self) -> Sensed:
-        """What it tells in this period, its zero not taken off."""
+        """Its reading in this period, with its zero still in it."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether measured angles of a PA-10 can be true: an arm does not jump, nor stand still while it tells a speed.
+"""True if measured angles of a PA-10 can be true: an arm does not jump, nor stand still while it tells a speed.
 
 Position mode would chase an axis that stands still for ever.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ROS 2 finds around it: wheels from PyPI, an installed ROS 2, or neither; no rclpy is imported at the top.
+"""The ROS 2 at hand: wheels from PyPI, an installed ROS 2, or neither; no rclpy is imported at the top.
 
 The wheels (`ros-rclpy` and its like) need no set-up, with two exceptions. They start Python once more with their
 folders of libraries in LD_LIBRARY_PATH and leave a mark in the environment, which a Python of another virtual

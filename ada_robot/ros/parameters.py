@@ -235,7 +235,7 @@ class _Changes:
                 group.on_done(new)
 
     def _request(self, parameters: Sequence[Parameter]) -> _Request | None:
-        """What `_rewrite` made of this request; None for a declaration, which rclpy does not show to it."""
+        """The result of `_rewrite` for this request; None for a declaration, which rclpy does not show to it."""
         request: _Request | None = getattr(self._pending, "request", None)
         if request is None or [id(one) for one in request.parameters] != [id(one) for one in parameters]:
             return None

@@ -175,7 +175,7 @@ class _Stopped(BaseException):
 
 
 class _Signals:
-    """What SIGINT, SIGTERM and SIGHUP mean: leave off making the node; then stop; then, if repeated, the hard end."""
+    """Meaning of SIGINT, SIGTERM and SIGHUP: leave off making the node; then stop; then, if repeated, the hard end."""
 
     def __init__(self) -> None:
         self.count = 0  # of signals; a handler must not touch a lock, which the thread it interrupts may hold

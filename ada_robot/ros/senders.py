@@ -126,7 +126,7 @@ def _library() -> Any:
 
 
 class _Functions:
-    """What is called of them.
+    """Callbacks for them.
 
     Raises:
         AttributeError: one is not there.

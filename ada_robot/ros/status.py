@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one part of a node reports about its health; no ROS in here (diagnostics.py publishes it)."""
+"""Health of one part of a node; no ROS in here (diagnostics.py publishes it)."""
 
 from __future__ import annotations
 

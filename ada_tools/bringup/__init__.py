@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is started together: `SETUPS` by name, and `plan` for a setup with values of its arguments.
+"""Setups, started together: `SETUPS` by name, and `plan` for a setup with values of its arguments.
 
 The files in launch/ say it, and nothing else does: `ros2 launch` reads them with ROS's launch, and `ada up`, which must
 do without it, with the records of `launch_words`. `launching` is what the files share, `pa10` and `devices` are

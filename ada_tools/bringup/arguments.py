@@ -157,7 +157,7 @@ def numbers(text: str) -> list[float]:
 
 
 def _pose(name: str, text: str, what: str = "x, y, z [m] and yaw [rad], such as '0.5 0 0 1.57'") -> str:
-    """What `numbers` reads; how many they must be is the node's to say."""
+    """Text that `numbers` reads; how many they must be is the node's to say."""
     try:
         return " ".join(map(repr, numbers(text)))
     except ValueError:

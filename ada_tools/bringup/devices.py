@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What setups share that may drive a device instead of a simulation: backend, address, activation, sensor.
+"""Common arguments of setups that may drive a device instead of a simulation: backend, address, activation, sensor.
 
 With backend:=sim dynamics_node simulates the robot; with emulator and real, hardware_node drives a device, which is
 emulated byte for byte on a real wire of this machine, or is there. Controllers, view and RViz are the same beside each.
@@ -65,7 +65,7 @@ def is_driven(values: Mapping[str, str]) -> bool:
 
 
 def node_parameters(values: Values, devices: list[str]) -> dict[str, Parameter]:
-    """What the node is told besides its devices: which there are, and how far it goes by itself.
+    """Parameters of the node beside its devices: which there are, and how far it goes by itself.
 
     Sensors have nothing to be activated: a setup of sensors alone has no such argument.
     """

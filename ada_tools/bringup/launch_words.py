@@ -50,7 +50,7 @@ class LogInfo:
 
 @dataclass
 class LaunchDescription:
-    """What a launch file says."""
+    """Contents of a launch file."""
 
     entities: Sequence[Any]
 
@@ -111,7 +111,7 @@ class LaunchFile:
         self.arguments = tuple(one for one in self.description.entities if isinstance(one, Argument))
 
     def performed(self, given: Mapping[str, str], machine: Machine) -> list[Process | LogInfo]:
-        """What it starts and says.
+        """Its processes and messages.
 
         Args:
             given: values of some of its arguments.

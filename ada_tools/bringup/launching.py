@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What our launch files share: common arguments, checked values, and three layers of parameters for each node.
+"""Common parts of the launch files: arguments, checked values, and three layers of parameters for each node.
 
     ARGUMENTS = [declared("robot", ...), *robot_arguments(idle="hold")]
 
@@ -306,7 +306,7 @@ class LaunchValues(Values):
 
     @property
     def notes(self) -> list[Any]:
-        """What cannot be done as wished."""
+        """Wishes that cannot be fulfilled."""
         from launch.actions import LogInfo
 
         texts = [self._passed_over] if self._passed_over else []
@@ -333,7 +333,7 @@ class LaunchValues(Values):
 
 
 def _required(event: Any, context: Any) -> None:
-    """What follows when a node ends that the others need. launch's own Shutdown ends with 0; an error, with 1.
+    """Reaction to the end of a node that the others need. launch's own Shutdown ends with 0; an error, with 1.
 
     Raises:
         RequiredNodeEnded: unless all are being ended anyway.

@@ -14,7 +14,7 @@ from ada_robot.ros.parameter_files import BLOCK, blocks
 
 
 def passed_over(path: Path, nodes: Sequence[str]) -> str:
-    """What a file says to nodes that are not ours, in words; "": nothing.
+    """Parameters in a file for nodes that are not ours, in words; "": none.
 
     Args:
         path: the file.

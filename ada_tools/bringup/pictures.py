@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What RViz shows of each robot: from where, in which frame, and the wrenches of which joints."""
+"""RViz views of each robot: from where, in which frame, and the wrenches of which joints."""
 
 from __future__ import annotations
 

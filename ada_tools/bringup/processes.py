@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan is made of: processes with their parameters and remappings, and what the machine has installed."""
+"""Parts of a plan: processes with their parameters and remappings, and what the machine has installed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Process:
         return before if self.parameters else None, after if self.given else None
 
     def ros_arguments(self, before: Path | None = None, after: Path | None = None) -> list[str]:
-        """What stands behind --ros-args.
+        """The words behind --ros-args.
 
         Args:
             before: file with `parameters`.
@@ -124,7 +124,7 @@ def params_text(parameters: Mapping[str, ParameterValue], node: str = "/**") -> 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be started.
+    """A plan of processes.
 
     Attributes:
         setup: name of the setup.
@@ -169,7 +169,7 @@ class Plan:
 
 
 class Machine(NamedTuple):
-    """What the machine has of what a plan may start."""
+    """Programs on this machine that a plan may start."""
 
     has_rviz: bool
     has_viser: bool

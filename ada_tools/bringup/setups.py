@@ -63,7 +63,7 @@ SETUPS: Mapping[str, Setup] = {name: _setup(name) for name in _SHORTHANDS}
 
 
 def plan(setup: Setup | str, values: Mapping[str, str] | None = None, machine: Machine | None = None) -> Plan:
-    """What a setup starts.
+    """Processes of a setup.
 
     Args:
         setup: or its name.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 
 class Subcommand(Protocol):
-    """What a module of this package offers."""
+    """Interface of a module of this package."""
 
     NAME: str
     SUMMARY: str

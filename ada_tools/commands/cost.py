@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics of a robot cost: operations of each quantity, for `ada info`."""
+"""Cost of a robot's dynamics: operations of each quantity, for `ada info`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to say about the loops of a robot, for `ada info`."""
+"""Report on the loops of a robot, for `ada info`."""
 
 from __future__ import annotations
 

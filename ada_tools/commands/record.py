@@ -79,7 +79,7 @@ def _check_out(options: argparse.Namespace) -> None:
 
 
 def figures(log: Log) -> dict[str, Any]:
-    """What is in a log."""
+    """Contents of a log."""
     model, steps = log.model, np.diff(log.t)
     is_finite = bool(np.isfinite(log.q).all() and np.isfinite(log.v).all())
     usable = len(log) > 0 and is_finite

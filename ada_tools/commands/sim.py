@@ -150,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _set_up(sim: Simulation, why: str) -> str:
-    """What was chosen, in one line."""
+    """The choices made, in one line."""
     chosen = [f"integrator: {sim.method.name} ({why})"]
     if sim.contact is not None:
         chosen.append(f"ground: {len(sim.contact.names)} points and spheres can touch it")

@@ -183,7 +183,7 @@ def _is_sensor(what: Plan) -> bool:
 
 
 class _Watching:
-    """What is said while the nodes run: waiting, published, moving, and what to try next."""
+    """Messages while the nodes run: waiting, published, moving, and what to try next."""
 
     def __init__(
         self, what: Plan, console: Console, starter: Starter, watch: RobotWatch, begin: float, duration: float | None

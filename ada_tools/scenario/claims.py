@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment gives: claims with the figures that decide them, timings that decide nothing, tables, pictures."""
+"""Results of an experiment: claims with the figures that decide them, timings that decide nothing, tables, pictures."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Table:
 
 @dataclass
 class Outcome:
-    """What an experiment gave.
+    """Results of an experiment.
 
     Attributes:
         claims: what was to be shown, with figures.

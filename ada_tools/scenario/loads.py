@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pushes the robot of a scenario: wrenches over time, and contact with the ground."""
+"""Loads on the robot of a scenario: wrenches over time, and contact with the ground."""
 
 from __future__ import annotations
 

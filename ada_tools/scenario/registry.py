@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scenarios refer to by name: measures of a simulated motion, and experiments that are more than one simulation.
+"""Names that scenarios refer to: measures of a simulated motion, and experiments that are more than one simulation.
 
 A module plugs in with a decorator, and by its name in `ada_experiments.MODULES`, from where it is imported when needed:
 
@@ -67,7 +67,7 @@ class Measure:
 
     @property
     def summary(self) -> str:
-        """What it measures, in one line."""
+        """Its meaning, in one line."""
         return (self.function.__doc__ or "").strip().partition("\n")[0]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Result:
-    """What came out of a scenario.
+    """Outcome of a scenario.
 
     Attributes:
         name: of the scenario.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a parameter of a sweep goes through: listed values, or random ones.
+"""Values that a parameter of a sweep goes through: listed ones, or random ones.
 
 A random value is a function of seed, number of the draw and key alone: runs can be made in any order, on any machine,
 and another parameter more or less changes none of them. It is made from the raw bits of PCG64 (numpy promises that they

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is looked at before the first of many runs: that every parameter exists and its values are of the right kind."""
+"""Checks before the first of many runs: that every parameter exists and its values are of the right kind."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check_values(scenario: Scenario, axes: Sequence[Axis]) -> None:
 
 
 def _looks(key: str, model: Model) -> Callable[[Scenario], Any] | None:
-    """What tries a value of a parameter beyond reading it."""
+    """Tries a value of a parameter beyond reading it."""
     if key.startswith("start."):
         return lambda scenario: start_state(scenario.with_changes({"start.centre_of_mass": "as given"}), model)
     if key.startswith("simulation.efforts."):

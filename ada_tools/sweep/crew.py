@@ -21,7 +21,7 @@ EXECUTORS = ("local", "threads", "dask")
 
 
 class Future(Protocol):
-    """What is used of a concurrent.futures.Future."""
+    """The part of a concurrent.futures.Future that is used."""
 
     def result(self) -> Any:
         """The value, or the error."""

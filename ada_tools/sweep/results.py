@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sweep gave: rows in the order of the runs, a summary, and tables for other programs."""
+"""Results of a sweep: rows in the order of the runs, a summary, and tables for other programs."""
 
 from __future__ import annotations
 

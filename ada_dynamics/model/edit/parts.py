@@ -14,7 +14,7 @@ from ada_dynamics.model.structure import NamedPlace
 
 @dataclass
 class Parts:
-    """What a model is made of; the joint of a floating base is in `base` alone."""
+    """Parts of a model by name; the joint of a floating base is in `base` alone."""
 
     name: str
     links: dict[str, Link]
@@ -101,6 +101,6 @@ class Parts:
 
 
 def has_free_root(model: Model) -> bool:
-    """Whether the base floats by itself, without a joint in the description."""
+    """True if the base floats by itself, without a joint in the description."""
     joint = model.joints.get(ROOT_JOINT)
     return joint is not None and joint.parent not in model.links

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every joint type says about itself, so that nothing else needs to know which types there are.
+"""Interface of every joint type, so that nothing else needs to know which types there are.
 
 Pose, motion subspace S, force subspaces T_a and T, and S's rate, in the child's frame, over generic scalars (Takahashi
 2012, eqs. 2.5-2.10, tables 2.1 and 2.2); what follows from them where the joint closes a loop; its coordinates by name

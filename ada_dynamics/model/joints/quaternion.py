@@ -58,7 +58,7 @@ def norm_guards(p: Sequence[Scalar]) -> tuple[Scalar, ...]:
 
 
 def norm_problem(p: Array) -> str | None:
-    """What is wrong with the length of a quaternion."""
+    """Complaint about the length of a quaternion."""
     norm = float(np.linalg.norm(p))
     if abs(norm * norm - 1.0) <= 2.0 * NORM_TOLERANCE:
         return None

@@ -56,7 +56,7 @@ class Revolute(AxisJoint):
         return [MASS, first_moment(self.k), round_about(self.k)]
 
     def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
-        """What is about the axis stays; mass on it, and equal moments of inertia across it, go."""
+        """Inertia about the axis stays; mass on it, and equal moments across it, go."""
         h: Array = np.array(inertia.first_moment)
         about: Array = np.array(inertia.about_origin)
         across = self.across[1]

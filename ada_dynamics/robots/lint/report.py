@@ -40,7 +40,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """What `check` found in a description, in the order of its lines."""
+    """Findings of `check` in a description, in the order of its lines."""
 
     source: str
     robot: str = ""
@@ -53,22 +53,22 @@ class Report:
 
     @property
     def errors(self) -> list[Finding]:
-        """What makes the results wrong or impossible."""
+        """Findings that make results wrong or impossible."""
         return self.of("error")
 
     @property
     def warnings(self) -> list[Finding]:
-        """What is probably a mistake."""
+        """Findings that are probably mistakes."""
         return self.of("warning")
 
     @property
     def notes(self) -> list[Finding]:
-        """What is good to know."""
+        """Findings that are good to know."""
         return self.of("note")
 
     @property
     def ok(self) -> bool:
-        """Whether there are no errors."""
+        """True if there are no errors."""
         return not self.errors
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Collector:
 
     @property
     def has_errors(self) -> bool:
-        """Whether one of them is an error."""
+        """True if one of them is an error."""
         return any(f.severity == "error" for f in self._findings)
 
     def report(self, source: str, robot: str) -> Report:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether every joint moves some inertia: else the joint-space mass matrix is singular and accelerations undefined.
+"""True if every joint moves some inertia: else the joint-space mass matrix is singular and accelerations undefined.
 
 The articulated-body pass factors the mass matrix; a joint whose pivot Sᵀ I^A S vanishes at a general pose is named.
 """

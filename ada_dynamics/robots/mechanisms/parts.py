@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the mechanisms are made of: a model with its start pose, and bodies of simple shape."""
+"""Building blocks of the mechanisms: a model with its start pose, and bodies of simple shape."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Attributes:
         self._sink(Problem(code, self.element.line, self.where, f"<{self.element.tag}> {message}", fix))
 
     def has(self, name: str) -> bool:
-        """Whether the attribute is there."""
+        """True if the attribute is there."""
         return name in self.element.attributes
 
     def text(self, name: str) -> str | None:

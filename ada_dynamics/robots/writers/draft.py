@@ -45,7 +45,7 @@ class Draft:
 
     @property
     def floats(self) -> bool:
-        """Whether the root was given a floating base when the model was made."""
+        """True if the root was given a floating base when the model was made."""
         first = next(iter(self.model.joints.values()), None)
         return first is not None and first.name == ROOT_JOINT and first.parent not in self.model.links
 
@@ -57,11 +57,11 @@ class Draft:
 
     @property
     def says_actuated(self) -> bool:
-        """Whether some joints have no motor."""
+        """True if some joints have no motor."""
         return self.model.actuated != tuple(self.model.joint_names)
 
     def is_passive(self, joint: Joint) -> bool:
-        """Whether a joint that could have a motor has none."""
+        """True if a joint that could have a motor has none."""
         return joint.nv > 0 and joint.name not in self.model.actuated
 
     def check_kinds(self, kinds: Kinds[Any]) -> None:

@@ -33,5 +33,5 @@ def bounded(value: float) -> str:
 
 
 def is_unit(R: Array) -> bool:
-    """Whether a rotation turns nothing."""
+    """True if a rotation turns nothing."""
     return bool((np.eye(3) == R).all())

@@ -44,7 +44,7 @@ def mjcf_geoms(link: Link) -> list[Element]:
 
 
 def is_geom(shape: Shape) -> bool:
-    """Whether a shape is written as a geom."""
+    """True if a shape is written as a geom."""
     return shape.kind != "mesh" and min(shape.size) > 0.0
 
 

@@ -39,7 +39,7 @@ class JointStates:
         self._mimics = [(i, body) for i, body in enumerate(bodies) if model.joints[body.name].mimic is not None]
 
     def numbers(self, q: Array, v: Array, tau: Array) -> JointNumbers:
-        """What the joints do: the very numbers of the state, bit for bit.
+        """Joint states: the very numbers of the state, bit for bit.
 
         The effort of a joint that mimics another is 0: the one that it follows has all of it.
 

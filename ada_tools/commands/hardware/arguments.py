@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What actions on a device share: which one, where, its settings and faults."""
+"""Common arguments of actions on a device: which one, where, its settings and faults."""
 
 from __future__ import annotations
 

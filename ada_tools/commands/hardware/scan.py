@@ -80,7 +80,7 @@ def _sensor_lines(found: dict[str, object]) -> list[str]:
 
 
 def _notes() -> list[str]:
-    """What this machine lacks for all of them."""
+    """Parts that this machine lacks for all of them."""
     notes = []
     if importlib.util.find_spec("serial") is None:
         notes.append(f"serial lines need pyserial, which is not installed: {how_to_install('hardware')}")

@@ -62,7 +62,7 @@ def _reader_of(element: Element) -> Callable[[Element, str, Sink], LoopJoint | N
 
 
 def _check_spelling(element: Element, sink: Sink) -> None:
-    """What looks like a loop under a misspelt name would be skipped, and the robot would fall apart without a word."""
+    """Report elements that look like loops under a misspelt name: skipped, the robot would quietly fall apart."""
     if not any(child.tag in _ENDS for child in element.children) or element.tag in {"joint", "link", "sensor"}:
         return
     hint = near(element.tag, ELEMENTS)

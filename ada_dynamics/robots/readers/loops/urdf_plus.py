@@ -54,7 +54,7 @@ def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
 
 
 def is_coupling(element: Element) -> bool:
-    """Whether a <constraint> of the parser's first version is a coupling."""
+    """True if a <constraint> of the parser's first version is a coupling."""
     return element.attributes.get("type", "").strip() == "rolling"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the XML spellings of loops share: links, axes, types, and that nothing unknown stands in them."""
+"""Common parts of the XML spellings of loops: links, axes, types, and a check for unknown names."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ def read_direction(
 
 
 def same_direction(a: Array, b: Array) -> bool:
-    """Whether two vectors point the same way."""
+    """True if two vectors point the same way."""
     return bool(np.allclose(a / np.linalg.norm(a), b / np.linalg.norm(b), rtol=0.0, atol=_SAME_AXIS))
 
 
 def are_perpendicular(a: Array, b: Array, where: str, element: Element, sink: Sink) -> bool:
-    """Whether a universal joint's axes are; reports it where they are not."""
+    """True if a universal joint's axes are; reports it where they are not."""
     if abs(float(a @ b)) <= _SAME_AXIS * float(np.linalg.norm(a) * np.linalg.norm(b)):
         return True
     message = "its two axes are not perpendicular."

@@ -26,7 +26,7 @@ _UNREAD = ("attach", "composite", "flexcomp", "plugin")
 
 @dataclass
 class World:
-    """What the tree of bodies holds, for the sections that refer to it."""
+    """Contents of the tree of bodies, for the sections that refer to it."""
 
     bodies: dict[str, Pose] = field(default_factory=dict)  # pose in the world as the file defines the model
     sites: dict[str, tuple[str, Pose]] = field(default_factory=dict)  # body, and pose in it
@@ -66,7 +66,7 @@ class Walk:
         return Values(element, where, self._sink, self._settings, in_class)
 
     def _content(self, element: Element, place: _Place) -> list[tuple[Element, _Place]]:
-        """What stands directly in a body or frame; the bodies in it come later, in their order."""
+        """Read the direct content of a body or frame; the bodies in it come later, in their order."""
         found: list[tuple[Element, _Place]] = []
         for child in element.children:
             if child.tag == "frame":

@@ -42,7 +42,7 @@ class Includes:
             pending.extend(element.children)
 
     def _of(self, element: Element) -> list[Element]:
-        """What an element stands for: itself, or the content of a file."""
+        """The element itself, or the content of the file that it includes."""
         if element.tag != "include":
             return [element]
         name = element.attributes.get("file", "").strip()

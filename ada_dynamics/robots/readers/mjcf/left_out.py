@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an MJCF file has beside bodies, joints and equalities: motors by joint, and a note for all that is left out."""
+"""The rest of an MJCF file, beside bodies, joints, equalities: motors by joint, and a note for all that is left out."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _SHORTEST = 1e-14  # MuJoCo's own bound for directions
 
 @dataclass
 class Settings:
-    """What holds for a whole document: units of angles, Euler sequence, defaults."""
+    """Settings of a whole document: units of angles, Euler sequence, defaults."""
 
     degrees: bool = True
     sequence: str = "xyz"
@@ -93,7 +93,7 @@ class Values:
             self.problem("not-modelled", f"has {name}={self._own[name][:40]!r}, which is not modelled.", fix)
 
     def has(self, name: str) -> bool:
-        """Whether the attribute is there, on the element or by default."""
+        """True if the attribute is there, on the element or by default."""
         return name in self._own
 
     def text(self, name: str, default: str = "") -> str:

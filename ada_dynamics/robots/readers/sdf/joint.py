@@ -73,7 +73,7 @@ class SdfJoint:
 
     @property
     def type(self) -> type[JointType]:
-        """What its kind says about itself."""
+        """The class of its kind."""
         return JOINT_TYPES[self.kind]
 
     @property

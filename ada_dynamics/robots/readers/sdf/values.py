@@ -65,7 +65,7 @@ class Values:
         return np.array(default, dtype=float) if values is None else values
 
     def flag(self, tag: str) -> bool:
-        """Whether a child says true."""
+        """True if a child says true."""
         child = self.child(tag)
         return child is not None and child.text.lower() in {"true", "1"}
 
