@@ -199,7 +199,7 @@ class DynamicsNode(Node):
         status = self._physics()
         dropped = status.values["time dropped since the last report [s]"]
         if isinstance(dropped, float) and dropped > 0.0:
-            self.get_logger().warning(f"the physics is {status.message}", throttle_duration_sec=_SAY_AGAIN)
+            self.get_logger().warning(f"physics: {status.message}", throttle_duration_sec=_SAY_AGAIN)
         return status
 
     def _physics_ended(self, problem: BaseException) -> None:

@@ -50,8 +50,8 @@ def test_the_tool_that_a_person_turns_six_times_is_found_with_the_sensors_zero()
 
 
 def test_the_rehearsal_finds_its_tool_and_prints_settings_that_are_taken(hw: Ada) -> None:
-    code, out, _ = hw("identify", "netft", "--emulator")
-    assert code == 0
+    code, out, errors = hw("identify", "netft", "--emulator")
+    assert code == 0, errors
     assert "mass              1.0000 kg" in out
     assert "10.00, -20.00, 60.00 mm" in out
     mass, com = re.search(r"sensor\.tool_mass=(\S+) --setting 'sensor\.tool_com=(.*)'", out).groups()  # type: ignore[union-attr]

@@ -217,7 +217,7 @@ def test_positions_efforts_trajectories_and_wrenches_move_what_they_name(ros):
     ros.wait(lambda: abs(positions(states[-1])["s1"] - 0.3) < 0.01, what="s1 at 0.3 rad")
     assert positions(states[-1])["s3"] == pytest.approx(0.0, abs=0.02), "the others hold"
     commands.publish(JointState(name=["w2"], effort=[0.5]))
-    ros.wait(lambda: any(s.effort[6] == 0.5 for s in states), what="0.5 N m in w2")
+    ros.wait(lambda: any(s.effort and s.effort[6] == 0.5 for s in states), what="0.5 N m in w2")
     trajectories = ros.matched(ros.publisher(JointTrajectory, "joint_trajectory", qos.COMMANDS))
     trajectories.publish(JointTrajectory(joint_names=["s1"], points=[point([0.0], 0.6, [0.0])]))
     ros.wait(lambda: abs(positions(states[-1])["s1"]) < 0.01, what="s1 back at 0")

@@ -6,20 +6,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.quiet import quiet
+from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.sensed_load import AXES
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.tool_identification import IdentifiedTool, identify_tool
 from ada_hardware.force_torque.tool_motion import ToolMotion
 from ada_hardware.force_torque.zero import ZeroTaking
 from ada_hardware.self_test.device import Plugged, plugged
-from ada_robot.errors import NoAnswer
+from ada_robot.errors import NoAnswer, Refused
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
 
 NAME = "identify"
@@ -39,7 +41,7 @@ POSES = {
     f"{sign}{axis}": factor * np.eye(3)[i] for i, axis in enumerate("xyz") for sign, factor in (("+", 1), ("-", -1))
 }
 _MASS, _COM = 1.0, np.array([0.010, -0.020, 0.060])  # of the rehearsal [kg, m]
-_LONGEST = 5.0  # [s] without a reading
+_LONGEST = 5.0  # [s] without a reading, or until it is still
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +67,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _identified(plug: Plugged) -> IdentifiedTool:
-    turn = _asked if plug.emulator is None else _rehearsed(plug)
     with ForceSensor(plug.target.kind.name, plug.settings, plug.target.sensing()) as sensor:
+        turn = _asked if plug.emulator is None else _rehearsed(plug.emulator, sensor)
         samples = []
         for number, (name, down) in enumerate(POSES.items(), start=1):
             turn(number, name, down)
@@ -85,14 +87,16 @@ def _asked(number: int, name: str, down: Array) -> None:
         raise InputError("nobody presses Enter: the input has ended. Run it in a terminal.")
 
 
-def _rehearsed(plug: Plugged) -> Callable[[int, str, Array], None]:
-    """Put the load of a tool on an emulated sensor."""
+def _rehearsed(emulator: EmulatorProcess, sensor: ForceSensor) -> Callable[[int, str, Array], None]:
+    """Put the load of a tool on an emulated sensor, and wait until the sensor tells of it."""
 
     def turn(number: int, name: str, down: Array) -> None:
         force = _MASS * GRAVITY * down
         for axis, value in zip(AXES, [*force, *np.cross(_COM, force)], strict=True):
-            if plug.emulator is not None:
-                plug.emulator.fault(axis, float(value))
+            emulator.fault(axis, float(value))
+        readings = _readings(sensor)
+        while np.linalg.norm(next(readings)[:3] - force) > 0.5 * _MASS * GRAVITY:
+            pass
 
     return turn
 
@@ -102,19 +106,31 @@ def _mean(sensor: ForceSensor) -> Array:
 
     Raises:
         NoAnswer: it says nothing.
-        Refused: it is not still.
+        Refused: it does not come to rest.
     """
-    use = sensor.settings
-    taking = ZeroTaking(use.bias_samples, use.steady_force, use.steady_moment)
+    use, readings = sensor.settings, _readings(sensor)
+    until = time.monotonic() + _LONGEST
+    while True:
+        taking = ZeroTaking(use.bias_samples, use.steady_force, use.steady_moment)
+        while not taking.add(next(readings)):
+            pass
+        try:
+            return taking.mean()
+        except Refused:
+            if time.monotonic() > until:
+                raise
+
+
+def _readings(sensor: ForceSensor) -> Iterator[Array]:
+    """Raw wrenches from now on, without the next one, half of which may be of the pose before."""
     newest = sensor.newest
-    number = (newest.number if newest is not None else 0) + 1  # the one that may be half of the pose before is left out
+    number = (newest.number if newest is not None else 0) + 1
     while True:
         reading = sensor.newer_than(number, _LONGEST)
         if reading is None:
             raise NoAnswer(f"{sensor.name}: no reading came within {_LONGEST:g} s; {sensor.status().problems}")
         number = reading.number
-        if taking.add(reading.raw):
-            return taking.mean()
+        yield reading.raw
 
 
 def _lines(found: IdentifiedTool) -> list[str]:
