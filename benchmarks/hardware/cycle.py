@@ -22,7 +22,7 @@ from ada_robot.contract import Mode
 from ada_robot.errors import Refused
 from ada_robot.safety import flight_file
 from ada_robot.safety.settings import SafetySettings
-from benchmarks.hardware.scene import EMULATOR_PRIORITY, activated
+from benchmarks.hardware.scene import EMULATOR_PRIORITY, activated, records
 from benchmarks.report import Report
 from benchmarks.ros.figures import Rows, Window, is_explained, keeping, quantiles
 from benchmarks.ros.world import cpus, stolen
@@ -135,7 +135,7 @@ def _sibling(cpu: int) -> Iterator[None]:
 
 def _measured(folder: Path, seconds: float, busy: list[int]) -> Measured:
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(flight_file.PATTERN):
+    for old in records(folder):
         old.unlink()
     safety = SafetySettings(record_folder=str(folder), record_seconds=min(3600.0, seconds + 60.0))
     with EmulatorProcess("pa10", priority=EMULATOR_PRIORITY) as device, ExitStack() as stack:

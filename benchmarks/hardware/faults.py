@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_robot.safety import flight_file
 from ada_robot.safety.flight_file import FlightRecord
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
@@ -28,6 +27,7 @@ from benchmarks.hardware.scene import (
     is_alive,
     record_at,
     record_in,
+    records,
     until,
 )
 from benchmarks.report import Report
@@ -122,7 +122,7 @@ def _trial(report: Report, scenario: Scenario, folder: Path, number: int) -> Tri
     folder.mkdir(parents=True, exist_ok=True)
     problem: Exception | None = None
     for attempt in range(1, TRIES + 1):
-        for old in folder.glob(flight_file.PATTERN):
+        for old in records(folder):
             old.unlink()
         try:
             with EmulatorProcess("pa10", priority=EMULATOR_PRIORITY) as device:

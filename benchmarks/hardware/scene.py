@@ -154,10 +154,15 @@ def until(condition: Callable[[], object], what: str) -> float:
 
 
 # --- what a flight record says ------------------------------------------------------------------------------------
+def records(folder: Path) -> list[Path]:
+    """The flight records in a folder."""
+    return sorted(folder.glob("flight_*"))
+
+
 def record_in(folder: Path) -> FlightRecord:
     """A record of a folder that had none, once it is there."""
-    until(lambda: list(folder.glob(flight_file.PATTERN)), f"a flight record in {folder}")
-    return flight_file.read(min(folder.glob(flight_file.PATTERN)))
+    until(lambda: records(folder), f"a flight record in {folder}")
+    return flight_file.read(records(folder)[0])
 
 
 def record_at(path: str) -> FlightRecord:
