@@ -99,19 +99,19 @@ def _through_wire(rules: JointRules, sample: int, safety: SafetySettings) -> tup
         link = HostLink(place.fast, place.requests, safety.host_timeout)
         try:
             link.ask("open", 60.0)
-            link.wait_told(1.0)
+            link.wait_newer(1.0)
             link.ask("activate", 10.0)
-            told = link.wait_told(1.0)
-            assert told is not None
-            start = told.feedback.position.copy()
+            seen = link.wait_newer(1.0)
+            assert seen is not None
+            start = seen.feedback.position.copy()
             for i, command in enumerate(bad_commands(rules, start, sample, 2)):
                 link.command(command)
                 if i % BATCH == BATCH - 1:
-                    link.wait_told(1.0)
+                    link.wait_newer(1.0)
             time.sleep(0.3)  # the next report
-            told, counts = link.told, link.report
-            assert told is not None and counts is not None
-            moved = float(np.abs(told.feedback.position - start).max())
+            seen, counts = link.newest, link.report
+            assert seen is not None and counts is not None
+            moved = float(np.abs(seen.feedback.position - start).max())
             link.ask("close", 10.0, why="done")
         finally:
             link.end()
