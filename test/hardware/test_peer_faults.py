@@ -4,15 +4,8 @@
 import logging
 
 import pytest
-from peers import khr1_scene, pa10_faults, pa10_motion_faults, sensor_faults, udp_faults
+from peers.faults_table import FAULTS
 
-FAULTS = [
-    *pa10_faults.device_faults(),
-    *pa10_motion_faults.motion_faults(),
-    *udp_faults.faults(),
-    *khr1_scene.faults(),
-    *sensor_faults.faults(),
-]
 TRIALS = 4
 
 
