@@ -279,8 +279,15 @@ def _of_record(
 
 
 def _stopped_at(record: FlightRecord, after: float) -> float:
-    stopped = (record.rows[:, 0] > after) & (np.array(record.phases) == "stopped")
-    return float(record.rows[stopped, 0][0]) if stopped.any() else math.inf
+    """When it first stood after a fault; inf: never.
+
+    Raises:
+        SpoiledError: it stood before, for another reason: the machine was late.
+    """
+    stopped = record.rows[np.array(record.phases) == "stopped", 0]
+    if stopped.size and stopped[0] <= after:
+        raise SpoiledError(f"it had stopped before the fault: {record.why}")
+    return float(stopped[0]) if stopped.size else math.inf
 
 
 def _last_phase(record: FlightRecord) -> str:
