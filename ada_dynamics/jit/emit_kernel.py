@@ -7,12 +7,15 @@ sincos), bit 1 a guard fails. Arguments are pointers to doubles: the inputs, the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
-from ada_dynamics.expr.expand import expand
+from ada_dynamics.expr.expand import without_lanes
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import EXTRACT, Expr
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
+from ada_dynamics.jit.emit_columns import call_columns, columns_functions
 from ada_dynamics.jit.lanes import padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first
@@ -53,8 +56,8 @@ def single_vector_bits(function: Function, vector_bits: int) -> int:
 def single_module(function: Function, target: Target, checked: bool = True) -> str:
     """Text with `i32 @kernel(in..., out...)` and `i32 @kernel_repeat(in..., out..., i64 n, i64 repeats)`."""
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
-    text, called = _kernel(function, target, Lanes(1), checked)
-    return text + _repeat_loop(function) + preamble(called, target, [1])
+    text, called, widths = _kernel(function, target, Lanes(1), checked)
+    return text + _repeat_loop(function) + preamble(called, target, [1, *widths])
 
 
 def batch_module(function: Function, target: Target, checked: bool = True) -> str:
@@ -62,12 +65,12 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
 
     Rows: each array holds n rows, one for each state. Columns: each array holds one run of n for each element.
     """
-    function = expand(function)  # here the lanes are states
-    text, called = _kernel(function, target, Lanes(target.lanes), checked)
+    function = without_lanes(function)  # here the lanes are states
+    text, called, _ = _kernel(function, target, Lanes(target.lanes), checked)
     if checked:
         text += _input_check(function, target)
     sizes_in = sorted(set(function.inputs.values()))
-    sizes_out = sorted({len(elements) for elements in function.outputs.values()})
+    sizes_out = sorted(set(_sizes(function)[len(function.inputs) :]))
     moves = [rows_in(size, target.lanes) for size in sizes_in] + [rows_out(size, target.lanes) for size in sizes_out]
     moves += [columns_in(size, target.lanes) for size in sizes_in]
     moves += [columns_out(size, target.lanes) for size in sizes_out]
@@ -76,14 +79,14 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
 
 
 def _pointers(function: Function) -> list[str]:
-    return [f"%in_{name}" for name in function.inputs] + [f"%out_{name}" for name in function.outputs]
+    return [f"%in_{name}" for name in function.inputs] + [f"%out_{name}" for name in function.shapes]
 
 
 def _parameters(function: Function, *more: str) -> str:
     return ", ".join([*(f"ptr {pointer}" for pointer in _pointers(function)), *more])
 
 
-def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[Call]]:
+def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[Call], set[int]]:
     """The kernel for one state, or for a block of W states whose element i lies at i W; and the functions it calls."""
     body = Body()
     many = lanes.width > 1
@@ -100,7 +103,9 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
             watch.watch_vector(f"%in_{name}", size)
     nodes = function.nodes()
     emitter.emit(nodes if many else critical_first(nodes))
-    status = _status(function, emitter, watch) if checked else "0"
+    of_columns, called, widths = columns_functions(function, target, lanes)
+    flags = call_columns(body, function, emitter)
+    status = _status(function, emitter, watch, flags) if checked else "0"
     # All stores come after all loads, so that an output may lie where an input was.
     for name, elements in function.outputs.items():
         for position, element in enumerate(elements):
@@ -108,7 +113,7 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
     body.do(f"ret i32 {status}")
     linkage, name = ("internal ", _LANES) if many else ("", SINGLE)
     head = f"define {linkage}i32 @{name}({_parameters(function)})"
-    return f"{head} noinline #0 {{\n{body}\n}}\n", emitter.called
+    return f"{of_columns}{head} noinline #0 {{\n{body}\n}}\n", emitter.called | called, widths
 
 
 def _input_check(function: Function, target: Target) -> str:
@@ -126,13 +131,13 @@ def _input_check(function: Function, target: Target) -> str:
     return f"define internal i1 @{_CHECK}({inputs}) noinline #0 {{\n{body}\n}}\n"
 
 
-def _status(function: Function, emitter: Emitter, watch: NotFinite) -> str:
+def _status(function: Function, emitter: Emitter, watch: NotFinite, flags: Sequence[str]) -> str:
     body = emitter.body
     for kind, sine in emitter.sines:
         watch.watch(kind, sine)
     for node in _watched_results(function):
         watch.watch(emitter.kind(node), emitter.value(node, emitter.kind(node)))
-    bad_value = either(body, watch.flags())
+    bad_value = either(body, [*watch.flags(), *flags])
     failed = []
     for guard in function.guards:
         # "not (guard >= 0)": true for NaN as well.
@@ -158,7 +163,7 @@ def _watched_results(function: Function) -> list[Expr]:
 
 
 def _sizes(function: Function) -> list[int]:
-    return [*function.inputs.values(), *(len(elements) for elements in function.outputs.values())]
+    return [*function.inputs.values(), *(prod(shape) for shape in function.shapes.values())]
 
 
 def _repeat_loop(function: Function) -> str:
