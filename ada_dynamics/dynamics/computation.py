@@ -28,6 +28,9 @@ from ada_dynamics.model.tree import Tree
 ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n")
 KERNELS = ("auto", "specialised", "generic")
 
+# Takes over where a kernel refuses a state, or some state of a batch.
+Rescue = Callable[[Sequence[Array], bool], Any]
+
 
 class Computation:
     """A model with its kernels."""
@@ -136,24 +139,29 @@ class Computation:
             return kernel.batch_status(*inputs)
         return kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
 
-    def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
+    def _compute(
+        self, name: str, make: Callable[[], quantities.Quantity], rescue: Rescue | None = None, **given: Any
+    ) -> Array:
         call = self._calls.get(name)
         if call is None:
-            call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(given))
+            call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(given), rescue)
         result: Array = call(*given.values())  # a tuple of arrays where there are several results
         return result
 
-    def _call(self, kernel: Kernel, names: Sequence[str]) -> Callable[..., Any]:
+    def _call(self, kernel: Kernel, names: Sequence[str], rescue: Rescue | None) -> Callable[..., Any]:
         """The shortest way to a kernel; arguments that hold no plain numbers are looked at one by one."""
 
         def general(*values: Any) -> Any:
-            return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))))
+            return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))), rescue)
 
         return kernel.python_call(general, self.boundary, names)
 
-    def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Any:
+    def _run(self, kernel: Kernel, arrays: Mapping[str, Array], rescue: Rescue | None = None) -> Any:
         inputs, is_batch = common_batch(arrays)
         result, status = self._status(kernel, inputs, is_batch)
+        if status and rescue is not None:
+            self._check_state(arrays)
+            return rescue(inputs, is_batch)
         if self.checked and status:
             raise InputError(explain(self.model, arrays))
         return result

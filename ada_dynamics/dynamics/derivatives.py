@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of larger robots, from a kernel for one direction: every direction is a state of a batch.
+"""Derivatives of long robots, from a kernel for one direction: every direction is a state of a batch.
 
-A kernel with all derivatives written out is the fastest, but it grows with the square of the velocities and more, and
-past a dozen of them takes seconds to compile.
+A kernel with all derivatives written out is the fastest, but it grows with the bodies that each velocity moves, and on
+long chains takes many seconds to compile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
 
-FULL_DERIVATIVES_UP_TO = 12  # velocities
+WRITTEN_OUT_UP_TO = 600  # pairs of a body and a velocity that moves it; a humanoid has half as many
 
 
 def state_derivatives(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:

@@ -7,10 +7,14 @@ of it is not finite.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ada_dynamics.expr.function import COLUMN, Columns, Function
+from ada_dynamics.expr.graph import Expr, Scalar
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either
+from ada_dynamics.jit.emit_runs import runs, store_runs
 from ada_dynamics.jit.lanes import spread
-from ada_dynamics.jit.llvm_text import Body, Lanes
+from ada_dynamics.jit.llvm_text import Body, Lanes, double
 from ada_dynamics.jit.target import Target
 
 WIDEST = 8  # columns at a time
@@ -22,19 +26,48 @@ def column_lanes(columns: Columns, target: Target) -> Lanes:
     return Lanes(min(max(target.vector_bits // 64, 2), WIDEST, 1 << (count.bit_length() - 1)))
 
 
+def needed(function: Function) -> list[Scalar]:
+    """Everything that the columns are computed from, the lanes of one value as that value."""
+    return [run.value for columns in function.columns for part in _parts(columns) for run in runs(part)]
+
+
 def columns_functions(function: Function, target: Target, lanes: Lanes) -> tuple[str, set[Call], set[int]]:
     """Their text, the functions that they call, and the widths of their vectors."""
     texts, called, widths = [], set[Call](), set[int]()
-    for number, columns in enumerate(function.columns):
+    for name, columns in {_name(function, columns): columns for columns in function.columns}.items():
         kind = lanes if lanes.width > 1 else column_lanes(columns, target)
-        text, calls = _loop(number, columns, target, kind, many=lanes.width > 1)
+        text, calls = _loop(name, columns, target, kind, many=lanes.width > 1)
         texts.append(text)
         called |= calls
         widths.add(kind.width)
+    constants = {values: None for columns in function.columns for values in _parts(columns) if _is_constant(values)}
+    for number, values in enumerate(constants):
+        spread = [double(x) for x in values for _ in range(lanes.width)]
+        numbers = ", ".join(f"double {x}" for x in spread)
+        texts.append(f"{_constant(number)} = private unnamed_addr constant [{len(spread)} x double] [{numbers}]\n")
     return "".join(texts), called, widths
 
 
-def _loop(number: int, columns: Columns, target: Target, kind: Lanes, *, many: bool) -> tuple[str, set[Call]]:
+def _name(function: Function, columns: Columns) -> str:
+    """Columns of the same function, as many, share their loop."""
+    alike = [one.each is columns.each and one.shape == columns.shape for one in function.columns]
+    return f"@columns_{alike.index(True)}"
+
+
+def _parts(columns: Columns) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    """What all share, and the columns, row by row."""
+    return columns.shared, tuple(x for row in columns.rows for x in row)
+
+
+def _is_constant(values: Sequence[Scalar]) -> bool:
+    return not any(isinstance(x, Expr) for x in values)
+
+
+def _constant(number: int) -> str:
+    return f"@constant_columns_{number}"
+
+
+def _loop(name: str, columns: Columns, target: Target, kind: Lanes, *, many: bool) -> tuple[str, set[Call]]:
     body, count = Body(), len(columns.rows[0])
     bad = body.variable("i1", "false")
     with body.repeat(str(count)) if many else body.in_blocks(str(count), kind.width) as first:
@@ -59,22 +92,26 @@ def _loop(number: int, columns: Columns, target: Target, kind: Lanes, *, many: b
             body.store(kind.real, value, out, position * stride)
         bad.update("or", either(body, watch.flags()))
     body.do(f"ret i1 {bad.get()}")
-    head = f"define internal i1 @columns_{number}(ptr %shared, ptr %rows, ptr %out) noinline #0"
+    head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out) noinline #0"
     return f"{head} {{\n{body}\n}}\n", emitter.called
 
 
 def call_columns(body: Body, function: Function, emitter: Emitter) -> list[str]:
     """Lay out what the columns need, once all nodes are there, and call their loops: i1 of each, set where bad."""
-    kind, flags = emitter.lanes, []
-    rooms: dict[tuple[object, ...], str] = {}  # columns may share what they share
-    for number, columns in enumerate(function.columns):
-        places = []
-        for values in (columns.shared, tuple(x for row in columns.rows for x in row)):
-            if values not in rooms:
-                rooms[values] = body.room(f"[{max(len(values), 1) * kind.width} x double]")
-                for position, value in enumerate(values):
-                    body.store(kind.real, emitter.value(value), rooms[values], position * kind.width)
-            places.append(rooms[values])
-        arguments = ", ".join(f"ptr {place}" for place in (*places, f"%out_{columns.output}"))
-        flags.append(body.emit(f"call i1 @columns_{number}({arguments})"))
+    flags = []
+    rooms: dict[tuple[Scalar, ...], str] = {}  # columns may share what they share
+    constants = 0
+    for columns in function.columns:
+        for values in _parts(columns):
+            if values in rooms:
+                continue
+            if _is_constant(values):
+                rooms[values] = _constant(constants)
+                constants += 1
+                continue
+            rooms[values] = body.room(f"[{len(values) * emitter.lanes.width} x double]")
+            store_runs(emitter, runs(values), rooms[values])
+        places = [rooms[values] for values in _parts(columns)] + [f"%out_{columns.output}"]
+        arguments = ", ".join(f"ptr {place}" for place in places)
+        flags.append(body.emit(f"call i1 {_name(function, columns)}({arguments})"))
     return flags

@@ -7,15 +7,16 @@ sincos), bit 1 a guard fails. Arguments are pointers to doubles: the inputs, the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from ada_dynamics.expr.expand import without_lanes
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import EXTRACT, Expr
+from ada_dynamics.expr.graph import Expr, live_nodes
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
-from ada_dynamics.jit.emit_columns import call_columns, columns_functions
+from ada_dynamics.jit.emit_columns import call_columns, columns_functions, needed
+from ada_dynamics.jit.emit_runs import Run, runs, store_runs
 from ada_dynamics.jit.lanes import padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first
@@ -101,15 +102,15 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
     if checked and not many:
         for name, size in function.inputs.items():
             watch.watch_vector(f"%in_{name}", size)
-    nodes = function.nodes()
-    emitter.emit(nodes if many else critical_first(nodes))
+    results = {name: runs(elements) for name, elements in function.outputs.items()}
     of_columns, called, widths = columns_functions(function, target, lanes)
+    nodes = live_nodes([*(run.value for one in results.values() for run in one), *needed(function), *function.guards])
+    emitter.emit(nodes if many else critical_first(nodes))
     flags = call_columns(body, function, emitter)
-    status = _status(function, emitter, watch, flags) if checked else "0"
+    status = _status(function, results, emitter, watch, flags) if checked else "0"
     # All stores come after all loads, so that an output may lie where an input was.
-    for name, elements in function.outputs.items():
-        for position, element in enumerate(elements):
-            body.store(lanes.real, emitter.value(element), address(f"%out_{name}", position))
+    for name, one in results.items():
+        store_runs(emitter, one, f"%out_{name}")
     body.do(f"ret i32 {status}")
     linkage, name = ("internal ", _LANES) if many else ("", SINGLE)
     head = f"define {linkage}i32 @{name}({_parameters(function)})"
@@ -131,11 +132,17 @@ def _input_check(function: Function, target: Target) -> str:
     return f"define internal i1 @{_CHECK}({inputs}) noinline #0 {{\n{body}\n}}\n"
 
 
-def _status(function: Function, emitter: Emitter, watch: NotFinite, flags: Sequence[str]) -> str:
+def _status(
+    function: Function,
+    results: Mapping[str, Sequence[Run]],
+    emitter: Emitter,
+    watch: NotFinite,
+    flags: Sequence[str],
+) -> str:
     body = emitter.body
     for kind, sine in emitter.sines:
         watch.watch(kind, sine)
-    for node in _watched_results(function):
+    for node in dict.fromkeys(run.value for one in results.values() for run in one if isinstance(run.value, Expr)):
         watch.watch(emitter.kind(node), emitter.value(node, emitter.kind(node)))
     bad_value = either(body, [*watch.flags(), *flags])
     failed = []
@@ -149,17 +156,6 @@ def _status(function: Function, emitter: Emitter, watch: NotFinite, flags: Seque
         return low
     high = body.emit(f"select i1 {either(body, failed)}, i32 {GUARD_FAILED}, i32 0")
     return body.emit(f"or i32 {low}, {high}")
-
-
-def _watched_results(function: Function) -> list[Expr]:
-    """Every result that is not constant; where all lanes of a value are results, the value in their place."""
-    results = list(dict.fromkeys(x for elements in function.outputs.values() for x in elements if isinstance(x, Expr)))
-    extracted: dict[Expr, int] = {}
-    for node in results:
-        if node.op is EXTRACT:
-            extracted[node.args[0]] = extracted.get(node.args[0], 0) + 1
-    whole = {value for value, lanes in extracted.items() if lanes == value.lanes}
-    return list(dict.fromkeys(x.args[0] if x.op is EXTRACT and x.args[0] in whole else x for x in results))
 
 
 def _sizes(function: Function) -> list[int]:

@@ -3,10 +3,13 @@
 
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
 from ada_dynamics.dynamics.quantities.derivatives import (
+    closed_derivatives,
     forward_derivatives,
     inverse_along,
     inverse_derivatives,
+    moving_pairs,
     rate_of,
+    residual_derivatives,
 )
 from ada_dynamics.dynamics.quantities.equations import (
     FORWARD,
@@ -42,6 +45,7 @@ __all__ = [
     "body_wrenches",
     "centroidal_matrix",
     "centroidal_momentum",
+    "closed_derivatives",
     "com",
     "com_jacobian",
     "energies",
@@ -53,7 +57,9 @@ __all__ = [
     "inverse_derivatives",
     "link_jacobian",
     "mass_matrix",
+    "moving_pairs",
     "pose",
     "rate_of",
+    "residual_derivatives",
     "velocity",
 ]

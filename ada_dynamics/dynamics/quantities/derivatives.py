@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from ada_dynamics.algorithms import crba, kkt
-from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.algorithms.elimination import Closed, Plan
 from ada_dynamics.algorithms.residual import efforts_and_conditions
-from ada_dynamics.algorithms.sparse_ldl import Factors, factorise, solve_factorised
+from ada_dynamics.algorithms.sparse_ldl import Factors, solve_factorised
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
@@ -17,12 +18,20 @@ from ada_dynamics.dynamics.quantities.base import (
     reshape,
     substitute,
 )
+from ada_dynamics.dynamics.quantities.closed import Solver, digest
 from ada_dynamics.dynamics.quantities.equations import inverse
-from ada_dynamics.expr import Expr, Function, Traced, directional, jvp, trace
-from ada_dynamics.expr.function import Columns
+from ada_dynamics.expr import Expr, Function, Traced, directional, extract, jvp, trace
+from ada_dynamics.expr.function import COLUMN, SHARED, Columns
+from ada_dynamics.expr.per_lane import per_lane
+from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.scalar import Scalar, is_zero
+
+WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
+SHORT = 3  # branches of fewer velocities share a sweep
+
+_ZERO: Scalar = 0.0
 
 
 def rate_of(of_position: Quantity, tree: Tree) -> Quantity:
@@ -58,7 +67,7 @@ def inverse_derivatives(tree: Tree) -> Quantity:
     return quantity("inverse_derivatives", tree, ("q", "v", "a"), shapes, body)
 
 
-def residual_derivatives(tree: Tree, plan: Plan) -> Quantity:
+def residual_derivatives(tree: Tree, plan: Plan, name: str = "residual_derivatives") -> Quantity:
     """∂r/∂q and ∂r/∂v of the residual of inverse dynamics with multipliers; q changes on the manifold."""
     n, rows = tree.nv, tree.nv + plan.conditions
 
@@ -71,44 +80,45 @@ def residual_derivatives(tree: Tree, plan: Plan) -> Quantity:
 
     shapes: dict[str, tuple[int, ...]] = {"dq": (rows, n), "dv": (rows, n)}
     extra = {"multipliers": plan.conditions} if plan.conditions else {}
-    return quantity("residual_derivatives", tree, ("q", "v", "a"), shapes, body, extra=extra)
+    return quantity(name, tree, ("q", "v", "a"), shapes, body, extra=extra)
 
 
-def forward_derivatives(tree: Tree, plan: Plan | None = None) -> Quantity:
-    """Derivatives of accelerations, and of the multipliers of loops below them, by q, v and τ.
+def forward_derivatives(tree: Tree) -> Quantity:
+    """∂a/∂q, ∂a/∂v and ∂a/∂τ of a mechanism without loops."""
+    plan = Plan({}, tuple(range(tree.nv - 1, -1, -1)))
+    return _forward_derivatives("forward_derivatives", tree, plan, lambda _: [], solves=True)
 
-    K [da; -dλ] = -dr, with the factors of K = [M Jᵀ; J 0] and the derivatives of the residual r at a and λ.
 
-    Args:
-        tree: the mechanism.
-        plan: of its loops; None where it has none.
-    """
+def closed_derivatives(tree: Tree, plans: Plans, solver: Solver) -> Quantity:
+    """Likewise of a mechanism with loops, and of the multipliers in the rows below."""
+    name = f"closed_derivatives_{solver.tag}_{digest(tree, plans, solver.plan)}"
+    return _forward_derivatives(name, tree, solver.plan, solver.guards, solves=False)
+
+
+def _forward_derivatives(
+    name: str, tree: Tree, plan: Plan, guards: Callable[[Closed], Sequence[Scalar]], *, solves: bool
+) -> Quantity:
+    """K [da; -dλ] = -dr, with the factors of K = [M Jᵀ; J 0] and the derivatives of the residual r at a and λ."""
     short = for_efforts(tree)
-    n = tree.nv
-    plan = plan or Plan({}, tuple(range(n - 1, -1, -1)))
+    n, size = tree.nv, tree.nv + plan.conditions
     of_residual = residual_derivatives(short, plan)
-    rows = n + plan.conditions
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Traced:
-        matrix, right = kkt.system(short, q, v, tau, plan)
-        factors = factorise(matrix, plan.order)
-        solution = solve_factorised(factors, right)
-        state = {"q": q, "v": v, "a": solution[:n]}
-        if plan.conditions:
-            state["multipliers"] = [-x for x in solution[n:]]
+        closed, factors = kkt.solved(n, plan, kkt.system(short, q, v, tau, plan))
+        state = {"q": q, "v": v, "a": closed.accelerations, "multipliers": closed.multipliers}
         flat = substitute(of_residual.trace(), state)
-        solved = Solutions(factors, n)
-        columns = [solved.columns(name, _negative(reshape(flat[name], (rows, n)))) for name in ("dq", "dv")]
-        unit = [[1.0 if i == j else 0.0 for j in range(n)] for i in range(rows)]
-        return Traced({}, columns=[*columns, solved.columns("du", unit)])
+        changes = Changes(factors, n)
+        columns = [changes.columns(name, reshape(flat[name], (size, n))) for name in ("dq", "dv")]
+        efforts = [[-1.0 if i == j else 0.0 for j in range(n)] for i in range(size)]  # ∂r/∂τ
+        needed = [g for g in guards(closed) if not (isinstance(g, float) and g >= 0.0)]
+        return Traced({}, needed, [*columns, changes.columns("du", efforts)])
 
-    shapes: dict[str, tuple[int, ...]] = {"dq": (rows, n), "dv": (rows, n), "du": (rows, n)}
-    name = "forward_derivatives"
-    return quantity(name, tree, ("q", "v", "tau"), shapes, body, solves=True)
+    shapes: dict[str, tuple[int, ...]] = {"dq": (size, n), "dv": (size, n), "du": (size, n)}
+    return quantity(name, tree, ("q", "v", "tau"), shapes, body, solves=solves)
 
 
-class Solutions:
-    """Solutions of a factorised system for many right sides, as columns."""
+class Changes:
+    """Changes of [a; λ] with many changes of the residual, a column each: [da; -dλ] = -K⁻¹ dr."""
 
     def __init__(self, factors: Factors, motions: int) -> None:
         """Args: the factors; number of accelerations, behind which the unknowns are minus the multipliers."""
@@ -123,39 +133,72 @@ class Solutions:
             rows = [{i: own(x) for i, x in row.items()} for row in factors.rows]
             copy = Factors(factors.pivots, [own(x) for x in factors.inverse], rows, factors.order)
             x = solve_factorised(copy, column)
-            return {"solution": [*x[:motions], *(-y for y in x[motions:])]}
+            return {"solution": [*(-y for y in x[:motions]), *x[motions:]]}
 
-        self._each = trace("solution", {"shared": max(len(self._shared), 1), "column": len(factors.inverse)}, body)
+        self._each = trace("solution", {SHARED: max(len(self._shared), 1), COLUMN: len(factors.inverse)}, body)
 
     def columns(self, output: str, rows: Sequence[Sequence[Scalar]]) -> Columns:
-        """An output with the solution for each column."""
+        """An output with the changes for each column of dr."""
         return Columns(output, self._each, self._shared, tuple(map(tuple, rows)))
 
 
 def _by_state(
     tree: Tree, values: Sequence[Scalar], q: Sequence[Scalar], v: Sequence[Scalar]
 ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-    """Derivatives by q, along velocities, and by v: a row for each value."""
+    """Derivatives by q, along velocities, and by v: a row for each value.
+
+    Directions of one branch have nearly all their work in common, and are the lanes of one sweep.
+    """
     n = tree.nv
-    by_q = [_column(values, q, position_rates(tree, q, _unit(j, n))) for j in range(n)]
-    by_v = [_column(values, v, _unit(j, n)) for j in range(n)]
-    return _transposed(by_q), _transposed(by_v)
+    dq = [[_ZERO] * n for _ in values]
+    dv = [[_ZERO] * n for _ in values]
+    for group in side_by_side(tree):
+        unit: list[Scalar] = [0.0] * n
+        for lane, j in enumerate(group):
+            unit[j] = per_lane([float(k == lane) for k in range(len(group))])
+        for result, variables, rates in ((dq, q, position_rates(tree, q, unit)), (dv, v, unit)):
+            seeds = {x: rate for x, rate in zip(variables, rates, strict=True) if not is_zero(rate)}
+            for row, tangent in zip(result, directional(values, seeds), strict=True):
+                for lane, j in enumerate(group):
+                    row[j] = extract(tangent, lane)
+    return dq, dv
 
 
-def _negative(rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
-    return [[-x for x in row] for row in rows]
+def moving_pairs(tree: Tree) -> int:
+    """Pairs of a body and a velocity that moves it: what derivatives grow with."""
+    moving: list[int] = []
+    for body in tree.bodies:
+        moving.append(body.v.stop - body.v.start + (0 if body.parent == WORLD else moving[body.parent]))
+    return sum(moving)
 
 
-def _column(values: Sequence[Scalar], variables: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
-    return directional(values, {x: rate for x, rate in zip(variables, rates, strict=True) if not is_zero(rate)})
+def side_by_side(tree: Tree) -> list[list[int]]:
+    """Velocities in groups of consecutive ones, at most WIDEST each, such that those of a group move nearly the same.
+
+    A body joins the group of its parent where it is the only child; short branches are taken in where they fit.
+    """
+    children = Counter(body.parent for body in tree.bodies)
+    branches: list[list[int]] = [[]]
+    known: set[int] = set()  # joints that mimic others have no velocities of their own
+    for body in tree.bodies:
+        own = [j for j in range(body.v.start, body.v.stop) if j not in known]
+        known.update(own)
+        if body.parent == body.index - 1 and children[body.parent] == 1 and _follow(branches[-1], own):
+            branches[-1] += own
+        elif own:
+            branches.append(own)
+    groups: list[list[int]] = [[]]
+    for branch in branches:
+        if len(groups) > 1 and _follow(groups[-1], branch) and (len(groups[-1]) <= SHORT or len(branch) < SHORT):
+            groups[-1] += branch
+        else:
+            groups.append(list(branch))
+    return [group for group in groups if group]
 
 
-def _unit(j: int, n: int) -> list[float]:
-    return [1.0 if i == j else 0.0 for i in range(n)]
-
-
-def _transposed(columns: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
-    return [list(row) for row in zip(*columns, strict=True)]
+def _follow(group: Sequence[int], more: Sequence[int]) -> bool:
+    """True if a group can go on with these."""
+    return bool(group and more) and group[-1] + 1 == more[0] and len(group) + len(more) <= WIDEST
 
 
 def inverse_along(tree: Tree) -> Quantity:
