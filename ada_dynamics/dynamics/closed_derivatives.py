@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 Changes = tuple[Array, Array, Array]
 
 
-def quantity(closed: ClosedDynamics, candidate: str) -> quantities.Quantity:
-    """The fast tier: derivatives by one elimination, of the accelerations and of the multipliers in use."""
+SPARSE, LATE = (
+    "kkt sparse",
+    "late",
+)  # the candidate with the least fill, which all right sides go through; the robust one
+
+
+def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> quantities.Equations:
+    """The equations of motion in the order of a candidate."""
     solver = closed_quantities.elimination(closed.tree, closed.plans, candidate)
-    return quantities.closed_derivatives(closed.tree, closed.plans, solver)
-
-
-def cheapest(closed: ClosedDynamics) -> str:
-    """The candidate with the least fill of its matrix, which all right sides go through."""
-    candidates = closed.plans.candidates
-    return "kkt sparse" if "kkt sparse" in candidates else next(iter(candidates), "late")
+    return quantities.closed_equations(closed.tree, closed.plans, solver)
 
 
 def rescue(closed: ClosedDynamics, inputs: Sequence[Array], is_batch: bool) -> Changes:
@@ -49,13 +49,14 @@ def rescue(closed: ClosedDynamics, inputs: Sequence[Array], is_batch: bool) -> C
 
 
 def _of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
-    for candidate in dict.fromkeys((cheapest(closed), "late")) if closed.plans.candidates else ():
-        kernel = closed.kernels.get(f"closed derivatives {candidate}", lambda c=candidate: quantity(closed, c))
+    for candidate in () if closed.plans.is_dense_only else (SPARSE, LATE):
+        make = lambda c=candidate: quantities.forward_derivatives(equations(closed, c))  # noqa: E731
+        kernel = closed.kernels.get(f"derivatives {candidate}", make)
         found, status = kernel.single_status(q, v, tau)
         if not status:
             dq, dv, du = (_of_all(closed, x) for x in found)
             return dq, dv, du
-    return _on_numbers(closed, q, v, tau)
+    return on_numbers(closed, q, v, tau)
 
 
 def _of_all(closed: ClosedDynamics, changes: Array) -> Array:
@@ -64,7 +65,7 @@ def _of_all(closed: ClosedDynamics, changes: Array) -> Array:
     return np.concatenate([changes[:n], closed.of_all(changes[n:].T).T])
 
 
-def _on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
+def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
     """By singular values of the conditions: M da - Jᵀ dλ = -dr₁, J da = -dr₂."""
     n, rank, w = closed.model.nv, closed.study.rank, closed.weights
     system = closed.system(q, v, tau)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -139,14 +139,21 @@ class Computation:
             return kernel.batch_status(*inputs)
         return kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
 
-    def _compute(
-        self, name: str, make: Callable[[], quantities.Quantity], rescue: Rescue | None = None, **given: Any
-    ) -> Array:
-        call = self._calls.get(name)
-        if call is None:
-            call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(given), rescue)
+    def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
+        call = self._calls.get(name) or self._quantity_call(name, make, given)
         result: Array = call(*given.values())  # a tuple of arrays where there are several results
         return result
+
+    def _quantity_call(
+        self,
+        name: str,
+        make: Callable[[], quantities.Quantity],
+        arguments: Iterable[str],
+        rescue: Rescue | None = None,
+    ) -> Callable[..., Any]:
+        """What computes a quantity, found by its name from now on; `rescue` takes states that its kernel refuses."""
+        call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(arguments), rescue)
+        return call
 
     def _call(self, kernel: Kernel, names: Sequence[str], rescue: Rescue | None) -> Callable[..., Any]:
         """The shortest way to a kernel; arguments that hold no plain numbers are looked at one by one."""

@@ -1,24 +1,171 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of long robots, from a kernel for one direction: every direction is a state of a batch.
-
-A kernel with all derivatives written out is the fastest, but it grows with the bodies that each velocity moves, and on
-long chains takes many seconds to compile.
-"""
+"""Questions about derivatives of the dynamics: matrices of them, and products with vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics.arguments import common_batch
+from ada_dynamics.dynamics.computation import Computation, Rescue
+from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
+from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 
-WRITTEN_OUT_UP_TO = 600  # pairs of a body and a velocity that moves it; a humanoid has half as many
+# Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
+# with these, and on long chains takes many seconds to compile. A humanoid has half as many.
+WRITTEN_OUT_UP_TO = 600
 
 
-def state_derivatives(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:
-    """Partial derivatives by q and by v, (nv, nv) or (N, nv, nv).
+class Derivatives(NamedTuple):
+    """Partial derivatives of a result by q (a velocity: on the manifold), by v, and by the third argument."""
+
+    dq: Array
+    dv: Array
+    du: Array
+
+
+class DerivativeQueries(Computation):
+    """How results change with their arguments. A step of q is a velocity, so quaternions need no care.
+
+    With loops they are those by all coordinates of the tree, one by one: along motions that the loops allow
+    they say how `forward` changes; off the loops, how it does where the loops stay as far open as they are. In singular
+    poses there are none: they are nan, and a warning says so.
+    """
+
+    forward: Callable[..., Array]
+    mass_matrix: Callable[..., Array]
+
+    def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Derivatives:
+        """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv)."""
+        if self._kernels.closed is None and not self._is_written_out:
+            of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
+            minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
+            return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
+        call = self._calls.get("forward_derivatives") or self._of_forward(
+            "forward_derivatives", quantities.forward_derivatives, None, {"q": q, "v": v, "tau": tau}
+        )
+        found = Derivatives._make(call(q, v, tau))
+        if self._kernels.closed is None:
+            return found
+        return Derivatives(*(x[..., : self.model.nv, :] for x in found))  # behind them are those of multipliers
+
+    def forward_jvp(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_tau: ArrayLike
+    ) -> Array:
+        """Change of the accelerations with a change of each argument: ∂a/∂q d_q + ∂a/∂v d_v + ∂a/∂τ d_tau, (nv,).
+
+        A fraction of the time of `forward_derivatives`; d_q is a velocity.
+        """
+        call = self._calls.get("forward_jvp") or self._of_forward(
+            "forward_jvp",
+            quantities.forward_along,
+            _jvp,
+            {"q": q, "v": v, "tau": tau, "d_q": d_q, "d_v": d_v, "d_tau": d_tau},
+        )
+        result: Array = call(q, v, tau, d_q, d_v, d_tau)
+        return result
+
+    def forward_vjp(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, w: ArrayLike) -> Derivatives:
+        """Gradient of wᵀ a by q, v and τ: wᵀ ∂a/∂q, wᵀ ∂a/∂v, wᵀ ∂a/∂τ, each (nv,).
+
+        What reverse mode needs of one step backwards, at a small multiple of the time of `forward`.
+        """
+        call = self._calls.get("forward_vjp") or self._of_forward(
+            "forward_vjp", quantities.forward_gradient, _vjp, {"q": q, "v": v, "tau": tau, "w": w}
+        )
+        return Derivatives._make(call(q, v, tau, w))
+
+    def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Derivatives:
+        """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix."""
+        self._refuse_derivatives()
+        if self.model.loops:
+            raise InputError(
+                f"model {self.model.name!r} has loops, which share efforts among its motors: derivatives of `inverse` "
+                "are not available there. Take those of forward(...), or open the loops: edit.open_loops(model)."
+            )
+        if self._is_written_out:
+            make = lambda: quantities.inverse_derivatives(self._tree)  # noqa: E731
+            return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
+        arrays = self._arguments({"q": q, "v": v, "a": a})
+        if self.checked:
+            self._check_state(arrays)
+        inputs, is_batch = common_batch(arrays)
+        kernel = self._kernels.get("inverse_along", lambda: quantities.inverse_along(self._tree))
+        dq, dv = _column_by_column(kernel, inputs, self.model.nv, is_batch)
+        return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
+
+    @cached_property
+    def _is_written_out(self) -> bool:
+        """True if a kernel of all derivatives compiles in reasonable time."""
+        return quantities.moving_pairs(self._tree) <= WRITTEN_OUT_UP_TO
+
+    def _refuse_derivatives(self) -> None:
+        if self._kernels.generic:
+            raise InputError(
+                f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
+                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
+            )
+        if self._kernels.large:
+            raise InputError(
+                f"model {self.model.name!r} has loops and {self.model.nv} velocities; derivatives with loops are there "
+                f"up to {SPECIALISE_UP_TO}."
+            )
+
+    def _of_forward(
+        self,
+        name: str,
+        make: Callable[[quantities.Equations], quantities.Quantity],
+        product: Callable[..., Any] | None,
+        given: dict[str, ArrayLike],
+    ) -> Callable[..., Any]:
+        """What computes a quantity of the derivatives of forward dynamics; `given` are its first arguments.
+
+        Where the fast kernel for loops refuses a state, the matrices come from another tier, and `product` makes the
+        quantity of them and of what is given beside q, v and τ.
+        """
+        self._refuse_derivatives()
+        closed, nv = self._kernels.closed, self.model.nv
+        if closed is None:
+            return self._quantity_call(name, lambda: make(quantities.open_equations(self._tree)), given)
+        closed.refuse_locked()
+        self._look_once(name, *common_batch(self._arguments({key: given[key] for key in ("q", "v")}))[0])
+
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> Any:
+            found = tuple(x[..., :nv, :] for x in closed_derivatives.rescue(closed, inputs[:3], is_batch))
+            return found if product is None else product(*found, *inputs[3:])
+
+        if closed.plans.is_dense_only:
+            return self._on_numbers(name, rescue, tuple(given))
+        return self._quantity_call(name, lambda: make(closed_derivatives.equations(closed)), given, rescue)
+
+    def _on_numbers(self, name: str, compute: Rescue, names: Sequence[str]) -> Callable[..., Any]:
+        def call(*values: ArrayLike) -> Any:
+            arrays = self._arguments(dict(zip(names, values, strict=True)))
+            self._check_state(arrays)
+            return compute(*common_batch(arrays))
+
+        self._calls[name] = call
+        return call
+
+
+def _jvp(dq: Array, dv: Array, du: Array, *changes: Array) -> Array:
+    pairs = zip((dq, dv, du), changes, strict=True)
+    return np.asarray(sum((d @ x[..., None])[..., 0] for d, x in pairs), dtype=np.float64)
+
+
+def _vjp(dq: Array, dv: Array, du: Array, w: Array) -> tuple[Array, ...]:
+    return tuple((w[..., None, :] @ d)[..., 0, :] for d in (dq, dv, du))
+
+
+def _column_by_column(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:
+    """Derivatives by q and by v, (nv, nv) or (N, nv, nv), of long robots: every direction is a state of a batch.
 
     The kernel takes the arguments, then a direction of q and one of v: here the unit vectors in turn.
     """

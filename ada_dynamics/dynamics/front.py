@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method
-from ada_dynamics.dynamics.derivatives import WRITTEN_OUT_UP_TO, state_derivatives
-from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
+from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.loop_queries import LoopQueries
 from ada_dynamics.dynamics.motion_queries import MotionQueries
 from ada_dynamics.errors import InputError
@@ -26,15 +24,7 @@ from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.model.model import Model
 
 
-class Derivatives(NamedTuple):
-    """Partial derivatives of a result by q (a velocity: on the manifold), by v, and by the third argument."""
-
-    dq: Array
-    dv: Array
-    du: Array
-
-
-class Dynamics(MotionQueries, LoopQueries):
+class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
     """Dynamics of a model.
 
     Vectors are one state, (nq,) or (nv,), or a batch of N states, (N, nq) or (N, nv); a single vector among batches
@@ -109,72 +99,6 @@ class Dynamics(MotionQueries, LoopQueries):
         if self._kernels.generic:
             return self.inverse(q, np.zeros(self.model.nv), np.zeros(self.model.nv))
         return self._compute("gravity", lambda: quantities.gravity(self._tree), q=q)
-
-    def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Derivatives:
-        """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv). A step of q is a velocity, so quaternions need no care.
-
-        With loops they are those of all coordinates of the tree, one by one: along motions that the loops allow they
-        say how `forward` changes; off the loops, how it does where the loops stay as far open as they are.
-        """
-        self._refuse_derivatives()
-        closed = self._kernels.closed
-        if closed is not None:
-            return self._closed_derivatives(closed, q, v, tau)
-        if self._written_out:
-            make = lambda: quantities.forward_derivatives(self._tree)  # noqa: E731
-            return Derivatives(*self._compute("forward_derivatives", make, q=q, v=v, tau=tau))
-        of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
-        minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
-        return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
-
-    def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Derivatives:
-        """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix."""
-        self._refuse_derivatives()
-        if self.model.loops:
-            raise InputError(
-                f"model {self.model.name!r} has loops, which share efforts among its motors: derivatives of `inverse` "
-                "are not available there. Take those of forward(...), or open the loops: edit.open_loops(model)."
-            )
-        if self._written_out:
-            make = lambda: quantities.inverse_derivatives(self._tree)  # noqa: E731
-            return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
-        arrays = self._arguments({"q": q, "v": v, "a": a})
-        if self.checked:
-            self._check_state(arrays)
-        inputs, is_batch = common_batch(arrays)
-        kernel = self._kernels.get("inverse_along", lambda: quantities.inverse_along(self._tree))
-        dq, dv = state_derivatives(kernel, inputs, self.model.nv, is_batch)
-        return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
-
-    def _refuse_derivatives(self) -> None:
-        if self._kernels.generic:
-            raise InputError(
-                f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
-                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
-            )
-        if self._kernels.large:
-            raise InputError(
-                f"model {self.model.name!r} has loops and {self.model.nv} velocities; derivatives with loops are there "
-                f"up to {SPECIALISE_UP_TO}."
-            )
-
-    @cached_property
-    def _written_out(self) -> bool:
-        """True if a kernel of all derivatives compiles in reasonable time."""
-        return quantities.moving_pairs(self._tree) <= WRITTEN_OUT_UP_TO
-
-    def _closed_derivatives(self, closed: ClosedDynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Derivatives:
-        closed.refuse_locked()
-        if "forward_derivatives" not in self._seen:
-            self._look_once("forward_derivatives", *common_batch(self._arguments({"q": q, "v": v}))[0])
-        rescue = partial(closed_derivatives.rescue, closed)
-        if closed.plans.is_dense_only:
-            arrays = self._arguments({"q": q, "v": v, "tau": tau})
-            self._check_state(arrays)
-            return Derivatives(*(x[..., : self.model.nv, :] for x in rescue(*common_batch(arrays))))
-        make = lambda: closed_derivatives.quantity(closed, closed_derivatives.cheapest(closed))  # noqa: E731
-        found = self._compute("forward_derivatives", make, rescue, q=q, v=v, tau=tau)
-        return Derivatives(*(x[..., : self.model.nv, :] for x in found))
 
     def closed_quantity(self) -> quantities.Quantity | None:
         """The function of forward dynamics with loops, to write it down; None where only numbers can solve it."""

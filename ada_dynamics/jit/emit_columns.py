@@ -42,9 +42,9 @@ def columns_functions(function: Function, target: Target, lanes: Lanes) -> tuple
         widths.add(kind.width)
     constants = {values: None for columns in function.columns for values in _parts(columns) if _is_constant(values)}
     for number, values in enumerate(constants):
-        spread = [double(x) for x in values for _ in range(lanes.width)]
-        numbers = ", ".join(f"double {x}" for x in spread)
-        texts.append(f"{_constant(number)} = private unnamed_addr constant [{len(spread)} x double] [{numbers}]\n")
+        numbers = [f"double {double(float(x))}" for x in values for _ in range(lanes.width)]  # type: ignore[arg-type]
+        array = f"[{len(numbers)} x double] [{', '.join(numbers)}]"
+        texts.append(f"{_constant(number)} = private unnamed_addr constant {array}\n")
     return "".join(texts), called, widths
 
 

@@ -2,12 +2,15 @@
 """Quantities of a model, by name."""
 
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
+from ada_dynamics.dynamics.quantities.derivative_products import forward_along, forward_gradient
 from ada_dynamics.dynamics.quantities.derivatives import (
-    closed_derivatives,
+    Equations,
+    closed_equations,
     forward_derivatives,
     inverse_along,
     inverse_derivatives,
     moving_pairs,
+    open_equations,
     rate_of,
     residual_derivatives,
 )
@@ -38,6 +41,7 @@ __all__ = [
     "FORWARD",
     "FRAMES",
     "MASS_MATRIX",
+    "Equations",
     "Quantity",
     "acceleration",
     "all_poses",
@@ -45,12 +49,14 @@ __all__ = [
     "body_wrenches",
     "centroidal_matrix",
     "centroidal_momentum",
-    "closed_derivatives",
+    "closed_equations",
     "com",
     "com_jacobian",
     "energies",
     "forward",
+    "forward_along",
     "forward_derivatives",
+    "forward_gradient",
     "gravity",
     "inverse",
     "inverse_along",
@@ -58,6 +64,7 @@ __all__ = [
     "link_jacobian",
     "mass_matrix",
     "moving_pairs",
+    "open_equations",
     "pose",
     "rate_of",
     "residual_derivatives",

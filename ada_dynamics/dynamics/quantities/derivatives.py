@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ada_dynamics.algorithms import crba, kkt
 from ada_dynamics.algorithms.elimination import Closed, Plan
@@ -83,38 +84,80 @@ def residual_derivatives(tree: Tree, plan: Plan, name: str = "residual_derivativ
     return quantity(name, tree, ("q", "v", "a"), shapes, body, extra=extra)
 
 
-def forward_derivatives(tree: Tree) -> Quantity:
-    """∂a/∂q, ∂a/∂v and ∂a/∂τ of a mechanism without loops."""
-    plan = Plan({}, tuple(range(tree.nv - 1, -1, -1)))
-    return _forward_derivatives("forward_derivatives", tree, plan, lambda _: [], solves=True)
+class Equations(NamedTuple):
+    """K [a; -λ] = [τ - h; -γ] of a mechanism, with K = [M Jᵀ; J 0], and how it is solved.
+
+    Attributes:
+        tree: the mechanism.
+        plan: its conditions and the order of elimination.
+        tag: of the names of quantities; differs for any two ways to solve it.
+        guards: of a solution, what must not be negative.
+    """
+
+    tree: Tree
+    plan: Plan
+    tag: str
+    guards: Callable[[Closed], Sequence[Scalar]]
+
+    @property
+    def size(self) -> int:
+        """Number of accelerations and multipliers."""
+        return self.tree.nv + self.plan.conditions
+
+    def solve(self, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Solved:
+        """Accelerations and multipliers, where they are to be differentiated."""
+        closed, factors = kkt.solved(self.tree.nv, self.plan, kkt.system(self.tree, q, v, tau, self.plan))
+        state = {"q": q, "v": v, "a": closed.accelerations}
+        if self.plan.conditions:
+            state["multipliers"] = closed.multipliers
+        return Solved(factors, state, [g for g in self.guards(closed) if not (isinstance(g, float) and g >= 0.0)])
+
+    def quantity(
+        self, name: str, shapes: dict[str, tuple[int, ...]], body: Callable[..., Traced], extra: Sequence[str] = ()
+    ) -> Quantity:
+        """A quantity of q, v, τ, and of more vectors of that length."""
+        sizes = dict.fromkeys(extra, self.tree.nv)
+        solves = not self.plan.rows
+        return quantity(f"{name}{self.tag}", self.tree, ("q", "v", "tau"), shapes, body, solves=solves, extra=sizes)
 
 
-def closed_derivatives(tree: Tree, plans: Plans, solver: Solver) -> Quantity:
-    """Likewise of a mechanism with loops, and of the multipliers in the rows below."""
-    name = f"closed_derivatives_{solver.tag}_{digest(tree, plans, solver.plan)}"
-    return _forward_derivatives(name, tree, solver.plan, solver.guards, solves=False)
+class Solved(NamedTuple):
+    """A solution of the equations."""
+
+    factors: Factors
+    state: dict[str, Sequence[Scalar]]  # q, v, a and the multipliers: arguments of the residual
+    guards: list[Scalar]
 
 
-def _forward_derivatives(
-    name: str, tree: Tree, plan: Plan, guards: Callable[[Closed], Sequence[Scalar]], *, solves: bool
-) -> Quantity:
-    """K [da; -dλ] = -dr, with the factors of K = [M Jᵀ; J 0] and the derivatives of the residual r at a and λ."""
-    short = for_efforts(tree)
-    n, size = tree.nv, tree.nv + plan.conditions
-    of_residual = residual_derivatives(short, plan)
+def open_equations(tree: Tree) -> Equations:
+    """Of a mechanism without loops."""
+    return Equations(for_efforts(tree), Plan({}, tuple(range(tree.nv - 1, -1, -1))), "", lambda _: [])
+
+
+def closed_equations(tree: Tree, plans: Plans, solver: Solver) -> Equations:
+    """Of a mechanism with loops."""
+    tag = f"_closed_{solver.tag}_{digest(tree, plans, solver.plan)}"
+    return Equations(for_efforts(tree), solver.plan, tag, solver.guards)
+
+
+def forward_derivatives(equations: Equations) -> Quantity:
+    """∂a/∂q, ∂a/∂v and ∂a/∂τ, and those of the multipliers below them.
+
+    K [da; -dλ] = -dr, with the factors of K and the derivatives of the residual r at a and λ.
+    """
+    n, size = equations.tree.nv, equations.size
+    of_residual = residual_derivatives(equations.tree, equations.plan)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Traced:
-        closed, factors = kkt.solved(n, plan, kkt.system(short, q, v, tau, plan))
-        state = {"q": q, "v": v, "a": closed.accelerations, "multipliers": closed.multipliers}
-        flat = substitute(of_residual.trace(), state)
-        changes = Changes(factors, n)
+        solved = equations.solve(q, v, tau)
+        flat = substitute(of_residual.trace(), solved.state)
+        changes = Changes(solved.factors, n)
         columns = [changes.columns(name, reshape(flat[name], (size, n))) for name in ("dq", "dv")]
         efforts = [[-1.0 if i == j else 0.0 for j in range(n)] for i in range(size)]  # ∂r/∂τ
-        needed = [g for g in guards(closed) if not (isinstance(g, float) and g >= 0.0)]
-        return Traced({}, needed, [*columns, changes.columns("du", efforts)])
+        return Traced({}, solved.guards, [*columns, changes.columns("du", efforts)])
 
     shapes: dict[str, tuple[int, ...]] = {"dq": (size, n), "dv": (size, n), "du": (size, n)}
-    return quantity(name, tree, ("q", "v", "tau"), shapes, body, solves=solves)
+    return equations.quantity("forward_derivatives", shapes, body)
 
 
 class Changes:

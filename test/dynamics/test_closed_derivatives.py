@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of forward dynamics with loops: against a reference in extended precision, tier by tier, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics import closed_derivatives
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
+
+Array = NDArray[np.float64]
+
+PLANAR, SPATIAL, REDUNDANT = ("four_bar", "five_bar"), ("cassie_leg", "delta"), ("bennett", "parallel_gripper")
+MORE = ("slider_crank", "watt_six_bar", "stewart", "two_feet", "ring")  # with `make fuzz`
+# Differences over five points at 1e-3 of a reference that is good to 1e-13.
+SAME = 2e-9
+
+
+def derivative(f: Callable[[float], Array], h: float = 1e-3) -> Array:
+    """At 0, over five points."""
+    far, near = f(-2 * h) - f(2 * h), f(h) - f(-h)
+    return np.asarray((8.0 * near + far) / (12.0 * h), dtype=np.float64)
+
+
+def state(name: str, seed: int = 3) -> tuple[ada.Model, Array, Array, Array]:
+    """A mechanism away from its start, with velocities that its loops allow, and efforts."""
+    model, q = getattr(mechanisms, name)()
+    return model, *moving(model, q, seed)
+
+
+def moving(model: ada.Model, q: Array, seed: int) -> tuple[Array, Array, Array]:
+    rng, oracle = np.random.default_rng(seed), Oracle(model)
+    q = oracle.nearby(q, rng, 0.2)
+    v = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+    return q, v, rng.normal(size=model.nv)
+
+
+def along_the_loops(model: ada.Model, q: Array, v: Array, tau: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Some directions of q and v that keep the loops closed, and what the reference's accelerations do along them."""
+    oracle, rng = Oracle(model), np.random.default_rng(7)
+
+    def reference(at: Array, speed: Array, efforts: Array) -> Array:
+        return np.asarray(oracle.forward(at, speed, efforts).acceleration, dtype=np.float64)
+
+    def pose(d: Array, t: float) -> Array:
+        closed = oracle.close(model.integrate(q, d, t))
+        assert closed is not None
+        return np.asarray(closed, dtype=np.float64)
+
+    for _ in range(2):
+        d = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+        speed = lambda t, d=d: np.asarray(oracle.admissible(pose(d, t), v), dtype=np.float64)  # noqa: E731
+        yield d, derivative(speed), derivative(lambda t, d=d, s=speed: reference(pose(d, t), s(t), tau))
+        yield 0.0 * d, d, derivative(lambda t, d=d: reference(q, v + t * d, tau))
+
+
+def assert_like_the_reference(
+    found: tuple[Array, Array, Array], model: ada.Model, q: Array, v: Array, tau: Array, same: float = SAME
+) -> None:
+    dq, dv, du = found
+    for of_q, of_v, wanted in along_the_loops(model, q, v, tau):
+        size = max(1.0, float(np.max(np.abs(wanted))))
+        assert np.max(np.abs(dq @ of_q + dv @ of_v - wanted)) < same * size
+    oracle, more = Oracle(model), np.random.default_rng(1).normal(size=model.nv)
+    before, after = (oracle.forward(q, v, u).acceleration for u in (tau, tau + more))  # linear in them
+    assert np.max(np.abs(du @ more - (after - before))) < 1e-10 * max(1.0, np.max(np.abs(before)))
+
+
+@pytest.mark.parametrize(
+    "name", [*PLANAR, *SPATIAL, *REDUNDANT, *(pytest.param(name, marks=pytest.mark.fuzz) for name in MORE)]
+)
+def test_along_the_loops_they_are_those_of_the_reference_by_the_kernel_and_on_numbers(name: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    closed = dynamics.kernels.closed
+    assert closed is not None
+    assert_like_the_reference(dynamics.forward_derivatives(q, v, tau), model, q, v, tau)
+    dq, dv, du = (x[: model.nv] for x in closed_derivatives.on_numbers(closed, q, v, tau))
+    assert_like_the_reference((dq, dv, du), model, q, v, tau)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "cassie_leg"])
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.OpenLoopWarning")
+def test_each_column_says_how_forward_dynamics_change_with_one_coordinate(name: str) -> None:
+    """Off the loops too, where they stay as far open as they are."""
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    found = dynamics.forward_derivatives(q, v, tau)
+    for j, e in enumerate(np.eye(model.nv)):
+        by_q = derivative(lambda t, e=e: dynamics.forward(model.integrate(q, e, t), v, tau))
+        by_v = derivative(lambda t, e=e: dynamics.forward(q, v + t * e, tau))
+        for column, wanted, of_all in ((found.dq[:, j], by_q, found.dq), (found.dv[:, j], by_v, found.dv)):
+            assert np.max(np.abs(column - wanted)) < 1e-8 * np.max(np.abs(of_all))
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(5, 200))])
+def test_random_mechanisms_have_the_references_derivatives(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
+    v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+    # random lengths and inertias: condition numbers of 1e4 and more
+    tau = rng.normal(size=model.nv)
+    assert_like_the_reference(ada.Dynamics(model, pose=q).forward_derivatives(q, v, tau), model, q, v, tau, same=1e-6)
+
+
+def test_a_batch_has_the_derivatives_of_its_states_and_none_in_singular_poses() -> None:
+    model, q = mechanisms.four_bar()
+    flat, v = np.array([np.pi / 2, 0.0, np.pi]), np.array([1.0, -1.0, 1.0])
+    dynamics, tau = ada.Dynamics(model), np.array([0.3, 0.0, 0.0])
+    regular = dynamics.forward_derivatives(np.array([q] * 9), v, tau)
+    with pytest.warns(ada.SingularPoseWarning, match="no derivatives there"):
+        mixed = dynamics.forward_derivatives(np.array([q, flat, *[q] * 7]), v, tau)
+    own = dynamics.forward_derivatives(q, v, tau)
+    for batch, some, one in zip(regular, mixed, own, strict=True):
+        assert batch.shape == (9, 3, 3)
+        assert np.allclose(batch, one, rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
+        assert np.isnan(some[1]).all()
+        assert np.allclose(some[[0, 2, 8]], one, rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
+
+
+def test_open_loops_are_warned_of_once() -> None:
+    model, q = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model)
+    with pytest.warns(ada.OpenLoopWarning):
+        dynamics.forward_derivatives(q + np.array([0.0, 0.1, 0.0]), np.zeros(3), np.zeros(3))
+
+
+def test_derivatives_of_inverse_dynamics_with_loops_are_refused_and_not_those_of_the_tree() -> None:
+    model, q = mechanisms.four_bar()
+    with pytest.raises(ada.InputError, match="share efforts among its motors: derivatives of `inverse`"):
+        ada.Dynamics(model).inverse_derivatives(q, np.zeros(3), np.zeros(3))
+
+
+def test_values_that_are_not_finite_are_refused_by_name() -> None:
+    model, q = mechanisms.four_bar()
+    with pytest.raises(ada.InputError, match="tau"):
+        ada.Dynamics(model).forward_derivatives(q, np.zeros(3), [0.0, np.nan, 0.0])
