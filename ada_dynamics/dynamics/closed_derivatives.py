@@ -23,8 +23,7 @@ from ada_dynamics.loops import singular
 if TYPE_CHECKING:
     from ada_dynamics.dynamics.closed import ClosedDynamics
 
-# By q, v and τ: of the accelerations, and below them of the multipliers of all conditions that act.
-Changes = tuple[Array, Array, Array]
+Changes = tuple[Array, Array, Array]  # of the accelerations, by q, v and τ
 
 
 SPARSE, LATE = (
@@ -54,15 +53,9 @@ def _of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes
         kernel = closed.kernels.get(f"derivatives {candidate}", make)
         found, status = kernel.single_status(q, v, tau)
         if not status:
-            dq, dv, du = (_of_all(closed, x) for x in found)
+            dq, dv, du = found
             return dq, dv, du
     return on_numbers(closed, q, v, tau)
-
-
-def _of_all(closed: ClosedDynamics, changes: Array) -> Array:
-    """With rows of zeros for conditions that are not in use."""
-    n = closed.model.nv
-    return np.concatenate([changes[:n], closed.of_all(changes[n:].T).T])
 
 
 def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
@@ -72,7 +65,7 @@ def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Change
     solution = singular.solve(system, rank, v, lambda: closed.rates(q, v))
     if solution.is_singular:
         warn_singular(closed.model, closed.lost_names(solution), OF_DERIVATIVES, None)
-        dq, dv, du = np.full((3, n + len(w), n), np.nan)
+        dq, dv, du = np.full((3, n, n), np.nan)
         return dq, dv, du
     by_q, by_v = _residual(closed).single(q, v, solution.accelerations, solution.multipliers / w)
     dr = np.concatenate([by_q, by_v, -np.eye(n + len(w), n)], axis=1)
@@ -80,8 +73,7 @@ def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Change
     held, N = Vt[:rank].T, Vt[rank:].T
     da = held @ ((U[:, :rank].T @ (-dr[n:] / w[:, None])) / s[:rank, None])
     da += N @ np.linalg.solve(N.T @ system.M @ N, N.T @ (-dr[:n] - system.M @ da))
-    multipliers = U[:, :rank] @ ((held.T @ (system.M @ da + dr[:n])) / s[:rank, None]) / w[:, None]
-    dq, dv, du = np.split(np.concatenate([da, multipliers]), 3, axis=1)
+    dq, dv, du = np.split(da, 3, axis=1)
     return dq, dv, du
 
 

@@ -51,10 +51,7 @@ class DerivativeQueries(Computation):
         call = self._calls.get("forward_derivatives") or self._of_forward(
             "forward_derivatives", quantities.forward_derivatives, None, {"q": q, "v": v, "tau": tau}
         )
-        found = Derivatives._make(call(q, v, tau))
-        if self._kernels.closed is None:
-            return found
-        return Derivatives(*(x[..., : self.model.nv, :] for x in found))  # behind them are those of multipliers
+        return Derivatives._make(call(q, v, tau))
 
     def forward_jvp(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_tau: ArrayLike
@@ -131,14 +128,14 @@ class DerivativeQueries(Computation):
         quantity of them and of what is given beside q, v and τ.
         """
         self._refuse_derivatives()
-        closed, nv = self._kernels.closed, self.model.nv
+        closed = self._kernels.closed
         if closed is None:
             return self._quantity_call(name, lambda: make(quantities.open_equations(self._tree)), given)
         closed.refuse_locked()
         self._look_once(name, *common_batch(self._arguments({key: given[key] for key in ("q", "v")}))[0])
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> Any:
-            found = tuple(x[..., :nv, :] for x in closed_derivatives.rescue(closed, inputs[:3], is_batch))
+            found = closed_derivatives.rescue(closed, inputs[:3], is_batch)
             return found if product is None else product(*found, *inputs[3:])
 
         if closed.plans.is_dense_only:

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import closed_derivatives
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
 
-PLANAR, SPATIAL, REDUNDANT = ("four_bar", "five_bar"), ("cassie_leg", "delta"), ("bennett", "parallel_gripper")
-MORE = ("slider_crank", "watt_six_bar", "stewart", "two_feet", "ring")  # with `make fuzz`
+REGULAR, REDUNDANT = ("four_bar", "five_bar", "cassie_leg"), ("bennett", "parallel_gripper")
+MORE = ("delta", "slider_crank", "watt_six_bar", "stewart", "two_feet", "ring")  # with `make fuzz`
 # Differences over five points at 1e-3 of a reference that is good to 1e-13.
 SAME = 2e-9
 
@@ -73,17 +74,43 @@ def assert_like_the_reference(
     assert np.max(np.abs(du @ more - (after - before))) < 1e-10 * max(1.0, np.max(np.abs(before)))
 
 
-@pytest.mark.parametrize(
-    "name", [*PLANAR, *SPATIAL, *REDUNDANT, *(pytest.param(name, marks=pytest.mark.fuzz) for name in MORE)]
-)
+@pytest.mark.parametrize("name", [*REGULAR, *REDUNDANT, *(pytest.param(name, marks=pytest.mark.fuzz) for name in MORE)])
 def test_along_the_loops_they_are_those_of_the_reference_by_the_kernel_and_on_numbers(name: str) -> None:
     model, q, v, tau = state(name)
     dynamics = ada.Dynamics(model)
     closed = dynamics.kernels.closed
     assert closed is not None
     assert_like_the_reference(dynamics.forward_derivatives(q, v, tau), model, q, v, tau)
-    dq, dv, du = (x[: model.nv] for x in closed_derivatives.on_numbers(closed, q, v, tau))
-    assert_like_the_reference((dq, dv, du), model, q, v, tau)
+    assert_like_the_reference(closed_derivatives.on_numbers(closed, q, v, tau), model, q, v, tau)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "hexa", "stewart", "delta"])
+def test_they_are_pinocchios_analytic_ones_off_the_loops_too(name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    q, v, tau = moving(model, q, 3)
+    other = PinocchioModel(model)
+    pin, data = other.pin, other.model.createData()
+    constraints = other.new_constraints()
+    pin.initConstraintDynamics(other.model, data, *constraints)
+    settings, state = pin.ProximalSettings(1e-12, 1e-10, 10), (other.position(q), other.velocity(v), other.effort(tau))
+    pin.constraintDynamics(other.model, data, *state, *constraints, settings)
+    pin.computeConstraintDynamicsDerivatives(other.model, data, *constraints, settings)
+    found = ada.Dynamics(model).forward_derivatives(q, v, tau)
+    for mine, theirs in zip(found, (data.ddq_dq, data.ddq_dv, data.ddq_dtau), strict=True):
+        assert np.max(np.abs(mine - theirs)) < 1e-10 * np.max(np.abs(theirs))
+
+
+@pytest.mark.parametrize("name", ["five_bar", "cassie_leg", "bennett"])
+def test_products_with_vectors_are_those_of_the_matrices(name: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
+    d_q, d_v, d_tau, w = rng.normal(size=(4, model.nv))
+    dq, dv, du = dynamics.forward_derivatives(q, v, tau)
+    wanted = dq @ d_q + dv @ d_v + du @ d_tau
+    size = max(np.max(np.abs(x)) for x in (dq, dv, du))
+    assert np.max(np.abs(dynamics.forward_jvp(q, v, tau, d_q, d_v, d_tau) - wanted)) < 1e-10 * size
+    for mine, matrix in zip(dynamics.forward_vjp(q, v, tau, w), (dq, dv, du), strict=True):
+        assert np.max(np.abs(mine - w @ matrix)) < 1e-10 * size
 
 
 @pytest.mark.parametrize("name", ["four_bar", "cassie_leg"])
@@ -100,7 +127,7 @@ def test_each_column_says_how_forward_dynamics_change_with_one_coordinate(name: 
             assert np.max(np.abs(column - wanted)) < 1e-8 * np.max(np.abs(of_all))
 
 
-@pytest.mark.parametrize("seed", [1, 3, 4, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(5, 200))])
+@pytest.mark.parametrize("seed", [1, 3, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(4, 200))])
 def test_random_mechanisms_have_the_references_derivatives(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
@@ -123,6 +150,11 @@ def test_a_batch_has_the_derivatives_of_its_states_and_none_in_singular_poses() 
         assert np.allclose(batch, one, rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
         assert np.isnan(some[1]).all()
         assert np.allclose(some[[0, 2, 8]], one, rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
+    with pytest.warns(ada.SingularPoseWarning):
+        backwards = dynamics.forward_vjp(np.array([q, flat]), v, tau, np.ones(3))
+    for some, one in zip(backwards, own, strict=True):
+        assert np.isnan(some[1]).all()
+        assert np.allclose(some[0], one.sum(axis=0), rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
 
 
 def test_open_loops_are_warned_of_once() -> None:

@@ -141,7 +141,7 @@ def closed_equations(tree: Tree, plans: Plans, solver: Solver) -> Equations:
 
 
 def forward_derivatives(equations: Equations) -> Quantity:
-    """∂a/∂q, ∂a/∂v and ∂a/∂τ, and those of the multipliers below them.
+    """∂a/∂q, ∂a/∂v and ∂a/∂τ.
 
     K [da; -dλ] = -dr, with the factors of K and the derivatives of the residual r at a and λ.
     """
@@ -156,15 +156,15 @@ def forward_derivatives(equations: Equations) -> Quantity:
         efforts = [[-1.0 if i == j else 0.0 for j in range(n)] for i in range(size)]  # ∂r/∂τ
         return Traced({}, solved.guards, [*columns, changes.columns("du", efforts)])
 
-    shapes: dict[str, tuple[int, ...]] = {"dq": (size, n), "dv": (size, n), "du": (size, n)}
+    shapes: dict[str, tuple[int, ...]] = {"dq": (n, n), "dv": (n, n), "du": (n, n)}
     return equations.quantity("forward_derivatives", shapes, body)
 
 
 class Changes:
-    """Changes of [a; λ] with many changes of the residual, a column each: [da; -dλ] = -K⁻¹ dr."""
+    """Changes of a with many changes of the residual, a column each: [da; -dλ] = -K⁻¹ dr."""
 
     def __init__(self, factors: Factors, motions: int) -> None:
-        """Args: the factors; number of accelerations, behind which the unknowns are minus the multipliers."""
+        """Args: the factors; number of accelerations, which are the first unknowns."""
         entries = [*factors.inverse, *(x for row in factors.rows for x in row.values())]
         self._shared = tuple(dict.fromkeys(x for x in entries if isinstance(x, Expr)))
         place = {x: k for k, x in enumerate(self._shared)}
@@ -176,7 +176,7 @@ class Changes:
             rows = [{i: own(x) for i, x in row.items()} for row in factors.rows]
             copy = Factors(factors.pivots, [own(x) for x in factors.inverse], rows, factors.order)
             x = solve_factorised(copy, column)
-            return {"solution": [*(-y for y in x[:motions]), *x[motions:]]}
+            return {"solution": [-y for y in x[:motions]]}
 
         self._each = trace("solution", {SHARED: max(len(self._shared), 1), COLUMN: len(factors.inverse)}, body)
 
