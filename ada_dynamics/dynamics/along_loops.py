@@ -21,7 +21,7 @@ _TOGETHER = 1024  # states whose matrices are kept at the same time
 
 
 class LoopConditions(NamedTuple):
-    """J and γ of the conditions that act, in units of length; J by velocities in units of an angle's."""
+    """J and γ of the conditions that act, in lengths [m/s, m/s²]; J by velocities in units of an angle's."""
 
     J: Array
     gamma: Array
@@ -109,8 +109,15 @@ class AlongLoops(Computation):
 
     # --- how it is done -----------------------------------------------------------------------------------------
     def loop_conditions(self, q: ArrayLike) -> LoopConditions:
-        """Conditions of the loops at rest, in units of the mechanism's length; none of a model without loops."""
+        """Conditions of the loops at rest, of moments times the mechanism's length; none of a model without loops."""
         return self._conditions(self._arguments({"q": q}))
+
+    def loop_gaps(self, q: ArrayLike) -> Array:
+        """How far these conditions are from holding [m], row by row for a batch."""
+        closed, positions = self._kernels.closed, np.ascontiguousarray(self._arguments({"q": q})["q"])
+        if closed is None:
+            return np.zeros((*positions.shape[:-1], 0))
+        return np.asarray(closed.gaps(positions)[..., list(closed.plans.conditions)] / self._condition_units)
 
     def _conditions(self, arrays: dict[str, Array]) -> LoopConditions:
         closed = self._kernels.closed

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 DRIVEN = ("five_bar", "slider_crank", "delta", "hexa", "stewart", "parallel_gripper")
 # Redundant conditions, a floating base, quaternions, fewer or more motors than motions.
 OTHERS = ("four_bar", "watt_six_bar", "bennett", "sarrus", "spherical_four_bar", "ring", "cassie_leg", "two_feet")
-FLOATING = ("cassie_leg floating", "random 1", "random 2", "random 5", "random plane 3")
+FLOATING = ("cassie_leg floating", "random 1", "random 11", "random 5", "random plane 3")
 EVERY = [(name, "independent") for name in (*DRIVEN, *OTHERS, *FLOATING)] + [(name, "actuated") for name in DRIVEN]
 FRAMES = ("local_world_aligned", "local", "world")
 EXACT = 1e-12  # a few dozen products, in poses in which no conditions are nearly lost
@@ -108,7 +108,7 @@ def test_the_rate_of_the_jacobian_is_that_along_projected_motions(name: str, by:
     np.testing.assert_allclose(rate, (after - before) / (2.0 * h), atol=1e-7 * size)
 
 
-@pytest.mark.parametrize("name", ["stewart", "bennett", "random 2"])
+@pytest.mark.parametrize("name", ["stewart", "bennett", "random 11"])
 def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None:
     at = case(name)
     links = at.model.link_names[-3:]
