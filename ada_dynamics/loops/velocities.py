@@ -12,8 +12,10 @@ mechanism's length: a slide by one length counts as a turn by one radian.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -132,17 +134,26 @@ def completion(J: Array, chosen: tuple[int, ...]) -> Completion:
     T[..., chosen, range(len(chosen))] = 1.0
     if not len(others):
         return Completion(chosen, T, np.zeros((*J.shape[:-2], 0, J.shape[-2])), np.ones(J.shape[:-2]))
-    Q, R = np.linalg.qr(J[..., others])
+    inverse = _pseudo_inverse(J[..., others])
+    T[..., others, :] = -inverse @ J[..., chosen]
+    squares = np.sum(J * J, axis=(-2, -1)) * np.sum(inverse * inverse, axis=(-2, -1))
+    return Completion(chosen, T, inverse, np.asarray(squares**-0.5))
+
+
+def _pseudo_inverse(A: Array) -> Array:
+    """Of matrices with full column rank; nan for those without."""
+    if A.shape[-2] == A.shape[-1]:
+        with contextlib.suppress(np.linalg.LinAlgError):
+            return np.asarray(np.linalg.inv(A))
+    Q, R = np.linalg.qr(A)
     pivots = np.min(np.abs(np.diagonal(R, axis1=-2, axis2=-1)), axis=-1)
     R[~(pivots > 0.0)] = np.nan
-    inverse = np.linalg.inv(R) @ Q.swapaxes(-1, -2)
-    T[..., others, :] = -inverse @ J[..., chosen]
-    sizes = np.linalg.norm(J, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1))
-    return Completion(chosen, T, inverse, np.asarray(1.0 / sizes))
+    return np.asarray(np.linalg.inv(R) @ Q.swapaxes(-1, -2))
 
 
-def _others(nv: int, chosen: Sequence[int]) -> NDArray[np.intp]:
-    return np.setdiff1d(np.arange(nv), np.asarray(chosen, dtype=np.intp))
+@lru_cache(maxsize=256)
+def _others(nv: int, chosen: tuple[int, ...]) -> list[int]:
+    return [k for k in range(nv) if k not in chosen]
 
 
 def least_share(basis: Array, chosen: Sequence[int]) -> Array:
