@@ -11,13 +11,13 @@ link can move; in the others bodies and loops are rigid, as the model has them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.analysis.singularity import point_jacobian
+from ada_dynamics.analysis.singularity import point_jacobian, rows_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
@@ -31,7 +31,7 @@ class LinkStiffness(NamedTuple):
     """Of one pose or of many, at a point of a link in the world's axes, rows [linear; angular] and [force; moment].
 
     Attributes:
-        compliance: C, displacement [m, rad] by wrench [N, N m], (6, 6) or (N, 6, 6).
+        compliance: C, displacement [m, rad] by wrench [N, N m], (6, 6) or (N, 6, 6); of fewer rows where fewer count.
         stiffness: K, wrench by displacement, for displacements that the link can make.
         rigid: number of directions in which it can make none.
     """
@@ -47,6 +47,7 @@ def link_stiffness(
     q: ArrayLike,
     joints: Mapping[str, float] | float,
     *,
+    rows: str | Sequence[int] = "all",
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> LinkStiffness:
     """Stiffness at a link from that of its motors, with the springs of the model's joints beside them.
@@ -57,6 +58,8 @@ def link_stiffness(
         q: poses that close the loops, one or many.
         joints: stiffness of each motor [N m/rad, N/m] by name of the joint, or one for all; other joints may have some
             as well, as flexures have.
+        rows: that are loaded and looked at: "linear", "angular", "all", or numbers of rows of the Jacobian. With
+            "linear" K is that against forces at the point, the link being free to turn as the loops let it.
         point: of the link, in its frame [m].
 
     Raises:
@@ -75,14 +78,15 @@ def link_stiffness(
         at = motions(dynamics.loop_conditions(poses[i]).J, choices.mobility)
         choices.refuse_singular(at, holding, f"state {i[0]}: " if i else "")
     N = choices.units[:, None] * found.basis()
-    moved = point_jacobian(dynamics, link, poses, point) @ N
+    chosen = rows_of(rows)
+    moved = (point_jacobian(dynamics, link, poses, point) @ N)[..., chosen, :]
     compliance = moved @ np.linalg.solve(N.swapaxes(-1, -2) @ (k[:, None] * N), moved.swapaxes(-1, -2))
-    return LinkStiffness(compliance, *_inverse(compliance, moved, choices.length))
+    units = np.where(np.arange(6) < 3, choices.length, 1.0)[chosen]
+    return LinkStiffness(compliance, *_inverse(compliance, moved, units))
 
 
-def _inverse(compliance: Array, moved: Array, length: float) -> tuple[Array, NDArray[np.intp]]:
+def _inverse(compliance: Array, moved: Array, units: Array) -> tuple[Array, NDArray[np.intp]]:
     """Stiffness in the directions in which the link moves, and the number of the others."""
-    units = np.where(np.arange(6) < 3, length, 1.0)
     U, s, _ = np.linalg.svd(moved / units[:, None])
     count = np.asarray(np.sum(s > SINGULAR, axis=-1))
     stiffness = np.zeros(compliance.shape)
@@ -91,7 +95,7 @@ def _inverse(compliance: Array, moved: Array, length: float) -> tuple[Array, NDA
         free = U[own][..., :m] / units[:, None]  # covectors: what they measure of a displacement
         inner = free.swapaxes(-1, -2) @ compliance[own] @ free
         stiffness[own] = free @ np.linalg.solve(inner, free.swapaxes(-1, -2))
-    return stiffness, 6 - count
+    return stiffness, len(units) - count
 
 
 def _stiffness(model: Model, joints: Mapping[str, float] | float) -> Array:

@@ -4,12 +4,14 @@
 From the pose given, the neighbours of places that have been reached are tried, all on the front at the same time, by
 damped Newton steps on the conditions of the loops and of the place. Damping goes with the square of what is left to do,
 so that steps stay short at the border of the workspace, where the place is out of reach, and converge fast inside.
+A pose of another branch is not taken: there, a serial singular pose would lie between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import rotated
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.loops.velocities import RANK, motions
 from ada_dynamics.spatial.vec3 import Vec3
 
@@ -138,6 +141,12 @@ class _Place:
     origin: Array  # coordinates of the start, with a turn of zero
     orientation: Array
 
+    @cached_property
+    def moving(self) -> list[int]:
+        """Those of the rows held that move at all."""
+        sizes = np.max(np.abs(self._jacobian(self.start)), axis=1)
+        return np.flatnonzero(sizes > RANK * self.dynamics.choices.length).tolist()
+
     @classmethod
     def of(cls, dynamics: Dynamics, link: str, q: Array, rows: list[int], point: ArrayLike) -> _Place:
         at, pose = np.asarray(point, dtype=np.float64), dynamics.pose(link, q)
@@ -150,11 +159,8 @@ class _Place:
             if k not in self.held:
                 raise InputError(f"axis {COORDINATES[k]!r} is not among the rows held, {self.held}; add {k} to them.")
         choices = self.dynamics.choices
-        J = self._jacobian(self.start)
-        N = motions(self.dynamics.loop_conditions(self.start).J, choices.mobility).basis()
-        s = np.linalg.svd(J @ N, compute_uv=False)
-        rank = int(np.sum(s > RANK * choices.length))
-        moving = int(np.sum(np.max(np.abs(J), axis=1) > RANK * choices.length))
+        s = np.linalg.svd(self._link_motions(self.start)[1], compute_uv=False)
+        rank, moving = int(np.sum(s > RANK * choices.length)), len(self.moving)
         if rank < choices.mobility or moving > rank:
             raise InputError(
                 f"model {self.dynamics.model.name!r} has {choices.mobility} motions, of which the rows held of link "
@@ -200,9 +206,30 @@ class _Place:
             A = np.concatenate([self.dynamics.loop_conditions(at[left]).J, self._jacobian(at[left])], axis=-2)
             at[left] = model.integrate(at[left], _damped(A, residual) * choices.units)
         moved = np.flatnonzero(np.isfinite(found).all(axis=-1))
-        way = np.reshape(model.difference(q[moved], found[moved]), (len(moved), model.nv)) / choices.units
-        found[moved[np.max(np.abs(way), axis=-1, initial=0.0) > _JUMP]] = np.nan
+        found[moved[~self._is_same_branch(q[moved], found[moved])]] = np.nan
         return found
+
+    def _is_same_branch(self, start: Array, end: Array) -> NDArray[np.bool_]:
+        """True for short ways between poses of one branch.
+
+        On the way to another one the link's motions N become dependent: det(J_x N) changes its sign.
+        """
+        (N, before), (M, after) = self._link_motions(start), self._link_motions(end)
+        signs = [np.linalg.det(x) for x in (before, after, M.swapaxes(-1, -2) @ N)]
+        model = self.dynamics.model
+        way = np.reshape(model.difference(start, end), (len(end), model.nv)) / self.dynamics.choices.units
+        return np.asarray((np.prod(np.sign(signs), axis=0) > 0.0) & (np.max(np.abs(way), axis=-1, initial=0.0) < _JUMP))
+
+    def _link_motions(self, q: Array) -> tuple[Array, Array]:
+        """N, and J_x N of the rows that move."""
+        choices = self.dynamics.choices
+        N = motions(self.dynamics.loop_conditions(q).J, choices.mobility).basis()
+        return N, (self._jacobian(q) @ N)[..., self.moving, :]
+
+    def is_border(self, q: Array) -> NDArray[np.bool_]:
+        """True for poses so near to a singular one of the link that the branch cannot be told."""
+        s = np.linalg.svd(self._link_motions(q)[1], compute_uv=False)
+        return np.asarray(s[..., -1] < SINGULAR * self.dynamics.choices.length)
 
 
 def _rotations(vectors: Array) -> Array:
@@ -243,7 +270,8 @@ class _Grid:
             found = self.place.reach(poses[tuple(source.T)], self.place.targets(self.coordinates[tuple(target.T)]))
             reached = np.isfinite(found).all(axis=-1)
             poses[tuple(target[reached].T)] = found[reached]
-            front = np.unique(target[reached], axis=0)
+            inside = np.flatnonzero(reached)[~self.place.is_border(found[reached])]
+            front = np.unique(target[inside], axis=0)
         return poses
 
     def _ways(self, front: NDArray[np.intp], poses: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.singularity import Nearness, condition_number, nearness
+from ada_dynamics.analysis.singularity import Nearness, condition_number, nearness, point_jacobian
 from ada_dynamics.analysis.stiffness import link_stiffness
 from ada_dynamics.analysis.workspace import singularity_map, workspace
 from ada_dynamics.model.edit import with_parts
@@ -161,28 +161,28 @@ def test_a_link_that_nothing_moves_is_refused(two_arms):
 
 
 # --- workspace --------------------------------------------------------------------------------------------------------
-X, Z = np.linspace(-0.65, 0.95, 28), np.linspace(0.01, 0.76, 16)
+X, Z = np.linspace(-0.65, 0.95, 28), np.linspace(-0.74, 0.76, 31)
 
 
 @pytest.fixture(scope="module")
-def upper_half(two_arms):
+def whole(two_arms):
     dynamics, q = two_arms
     return singularity_map(dynamics, q=q, axes={"x": X, "z": Z}, **TIP)
 
 
-def test_the_workspace_of_a_five_bar_is_where_both_arms_reach(upper_half):
+def test_the_workspace_of_a_five_bar_is_where_both_arms_reach(whole):
     x, z = np.meshgrid(X, Z, indexing="ij")
     room = 2.0 * LINK - np.maximum(np.hypot(x, z), np.hypot(x - WIDTH, z))
-    np.testing.assert_array_equal(upper_half.workspace.is_reached, room > 0.0)
+    np.testing.assert_array_equal(whole.workspace.is_reached, room > 0.0)
     assert np.min(np.abs(room)) > 1e-3  # no place is on the border
-    for part in upper_half.nearness:
+    for part in whole.nearness:
         np.testing.assert_array_equal(np.isfinite(part), room > 0.0)
 
 
-def test_poses_of_a_workspace_are_closed_at_their_places_and_of_one_way_of_assembly(two_arms, upper_half):
+def test_poses_of_a_workspace_are_closed_at_their_places_and_of_one_way_of_assembly(two_arms, whole):
     dynamics, _ = two_arms
-    reached = upper_half.workspace.is_reached
-    q = upper_half.workspace.q[reached]
+    reached = whole.workspace.is_reached
+    q = whole.workspace.q[reached]
     assert np.max(dynamics.largest_gap(q)) < 1e-11
     poses = dynamics.poses(q)
     tip = (poses["left_rod"] @ [0.0, 0.0, LINK, 1.0])[:, :3]
@@ -220,16 +220,16 @@ def test_grids_that_cannot_be_are_refused(two_arms, options, said):
 
 
 # --- maps -------------------------------------------------------------------------------------------------------------
-def test_a_map_is_drawn_and_what_it_cannot_show_is_refused(upper_half, stewart, tmp_path):
+def test_a_map_is_drawn_and_what_it_cannot_show_is_refused(whole, stewart, tmp_path):
     pytest.importorskip("matplotlib")
     from ada_dynamics.drawing.maps import plot_map
 
     measures = ["serial", "parallel", "constraint", "condition", "least"]
-    figure = plot_map(upper_half, tmp_path / "map.png", measures)
+    figure = plot_map(whole, tmp_path / "map.png", measures)
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     assert [axes.get_xlabel() for axes in figure.axes if axes.get_xlabel()] == ["x [m]"] * 5
     with pytest.raises(ada.InputError, match="Did you mean 'serial'"):
-        plot_map(upper_half, measures=["serail"])
+        plot_map(whole, measures=["serail"])
     line = singularity_map(stewart[0], "platform", stewart[1], {"rz": [0.0, 0.1]}, rows="all")
     with pytest.raises(ada.InputError, match="a picture needs two"):
         plot_map(line)
@@ -269,6 +269,17 @@ def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors
     np.testing.assert_array_equal(found.rigid, rigid)
     alone = link_stiffness(dynamics, link, several[1], dict(zip(model.actuated, k.tolist(), strict=True)))
     np.testing.assert_allclose(alone.stiffness, found.stiffness[1], atol=1e-10)
+
+
+def test_a_tip_yields_to_forces_as_far_as_its_own_rows_say(two_arms):
+    """In a symmetric pose the axes of stiffness are those of symmetry, and K = (A⁻¹B)⁻ᵀ diag(k) (A⁻¹B)⁻¹."""
+    dynamics, q = two_arms
+    found = link_stiffness(dynamics, q=q, joints=7.0, **TIP)
+    J = np.linalg.inv(point_jacobian(dynamics, "left_rod", q, TIP["point"], "actuated")[[0, 2]])
+    np.testing.assert_allclose(found.stiffness[np.ix_([0, 2], [0, 2])], 7.0 * J.T @ J, rtol=1e-12, atol=1e-10)
+    assert abs(found.stiffness[0, 2]) < 1e-10
+    assert found.stiffness.shape == (3, 3)
+    assert found.rigid == 1
 
 
 def test_redundant_motors_hold_together():
