@@ -21,6 +21,7 @@ from PIL import Image
 from ada_dynamics import Dynamics, Simulation, load
 from ada_dynamics.drawing.drawing import Figurine, prepare
 from ada_dynamics.drawing.drawing import draw as draw_pose
+from ada_dynamics.drawing.maps import plot_map
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
@@ -145,6 +146,15 @@ def singular_passing(example: Names) -> Figure:
     return figure
 
 
+def five_bar_map(example: Names) -> Figure:
+    """The workspace with both kinds of singular poses, and the linkage in it."""
+    figure: Figure = plot_map(example["map_"], measures=("serial", "parallel"))
+    for panel in (axes for axes in figure.axes if axes.get_title(loc="left")):  # the others are scales
+        for start, end in skeleton(example["dyn"], example["q"]):
+            panel.plot((start[0], end[0]), (start[2], end[2]), "o-", color="white", markersize=3, lw=1.5)
+    return figure
+
+
 def motions() -> Figure:
     """Three motions side by side: poses over time, and the energies under them."""
     arm = load("pa10")
@@ -229,7 +239,7 @@ def control() -> Figure:
 
 OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions, "control": control}
 PICTURES: dict[str, Callable[[Names], Figure]] = {
-    one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing)
+    one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing, five_bar_map)
 }
 
 
