@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import common_batch
-from ada_dynamics.dynamics.computation import Computation, Rescue
+from ada_dynamics.dynamics.computation import Rescue
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
+from ada_dynamics.loops.choices import ACTUATED, TREE, By
 
 # Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
 # with these, and on long chains takes many seconds to compile. A humanoid has half as many.
@@ -31,7 +33,7 @@ class Derivatives(NamedTuple):
     du: Array
 
 
-class DerivativeQueries(Computation):
+class DerivativeQueries(AlongLoops):
     """How results change with their arguments. A step of q is a velocity, so quaternions need no care.
 
     With loops they are those by all coordinates of the tree, one by one: along motions that the loops allow
@@ -40,10 +42,22 @@ class DerivativeQueries(Computation):
     """
 
     forward: Callable[..., Array]
+    inverse: Callable[..., Array]
     mass_matrix: Callable[..., Array]
 
-    def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Derivatives:
-        """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv)."""
+    def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By = TREE) -> Derivatives:
+        """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv).
+
+        Args:
+            q: positions.
+            v: velocities.
+            tau: joint efforts.
+            by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
+                `velocity_indices`): these, and all others with them along the loops. Then the accelerations are theirs,
+                too: (m, m), (m, m) and (m, nv), whatever the spanning tree.
+        """
+        if by != TREE:
+            return self._along_the_loops(q, v, tau, by)
         if self._kernels.closed is None and not self._is_written_out:
             of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
             minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
@@ -79,14 +93,15 @@ class DerivativeQueries(Computation):
         )
         return Derivatives._make(call(q, v, tau, w))
 
-    def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Derivatives:
-        """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix."""
+    def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By = TREE) -> Derivatives:
+        """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix.
+
+        With loops τ are the efforts of the motors, which must be as many as the mechanism has motions, and what changes
+        are the coordinates meant by `by`, "actuated" or "independent", and all others along the loops: (m, m) each.
+        """
         self._refuse_derivatives()
-        if self.model.loops:
-            raise InputError(
-                f"model {self.model.name!r} has loops, which share efforts among its motors: derivatives of `inverse` "
-                "are not available there. Take those of forward(...), or open the loops: edit.open_loops(model)."
-            )
+        if self._kernels.closed is not None:
+            return self._of_motors(q, v, a, by)
         if self._is_written_out:
             make = lambda: quantities.inverse_derivatives(self._tree)  # noqa: E731
             return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
@@ -97,6 +112,36 @@ class DerivativeQueries(Computation):
         kernel = self._kernels.get("inverse_along", lambda: quantities.inverse_along(self._tree))
         dq, dv = _column_by_column(kernel, inputs, self.model.nv, is_batch)
         return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
+
+    def _along_the_loops(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By) -> Derivatives:
+        """From those of the tree: v = T y, and T turns with q."""
+        whole, chosen = self.forward_derivatives(q, v, tau), list(self.velocity_indices(by))
+        T = self.velocity_map(q, by)
+        y = self._arguments({"v": v})["v"][..., chosen]
+        turning = self._turning(self._arguments({"q": q})["q"], T, by) @ y[..., None, :, None]
+        dv = (whole.dv @ T)[..., chosen, :]
+        dq = (whole.dq @ T + whole.dv @ turning[..., 0].swapaxes(-1, -2))[..., chosen, :]
+        return Derivatives(dq, dv, whole.du[..., chosen, :])
+
+    def _turning(self, q: Array, T: Array, by: By) -> Array:
+        """Rates of T while q moves along each of its columns, (..., m, nv, m)."""
+        nv, m = T.shape[-2:]
+        poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1]))
+        _, rates = self.velocity_map_rate(poses.reshape(-1, q.shape[-1]), T.swapaxes(-1, -2).reshape(-1, nv), by)
+        return rates.reshape(*T.shape[:-2], m, nv, m)
+
+    def _of_motors(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By) -> Derivatives:
+        """From those of forward dynamics, which are their inverse: da = ∂a/∂q dq + ∂a/∂v dv + ∂a/∂τ dτ."""
+        if by == TREE:
+            raise InputError(
+                f"model {self.model.name!r} has loops, which share efforts among its motors; efforts of all joints of "
+                "the tree have no derivatives of their own. Ask for those of the motors, by='actuated' or "
+                "by='independent', or open the loops: edit.open_loops(model)."
+            )
+        motors = list(self.velocity_indices(ACTUATED))
+        found = self.forward_derivatives(q, v, self.inverse(q, v, a), by)
+        by_acceleration = np.asarray(np.linalg.inv(found.du[..., motors]), dtype=np.float64)
+        return Derivatives(-by_acceleration @ found.dq, -by_acceleration @ found.dv, by_acceleration)
 
     @cached_property
     def _is_written_out(self) -> bool:

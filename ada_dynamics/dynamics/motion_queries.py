@@ -13,10 +13,8 @@ from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.choices import By
+from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.named import Named
-
-TREE = "tree"
 
 
 class Energy(NamedTuple):

@@ -25,7 +25,7 @@ from ada_dynamics.loops.velocities import (
 from ada_dynamics.model.model import Model
 
 _NAMED = 8  # joints in a message
-INDEPENDENT, ACTUATED = "independent", "actuated"
+TREE, INDEPENDENT, ACTUATED = "tree", "independent", "actuated"
 By = str | Sequence[str]
 _TAKES_PART = 0.1  # of the largest velocity, or share, of those that a message names
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
+from ada_dynamics.model import edit
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 
@@ -164,9 +165,9 @@ def test_open_loops_are_warned_of_once() -> None:
         dynamics.forward_derivatives(q + np.array([0.0, 0.1, 0.0]), np.zeros(3), np.zeros(3))
 
 
-def test_derivatives_of_inverse_dynamics_with_loops_are_refused_and_not_those_of_the_tree() -> None:
+def test_derivatives_of_all_efforts_of_the_tree_are_refused_with_loops() -> None:
     model, q = mechanisms.four_bar()
-    with pytest.raises(ada.InputError, match="share efforts among its motors: derivatives of `inverse`"):
+    with pytest.raises(ada.InputError, match="Ask for those of the motors, by='actuated'"):
         ada.Dynamics(model).inverse_derivatives(q, np.zeros(3), np.zeros(3))
 
 
@@ -174,3 +175,88 @@ def test_values_that_are_not_finite_are_refused_by_name() -> None:
     model, q = mechanisms.four_bar()
     with pytest.raises(ada.InputError, match="tau"):
         ada.Dynamics(model).forward_derivatives(q, np.zeros(3), [0.0, np.nan, 0.0])
+
+
+# --- along the loops ------------------------------------------------------------------------------------------------
+def driven(dynamics: ada.Dynamics, q: Array, by: str | list[str], j: int, t: float) -> Array:
+    """The pose after coordinate j has moved by t alone: eight midpoint steps along the loops."""
+    for _ in range(8):
+        first = dynamics.velocity_map(q, by)[:, j]
+        middle = dynamics.velocity_map(dynamics.model.integrate(q, first, t / 16), by)[:, j]
+        q = dynamics.model.integrate(q, middle, t / 8)
+    return dynamics.project(q, np.zeros(dynamics.model.nv))[0]
+
+
+@pytest.mark.parametrize(("name", "by"), [("four_bar", "independent"), ("five_bar", "actuated"), ("delta", "actuated")])
+def test_by_coordinates_along_the_loops_they_say_how_these_accelerate(name: str, by: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    own = list(dynamics.velocity_indices(by))
+    y = v[own]
+
+    def accelerations(q: Array, y: Array, tau: Array = tau) -> Array:
+        return dynamics.forward(q, dynamics.velocity_map(q, by) @ y, tau)[own]
+
+    found = dynamics.forward_derivatives(q, v, tau, by=by)
+    assert found.du.shape == (len(own), model.nv)
+    for j, e in enumerate(np.eye(len(own))):
+        by_q = derivative(lambda t, j=j: accelerations(driven(dynamics, q, by, j, t), y))
+        by_y = derivative(lambda t, e=e: accelerations(q, y + t * e))
+        assert np.max(np.abs(found.dq[:, j] - by_q)) < 1e-8 * max(1.0, np.max(np.abs(found.dq)))
+        assert np.max(np.abs(found.dv[:, j] - by_y)) < 1e-8 * max(1.0, np.max(np.abs(found.dv)))
+
+
+@pytest.mark.parametrize(
+    ("name", "loop", "joint", "driver"),
+    [("four_bar", "closing", "joint_2", "joint_1"), ("stephenson_six_bar", "outer_pin", "upper", "crank")],
+)
+def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(
+    name: str, loop: str, joint: str, driver: str
+) -> None:
+    model, q = getattr(mechanisms, name)()
+    other, at = edit.recut(model, q, loop, joint)
+    one, two = ada.Dynamics(model), ada.Dynamics(other)
+    v = one.complete_velocity(q, [0.7], by=[driver])
+    w = two.complete_velocity(at, [0.7], by=[driver])
+    tau, load = np.zeros(model.nv), np.zeros(other.nv)
+    tau[model.v_index(driver)] = load[other.v_index(driver)] = 0.4
+    first = one.forward_derivatives(q, v, tau, by=[driver])
+    second = two.forward_derivatives(at, w, load, by=[driver])
+    pairs = [(first.dq, second.dq), (first.dv, second.dv)]
+    pairs.append((first.du[:, model.v_index(driver)], second.du[:, other.v_index(driver)]))
+    for mine, theirs in pairs:
+        assert np.allclose(mine, theirs, rtol=0.0, atol=1e-10 * max(1.0, float(np.max(np.abs(mine)))))
+
+
+def test_a_batch_along_the_loops_has_the_derivatives_of_its_states() -> None:
+    model, q, v, tau = state("five_bar")
+    dynamics = ada.Dynamics(model)
+    other = driven(dynamics, q, "actuated", 0, 0.2)
+    poses = np.array([q, other, q])
+    speeds = np.array([dynamics.project(at, v)[1] for at in poses])
+    together = dynamics.forward_derivatives(poses, speeds, tau, by="actuated")
+    for i in range(3):
+        for mine, one in zip(
+            together, dynamics.forward_derivatives(poses[i], speeds[i], tau, by="actuated"), strict=True
+        ):
+            assert np.allclose(mine[i], one, rtol=0.0, atol=1e-11 * np.max(np.abs(one)))
+
+
+@pytest.mark.parametrize("name", ["five_bar", "stewart"])
+def test_the_motors_efforts_change_as_inverse_dynamics_say(name: str) -> None:
+    model, q, v, _ = state(name)
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(5)
+    motors = list(dynamics.velocity_indices("actuated"))
+    y, wanted = v[motors], rng.normal(size=len(motors))
+
+    def efforts(at: Array, y: Array, wanted: Array) -> Array:
+        speed = dynamics.complete_velocity(at, y)
+        return dynamics.inverse(at, speed, dynamics.complete_acceleration(at, speed, wanted))[motors]
+
+    a = dynamics.complete_acceleration(q, v, wanted)
+    found = dynamics.inverse_derivatives(q, v, a, by="actuated")
+    e = rng.normal(size=len(motors))
+    assert np.allclose(found.dv @ e, derivative(lambda t: efforts(q, y + t * e, wanted)), rtol=0.0, atol=1e-8)
+    assert np.allclose(found.du @ e, derivative(lambda t: efforts(q, y, wanted + t * e)), rtol=0.0, atol=1e-8)
+    by_first = derivative(lambda t: efforts(driven(dynamics, q, "actuated", 0, t), y, wanted))
+    assert np.max(np.abs(found.dq[:, 0] - by_first)) < 1e-8 * max(1.0, np.max(np.abs(found.dq)))
