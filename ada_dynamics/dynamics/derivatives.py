@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
@@ -19,6 +20,7 @@ from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops.choices import ACTUATED, TREE, By
+from ada_dynamics.named import Named
 
 # Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
 # with these, and on long chains takes many seconds to compile. A humanoid has half as many.
@@ -142,6 +144,40 @@ class DerivativeQueries(AlongLoops):
         found = self.forward_derivatives(q, v, self.inverse(q, v, a), by)
         by_acceleration = np.asarray(np.linalg.inv(found.du[..., motors]), dtype=np.float64)
         return Derivatives(-by_acceleration @ found.dq, -by_acceleration @ found.dv, by_acceleration)
+
+    # --- parameters ---------------------------------------------------------------------------------------------
+    @cached_property
+    def parameters(self) -> Mapping[str, float]:
+        """Parameters that efforts depend on linearly, by name, in the order of the columns of `regressor`.
+
+        Of each moving body "link.mass", "link.mx" to "link.mz" (mass times centre of mass) and "link.Ixx" to "link.Izz"
+        (about the origin and in the axes of the link that the joint carries, with all that is fixed to it); of its
+        joint "joint.damping", "joint.friction", "joint.armature" and "joint.stiffness".
+        """
+        return Named("parameter", algorithm.parameters(self._tree, self._carried).items())
+
+    @property
+    def _carried(self) -> list[str]:
+        """The link that the joint of each body carries."""
+        return [self.model.joints[body.name].child for body in self._tree.bodies]
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By = TREE) -> Array:
+        """Y of τ = Y π, with π the values of `parameters`, (nv, P).
+
+        With loops Y is that of the tree, whose joints carry nothing of the loops; by="independent" or "actuated" the
+        loops' forces are projected out: Tᵀ τ = Y π, (m, P), whatever the loops carry.
+        """
+        self._refuse_derivatives()
+        Y = self._compute("regressor", lambda: quantities.regressor(self._tree, self._carried), q=q, v=v, a=a)
+        return Y if by == TREE else np.asarray(self.velocity_map(q, by).swapaxes(-1, -2) @ Y)
+
+    def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
+        """Derivatives of the accelerations by `parameters`, (nv, P), with the loops as they are.
+
+        A parameter asks for efforts, Y dπ, that the joints are not given: ∂a/∂π = -∂a/∂τ Y.
+        """
+        Y = self.regressor(q, v, self.forward(q, v, tau))
+        return np.asarray(-self.forward_derivatives(q, v, tau).du @ Y)
 
     @cached_property
     def _is_written_out(self) -> bool:

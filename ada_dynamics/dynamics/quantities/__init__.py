@@ -12,6 +12,7 @@ from ada_dynamics.dynamics.quantities.derivatives import (
     moving_pairs,
     open_equations,
     rate_of,
+    regressor,
     residual_derivatives,
 )
 from ada_dynamics.dynamics.quantities.equations import (
@@ -67,6 +68,7 @@ __all__ = [
     "open_equations",
     "pose",
     "rate_of",
+    "regressor",
     "residual_derivatives",
     "velocity",
 ]

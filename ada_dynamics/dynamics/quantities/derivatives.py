@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms import crba, kkt
+from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.algorithms.elimination import Closed, Plan
 from ada_dynamics.algorithms.residual import efforts_and_conditions
 from ada_dynamics.algorithms.sparse_ldl import Factors, solve_factorised
@@ -158,6 +159,16 @@ def forward_derivatives(equations: Equations) -> Quantity:
 
     shapes: dict[str, tuple[int, ...]] = {"dq": (n, n), "dv": (n, n), "du": (n, n)}
     return equations.quantity("forward_derivatives", shapes, body)
+
+
+def regressor(tree: Tree, links: Sequence[str]) -> Quantity:
+    """Y of τ = Y π."""
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Outputs:
+        return {"Y": algorithm.regressor(tree, links, q, v, a)}
+
+    columns = len(algorithm.parameters(tree, links))
+    return quantity("regressor", tree, ("q", "v", "a"), {"Y": (tree.nv, columns)}, body)
 
 
 class Changes:
