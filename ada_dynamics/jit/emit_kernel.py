@@ -33,6 +33,8 @@ from ada_dynamics.jit.transpose import (
 )
 
 SINGLE_VECTOR_BITS = 256
+# Results of a state beyond which a block of W states does not stay in the nearest cache: then states go one by one.
+WIDE = 512
 NOT_FINITE = 1
 GUARD_FAILED = 2
 
@@ -66,6 +68,8 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
 
     Rows: each array holds n rows, one for each state. Columns: each array holds one run of n for each element.
     """
+    if sum(_sizes(function)[len(function.inputs) :]) > WIDE:
+        return _one_by_one(function, target, checked)
     function = without_lanes(function)  # here the lanes are states
     text, called, _ = _kernel(function, target, Lanes(target.lanes), checked)
     if checked:
@@ -77,6 +81,13 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
     moves += [columns_out(size, target.lanes) for size in sizes_out]
     loops = _blocks_loop(function, ROWS, target.lanes, checked) + _blocks_loop(function, COLUMNS, target.lanes, checked)
     return "".join(moves) + text + loops + preamble(called, target, [target.lanes])
+
+
+def _one_by_one(function: Function, target: Target, checked: bool) -> str:
+    """Likewise, of the code for one state."""
+    target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
+    text, called, widths = _kernel(function, target, Lanes(1), checked)
+    return text + _rows_loop(function) + _columns_loop(function) + preamble(called, target, [1, *widths])
 
 
 def _pointers(function: Function) -> list[str]:
@@ -172,6 +183,41 @@ def _repeat_loop(function: Function) -> str:
     body.do(f"ret i32 {status.get()}")
     head = f"define i32 @{REPEAT}({_parameters(function, 'i64 %n', 'i64 %repeats')}) #0"
     return f"{head} {{\n{body}\n}}\n"
+
+
+def _rows_loop(function: Function) -> str:
+    """Run the single kernel over n rows."""
+    body = Body()
+    status = body.variable("i32", "0")
+    with body.repeat("%n") as k:
+        rows = [_row(body, p, size, k) for p, size in zip(_pointers(function), _sizes(function), strict=True)]
+        status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})"))
+    body.do(f"ret i32 {status.get()}")
+    return f"define i32 @{ROWS}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
+
+
+def _columns_loop(function: Function) -> str:
+    """Run the single kernel over n states whose elements lie n apart."""
+    body, split = Body(), len(function.inputs)
+    pointers, sizes = _pointers(function), _sizes(function)
+    rooms = [body.room(f"[{size} x double]") for size in sizes]
+    status = body.variable("i32", "0")
+    places = list(zip(pointers, rooms, sizes, strict=True))
+    with body.repeat("%n") as k:
+        for pointer, room, size in places[:split]:
+            with body.repeat(str(size)) as c:
+                body.store("double", body.load("double", pointer, _strided(body, c, k)), room, c)
+        status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {room}' for room in rooms)})"))
+        for pointer, room, size in places[split:]:
+            with body.repeat(str(size)) as c:
+                body.store("double", body.load("double", room, c), pointer, _strided(body, c, k))
+    body.do(f"ret i32 {status.get()}")
+    return f"define i32 @{COLUMNS}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
+
+
+def _strided(body: Body, element: str, state: str) -> str:
+    """Where an element of a state lies among columns."""
+    return body.emit(f"add i64 {body.emit(f'mul i64 {element}, %n')}, {state}")
 
 
 def _row(body: Body, pointer: str, size: int, k: str) -> str:
