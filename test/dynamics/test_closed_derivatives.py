@@ -158,6 +158,21 @@ def test_a_batch_has_the_derivatives_of_its_states_and_none_in_singular_poses() 
         assert np.allclose(some[0], one.sum(axis=0), rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
 
 
+def test_a_batch_of_many_numbers_each_has_either_order_of_memory() -> None:
+    """Results that are too wide for lanes go state by state."""
+    model, q, v, tau = state("delta")
+    dynamics = ada.Dynamics(model)
+    speeds = np.array([0.1 * i * v for i in range(11)])
+    poses = np.array([q] * 11)
+    rows = dynamics.forward_derivatives(poses, speeds, tau)
+    columns = dynamics.forward_derivatives(np.asfortranarray(poses), np.asfortranarray(speeds), tau)
+    for i in (0, 5, 10):
+        one = dynamics.forward_derivatives(q, speeds[i], tau)
+        assert all(
+            np.array_equal(a[i], b) and np.array_equal(c[i], b) for a, b, c in zip(rows, one, columns, strict=True)
+        )
+
+
 def test_open_loops_are_warned_of_once() -> None:
     model, q = mechanisms.four_bar()
     dynamics = ada.Dynamics(model)
