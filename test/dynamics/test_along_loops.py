@@ -135,6 +135,28 @@ def test_more_states_than_are_kept_at_once_come_in_their_order() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["stewart", "bennett", "cassie_leg floating"])
+def test_numbers_and_kernels_agree(name: str) -> None:
+    at = case(name)
+    q = np.array([beside(at, s) for s in np.linspace(0.0, 0.3, 7)])
+    v = np.array([at.dynamics.project(x, at.v)[1] for x in q])
+    on_numbers = ada.Dynamics(at.model, pose=at.q, checked=False)
+    for found, wanted in zip(at.dynamics.velocity_map_rate(q, v), on_numbers.velocity_map_rate(q, v), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-10 * np.max(np.abs(wanted)))
+
+
+def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
+    """No choice of a Bennett linkage's conditions is right in all poses, this one not where two links are square."""
+    model, start = mechanisms.bennett()
+    q = np.asarray(ada.assemble(model, [3.446, 0.5 * np.pi, -3.446], hold=["joint_2"]))
+    dynamics, oracle = ada.Dynamics(model, pose=start), Oracle(model)
+    T = dynamics.velocity_map(q)
+    kernel = dynamics.kernels.get("velocity map independent", pytest.fail)
+    assert kernel.single_status(q)[1]
+    np.testing.assert_allclose(oracle.jacobian(q) @ T, 0.0, atol=EXACT)
+    np.testing.assert_array_equal(dynamics.velocity_map(np.array([q, q])), [T, T])
+
+
 # --- other engines --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["five_bar", "stewart", "hexa", "delta", "cassie_leg", "two_feet"])
 def test_pinocchios_constraints_stay_closed_along_the_columns(name: str) -> None:
