@@ -58,6 +58,8 @@ class Choices:
         Raises:
             InputError: there is no such set, or it does not determine the motion.
         """
+        if not isinstance(by, (str, list, tuple)):
+            raise WrongTypeError(f"by is {by!r:.100}; it must be a word, or a list of names of joints.")
         key = by if isinstance(by, str) else tuple(by)
         if key not in self._known:
             self._known[key] = self._found(key)
