@@ -34,8 +34,8 @@ class AlongLoops(Computation):
         """Places in v of the velocities that the columns of `jacobian(..., by=by)` belong to, in their order.
 
         Args:
-            by: "independent": as many velocities as the loops leave motions, in the order of v, always the same ones:
-                those that tell all motions apart best in sample poses; "actuated": those of the motors, in the order
+            by: "independent": as many velocities as the loops leave motions, in the order of v, the same ones in all
+                poses: those that tell all motions apart best in sample poses; "actuated": those of the motors, in the order
                 of `model.actuated`; or names of joints.
 
         Raises:

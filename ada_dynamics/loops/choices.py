@@ -79,7 +79,7 @@ class Choices:
     def map_order(self, chosen: tuple[int, ...]) -> MapOrder | None:
         """How to eliminate the other velocities; None where there is nothing to eliminate."""
         study = self.study
-        if study is None or not study.rank:
+        if study is None or not study.rank or not chosen:
             return None
         used = sorted(study.used)
         w = study.numbers.weights[used]

@@ -251,6 +251,30 @@ def test_without_loops_the_tree_s_velocities_are_independent() -> None:
     np.testing.assert_array_equal(dynamics.complete_acceleration(q, v, [1.0, 2.0, 3.0]), [1.0, 2.0, 3.0])
 
 
+def test_a_structure_has_no_columns_and_motors_too_many() -> None:
+    builder = ada.Builder("truss").link("base")
+    for name in "ab":
+        builder.link(name, 1.0, inertia=(0.1, 0.1, 0.1))
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
+    builder.joint("second", "revolute", "a", "b", (0.0, 0.0, 1.0), axis=(0, 1, 0))
+    builder.loop("pin", "revolute", "b", "base", (0.0, 0.0, 1.0), child_xyz=(1.0, 0.0, 1.0), axis=(0, 1, 0))
+    model = builder.build()
+    q = np.asarray(ada.assemble(model, [0.1, 1.3]))
+    dynamics = ada.Dynamics(model, pose=q)
+    assert dynamics.jacobian("b", q, by="independent").shape == (6, 0)
+    with pytest.raises(ada.InputError, match="2 too many for 0"):
+        dynamics.jacobian("b", q, by="actuated")
+
+
+def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
+    """Beyond the size of which robots have code of their own: by least squares on numbers."""
+    model, q = mechanisms.ladder(21)
+    dynamics = ada.Dynamics(model, pose=q)
+    T = dynamics.velocity_map(q)
+    assert T.shape == (63, 21)
+    np.testing.assert_allclose(Oracle(model).jacobian(q) @ T, 0.0, atol=EXACT)
+
+
 @pytest.mark.parametrize(
     ("name", "by", "said"),
     [
