@@ -35,8 +35,8 @@ class AlongLoops(Computation):
 
         Args:
             by: "independent": as many velocities as the loops leave motions, in the order of v, the same ones in all
-                poses: those that tell all motions apart best in sample poses; "actuated": those of the motors, in the order
-                of `model.actuated`; or names of joints.
+                poses: those that tell all motions apart best in sample poses; "actuated": those of the motors, in the
+                order of `model.actuated`; or names of joints.
 
         Raises:
             InputError: they are too few or too many to determine the motion.
