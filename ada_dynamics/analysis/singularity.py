@@ -233,7 +233,7 @@ def nearness(
     several = np.atleast_2d(poses)
     parts = []
     for i in range(0, len(several), _FEW):
-        found = motions(dynamics.loop_conditions(several[i : i + _FEW]).J, choices.mobility)
+        found = motions(dynamics.loop_conditions(several[i : i + _FEW]), choices.mobility)
         parts.append(_nearness(found, moved(several[i : i + _FEW]), list(choices.motors), rank))
     whole = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return Nearness(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))

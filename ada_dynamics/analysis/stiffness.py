@@ -72,10 +72,10 @@ def link_stiffness(
     holding = np.flatnonzero(k).tolist()
     choices.refuse_missing(holding, "joints with stiffness")
     poses = np.asarray(q, dtype=np.float64)
-    found = motions(dynamics.loop_conditions(poses).J, choices.mobility)
+    found = motions(dynamics.loop_conditions(poses), choices.mobility)
     held = (least_share(found.basis(), holding) >= SINGULAR) & (found.sigma >= SINGULAR)
     for i in map(tuple, np.argwhere(~held)):
-        at = motions(dynamics.loop_conditions(poses[i]).J, choices.mobility)
+        at = motions(dynamics.loop_conditions(poses[i]), choices.mobility)
         choices.refuse_singular(at, holding, f"state {i[0]}: " if i else "")
     N = choices.units[:, None] * found.basis()
     chosen = rows_of(rows)

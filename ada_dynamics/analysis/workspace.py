@@ -203,7 +203,7 @@ class _Place:
             left, residual = left[~done], residual[~done]
             if not len(left):
                 break
-            A = np.concatenate([self.dynamics.loop_conditions(at[left]).J, self._jacobian(at[left])], axis=-2)
+            A = np.concatenate([self.dynamics.loop_conditions(at[left]), self._jacobian(at[left])], axis=-2)
             at[left] = model.integrate(at[left], _damped(A, residual) * choices.units)
         moved = np.flatnonzero(np.isfinite(found).all(axis=-1))
         found[moved[~self._is_same_branch(q[moved], found[moved])]] = np.nan
@@ -223,7 +223,7 @@ class _Place:
     def _link_motions(self, q: Array) -> tuple[Array, Array]:
         """N, and J_x N of the rows that move."""
         choices = self.dynamics.choices
-        N = motions(self.dynamics.loop_conditions(q).J, choices.mobility).basis()
+        N = motions(self.dynamics.loop_conditions(q), choices.mobility).basis()
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
     def is_border(self, q: Array) -> NDArray[np.bool_]:

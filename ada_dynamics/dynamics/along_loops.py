@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
@@ -18,13 +19,6 @@ from ada_dynamics.loops.choices import ACTUATED, INDEPENDENT, By, Choices
 from ada_dynamics.loops.velocities import Completion, completion, motions
 
 _TOGETHER = 1024  # states whose matrices are kept at the same time
-
-
-class LoopConditions(NamedTuple):
-    """J and γ of the conditions that act, in lengths [m/s, m/s²]; J by velocities in units of an angle's."""
-
-    J: Array
-    gamma: Array
 
 
 class AlongLoops(Computation):
@@ -40,9 +34,9 @@ class AlongLoops(Computation):
         """Places in v of the velocities that the columns of `jacobian(..., by=by)` belong to, in their order.
 
         Args:
-            by: "independent": as many velocities as the loops leave motions, in the order of v, always the same ones:
-                those that tell all motions apart best in sample poses; "actuated": those of the motors, in the order
-                of `model.actuated`; or names of joints.
+            by: "independent": as many velocities as the loops leave motions, in the order of v, the same ones in all
+                poses: those that tell all motions apart best in sample poses; "actuated": those of the motors, in the
+                order of `model.actuated`; or names of joints.
 
         Raises:
             InputError: they are too few or too many to determine the motion.
@@ -55,23 +49,18 @@ class AlongLoops(Computation):
         Raises:
             SingularPoseError: they do not determine the motion in this pose (unchecked `Dynamics` gives nan).
         """
-        chosen = self.choices.of(by)
-        arrays = self._arguments({"q": q})
-        return self._by_parts(arrays, lambda own, first: self._along(own, chosen, first)[0].T * self._scale(chosen))
+        name = f"velocity map {by}"
+        call = self._calls.get(name) or self._map_call(name, self.choices.of(by))
+        return np.asarray(call(q))
 
     def velocity_map_rate(self, q: ArrayLike, v: ArrayLike, by: By = INDEPENDENT) -> tuple[Array, Array]:
         """`velocity_map` and its time derivative along v, which the loops must allow."""
-        chosen = self.choices.of(by)
-        arrays = self._arguments({"q": q, "v": v})
-        self._look_once("velocity_map_rate", *common_batch(arrays)[0])
-
-        def rates(own: dict[str, Array], first: int) -> Array:
-            found, _ = self._along(own, chosen, first)
-            rate = found.rate(self._condition_rates(own)) if self._kernels.closed else np.zeros_like(found.T)
-            return np.stack([found.T, rate], axis=-3) * self._scale(chosen)
-
-        both = self._by_parts(arrays, rates)
-        return both[..., 0, :, :], both[..., 1, :, :]
+        if "velocity_map_rate" not in self._seen:
+            self._look_once("velocity_map_rate", *common_batch(self._arguments({"q": q, "v": v}))[0])
+        name = f"velocity map rate {by}"
+        call = self._calls.get(name) or self._rate_call(name, self.choices.of(by))
+        T, rate = call(q, v)
+        return T, rate
 
     def complete_velocity(self, q: ArrayLike, given: ArrayLike, by: By = ACTUATED) -> Array:
         """Velocities of all joints from some of them, along the loops.
@@ -94,63 +83,69 @@ class AlongLoops(Computation):
             given: accelerations of the motors, or of others; (m,) or (N, m).
             by: which, see `velocity_indices`.
         """
-        chosen = self.choices.of(by)
-        arrays = self._arguments({"q": q, "v": v})
-        arrays["given"] = as_array("given", given, len(chosen), self.model)
-        self._look_once("complete_acceleration", *common_batch(arrays)[0][:2])
-
-        def accelerations(own: dict[str, Array], first: int) -> Array:
-            y = own.pop("given")
-            found, gamma = self._along(own, chosen, first)
-            driven = ((found.T * self._scale(chosen)) @ y[..., None])[..., 0]
-            return np.asarray(driven + self.choices.units * found.drift(gamma))
-
-        return self._by_parts(arrays, accelerations)
+        T, rate = self.velocity_map_rate(q, v, by)
+        y = as_array("given", given, T.shape[-1], self.model)
+        own = as_array("v", v, self.model.nv, self.model)[..., list(self.choices.of(by))]
+        return np.asarray((T @ y[..., None] + rate @ own[..., None])[..., 0])
 
     # --- how it is done -----------------------------------------------------------------------------------------
-    def loop_conditions(self, q: ArrayLike) -> LoopConditions:
-        """Conditions of the loops at rest, of moments times the mechanism's length; none of a model without loops."""
-        return self._conditions(self._arguments({"q": q}))
+    def loop_conditions(self, q: ArrayLike) -> Array:
+        """J of the loops' conditions that act, one row each, by velocities in units of an angle's [m].
+
+        Moments count times the mechanism's length; a model without loops has no rows.
+        """
+        return self._conditions(self._arguments({"q": q})["q"])
 
     def loop_gaps(self, q: ArrayLike) -> Array:
         """How far these conditions are from holding [m], row by row for a batch."""
         closed, positions = self._kernels.closed, np.ascontiguousarray(self._arguments({"q": q})["q"])
         if closed is None:
             return np.zeros((*positions.shape[:-1], 0))
-        return np.asarray(closed.gaps(positions)[..., list(closed.plans.conditions)] / self._condition_units)
+        return np.asarray(closed.gaps(positions)[..., list(closed.plans.conditions)] / closed.weights)
 
-    def _conditions(self, arrays: dict[str, Array]) -> LoopConditions:
+    def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
+        """T as a function; None where only numbers can find it: unchecked kernels do not tell what they refuse."""
         closed = self._kernels.closed
-        q = arrays["q"]
-        if closed is None:
-            return LoopConditions(np.zeros((*q.shape[:-1], 0, self.model.nv)), np.zeros((*q.shape[:-1], 0)))
-        make = lambda: closed_quantities.conditions(closed.tree, closed.plans)  # noqa: E731
-        kernel = self._kernels.get("loop conditions", make)
-        J, gamma = self._run(kernel, {"q": q, "v": arrays.get("v", np.zeros(self.model.nv))})
-        w = self._condition_units
-        return LoopConditions(J / w[:, None] * self.choices.units, gamma / w)
+        if closed is None or self._kernels.large or not self.checked:
+            return None
+        order = self.choices.map_order(chosen)
+        if order is None:
+            return None
+        return quantities.velocity_map(closed.tree, order, self.choices.units.tolist())
 
-    def _condition_rates(self, arrays: dict[str, Array]) -> Array:
-        closed = self._kernels.closed
-        assert closed is not None
-        make = lambda: closed_quantities.condition_rates(closed.tree, closed.plans)  # noqa: E731
-        J, _ = self._run(self._kernels.get("loop condition rates", make), arrays)
-        return np.asarray(J / self._condition_units[:, None] * self.choices.units)
+    def _map_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
+        """The way to T: its kernel, and numbers where that refuses a state."""
 
-    @cached_property
-    def _condition_units(self) -> Array:
-        closed = self._kernels.closed
-        assert closed is not None
-        return np.asarray(closed.study.numbers.weights[list(closed.plans.conditions)])
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> Array:
+            return _in_parts(inputs, is_batch, lambda first, q: self._on_units(self._along(q, chosen, first).T, chosen))
 
-    def _scale(self, chosen: tuple[int, ...]) -> Array:
-        """From units of the mechanism's length to those of the joints."""
-        units = self.choices.units
-        return np.asarray(units[:, None] / units[list(chosen)])
+        of_position = self._map_quantity(chosen)
+        if of_position is None:
+            return self._on_numbers(name, rescue, ("q",))
+        return self._quantity_call(name, lambda: of_position, ("q",), rescue)
 
-    def _along(self, arrays: dict[str, Array], chosen: tuple[int, ...], first: int) -> tuple[Completion, Array]:
-        """The map from the chosen velocities, and γ; refused, or nan, where they do not determine the motion."""
-        J, gamma = self._conditions(arrays)
+    def _rate_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
+        """Likewise to T and its rate."""
+
+        def both(first: int, q: Array, v: Array) -> Array:
+            found = self._along(q, chosen, first)
+            rate = found.rate(self._condition_rates(q, v)) if self.model.loops else np.zeros_like(found.T)
+            return self._on_units(np.stack([found.T, rate], axis=-3), chosen)
+
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array]:
+            found = _in_parts(inputs, is_batch, both)
+            return found[..., 0, :, :], found[..., 1, :, :]
+
+        of_position = self._map_quantity(chosen)
+        if of_position is None:
+            return self._on_numbers(name, rescue, ("q", "v"))
+        make = lambda: quantities.velocity_map_rate(of_position, self._tree)  # noqa: E731
+        return self._quantity_call(name, make, ("q", "v"), rescue)
+
+    # --- on numbers ---------------------------------------------------------------------------------------------
+    def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> Completion:
+        """The map from the chosen velocities; refused, or nan, where they do not determine the motion."""
+        J = self._conditions(q)
         found = completion(J, chosen)
         for i in map(tuple, np.argwhere(found.is_suspicious)):
             here = motions(J[i], self.choices.mobility)
@@ -158,16 +153,33 @@ class AlongLoops(Computation):
                 self.choices.refuse_singular(here, chosen, f"state {first + i[0]}: " if i else "")
             elif self.choices.is_singular(here, chosen):
                 found.T[i], found.inverse[i] = np.nan, np.nan
-        return found, gamma
+        return found
 
-    def _by_parts(self, arrays: dict[str, Array], compute: Callable[[dict[str, Array], int], Array]) -> Array:
-        """The result for all states, some at a time; `compute` gets these and the number of the first one."""
-        inputs, is_batch = common_batch(arrays)
-        named = dict(zip(arrays, inputs, strict=True))
-        if not is_batch:
-            return compute(named, 0)
-        parts = [
-            compute({name: np.ascontiguousarray(x[i : i + _TOGETHER]) for name, x in named.items()}, i)
-            for i in range(0, max(len(inputs[0]), 1), _TOGETHER)
-        ]
-        return np.concatenate(parts)
+    def _conditions(self, q: Array) -> Array:
+        closed = self._kernels.closed
+        if closed is None:
+            return np.zeros((*q.shape[:-1], 0, self.model.nv))
+        make = lambda: closed_quantities.conditions(closed.tree, closed.plans)  # noqa: E731
+        kernel = self._kernels.get("loop conditions", make)
+        J, _ = self._run(kernel, {"q": q, "v": np.zeros(self.model.nv)})
+        return np.asarray(J / closed.weights[:, None] * self.choices.units)
+
+    def _condition_rates(self, q: Array, v: Array) -> Array:
+        closed = self._kernels.closed
+        assert closed is not None
+        make = lambda: closed_quantities.condition_rates(closed.tree, closed.plans)  # noqa: E731
+        J, _ = self._run(self._kernels.get("loop condition rates", make), {"q": q, "v": v})
+        return np.asarray(J / closed.weights[:, None] * self.choices.units)
+
+    def _on_units(self, T: Array, chosen: tuple[int, ...]) -> Array:
+        """From units of the mechanism's length to those of the joints."""
+        units = self.choices.units
+        return np.asarray(T * (units[:, None] / units[list(chosen)]))
+
+
+def _in_parts(inputs: Sequence[Array], is_batch: bool, compute: Callable[..., Array]) -> Array:
+    """The result for all states, some at a time; `compute` gets the number of the first one, and their arguments."""
+    if not is_batch:
+        return compute(0, *inputs)
+    starts = range(0, max(len(inputs[0]), 1), _TOGETHER)
+    return np.concatenate([compute(i, *(np.ascontiguousarray(x[i : i + _TOGETHER]) for x in inputs)) for i in starts])

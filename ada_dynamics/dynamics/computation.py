@@ -155,6 +155,17 @@ class Computation:
         call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(arguments), rescue)
         return call
 
+    def _on_numbers(self, name: str, compute: Rescue, names: Sequence[str]) -> Callable[..., Any]:
+        """Likewise of a quantity that no kernel can compute."""
+
+        def call(*values: ArrayLike) -> Any:
+            arrays = self._arguments(dict(zip(names, values, strict=True)))
+            self._check_state(arrays)
+            return compute(*common_batch(arrays))
+
+        self._calls[name] = call
+        return call
+
     def _call(self, kernel: Kernel, names: Sequence[str], rescue: Rescue | None) -> Callable[..., Any]:
         """The shortest way to a kernel; arguments that hold no plain numbers are looked at one by one."""
 

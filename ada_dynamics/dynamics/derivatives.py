@@ -15,7 +15,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import common_batch
-from ada_dynamics.dynamics.computation import Rescue
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
@@ -222,15 +221,6 @@ class DerivativeQueries(AlongLoops):
         if closed.plans.is_dense_only:
             return self._on_numbers(name, rescue, tuple(given))
         return self._quantity_call(name, lambda: make(closed_derivatives.equations(closed)), given, rescue)
-
-    def _on_numbers(self, name: str, compute: Rescue, names: Sequence[str]) -> Callable[..., Any]:
-        def call(*values: ArrayLike) -> Any:
-            arrays = self._arguments(dict(zip(names, values, strict=True)))
-            self._check_state(arrays)
-            return compute(*common_batch(arrays))
-
-        self._calls[name] = call
-        return call
 
 
 def _jvp(dq: Array, dv: Array, du: Array, *changes: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, SingularPoseError, WrongTypeError, unknown_name
+from ada_dynamics.loops.map_order import MapOrder, pivots_of
 from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.loops.study import POSES, Study
@@ -57,6 +58,8 @@ class Choices:
         Raises:
             InputError: there is no such set, or it does not determine the motion.
         """
+        if not isinstance(by, (str, list, tuple)):
+            raise WrongTypeError(f"by is {by!r:.100}; it must be a word, or a list of names of joints.")
         key = by if isinstance(by, str) else tuple(by)
         if key not in self._known:
             self._known[key] = self._found(key)
@@ -72,6 +75,18 @@ class Choices:
         chosen = self.motors if by == ACTUATED else velocities_of(self.model, by)
         self._refuse_unfit(chosen, "motors" if by == ACTUATED else "chosen joints")
         return chosen
+
+    def map_order(self, chosen: tuple[int, ...]) -> MapOrder | None:
+        """How to eliminate the other velocities; None where there is nothing to eliminate."""
+        study = self.study
+        if study is None or not study.rank or not chosen:
+            return None
+        used = sorted(study.used)
+        w = study.numbers.weights[used]
+        samples = [study.numbers.jacobian(q)[used] / w[:, None] * self.units for q in study.poses]
+        pivots, sizes = pivots_of(samples, chosen)
+        typical = [float(size * w[i] / self.units[k]) for size, (i, k) in zip(sizes, pivots, strict=True)]
+        return MapOrder(study.rows(study.used), tuple(pivots), tuple(typical), chosen)
 
     def refuse_missing(self, chosen: Sequence[int], what: str) -> int:
         """Raise where velocities do not determine the motion in any pose; else, how many are more than it takes."""

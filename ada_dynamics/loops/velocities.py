@@ -3,8 +3,7 @@
 
 With the conditions J v = 0 split into chosen velocities y and the others p,
 
-    v = T y:  T_y = 1,  T_p = -J_p⁺ J_y,      Ṫ_p = -J_p⁺ J̇ T,
-    a = T a_y + b:  b_y = 0,  b_p = -J_p⁺ γ,
+    v = T y,  a = T a_y + Ṫ y:  T_y = 1,  T_p = -J_p⁺ J_y,  Ṫ_p = -J_p⁺ J̇ T,
 
 as long as J_p has full column rank: the chosen velocities determine the motion. All figures are in units of the
 mechanism's length: a slide by one length counts as a turn by one radian.
@@ -27,7 +26,7 @@ from ada_dynamics.loops.study import Study, independent_columns
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model
 
-_SUSPICIOUS = 2.0 * SINGULAR  # a lower bound below which the singular values themselves are looked at
+SUSPICIOUS = 2.0 * SINGULAR  # a lower bound below which the singular values themselves are looked at
 RANK = 1e-8  # of orthonormal motions: a smaller singular value of some of their joints is rounding
 
 
@@ -111,19 +110,12 @@ class Completion:
     @property
     def is_suspicious(self) -> NDArray[np.bool_]:
         """True where singular values have to be looked at."""
-        return np.asarray(~(self.share > _SUSPICIOUS))
+        return np.asarray(~(self.share > SUSPICIOUS))
 
     def rate(self, J_rate: Array) -> Array:
         """Ṫ."""
-        return self._of_others(-self.inverse @ (J_rate @ self.T))
-
-    def drift(self, gamma: Array) -> Array:
-        """The accelerations b of all joints where the chosen ones have none."""
-        return self._of_others(-self.inverse @ gamma[..., None])[..., 0]
-
-    def _of_others(self, values: Array) -> Array:
-        whole = np.zeros((*values.shape[:-2], self.T.shape[-2], values.shape[-1]))
-        whole[..., _others(self.T.shape[-2], self.chosen), :] = values
+        whole = np.zeros_like(self.T)
+        whole[..., _others(self.T.shape[-2], self.chosen), :] = -self.inverse @ (J_rate @ self.T)
         return whole
 
 

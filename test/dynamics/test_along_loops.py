@@ -86,17 +86,13 @@ def test_accelerations_from_chosen_ones_are_those_of_the_reference(name: str, by
 def test_the_jacobian_is_the_rate_of_the_poses_along_projected_motions(name: str, by: str) -> None:
     """Central differences: an error of h² by third derivatives, and 1e-14/h of rounding and of closing."""
     at, h = case(name), 1e-5
-    links = at.model.link_names[-4:]
-    J = at.dynamics.jacobian(links, at.q, by=by)
-    before, after = (at.dynamics.stacked_poses(beside(at, s * h)) for s in (-1, 1))
-    places = list(at.dynamics.poses(at.q))
-    moved = (after - before)[[places.index(link) for link in links]] / (2.0 * h)
-    R = np.array([at.dynamics.pose(link, at.q)[:3, :3] for link in links])
-    spin = moved[:, :3, :3] @ R.swapaxes(-1, -2)
-    turned = np.stack([spin[:, 2, 1], spin[:, 0, 2], spin[:, 1, 0]], axis=-1)
-    rates = J @ at.v[list(at.dynamics.velocity_indices(by))]
+    link = at.model.link_names[-1]
+    before, now, after = (at.dynamics.pose(link, beside(at, s * h) if s else at.q) for s in (-1, 0, 1))
+    moved = (after - before) / (2.0 * h)
+    spin = moved[:3, :3] @ now[:3, :3].T
+    rates = at.dynamics.jacobian(link, at.q, by=by) @ at.v[list(at.dynamics.velocity_indices(by))]
     size = max(1.0, float(np.max(np.abs(at.v)))) ** 3
-    np.testing.assert_allclose(rates, np.concatenate([moved[:, :3, 3], turned], axis=-1), atol=1e-7 * size)
+    np.testing.assert_allclose(rates, [*moved[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0]], atol=1e-7 * size)
 
 
 @pytest.mark.parametrize(("name", "by"), EVERY)
@@ -133,6 +129,28 @@ def test_more_states_than_are_kept_at_once_come_in_their_order() -> None:
     np.testing.assert_array_equal(
         at.dynamics.velocity_map(many, "actuated"), np.tile(at.dynamics.velocity_map(q, "actuated"), (250, 1, 1))
     )
+
+
+@pytest.mark.parametrize("name", ["stewart", "bennett", "cassie_leg floating"])
+def test_numbers_and_kernels_agree(name: str) -> None:
+    at = case(name)
+    q = np.array([beside(at, s) for s in np.linspace(0.0, 0.3, 7)])
+    v = np.array([at.dynamics.project(x, at.v)[1] for x in q])
+    on_numbers = ada.Dynamics(at.model, pose=at.q, checked=False)
+    for found, wanted in zip(at.dynamics.velocity_map_rate(q, v), on_numbers.velocity_map_rate(q, v), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-10 * np.max(np.abs(wanted)))
+
+
+def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
+    """No choice of a Bennett linkage's conditions is right in all poses, this one not where two links are square."""
+    model, start = mechanisms.bennett()
+    q = np.asarray(ada.assemble(model, [3.446, 0.5 * np.pi, -3.446], hold=["joint_2"]))
+    dynamics, oracle = ada.Dynamics(model, pose=start), Oracle(model)
+    T = dynamics.velocity_map(q)
+    kernel = dynamics.kernels.get("velocity map independent", pytest.fail)
+    assert kernel.single_status(q)[1]
+    np.testing.assert_allclose(oracle.jacobian(q) @ T, 0.0, atol=EXACT)
+    np.testing.assert_array_equal(dynamics.velocity_map(np.array([q, q])), [T, T])
 
 
 # --- other engines --------------------------------------------------------------------------------------------------
@@ -231,6 +249,30 @@ def test_without_loops_the_tree_s_velocities_are_independent() -> None:
         dynamics.jacobian_rate("link_3", q, v, by="independent"), dynamics.jacobian_rate("link_3", q, v)
     )
     np.testing.assert_array_equal(dynamics.complete_acceleration(q, v, [1.0, 2.0, 3.0]), [1.0, 2.0, 3.0])
+
+
+def test_a_structure_has_no_columns_and_motors_too_many() -> None:
+    builder = ada.Builder("truss").link("base")
+    for name in "ab":
+        builder.link(name, 1.0, inertia=(0.1, 0.1, 0.1))
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
+    builder.joint("second", "revolute", "a", "b", (0.0, 0.0, 1.0), axis=(0, 1, 0))
+    builder.loop("pin", "revolute", "b", "base", (0.0, 0.0, 1.0), child_xyz=(1.0, 0.0, 1.0), axis=(0, 1, 0))
+    model = builder.build()
+    q = np.asarray(ada.assemble(model, [0.1, 1.3]))
+    dynamics = ada.Dynamics(model, pose=q)
+    assert dynamics.jacobian("b", q, by="independent").shape == (6, 0)
+    with pytest.raises(ada.InputError, match="2 too many for 0"):
+        dynamics.jacobian("b", q, by="actuated")
+
+
+def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
+    """Beyond the size of which robots have code of their own: by least squares on numbers."""
+    model, q = mechanisms.ladder(21)
+    dynamics = ada.Dynamics(model, pose=q)
+    T = dynamics.velocity_map(q)
+    assert T.shape == (63, 21)
+    np.testing.assert_allclose(Oracle(model).jacobian(q) @ T, 0.0, atol=EXACT)
 
 
 @pytest.mark.parametrize(

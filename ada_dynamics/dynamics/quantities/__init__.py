@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities of a model, by name."""
 
+from ada_dynamics.dynamics.quantities.along_loops import velocity_map, velocity_map_rate
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
 from ada_dynamics.dynamics.quantities.derivative_products import forward_along, forward_gradient
 from ada_dynamics.dynamics.quantities.derivatives import (
@@ -71,4 +72,6 @@ __all__ = [
     "regressor",
     "residual_derivatives",
     "velocity",
+    "velocity_map",
+    "velocity_map_rate",
 ]
