@@ -88,10 +88,10 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
 
         def body(q: Vector, v: Vector, share: Vector, damping: Vector) -> Traced:
             assert gravity is not None
-            g, guards = gravity(q=q)
-            weight: list[Scalar] = [g["g"][row] for row in rows]
+            whole = gravity(q=q)
+            weight: list[Scalar] = [whole.outputs["g"][row] for row in rows]
             efforts = [s * w - d * v[row] for s, w, d, row in zip(share, weight, damping, rows, strict=True)]
-            return Traced({"efforts": efforts, "weight": weight}, guards)
+            return Traced({"efforts": efforts, "weight": weight}, whole.guards)
 
         count = len(rows)
         sizes = {"q": self.model.nq, "v": self.model.nv, "share": count, "damping": count}

@@ -33,6 +33,10 @@ class ModelError(AdaError, ValueError):
     """A robot description is unusable; the message names the file, link, joint or field."""
 
 
+class SingularPoseError(InputError):
+    """A question without an answer in a singular pose; the message says which loops or joints make it so."""
+
+
 class CompileError(AdaError, RuntimeError):
     """A kernel could not be compiled or loaded."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything but forward dynamics, against pinocchio: no targets, only the figures."""
+"""Everything but forward dynamics and derivatives, against pinocchio: no targets, only the figures."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ PAIRS = (
     Pair("centre of mass", "f.com(q)", "pin.centerOfMass(m, d, q, False)"),
     Pair("energies", "f.energy(q, v)", "pin.computeKineticEnergy(m, d, q, v), pin.computePotentialEnergy(m, d, q)"),
     Pair("centroidal momentum", "f.momentum(q, v)", "pin.computeCentroidalMomentum(m, d, q, v)", "{}.vector"),
-    Pair("derivatives of forward", "f.forward_derivatives(q, v, u)", "pin.computeABADerivatives(m, d, q, v, u)"),
-    Pair("derivatives of inverse", "f.inverse_derivatives(q, v, u)", "pin.computeRNEADerivatives(m, d, q, v, u)"),
 )
 
 

@@ -21,6 +21,7 @@ from PIL import Image
 from ada_dynamics import Dynamics, Simulation, load
 from ada_dynamics.drawing.drawing import Figurine, prepare
 from ada_dynamics.drawing.drawing import draw as draw_pose
+from ada_dynamics.drawing.maps import plot_map
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
@@ -145,6 +146,15 @@ def singular_passing(example: Names) -> Figure:
     return figure
 
 
+def five_bar_map(example: Names) -> Figure:
+    """The workspace with both kinds of singular poses, and the linkage in it."""
+    figure: Figure = plot_map(example["map_"], measures=("serial", "parallel"))
+    for panel in (axes for axes in figure.axes if axes.get_title(loc="left")):  # the others are scales
+        for start, end in skeleton(example["dyn"], example["q"]):
+            panel.plot((start[0], end[0]), (start[2], end[2]), "o-", color="white", markersize=3, lw=1.5)
+    return figure
+
+
 def motions() -> Figure:
     """Three motions side by side: poses over time, and the energies under them."""
     arm = load("pa10")
@@ -227,9 +237,26 @@ def control() -> Figure:
     return figure
 
 
+def swing_up(example: Names) -> Figure:
+    """The linkage on its way up, and what the motor does."""
+    figure, (side, over_time) = _two_panels()
+    dynamics, poses = example["dyn"], example["states"](example["found"].x)[0]
+    rows = np.linspace(0, len(poses) - 1, 11).round().astype(int)
+    for i, row in enumerate(rows):
+        _side_view(side, dynamics, poses[row], 0.15 + 0.85 * i / (len(rows) - 1))
+    side.set_title("from hanging to upright")
+    t = np.linspace(0.0, example["SECONDS"], len(poses))
+    over_time.plot(t, example["angle"], "o-", markersize=3, label="angle of the crank [rad]")
+    over_time.plot(t, example["torque"], "o-", markersize=3, label="torque of its motor [N m]")
+    over_time.set_xlabel("time [s]")
+    over_time.legend(fontsize="x-small")
+    over_time.set_title("holding it in any pose takes 4.3 N m")
+    return figure
+
+
 OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions, "control": control}
 PICTURES: dict[str, Callable[[Names], Figure]] = {
-    one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing)
+    one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing, five_bar_map, swing_up)
 }
 
 

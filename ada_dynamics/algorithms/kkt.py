@@ -13,7 +13,7 @@ from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import inverse_dynamics
-from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, factorise, solve_factorised
+from ada_dynamics.algorithms.sparse_ldl import Factors, SymmetricMatrix, factorise, solve_factorised
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import Force
@@ -82,9 +82,13 @@ def forward_dynamics(
     """
     if added is not None or added_armature is not None:
         equations = partial(equations, added=added, added_armature=added_armature)
-    matrix, right = system(tree, q, v, tau, plan, external, equations, rates, weights)
+    return solved(tree.nv, plan, system(tree, q, v, tau, plan, external, equations, rates, weights))[0]
+
+
+def solved(nv: int, plan: Plan, equations: Equations) -> tuple[Closed, Factors]:
+    """The solution of a `system`, and the factors of its matrix."""
+    matrix, right = equations
     factors = factorise(matrix, plan.order)
-    nv = tree.nv
     solution = solve_factorised(factors, right)
     multipliers, pivots = [-x for x in solution[nv:]], [-p for p in factors.pivots[nv:]]
-    return Closed(solution[:nv], multipliers, pivots, factors.inverse[:nv])
+    return Closed(solution[:nv], multipliers, pivots, factors.inverse[:nv]), factors

@@ -2,11 +2,20 @@
 """How near a robot is to a singular pose: det(J Jᵀ) (Takahashi 2012, sec. 3.3), condition numbers, passings.
 
 Jacobians are (6, n) or (N, 6, n), rows [linear; angular].
+
+Of a mechanism with loops there are three kinds (`nearness`), which Gosselin and Angeles (1990) and Zlatanov, Bonev and
+Gosselin (2002) tell apart. With N, orthonormal columns, the motions that the loops leave, J_x N those of a link and S N
+those of the motors:
+
+    serial (type 1)    J_x N loses rank: motors move, and the link does not
+    parallel (type 2)  S N loses rank: the link, or a part beside it, moves with the motors at rest
+    constraint         the loops' conditions themselves lose rank: the mechanism has one motion more
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +23,9 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.loops.choices import By
+from ada_dynamics.loops.singular import SINGULAR
+from ada_dynamics.loops.velocities import RANK, Motions, least_share, motions
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints.rows import SECOND
@@ -23,6 +35,7 @@ AXES = "xyz"
 PASSED = 1e-3  # of a measure's largest value: a minimum below this share is a passing
 _IDLE = 1e-9  # of the largest entry of a Jacobian: rows that stay below it, in every pose, are zero
 _CHUNK = 20_000  # states at once
+_FEW = 1000  # likewise, where there is a matrix of all velocities for each
 
 
 def gram_determinant(J: ArrayLike) -> Array:
@@ -76,16 +89,22 @@ def singularity_measure(
         One number, or (N,).
     """
     dynamics.require_link(link)
-    chosen = _rows(rows)
+    chosen = rows_of(rows)
     return _measure(lambda part: point_jacobian(dynamics, link, part, point)[..., chosen, :], q)
 
 
-def point_jacobian(dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """Jacobian of a point of a link in the world's axes, (6, nv) or (N, 6, nv); of the world itself it is zero."""
+def point_jacobian(
+    dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), by: By = "tree"
+) -> Array:
+    """Jacobian of a point of a link in the world's axes, (6, m) or (N, 6, m); of the world itself it is zero.
+
+    `by` as for `Dynamics.jacobian`.
+    """
     poses = np.asarray(q, dtype=np.float64)
     if link == WORLD_LINK and link not in dynamics.model.links:
-        return np.zeros((*poses.shape[:-1], 6, dynamics.model.nv))
-    J = np.array(dynamics.jacobian(link, poses))
+        columns = dynamics.model.nv if by == "tree" else len(dynamics.velocity_indices(by))
+        return np.zeros((*poses.shape[:-1], 6, columns))
+    J = np.array(dynamics.jacobian(link, poses, by=by))
     arm = dynamics.pose(link, poses)[..., :3, :3] @ np.asarray(point, dtype=np.float64)
     J[..., :3, :] += np.cross(J[..., 3:, :], arm[..., :, None], axis=-2)
     return J
@@ -151,6 +170,103 @@ def closing_condition(dynamics: Dynamics, q: ArrayLike, every: int = 1) -> Array
     return np.array([dynamics.loop_state(state).sigma for state in np.atleast_2d(q)[::every]])
 
 
+# --- kinds of singular poses ----------------------------------------------------------------------------------------
+class Nearness(NamedTuple):
+    """How far poses are from each kind of singular pose: 0 there, at most about 1. One number, or (N,).
+
+    Attributes:
+        serial: least speed of the link, among directions in which it moves in general, per unit of all joints' speed.
+        parallel: least share of the motors in a motion.
+        constraint: smallest singular value of the loops' conditions that does not vanish in general, by the largest.
+        condition: condition number of the link's Jacobian by the motors; infinite in poses of the first two kinds.
+    """
+
+    serial: Array
+    parallel: Array
+    constraint: Array
+    condition: Array
+
+    @property
+    def least(self) -> Array:
+        """The smallest one of the first three."""
+        return np.minimum(np.minimum(self.serial, self.parallel), self.constraint)
+
+    def kinds(self, below: float = SINGULAR) -> list[str]:
+        """Kinds of singular poses that some of the poses are nearer to than that."""
+        return [kind for kind in ("serial", "parallel", "constraint") if np.any(getattr(self, kind) < below)]
+
+
+def nearness(
+    dynamics: Dynamics,
+    link: str,
+    q: ArrayLike,
+    *,
+    rows: str | Sequence[int] = "all",
+    point: ArrayLike = (0.0, 0.0, 0.0),
+) -> Nearness:
+    """How near poses are to singular ones of each kind.
+
+    Lengths count in units of the model's typical length, `dynamics.choices.length`: a slide by it as a turn by 1 rad, a
+    link's way of it likewise.
+
+    Args:
+        dynamics: of a robot, with loops or without.
+        link: that the motors are to move.
+        q: poses that close the loops, one or many.
+        rows: that count of the link's motion: "linear", "angular", "all", or numbers of rows of the Jacobian.
+        point: of the link, in its frame, whose velocity counts [m].
+
+    Raises:
+        InputError: the motors do not determine the motion in any pose; nothing moves the link.
+    """
+    dynamics.require_link(link)
+    choices = dynamics.choices
+    choices.refuse_missing(choices.motors, "motors")
+    chosen, units = rows_of(rows), np.where(np.arange(6) < 3, choices.length, 1.0)
+
+    def moved(poses: Array) -> Array:
+        J = point_jacobian(dynamics, link, poses, point) * choices.units / units[:, None]
+        return np.asarray(J[..., chosen, :])
+
+    rank = _rank_of_link(dynamics, link, moved)
+    poses = np.asarray(q, dtype=np.float64)
+    several = np.atleast_2d(poses)
+    parts = []
+    for i in range(0, len(several), _FEW):
+        found = motions(dynamics.loop_conditions(several[i : i + _FEW]), choices.mobility)
+        parts.append(_nearness(found, moved(several[i : i + _FEW]), list(choices.motors), rank))
+    whole = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
+    return Nearness(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))
+
+
+def _nearness(found: Motions, J: Array, motors: list[int], rank: int) -> Nearness:
+    serial, parallel, condition = (np.empty(len(J)) for _ in range(3))
+    for lost in np.unique(found.lost):
+        own = found.lost == lost
+        N = found.basis(int(lost))[own]
+        of_link, of_motors = J[own] @ N, N[:, motors]
+        serial[own] = np.linalg.svd(of_link, compute_uv=False)[:, rank - 1]
+        parallel[own] = least_share(N, motors)
+        s = np.linalg.svd(of_link @ np.linalg.pinv(of_motors), compute_uv=False)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            condition[own] = np.where(s[:, rank - 1] > 0.0, s[:, 0] / s[:, rank - 1], np.inf)
+    condition[(serial < SINGULAR) | (parallel < SINGULAR)] = np.inf
+    return Nearness(serial, parallel, found.sigma, condition)
+
+
+def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]) -> int:
+    """Number of directions in which the link moves in general."""
+    choices = dynamics.choices
+    poses = [dynamics.model.random_state(np.random.default_rng(i))[0] for i in range(len(choices.samples))]
+    if choices.study is not None:
+        poses = list(choices.study.poses)
+    sizes = [np.linalg.svd(moved(q) @ N, compute_uv=False) for q, N in zip(poses, choices.samples, strict=True)]
+    rank = max(int(np.sum(s > RANK)) for s in sizes)
+    if not rank:
+        raise InputError(f"nothing moves link {link!r} (or these rows of it) of model {dynamics.model.name!r}.")
+    return rank
+
+
 # --- along a motion -------------------------------------------------------------------------------------------------
 def passings(t: ArrayLike, measure: ArrayLike, share: float = PASSED) -> Array:
     """Times at which a measure that is never negative touches zero: its minima below a share of its largest value.
@@ -198,7 +314,8 @@ def _measure(jacobian: Callable[[Array], Array], q: ArrayLike) -> Array:
     return result if poses.ndim == 2 else np.asarray(result[0])
 
 
-def _rows(rows: str | Sequence[int]) -> list[int]:
+def rows_of(rows: str | Sequence[int]) -> list[int]:
+    """Numbers of rows of a Jacobian."""
     if isinstance(rows, str):
         if rows not in ROWS:
             raise unknown_name("set of rows", rows, ROWS)

@@ -153,23 +153,27 @@ class ClosedDynamics:
         tag = f"closed {name} {external} {multipliers}"
         return self.kernels.get(tag, lambda: self.quantity(name, external, multipliers))
 
-    def _system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
+    def system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
         """Of one state, or of rows of them."""
         kernel = self.kernels.get("loop system", lambda: closed.system(self.tree, self.plans))
         if wrenches is None:
             wrenches = np.zeros((*q.shape[:-1], 6 * len(self.tree.bodies)))
         run = kernel.single_status if q.ndim == 1 else kernel.batch_status
         (M, r, J, rate), _ = run(q, v, tau, wrenches)
-        w = self._weights
+        w = self.weights
         return singular.System(M, r, J / w[:, None], rate / w)
 
     @cached_property
-    def _weights(self) -> Array:
+    def weights(self) -> Array:
+        """Units of the conditions that act: lengths of the model for those of positions, 1 for those of angles."""
         return np.asarray(self.study.numbers.weights[list(self.plans.conditions)], dtype=np.float64)
 
-    def _rates(self, q: Array, v: Array) -> singular.Rates:
-        """γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e)."""
-        tree, w = self.tree, self._weights
+    def rates(self, q: Array, v: Array) -> singular.Rates:
+        """How the conditions change along v.
+
+        γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e).
+        """
+        tree, w = self.tree, self.weights
         of_state = self.kernels.get("loop conditions", lambda: closed.conditions(tree, self.plans))
         rates = self.kernels.get("loop condition rates", lambda: closed.condition_rates(tree, self.plans))
         (J, by_q), _ = rates.single_status(q, v)
@@ -183,7 +187,7 @@ class ClosedDynamics:
     def _gamma(self, q: Array, v: Array) -> Array:
         kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
         (_, gamma), _ = kernel.single_status(q, v)
-        return np.asarray(gamma / self._weights, dtype=np.float64)
+        return np.asarray(gamma / self.weights, dtype=np.float64)
 
     # --- tiers --------------------------------------------------------------------------------------------------
     def motion(self, name: str, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
@@ -196,10 +200,10 @@ class ClosedDynamics:
                 result, status = self.kernel(candidate, wrenches is not None, True).single_status(*given)
                 if not status:
                     a, multipliers = result if isinstance(result, tuple) else (result, np.zeros(0))
-                    return Motion(a, self._of_all(multipliers), tier)
+                    return Motion(a, self.of_all(multipliers), tier)
         return self._rank_revealing(q, v, tau, wrenches)
 
-    def _of_all(self, multipliers: Array) -> Array:
+    def of_all(self, multipliers: Array) -> Array:
         """Multipliers of all conditions that act, from those of the ones used."""
         if not self.study.is_redundant:
             return multipliers
@@ -209,16 +213,16 @@ class ClosedDynamics:
 
     def _solution(self, q: Array, v: Array) -> tuple[singular.System, singular.Solution]:
         """The system without efforts, and what the loops let it do."""
-        system = self._system(q, v, np.zeros(self.model.nv))
-        return system, singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
+        system = self.system(q, v, np.zeros(self.model.nv))
+        return system, singular.solve(system, self.study.rank, v, lambda: self.rates(q, v))
 
     def _rank_revealing(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
-        system = self._system(q, v, tau, wrenches)
-        solution = singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
+        system = self.system(q, v, tau, wrenches)
+        solution = singular.solve(system, self.study.rank, v, lambda: self.rates(q, v))
         if solution.is_singular:
             self._warn(solution, q, OF_FORWARD)
         tier = RANK_REVEALING if solution.is_singular or self.plans.is_dense_only else ROBUST
-        return Motion(solution.accelerations, solution.multipliers / self._weights, tier, solution)
+        return Motion(solution.accelerations, solution.multipliers / self.weights, tier, solution)
 
     def chosen(self, poses: Array) -> Array:
         """Combinations that suit poses, one row each: weights, and what must be left of their determinant.
@@ -226,12 +230,12 @@ class ClosedDynamics:
         Where a pose is singular, nothing suits it, and no determinant is large enough.
         """
         rest = np.zeros((len(poses), self.model.nv))
-        system = self._system(np.ascontiguousarray(poses), rest, rest)
+        system = self.system(np.ascontiguousarray(poses), rest, rest)
         if not all(np.isfinite(part).all() for part in system):  # motions that have run away
             return np.full((len(poses), next(iter(self.plans.following.values())).weights + 1), np.inf)
-        at, combinations = singular.whitened(system), self.plans.combinations(self._weights)
+        at, combinations = singular.whitened(system), self.plans.combinations(self.weights)
         matrix = combinations.matrix(at.W)
-        held = at.W @ (matrix * self._weights).swapaxes(-1, -2) / np.sqrt(self.plans.following_typical)
+        held = at.W @ (matrix * self.weights).swapaxes(-1, -2) / np.sqrt(self.plans.following_typical)
         scaled = system.M / np.sqrt(np.multiply.outer(self.plans.inertias, self.plans.inertias))
         least = WORN_OUT * np.linalg.det(held.swapaxes(-1, -2) @ held) * np.linalg.det(scaled)
         least[at.sigma(self.study.rank) < singular.SINGULAR] = np.inf
@@ -269,7 +273,7 @@ class ClosedDynamics:
 
     def _by_singular_values(self, a: Array, rows: NDArray[np.intp], inputs: Sequence[Array]) -> NDArray[np.intp]:
         """Fill in accelerations of some rows together; the rows that are left are those of singular poses."""
-        system = self._system(*(x[rows] for x in inputs))
+        system = self.system(*(x[rows] for x in inputs))
         if not all(np.isfinite(part).all() for part in system):
             return rows
         at = singular.whitened(system)
@@ -307,7 +311,7 @@ class ClosedDynamics:
             return motor_efforts(self.model, directions(system.J, rank), wanted)
 
         def along(w: Array) -> Array | None:
-            return along_branch(system.J, rank, solution, w, lambda x: self._rates(q, x))
+            return along_branch(system.J, rank, solution, w, lambda x: self.rates(q, x))
 
         own = along(v)
         if own is not None:
@@ -337,10 +341,10 @@ class ClosedDynamics:
             gap = self.gap(q)
             if float(np.max(np.abs(gap), initial=0.0)) < smallest:
                 break
-            system = self._system(q, rest, rest)
+            system = self.system(q, rest, rest)
             at = projection.metric(system.M, system.J, self.study.rank)
             q = self.model.integrate(q, projection.correction(at, gap))
-        system = self._system(q, rest, rest)
+        system = self.system(q, rest, rest)
         return q, projection.allowed(projection.metric(system.M, system.J, self.study.rank), v)
 
     def warn_if_singular(self, q: Array, v: Array) -> None:
@@ -354,7 +358,7 @@ class ClosedDynamics:
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use, in lengths."""
-        return np.asarray(self.gaps(q)[list(self.plans.conditions)] / self._weights, dtype=np.float64)
+        return np.asarray(self.gaps(q)[list(self.plans.conditions)] / self.weights, dtype=np.float64)
 
     def gaps(self, q: Array) -> Array:
         """Gaps of all conditions [m, rad], row by row for a batch."""
@@ -387,7 +391,7 @@ class ClosedDynamics:
             return None
         if not self.plans.conditions:
             return result, np.zeros((*result.shape[:-1], 0))
-        return result[0], self._of_all(result[1])
+        return result[0], self.of_all(result[1])
 
     @cached_property
     def unique(self) -> Flags:
@@ -407,7 +411,7 @@ class ClosedDynamics:
             return multipliers
         kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
         (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
-        return least_norm(J / self._weights[:, None], multipliers, self._weights, self.study.rank)
+        return least_norm(J / self.weights[:, None], multipliers, self.weights, self.study.rank)
 
     def by_loop(self, multipliers: Array) -> dict[str, Array]:
         """Multipliers of all conditions of each loop; those not in use are zero."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ from ada_dynamics.model.tree import Tree
 
 ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n")
 KERNELS = ("auto", "specialised", "generic")
+
+# Takes over where a kernel refuses a state, or some state of a batch.
+Rescue = Callable[[Sequence[Array], bool], Any]
 
 
 class Computation:
@@ -137,23 +140,46 @@ class Computation:
         return kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
 
     def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
-        call = self._calls.get(name)
-        if call is None:
-            call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(given))
+        call = self._calls.get(name) or self._quantity_call(name, make, given)
         result: Array = call(*given.values())  # a tuple of arrays where there are several results
         return result
 
-    def _call(self, kernel: Kernel, names: Sequence[str]) -> Callable[..., Any]:
+    def _quantity_call(
+        self,
+        name: str,
+        make: Callable[[], quantities.Quantity],
+        arguments: Iterable[str],
+        rescue: Rescue | None = None,
+    ) -> Callable[..., Any]:
+        """What computes a quantity, found by its name from now on; `rescue` takes states that its kernel refuses."""
+        call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(arguments), rescue)
+        return call
+
+    def _on_numbers(self, name: str, compute: Rescue, names: Sequence[str]) -> Callable[..., Any]:
+        """Likewise of a quantity that no kernel can compute."""
+
+        def call(*values: ArrayLike) -> Any:
+            arrays = self._arguments(dict(zip(names, values, strict=True)))
+            self._check_state(arrays)
+            return compute(*common_batch(arrays))
+
+        self._calls[name] = call
+        return call
+
+    def _call(self, kernel: Kernel, names: Sequence[str], rescue: Rescue | None) -> Callable[..., Any]:
         """The shortest way to a kernel; arguments that hold no plain numbers are looked at one by one."""
 
         def general(*values: Any) -> Any:
-            return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))))
+            return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))), rescue)
 
         return kernel.python_call(general, self.boundary, names)
 
-    def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Any:
+    def _run(self, kernel: Kernel, arrays: Mapping[str, Array], rescue: Rescue | None = None) -> Any:
         inputs, is_batch = common_batch(arrays)
         result, status = self._status(kernel, inputs, is_batch)
+        if status and rescue is not None:
+            self._check_state(arrays)
+            return rescue(inputs, is_batch)
         if self.checked and status:
             raise InputError(explain(self.model, arrays))
         return result

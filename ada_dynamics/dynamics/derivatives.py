@@ -1,24 +1,239 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of larger robots, from a kernel for one direction: every direction is a state of a batch.
-
-A kernel with all derivatives written out is the fastest, but it grows with the square of the velocities and more, and
-past a dozen of them takes seconds to compile.
-"""
+"""Questions about derivatives of the dynamics: matrices of them, and products with vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics.along_loops import AlongLoops
+from ada_dynamics.dynamics.arguments import common_batch
+from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
+from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
+from ada_dynamics.loops.choices import ACTUATED, TREE, By
+from ada_dynamics.named import Named
 
-FULL_DERIVATIVES_UP_TO = 12  # velocities
+# Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
+# with these, and on long chains takes many seconds to compile. A humanoid has half as many.
+WRITTEN_OUT_UP_TO = 600
 
 
-def state_derivatives(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:
-    """Partial derivatives by q and by v, (nv, nv) or (N, nv, nv).
+class Derivatives(NamedTuple):
+    """Partial derivatives of a result by q (a velocity: on the manifold), by v, and by the third argument."""
+
+    dq: Array
+    dv: Array
+    du: Array
+
+
+class DerivativeQueries(AlongLoops):
+    """How results change with their arguments. A step of q is a velocity, so quaternions need no care.
+
+    With loops they are those by all coordinates of the tree, one by one: along motions that the loops allow
+    they say how `forward` changes; off the loops, how it does where the loops stay as far open as they are. In singular
+    poses there are none: they are nan, and a warning says so.
+    """
+
+    forward: Callable[..., Array]
+    inverse: Callable[..., Array]
+    mass_matrix: Callable[..., Array]
+
+    def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By = TREE) -> Derivatives:
+        """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv).
+
+        Args:
+            q: positions.
+            v: velocities.
+            tau: joint efforts.
+            by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
+                `velocity_indices`): these, and all others with them along the loops. Then the accelerations are theirs,
+                too: (m, m), (m, m) and (m, nv), whatever the spanning tree.
+        """
+        if by != TREE:
+            return self._along_the_loops(q, v, tau, by)
+        if self._kernels.closed is None and not self._is_written_out:
+            of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
+            minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
+            return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
+        call = self._calls.get("forward_derivatives") or self._of_forward(
+            "forward_derivatives", quantities.forward_derivatives, None, {"q": q, "v": v, "tau": tau}
+        )
+        return Derivatives._make(call(q, v, tau))
+
+    def forward_jvp(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_tau: ArrayLike
+    ) -> Array:
+        """Change of the accelerations with a change of each argument: ∂a/∂q d_q + ∂a/∂v d_v + ∂a/∂τ d_tau, (nv,).
+
+        A fraction of the time of `forward_derivatives`; d_q is a velocity.
+        """
+        call = self._calls.get("forward_jvp") or self._of_forward(
+            "forward_jvp",
+            quantities.forward_along,
+            _jvp,
+            {"q": q, "v": v, "tau": tau, "d_q": d_q, "d_v": d_v, "d_tau": d_tau},
+        )
+        result: Array = call(q, v, tau, d_q, d_v, d_tau)
+        return result
+
+    def forward_vjp(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, w: ArrayLike) -> Derivatives:
+        """Gradient of wᵀ a by q, v and τ: wᵀ ∂a/∂q, wᵀ ∂a/∂v, wᵀ ∂a/∂τ, each (nv,).
+
+        What reverse mode needs of one step backwards, at a small multiple of the time of `forward`.
+        """
+        call = self._calls.get("forward_vjp") or self._of_forward(
+            "forward_vjp", quantities.forward_gradient, _vjp, {"q": q, "v": v, "tau": tau, "w": w}
+        )
+        return Derivatives._make(call(q, v, tau, w))
+
+    def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By = TREE) -> Derivatives:
+        """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix.
+
+        With loops τ are the efforts of the motors, which must be as many as the mechanism has motions, and what changes
+        are the coordinates meant by `by`, "actuated" or "independent", and all others along the loops: (m, m) each.
+        """
+        self._refuse_derivatives()
+        if self._kernels.closed is not None:
+            return self._of_motors(q, v, a, by)
+        if self._is_written_out:
+            make = lambda: quantities.inverse_derivatives(self._tree)  # noqa: E731
+            return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
+        arrays = self._arguments({"q": q, "v": v, "a": a})
+        if self.checked:
+            self._check_state(arrays)
+        inputs, is_batch = common_batch(arrays)
+        kernel = self._kernels.get("inverse_along", lambda: quantities.inverse_along(self._tree))
+        dq, dv = _column_by_column(kernel, inputs, self.model.nv, is_batch)
+        return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
+
+    def _along_the_loops(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By) -> Derivatives:
+        """From those of the tree: v = T y, and T turns with q."""
+        whole, chosen = self.forward_derivatives(q, v, tau), list(self.velocity_indices(by))
+        T = self.velocity_map(q, by)
+        y = self._arguments({"v": v})["v"][..., chosen]
+        turning = self._turning(self._arguments({"q": q})["q"], T, by) @ y[..., None, :, None]
+        dv = (whole.dv @ T)[..., chosen, :]
+        dq = (whole.dq @ T + whole.dv @ turning[..., 0].swapaxes(-1, -2))[..., chosen, :]
+        return Derivatives(dq, dv, whole.du[..., chosen, :])
+
+    def _turning(self, q: Array, T: Array, by: By) -> Array:
+        """Rates of T while q moves along each of its columns, (..., m, nv, m)."""
+        nv, m = T.shape[-2:]
+        poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1]))
+        _, rates = self.velocity_map_rate(poses.reshape(-1, q.shape[-1]), T.swapaxes(-1, -2).reshape(-1, nv), by)
+        return rates.reshape(*T.shape[:-2], m, nv, m)
+
+    def _of_motors(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By) -> Derivatives:
+        """From those of forward dynamics, which are their inverse: da = ∂a/∂q dq + ∂a/∂v dv + ∂a/∂τ dτ."""
+        if by == TREE:
+            raise InputError(
+                f"model {self.model.name!r} has loops, which share efforts among its motors; efforts of all joints of "
+                "the tree have no derivatives of their own. Ask for those of the motors, by='actuated' or "
+                "by='independent', or open the loops: edit.open_loops(model)."
+            )
+        motors = list(self.velocity_indices(ACTUATED))
+        found = self.forward_derivatives(q, v, self.inverse(q, v, a), by)
+        by_acceleration = np.asarray(np.linalg.inv(found.du[..., motors]), dtype=np.float64)
+        return Derivatives(-by_acceleration @ found.dq, -by_acceleration @ found.dv, by_acceleration)
+
+    # --- parameters ---------------------------------------------------------------------------------------------
+    @cached_property
+    def parameters(self) -> Mapping[str, float]:
+        """Parameters that efforts depend on linearly, by name, in the order of the columns of `regressor`.
+
+        Of each moving body "link.mass", "link.mx" to "link.mz" (mass times centre of mass) and "link.Ixx" to "link.Izz"
+        (about the origin and in the axes of the link that the joint carries, with all that is fixed to it); of its
+        joint "joint.damping", "joint.friction", "joint.armature" and "joint.stiffness".
+        """
+        return Named("parameter", algorithm.parameters(self._tree, self._carried).items())
+
+    @property
+    def _carried(self) -> list[str]:
+        """The link that the joint of each body carries."""
+        return [self.model.joints[body.name].child for body in self._tree.bodies]
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By = TREE) -> Array:
+        """Y of τ = Y π, with π the values of `parameters`, (nv, P).
+
+        With loops Y is that of the tree, whose joints carry nothing of the loops; by="independent" or "actuated" the
+        loops' forces are projected out: Tᵀ τ = Y π, (m, P), whatever the loops carry.
+        """
+        self._refuse_derivatives()
+        Y = self._compute("regressor", lambda: quantities.regressor(self._tree, self._carried), q=q, v=v, a=a)
+        return Y if by == TREE else np.asarray(self.velocity_map(q, by).swapaxes(-1, -2) @ Y)
+
+    def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
+        """Derivatives of the accelerations by `parameters`, (nv, P), with the loops as they are.
+
+        A parameter asks for efforts, Y dπ, that the joints are not given: ∂a/∂π = -∂a/∂τ Y.
+        """
+        Y = self.regressor(q, v, self.forward(q, v, tau))
+        return np.asarray(-self.forward_derivatives(q, v, tau).du @ Y)
+
+    @cached_property
+    def _is_written_out(self) -> bool:
+        """True if a kernel of all derivatives compiles in reasonable time."""
+        return quantities.moving_pairs(self._tree) <= WRITTEN_OUT_UP_TO
+
+    def _refuse_derivatives(self) -> None:
+        if self._kernels.generic:
+            raise InputError(
+                f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
+                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
+            )
+        if self._kernels.large:
+            raise InputError(
+                f"model {self.model.name!r} has loops and {self.model.nv} velocities; derivatives with loops are there "
+                f"up to {SPECIALISE_UP_TO}."
+            )
+
+    def _of_forward(
+        self,
+        name: str,
+        make: Callable[[quantities.Equations], quantities.Quantity],
+        product: Callable[..., Any] | None,
+        given: dict[str, ArrayLike],
+    ) -> Callable[..., Any]:
+        """What computes a quantity of the derivatives of forward dynamics; `given` are its first arguments.
+
+        Where the fast kernel for loops refuses a state, the matrices come from another tier, and `product` makes the
+        quantity of them and of what is given beside q, v and τ.
+        """
+        self._refuse_derivatives()
+        closed = self._kernels.closed
+        if closed is None:
+            return self._quantity_call(name, lambda: make(quantities.open_equations(self._tree)), given)
+        closed.refuse_locked()
+        self._look_once(name, *common_batch(self._arguments({key: given[key] for key in ("q", "v")}))[0])
+
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> Any:
+            found = closed_derivatives.rescue(closed, inputs[:3], is_batch)
+            return found if product is None else product(*found, *inputs[3:])
+
+        if closed.plans.is_dense_only:
+            return self._on_numbers(name, rescue, tuple(given))
+        return self._quantity_call(name, lambda: make(closed_derivatives.equations(closed)), given, rescue)
+
+
+def _jvp(dq: Array, dv: Array, du: Array, *changes: Array) -> Array:
+    pairs = zip((dq, dv, du), changes, strict=True)
+    return np.asarray(sum((d @ x[..., None])[..., 0] for d, x in pairs), dtype=np.float64)
+
+
+def _vjp(dq: Array, dv: Array, du: Array, w: Array) -> tuple[Array, ...]:
+    return tuple((w[..., None, :] @ d)[..., 0, :] for d in (dq, dv, du))
+
+
+def _column_by_column(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:
+    """Derivatives by q and by v, (nv, nv) or (N, nv, nv), of long robots: every direction is a state of a batch.
 
     The kernel takes the arguments, then a direction of q and one of v: here the unit vectors in turn.
     """

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,7 @@ from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method
-from ada_dynamics.dynamics.derivatives import FULL_DERIVATIVES_UP_TO, state_derivatives
-from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
+from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.loop_queries import LoopQueries
 from ada_dynamics.dynamics.motion_queries import MotionQueries
 from ada_dynamics.errors import InputError
@@ -25,15 +24,7 @@ from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.model.model import Model
 
 
-class Derivatives(NamedTuple):
-    """Partial derivatives of a result by q (a velocity: on the manifold), by v, and by the third argument."""
-
-    dq: Array
-    dv: Array
-    du: Array
-
-
-class Dynamics(MotionQueries, LoopQueries):
+class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
     """Dynamics of a model.
 
     Vectors are one state, (nq,) or (nv,), or a batch of N states, (N, nq) or (N, nv); a single vector among batches
@@ -108,41 +99,6 @@ class Dynamics(MotionQueries, LoopQueries):
         if self._kernels.generic:
             return self.inverse(q, np.zeros(self.model.nv), np.zeros(self.model.nv))
         return self._compute("gravity", lambda: quantities.gravity(self._tree), q=q)
-
-    def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Derivatives:
-        """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv). A step of q is a velocity, so quaternions need no care."""
-        if self._has_derivative_kernels():
-            make = lambda: quantities.forward_derivatives(self._tree)  # noqa: E731
-            return Derivatives(*self._compute("forward_derivatives", make, q=q, v=v, tau=tau))
-        of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
-        minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
-        return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
-
-    def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Derivatives:
-        """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix."""
-        if self._has_derivative_kernels():
-            make = lambda: quantities.inverse_derivatives(self._tree)  # noqa: E731
-            return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
-        arrays = self._arguments({"q": q, "v": v, "a": a})
-        if self.checked:
-            self._check_state(arrays)
-        inputs, is_batch = common_batch(arrays)
-        kernel = self._kernels.get("inverse_along", lambda: quantities.inverse_along(self._tree))
-        dq, dv = state_derivatives(kernel, inputs, self.model.nv, is_batch)
-        return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
-
-    def _has_derivative_kernels(self) -> bool:
-        if self.model.loops:
-            raise InputError(
-                f"model {self.model.name!r} has loops, whose derivatives are not available. Take differences of "
-                "forward(...) between states that `project` puts on the loops, or open them: edit.open_loops(model)."
-            )
-        if self._kernels.generic:
-            raise InputError(
-                f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
-                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
-            )
-        return self.model.nv <= FULL_DERIVATIVES_UP_TO
 
     def closed_quantity(self) -> quantities.Quantity | None:
         """The function of forward dynamics with loops, to write it down; None where only numbers can solve it."""

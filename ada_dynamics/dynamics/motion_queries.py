@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import choice
-from ada_dynamics.dynamics.computation import Computation
+from ada_dynamics.errors import InputError
+from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.named import Named
 
 
@@ -21,7 +24,7 @@ class Energy(NamedTuple):
     potential: Any
 
 
-class MotionQueries(Computation):
+class MotionQueries(AlongLoops):
     """Where links are and how they move."""
 
     # --- kinematics ---------------------------------------------------------------------------------------------
@@ -49,25 +52,46 @@ class MotionQueries(Computation):
         self.require_link(link)
         return self._compute(f"acceleration {link}", lambda: quantities.acceleration(self._tree, link), q=q, v=v, a=a)
 
-    def jacobian(self, link: str, q: ArrayLike, frame: str = "local_world_aligned") -> Array:
-        """Jacobian of a link, (6, nv), rows [linear; angular].
+    def jacobian(
+        self, link: str | Sequence[str], q: ArrayLike, frame: str = "local_world_aligned", by: By = TREE
+    ) -> Array:
+        """Jacobian of a link, (6, m), rows [linear; angular], or of several links, (links, 6, m).
 
         Args:
-            link: name of the link.
+            link: name of the link, or several names.
             q: positions.
             frame: local_world_aligned (at the link's origin, world's axes), local (there, link's axes) or world (at the
                 world's origin).
-        """
-        self.require_link(link)
-        choice("frame", frame, quantities.FRAMES)
-        return self._compute(f"jacobian {frame} {link}", lambda: self._jacobian_quantity(link, frame), q=q)
+            by: velocities that the columns belong to: "tree": all of the tree's, as if there were no loops;
+                "independent", "actuated" or names of joints: those alone, with all others following along the loops
+                (see `velocity_indices`).
 
-    def jacobian_rate(self, link: str, q: ArrayLike, v: ArrayLike, frame: str = "local_world_aligned") -> Array:
-        """Time derivative of `jacobian` along v."""
-        self.require_link(link)
+        Raises:
+            InputError: a name is unknown, or the velocities do not determine the motion; a SingularPoseError where they
+                do not in this pose.
+        """
+        links = self._links(link)
         choice("frame", frame, quantities.FRAMES)
-        make = lambda: quantities.rate_of(self._jacobian_quantity(link, frame), self._tree)  # noqa: E731
-        return self._compute(f"jacobian_rate {frame} {link}", make, q=q, v=v)
+        J = self._compute(f"jacobian {frame} {links}", lambda: self._jacobian_quantity(links, frame), q=q)
+        return J if by == TREE else J @ _of_each(self.velocity_map(q, by), links)
+
+    def jacobian_rate(
+        self,
+        link: str | Sequence[str],
+        q: ArrayLike,
+        v: ArrayLike,
+        frame: str = "local_world_aligned",
+        by: By = TREE,
+    ) -> Array:
+        """Time derivative of `jacobian` along v."""
+        links = self._links(link)
+        choice("frame", frame, quantities.FRAMES)
+        make = lambda: quantities.rate_of(self._jacobian_quantity(links, frame), self._tree)  # noqa: E731
+        rate = self._compute(f"jacobian_rate {frame} {links}", make, q=q, v=v)
+        if by == TREE:
+            return rate
+        T, T_rate = (_of_each(x, links) for x in self.velocity_map_rate(q, v, by))
+        return rate @ T + self.jacobian(link, q, frame) @ T_rate
 
     # --- whole body ---------------------------------------------------------------------------------------------
     def com(self, q: ArrayLike) -> Array:
@@ -101,5 +125,21 @@ class MotionQueries(Computation):
         both = self._compute("energy", lambda: quantities.energies(self._tree), q=q, v=v)
         return Energy(both[..., 0], both[..., 1])
 
-    def _jacobian_quantity(self, link: str, frame: str) -> quantities.Quantity:
-        return quantities.link_jacobian(self._tree, link, frame)
+    def _links(self, link: str | Sequence[str]) -> str | tuple[str, ...]:
+        """One name, or several."""
+        if not isinstance(link, (list, tuple)):
+            self.require_link(link)  # type: ignore[arg-type]
+            return link  # type: ignore[return-value]
+        if not link:
+            raise InputError("no link is named; give the name of a link, or a list of names.")
+        for name in link:
+            self.require_link(name)
+        return tuple(link)
+
+    def _jacobian_quantity(self, links: str | tuple[str, ...], frame: str) -> quantities.Quantity:
+        return quantities.link_jacobian(self._tree, links, frame)
+
+
+def _of_each(T: Array, links: str | tuple[str, ...]) -> Array:
+    """A matrix for each state, as it is multiplied with one or several for each state."""
+    return T if isinstance(links, str) else T[..., None, :, :]

@@ -31,7 +31,8 @@ from ada_dynamics.expr.graph import (
 def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[Scalar]:
     """Derivative of each value when the variables move with the velocities `seeds` (forward mode).
 
-    A `select` has the derivative of the branch that is taken.
+    A `select` has the derivative of the branch that is taken. Where seeds have lanes (a direction each), so have the
+    derivatives.
     """
     values = plain_values(values)
     tangents: dict[int, Scalar] = {}

@@ -3,25 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr.columns import written_out
 from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.functions import operate
 from ada_dynamics.expr.graph import (
     ADD,
     ATAN2,
     CONST,
     COS,
-    EXTRACT,
-    LANE_SUM,
     MUL,
     NEG,
-    PACK,
     REC,
     SELECT,
     SIN,
@@ -31,7 +28,7 @@ from ada_dynamics.expr.graph import (
     Expr,
     Scalar,
 )
-from ada_dynamics.expr.lanes import extract, lane_sum, pack
+from ada_dynamics.expr.run_nodes import evaluate_nodes
 
 
 def evaluate(function: Function, /, **inputs: Sequence[Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -41,6 +38,7 @@ def evaluate(function: Function, /, **inputs: Sequence[Any]) -> dict[str, np.nda
     for name, size in function.inputs.items():
         if len(inputs[name]) != size:
             raise InputError(f"function {function.name}: {name} has {len(inputs[name])} elements instead of {size}")
+    function = written_out(function)
     known = evaluate_nodes(function.nodes(), inputs)
     return {
         name: np.array([known[x.index] if isinstance(x, Expr) else x for x in elements]).reshape(
@@ -48,30 +46,6 @@ def evaluate(function: Function, /, **inputs: Sequence[Any]) -> dict[str, np.nda
         )
         for name, elements in function.outputs.items()
     }
-
-
-def evaluate_nodes(nodes: Sequence[Expr], inputs: Mapping[str, Sequence[Any]]) -> dict[int, Any]:
-    """Value of each node (operands first) by its index."""
-    known: dict[int, Any] = {}
-    for node in nodes:
-        if node.op is VAR:
-            name, position = node.variable
-            known[node.index] = inputs[name][position]
-        elif node.op is CONST:
-            known[node.index] = node.value
-        else:
-            known[node.index] = _value(node, [known[arg.index] for arg in node.args])
-    return known
-
-
-def _value(node: Expr, operands: Sequence[Any]) -> Any:
-    if node.op is PACK:
-        return pack(operands)
-    if node.op is EXTRACT:
-        return extract(operands[0], node.value)
-    if node.op is LANE_SUM:
-        return lane_sum(operands[0], node.args[0].lanes)
-    return operate(node.op, *operands)
 
 
 _FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0}*{1}", NEG: "-{0}", REC: "1.0/{0}"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ada_dynamics.expr.columns import written_out
 from ada_dynamics.expr.function import Function, live_guards
 from ada_dynamics.expr.functions import operate
 from ada_dynamics.expr.graph import CONST, EXTRACT, LANE_SUM, PACK, VAR, Expr, Scalar, live_nodes
@@ -13,16 +14,25 @@ from ada_dynamics.expr.per_lane import lane_of
 
 
 def expand(function: Function) -> Function:
-    """The same function without lanes: each lane is computed on its own, with its own constants folded."""
+    """The same function without columns and lanes: each is computed on its own, with its own constants folded."""
+    return without_lanes(written_out(function))
+
+
+def without_lanes(function: Function) -> Function:
+    """The same function without lanes."""
     if not _have_lanes(function.values):
         return function
     known = _scalars(function.values)
-    outputs = {
-        name: tuple(known[x.index][0] if isinstance(x, Expr) else x for x in elements)
-        for name, elements in function.outputs.items()
-    }
+
+    def plain(elements: Iterable[Scalar]) -> tuple[Scalar, ...]:
+        return tuple(known[x.index][0] if isinstance(x, Expr) else x for x in elements)
+
+    outputs = {name: plain(elements) for name, elements in function.outputs.items()}
+    columns = tuple(
+        replace(one, shared=plain(one.shared), rows=tuple(plain(row) for row in one.rows)) for one in function.columns
+    )
     guards = live_guards(function.name, (x for guard in function.guards for x in known[guard.index]))
-    return replace(function, outputs=outputs, guards=guards)
+    return replace(function, outputs=outputs, guards=guards, columns=columns)
 
 
 def plain_values(values: Iterable[Scalar]) -> list[Scalar]:

@@ -16,15 +16,46 @@ from ada_dynamics.expr.per_lane import lane_count, lane_of
 
 
 class Traced(NamedTuple):
-    """Return value of a body, instead of a bare mapping: outputs, and guards that must be >= 0 at run time."""
+    """Return value of a body, instead of a bare mapping: outputs, guards that must be >= 0 at run time, and columns."""
 
     outputs: Mapping[str, Any]
     guards: Sequence[Scalar] = ()
+    columns: Sequence[Columns] = ()
+
+
+SHARED, COLUMN = "shared", "column"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """An output that is a matrix, whose columns are the same function: of what all share, and of a column each.
+
+    Written out, n columns are n times the nodes; as columns they are a loop of native code, on several side by side.
+    """
+
+    output: str
+    each: Function  # of the vectors SHARED and COLUMN; its only output is a column
+    shared: tuple[Scalar, ...]
+    rows: tuple[tuple[Scalar, ...], ...]  # the columns side by side, row by row
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the output."""
+        (result,) = self.each.outputs.values()
+        return len(result), len(self.rows[0])
+
+    @property
+    def values(self) -> list[Scalar]:
+        """Everything that the columns are computed from."""
+        return [*self.shared, *(x for row in self.rows for x in row)]
 
 
 @dataclass(frozen=True)
 class Function:
-    """Expressions with names: `outputs[name]` are the elements in C order of an array of `shapes[name]`."""
+    """Expressions with names: `outputs[name]` are the elements in C order of an array of `shapes[name]`.
+
+    An output of `columns` has a shape, and no elements of its own.
+    """
 
     name: str
     graph: Graph
@@ -32,6 +63,7 @@ class Function:
     outputs: dict[str, tuple[Scalar, ...]]
     shapes: dict[str, tuple[int, ...]]
     guards: tuple[Expr, ...] = ()
+    columns: tuple[Columns, ...] = ()
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.inputs, *self.outputs):
@@ -43,8 +75,9 @@ class Function:
 
     @property
     def values(self) -> list[Scalar]:
-        """Every output element, then every guard."""
-        return [*(x for elements in self.outputs.values() for x in elements), *self.guards]
+        """Every output element, everything that columns need, then every guard."""
+        of_columns = (x for columns in self.columns for x in columns.values)
+        return [*(x for elements in self.outputs.values() for x in elements), *of_columns, *self.guards]
 
     def variables(self, name: str) -> tuple[Expr, ...]:
         """The nodes of input vector `name`."""
@@ -78,19 +111,25 @@ def make_function(
     outputs: Mapping[str, Any],
     guards: Iterable[Scalar] = (),
     order: Sequence[str] | None = None,
+    columns: Sequence[Columns] = (),
 ) -> Function:
     """A Function from nested outputs; `order` gives the order of the outputs where it differs from the mapping's."""
     flat: dict[str, tuple[Scalar, ...]] = {}
     shapes: dict[str, tuple[int, ...]] = {}
-    if order is not None and sorted(order) != sorted(outputs):
-        raise InputError(f"function {name}: the outputs are {sorted(outputs)}, the wanted order is {list(order)}")
-    for key in order if order is not None else outputs:
+    by_columns = {one.output: one for one in columns}
+    names = [*outputs, *by_columns]
+    if order is not None and sorted(order) != sorted(names):
+        raise InputError(f"function {name}: the outputs are {sorted(names)}, the wanted order is {list(order)}")
+    for key in order if order is not None else names:
+        if key in by_columns:
+            shapes[key] = by_columns[key].shape
+            continue
         elements, shape = flatten(outputs[key])
         flat[key] = tuple(_scalar(element, name, key) for element in elements)
         shapes[key] = shape
         if prod(shape) == 0:
             raise InputError(f"function {name}: output {key!r} is empty")
-    return Function(name, graph, dict(inputs), flat, shapes, live_guards(name, guards))
+    return Function(name, graph, dict(inputs), flat, shapes, live_guards(name, guards), tuple(columns))
 
 
 def _scalar(element: Any, function: str, output: str) -> Scalar:
@@ -146,4 +185,4 @@ def trace(
         if was_collecting:
             gc.enable()
     traced = result if isinstance(result, Traced) else Traced(result)
-    return make_function(name, graph, inputs, traced.outputs, traced.guards, order)
+    return make_function(name, graph, inputs, traced.outputs, traced.guards, order, traced.columns)

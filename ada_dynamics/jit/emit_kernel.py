@@ -7,12 +7,16 @@ sincos), bit 1 a guard fails. Arguments are pointers to doubles: the inputs, the
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
-from ada_dynamics.expr.expand import expand
+from ada_dynamics.expr.expand import without_lanes
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import EXTRACT, Expr
+from ada_dynamics.expr.graph import Expr, live_nodes
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
+from ada_dynamics.jit.emit_columns import call_columns, columns_functions, needed
+from ada_dynamics.jit.emit_runs import Run, runs, store_runs
 from ada_dynamics.jit.lanes import padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first
@@ -29,6 +33,8 @@ from ada_dynamics.jit.transpose import (
 )
 
 SINGLE_VECTOR_BITS = 256
+# Results of a state beyond which a block of W states does not stay in the nearest cache: then states go one by one.
+WIDE = 512
 NOT_FINITE = 1
 GUARD_FAILED = 2
 
@@ -53,8 +59,8 @@ def single_vector_bits(function: Function, vector_bits: int) -> int:
 def single_module(function: Function, target: Target, checked: bool = True) -> str:
     """Text with `i32 @kernel(in..., out...)` and `i32 @kernel_repeat(in..., out..., i64 n, i64 repeats)`."""
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
-    text, called = _kernel(function, target, Lanes(1), checked)
-    return text + _repeat_loop(function) + preamble(called, target, [1])
+    text, called, widths = _kernel(function, target, Lanes(1), checked)
+    return text + _repeat_loop(function) + preamble(called, target, [1, *widths])
 
 
 def batch_module(function: Function, target: Target, checked: bool = True) -> str:
@@ -62,12 +68,14 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
 
     Rows: each array holds n rows, one for each state. Columns: each array holds one run of n for each element.
     """
-    function = expand(function)  # here the lanes are states
-    text, called = _kernel(function, target, Lanes(target.lanes), checked)
+    if sum(_sizes(function)[len(function.inputs) :]) > WIDE:
+        return _one_by_one(function, target, checked)
+    function = without_lanes(function)  # here the lanes are states
+    text, called, _ = _kernel(function, target, Lanes(target.lanes), checked)
     if checked:
         text += _input_check(function, target)
     sizes_in = sorted(set(function.inputs.values()))
-    sizes_out = sorted({len(elements) for elements in function.outputs.values()})
+    sizes_out = sorted(set(_sizes(function)[len(function.inputs) :]))
     moves = [rows_in(size, target.lanes) for size in sizes_in] + [rows_out(size, target.lanes) for size in sizes_out]
     moves += [columns_in(size, target.lanes) for size in sizes_in]
     moves += [columns_out(size, target.lanes) for size in sizes_out]
@@ -75,15 +83,22 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
     return "".join(moves) + text + loops + preamble(called, target, [target.lanes])
 
 
+def _one_by_one(function: Function, target: Target, checked: bool) -> str:
+    """Likewise, of the code for one state."""
+    target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
+    text, called, widths = _kernel(function, target, Lanes(1), checked)
+    return text + _rows_loop(function) + _columns_loop(function) + preamble(called, target, [1, *widths])
+
+
 def _pointers(function: Function) -> list[str]:
-    return [f"%in_{name}" for name in function.inputs] + [f"%out_{name}" for name in function.outputs]
+    return [f"%in_{name}" for name in function.inputs] + [f"%out_{name}" for name in function.shapes]
 
 
 def _parameters(function: Function, *more: str) -> str:
     return ", ".join([*(f"ptr {pointer}" for pointer in _pointers(function)), *more])
 
 
-def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[Call]]:
+def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[Call], set[int]]:
     """The kernel for one state, or for a block of W states whose element i lies at i W; and the functions it calls."""
     body = Body()
     many = lanes.width > 1
@@ -98,17 +113,19 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
     if checked and not many:
         for name, size in function.inputs.items():
             watch.watch_vector(f"%in_{name}", size)
-    nodes = function.nodes()
+    results = {name: runs(elements) for name, elements in function.outputs.items()}
+    of_columns, called, widths = columns_functions(function, target, lanes)
+    nodes = live_nodes([*(run.value for one in results.values() for run in one), *needed(function), *function.guards])
     emitter.emit(nodes if many else critical_first(nodes))
-    status = _status(function, emitter, watch) if checked else "0"
+    flags = call_columns(body, function, emitter)
+    status = _status(function, results, emitter, watch, flags) if checked else "0"
     # All stores come after all loads, so that an output may lie where an input was.
-    for name, elements in function.outputs.items():
-        for position, element in enumerate(elements):
-            body.store(lanes.real, emitter.value(element), address(f"%out_{name}", position))
+    for name, one in results.items():
+        store_runs(emitter, one, f"%out_{name}")
     body.do(f"ret i32 {status}")
     linkage, name = ("internal ", _LANES) if many else ("", SINGLE)
     head = f"define {linkage}i32 @{name}({_parameters(function)})"
-    return f"{head} noinline #0 {{\n{body}\n}}\n", emitter.called
+    return f"{of_columns}{head} noinline #0 {{\n{body}\n}}\n", emitter.called | called, widths
 
 
 def _input_check(function: Function, target: Target) -> str:
@@ -126,13 +143,19 @@ def _input_check(function: Function, target: Target) -> str:
     return f"define internal i1 @{_CHECK}({inputs}) noinline #0 {{\n{body}\n}}\n"
 
 
-def _status(function: Function, emitter: Emitter, watch: NotFinite) -> str:
+def _status(
+    function: Function,
+    results: Mapping[str, Sequence[Run]],
+    emitter: Emitter,
+    watch: NotFinite,
+    flags: Sequence[str],
+) -> str:
     body = emitter.body
     for kind, sine in emitter.sines:
         watch.watch(kind, sine)
-    for node in _watched_results(function):
+    for node in dict.fromkeys(run.value for one in results.values() for run in one if isinstance(run.value, Expr)):
         watch.watch(emitter.kind(node), emitter.value(node, emitter.kind(node)))
-    bad_value = either(body, watch.flags())
+    bad_value = either(body, [*watch.flags(), *flags])
     failed = []
     for guard in function.guards:
         # "not (guard >= 0)": true for NaN as well.
@@ -146,19 +169,8 @@ def _status(function: Function, emitter: Emitter, watch: NotFinite) -> str:
     return body.emit(f"or i32 {low}, {high}")
 
 
-def _watched_results(function: Function) -> list[Expr]:
-    """Every result that is not constant; where all lanes of a value are results, the value in their place."""
-    results = list(dict.fromkeys(x for elements in function.outputs.values() for x in elements if isinstance(x, Expr)))
-    extracted: dict[Expr, int] = {}
-    for node in results:
-        if node.op is EXTRACT:
-            extracted[node.args[0]] = extracted.get(node.args[0], 0) + 1
-    whole = {value for value, lanes in extracted.items() if lanes == value.lanes}
-    return list(dict.fromkeys(x.args[0] if x.op is EXTRACT and x.args[0] in whole else x for x in results))
-
-
 def _sizes(function: Function) -> list[int]:
-    return [*function.inputs.values(), *(len(elements) for elements in function.outputs.values())]
+    return [*function.inputs.values(), *(prod(shape) for shape in function.shapes.values())]
 
 
 def _repeat_loop(function: Function) -> str:
@@ -171,6 +183,41 @@ def _repeat_loop(function: Function) -> str:
     body.do(f"ret i32 {status.get()}")
     head = f"define i32 @{REPEAT}({_parameters(function, 'i64 %n', 'i64 %repeats')}) #0"
     return f"{head} {{\n{body}\n}}\n"
+
+
+def _rows_loop(function: Function) -> str:
+    """Run the single kernel over n rows."""
+    body = Body()
+    status = body.variable("i32", "0")
+    with body.repeat("%n") as k:
+        rows = [_row(body, p, size, k) for p, size in zip(_pointers(function), _sizes(function), strict=True)]
+        status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})"))
+    body.do(f"ret i32 {status.get()}")
+    return f"define i32 @{ROWS}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
+
+
+def _columns_loop(function: Function) -> str:
+    """Run the single kernel over n states whose elements lie n apart."""
+    body, split = Body(), len(function.inputs)
+    pointers, sizes = _pointers(function), _sizes(function)
+    rooms = [body.room(f"[{size} x double]") for size in sizes]
+    status = body.variable("i32", "0")
+    places = list(zip(pointers, rooms, sizes, strict=True))
+    with body.repeat("%n") as k:
+        for pointer, room, size in places[:split]:
+            with body.repeat(str(size)) as c:
+                body.store("double", body.load("double", pointer, _strided(body, c, k)), room, c)
+        status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {room}' for room in rooms)})"))
+        for pointer, room, size in places[split:]:
+            with body.repeat(str(size)) as c:
+                body.store("double", body.load("double", room, c), pointer, _strided(body, c, k))
+    body.do(f"ret i32 {status.get()}")
+    return f"define i32 @{COLUMNS}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
+
+
+def _strided(body: Body, element: str, state: str) -> str:
+    """Where an element of a state lies among columns."""
+    return body.emit(f"add i64 {body.emit(f'mul i64 {element}, %n')}, {state}")
 
 
 def _row(body: Body, pointer: str, size: int, k: str) -> str:

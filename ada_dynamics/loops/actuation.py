@@ -7,6 +7,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.loops.choices import velocities_of
 from ada_dynamics.model.model import Model
 
 _RESIDUE = 1e-8  # of the efforts wanted, that the motors may leave undone
@@ -26,7 +27,7 @@ def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
     Raises:
         InputError: the motors cannot do it; the message names the joints that nothing drives.
     """
-    motors = [k for name in model.actuated for k in range(model.v_index(name).start, model.v_index(name).stop)]
+    motors = list(velocities_of(model, model.actuated))
     A, b = N[motors].T, N.T @ wanted
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > _RANK

@@ -40,7 +40,7 @@ class LoopNumbers:
         self.conditions: list[tuple[str, int, RowKind]] = [
             (loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(closure.row_kinds(loop))
         ]
-        self.length = _size(model)
+        self.length = typical_length(model)
         # A moment counts as the force that it is at the mechanism's typical length, an angle as the way there.
         self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.conditions])
         self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment], likewise
@@ -180,7 +180,7 @@ def _columns(values: Sequence[Any], q: Array) -> Array:
     return found
 
 
-def _size(model: Model) -> float:
+def typical_length(model: Model) -> float:
     """Typical length of the mechanism: mean distance between joints [m]."""
     steps = [float(np.linalg.norm(joint.xyz)) for joint in model.joints.values()]
     for loop in model.loops.values():

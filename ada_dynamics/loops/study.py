@@ -6,6 +6,7 @@ What holds in general is distinguished from what holds in one pose by looking at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +96,7 @@ def study(model: Model, pose: Array | None = None, turned: bool = False) -> Stud
     whitened = [numbers.whitened(q)[:, acting] for q in poses]
     regular = _regular(whitened, rank)
     poses, whitened = [poses[i] for i in regular], [whitened[i] for i in regular]
-    used = _independent(whitened, rank)
+    used = independent_columns([W / np.maximum(np.linalg.norm(W, axis=0), 1e-300) for W in whitened], rank)
     chosen = tuple(int(acting[i]) for i in used)
     spare = tuple(int(c) for c in acting if int(c) not in chosen)
     return Study(numbers, tuple(poses), rank, chosen, tuple(int(c) for c in idle), spare)
@@ -164,13 +165,11 @@ def _regular(whitened: list[Array], rank: int) -> list[int]:
     return np.flatnonzero(sigma >= NEAR_SINGULAR * np.median(sigma)).tolist()
 
 
-def _independent(whitened: list[Array], rank: int) -> list[int]:
-    """A set of `rank` conditions that stays far from dependent in the worst of the poses: pivoted Gram-Schmidt."""
-    if rank == 0:
-        return []
-    remaining = [W / np.maximum(np.linalg.norm(W, axis=0), 1e-300) for W in whitened]
+def independent_columns(matrices: Sequence[Array], count: int) -> list[int]:
+    """So many columns that stay far from dependent in the worst of the poses: pivoted Gram-Schmidt."""
+    remaining = list(matrices)
     chosen: list[int] = []
-    for _ in range(rank):
+    for _ in range(count):
         left = np.min([np.linalg.norm(R, axis=0) for R in remaining], axis=0)
         left[chosen] = -1.0
         k = int(np.argmax(np.round(left, 3)))

@@ -163,9 +163,9 @@ class Equations:
         q, v = self.split(x)
         acting = self.acting(q, v, u, t[0])
         found = forward(q=q, v=v, tau=acting.tau, **({"wrenches": acting.flat(self.tree)} if acting.wrenches else {}))
-        outputs, guards = found if isinstance(found, Traced) else (found, ())
+        traced = found if isinstance(found, Traced) else Traced(found)
         # quaternions may leave unit length within a step: their rate is that of the four numbers
-        return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *outputs["a"]]}, guards)
+        return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *traced.outputs["a"]]}, traced.guards)
 
     def implicit_step(self, implicit: Forward, x: Vector, u: Vector, t: Vector) -> Traced:
         """x after a semi-implicit Euler step: v⁺ = v + h a, q⁺ = q + h q̇(q, v⁺).
@@ -230,8 +230,9 @@ def settle_quantity(equations: Equations, name: str, solver: Callable[[Vector], 
         q, v = equations.split(x)
         if solver is None:
             return Traced({"settled": [*q, *v]})
-        found, guards = projected(equations.tree, solver(u[equations.chosen]), q, v)
-        return Traced({"settled": [*equations.nearest(found["position"]), *found["velocity"]]}, guards)
+        found = projected(equations.tree, solver(u[equations.chosen]), q, v)
+        nearest = equations.nearest(found.outputs["position"])
+        return Traced({"settled": [*nearest, *found.outputs["velocity"]]}, found.guards)
 
     # the same loops under other loads have their combinations elsewhere in u
     name = f"settle_{name}_{equations.chosen.start}_{equations.input_size}"

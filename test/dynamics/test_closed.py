@@ -363,14 +363,6 @@ def test_open_loops_in_any_state_of_a_batch_are_warned_of(method: str) -> None:
         getattr(ada.Dynamics(model), method)(poses, np.zeros(3), np.zeros(3))
 
 
-def test_derivatives_of_mechanisms_with_loops_are_refused_and_not_those_of_the_tree() -> None:
-    model, q = mechanisms.four_bar()
-    dynamics, rest = ada.Dynamics(model), np.zeros(3)
-    for derivatives in (dynamics.forward_derivatives, dynamics.inverse_derivatives):
-        with pytest.raises(ada.InputError, match="has loops, whose derivatives are not available"):
-            derivatives(q, rest, rest)
-
-
 def stewart_turned(yaw: float) -> tuple[ada.Model, Array]:
     model, q = mechanisms.stewart()
     guess, place = q.copy(), model.q_index("platform")

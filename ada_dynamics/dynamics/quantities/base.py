@@ -15,7 +15,7 @@ import numpy as np
 from ada_dynamics.dynamics.singular import loose_joint, pivot_guards
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Expr, Function, Traced, trace
-from ada_dynamics.expr.evaluate import evaluate_nodes
+from ada_dynamics.expr.run_nodes import evaluate_nodes
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
@@ -63,8 +63,8 @@ def quantity(
         if solves:
             guards += pivot_guards(tree, vectors["q"])
         result = body(**vectors)
-        outputs, own = result if isinstance(result, Traced) else (result, ())
-        return Traced(outputs, [*guards, *own])
+        traced = result if isinstance(result, Traced) else Traced(result)
+        return traced._replace(guards=[*guards, *traced.guards])
 
     def traced() -> Function:
         try:

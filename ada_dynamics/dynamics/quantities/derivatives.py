@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from ada_dynamics.algorithms import crba, rnea
-from ada_dynamics.algorithms.sparse_ldl import factorise, solve_factorised
+from ada_dynamics.algorithms import crba, kkt
+from ada_dynamics.algorithms import regressor as algorithm
+from ada_dynamics.algorithms.elimination import Closed, Plan
+from ada_dynamics.algorithms.residual import efforts_and_conditions
+from ada_dynamics.algorithms.sparse_ldl import Factors, solve_factorised
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
@@ -15,11 +20,20 @@ from ada_dynamics.dynamics.quantities.base import (
     reshape,
     substitute,
 )
+from ada_dynamics.dynamics.quantities.closed import Solver, digest
 from ada_dynamics.dynamics.quantities.equations import inverse
-from ada_dynamics.expr import Function, directional, jvp, trace
+from ada_dynamics.expr import Expr, Function, Traced, directional, extract, jvp, trace
+from ada_dynamics.expr.function import COLUMN, SHARED, Columns
+from ada_dynamics.expr.per_lane import per_lane
+from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.scalar import Scalar, is_zero
+
+WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
+SHORT = 3  # branches of fewer velocities share a sweep
+
+_ZERO: Scalar = 0.0
 
 
 def rate_of(of_position: Quantity, tree: Tree) -> Quantity:
@@ -47,48 +61,198 @@ def inverse_derivatives(tree: Tree) -> Quantity:
     n = tree.nv
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Outputs:
-        tau = rnea.inverse_dynamics(short, q, v, a)
-        by_q = [_column(tau, q, position_rates(tree, q, _unit(j, n))) for j in range(n)]
-        by_v = [_column(tau, v, _unit(j, n)) for j in range(n)]
-        return {"dq": _transposed(by_q), "dv": _transposed(by_v), "du": crba.mass_matrix(short, q).dense()}
+        tau, _ = efforts_and_conditions(short, q, v, a)
+        dq, dv = _by_state(tree, tau, q, v)
+        return {"dq": dq, "dv": dv, "du": crba.mass_matrix(short, q).dense()}
 
     shapes: dict[str, tuple[int, ...]] = {"dq": (n, n), "dv": (n, n), "du": (n, n)}
     return quantity("inverse_derivatives", tree, ("q", "v", "a"), shapes, body)
 
 
-def forward_derivatives(tree: Tree) -> Quantity:
-    """∂a/∂q = -M⁻¹ ∂τ/∂q, ∂a/∂v = -M⁻¹ ∂τ/∂v and ∂a/∂τ = M⁻¹, with the derivatives of inverse dynamics at a."""
-    short = for_efforts(tree)
-    n = tree.nv
-    of_inverse = inverse_derivatives(tree)
+def residual_derivatives(tree: Tree, plan: Plan, name: str = "residual_derivatives") -> Quantity:
+    """∂r/∂q and ∂r/∂v of the residual of inverse dynamics with multipliers; q changes on the manifold."""
+    n, rows = tree.nv, tree.nv + plan.conditions
 
-    def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Outputs:
-        factors = factorise(crba.mass_matrix(short, q))
-        bias = rnea.inverse_dynamics(short, q, v, None)
-        a = solve_factorised(factors, [t - h for t, h in zip(tau, bias, strict=True)])
-        flat = substitute(of_inverse.trace(), {"q": q, "v": v, "a": a})
-        result = {}
-        for name in ("dq", "dv"):
-            rows = reshape(flat[name], (n, n))
-            columns = [solve_factorised(factors, [-rows[i][j] for i in range(n)]) for j in range(n)]
-            result[name] = _transposed(columns)
-        result["du"] = _transposed([solve_factorised(factors, _unit(j, n)) for j in range(n)])
-        return result
+    def body(
+        q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], multipliers: Sequence[Scalar] = ()
+    ) -> Outputs:
+        tau, conditions = efforts_and_conditions(tree, q, v, a, plan, multipliers)
+        dq, dv = _by_state(tree, [*tau, *conditions], q, v)
+        return {"dq": dq, "dv": dv}
+
+    shapes: dict[str, tuple[int, ...]] = {"dq": (rows, n), "dv": (rows, n)}
+    extra = {"multipliers": plan.conditions} if plan.conditions else {}
+    return quantity(name, tree, ("q", "v", "a"), shapes, body, extra=extra)
+
+
+class Equations(NamedTuple):
+    """K [a; -λ] = [τ - h; -γ] of a mechanism, with K = [M Jᵀ; J 0], and how it is solved.
+
+    Attributes:
+        tree: the mechanism.
+        plan: its conditions and the order of elimination.
+        tag: of the names of quantities; differs for any two ways to solve it.
+        guards: of a solution, what must not be negative.
+    """
+
+    tree: Tree
+    plan: Plan
+    tag: str
+    guards: Callable[[Closed], Sequence[Scalar]]
+
+    @property
+    def size(self) -> int:
+        """Number of accelerations and multipliers."""
+        return self.tree.nv + self.plan.conditions
+
+    def solve(self, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Solved:
+        """Accelerations and multipliers, where they are to be differentiated."""
+        closed, factors = kkt.solved(self.tree.nv, self.plan, kkt.system(self.tree, q, v, tau, self.plan))
+        state = {"q": q, "v": v, "a": closed.accelerations}
+        if self.plan.conditions:
+            state["multipliers"] = closed.multipliers
+        return Solved(factors, state, [g for g in self.guards(closed) if not (isinstance(g, float) and g >= 0.0)])
+
+    def quantity(
+        self, name: str, shapes: dict[str, tuple[int, ...]], body: Callable[..., Traced], extra: Sequence[str] = ()
+    ) -> Quantity:
+        """A quantity of q, v, τ, and of more vectors of that length."""
+        sizes = dict.fromkeys(extra, self.tree.nv)
+        solves = not self.plan.rows
+        return quantity(f"{name}{self.tag}", self.tree, ("q", "v", "tau"), shapes, body, solves=solves, extra=sizes)
+
+
+class Solved(NamedTuple):
+    """A solution of the equations."""
+
+    factors: Factors
+    state: dict[str, Sequence[Scalar]]  # q, v, a and the multipliers: arguments of the residual
+    guards: list[Scalar]
+
+
+def open_equations(tree: Tree) -> Equations:
+    """Of a mechanism without loops."""
+    return Equations(for_efforts(tree), Plan({}, tuple(range(tree.nv - 1, -1, -1))), "", lambda _: [])
+
+
+def closed_equations(tree: Tree, plans: Plans, solver: Solver) -> Equations:
+    """Of a mechanism with loops."""
+    tag = f"_closed_{solver.tag}_{digest(tree, plans, solver.plan)}"
+    return Equations(for_efforts(tree), solver.plan, tag, solver.guards)
+
+
+def forward_derivatives(equations: Equations) -> Quantity:
+    """∂a/∂q, ∂a/∂v and ∂a/∂τ.
+
+    K [da; -dλ] = -dr, with the factors of K and the derivatives of the residual r at a and λ.
+    """
+    n, size = equations.tree.nv, equations.size
+    of_residual = residual_derivatives(equations.tree, equations.plan)
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Traced:
+        solved = equations.solve(q, v, tau)
+        flat = substitute(of_residual.trace(), solved.state)
+        changes = Changes(solved.factors, n)
+        columns = [changes.columns(name, reshape(flat[name], (size, n))) for name in ("dq", "dv")]
+        efforts = [[-1.0 if i == j else 0.0 for j in range(n)] for i in range(size)]  # ∂r/∂τ
+        return Traced({}, solved.guards, [*columns, changes.columns("du", efforts)])
 
     shapes: dict[str, tuple[int, ...]] = {"dq": (n, n), "dv": (n, n), "du": (n, n)}
-    return quantity("forward_derivatives", tree, ("q", "v", "tau"), shapes, body, solves=True)
+    return equations.quantity("forward_derivatives", shapes, body)
 
 
-def _column(values: Sequence[Scalar], variables: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
-    return directional(values, {x: rate for x, rate in zip(variables, rates, strict=True) if not is_zero(rate)})
+def regressor(tree: Tree, links: Sequence[str]) -> Quantity:
+    """Y of τ = Y π."""
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Outputs:
+        return {"Y": algorithm.regressor(tree, links, q, v, a)}
+
+    columns = len(algorithm.parameters(tree, links))
+    return quantity("regressor", tree, ("q", "v", "a"), {"Y": (tree.nv, columns)}, body)
 
 
-def _unit(j: int, n: int) -> list[float]:
-    return [1.0 if i == j else 0.0 for i in range(n)]
+class Changes:
+    """Changes of a with many changes of the residual, a column each: [da; -dλ] = -K⁻¹ dr."""
+
+    def __init__(self, factors: Factors, motions: int) -> None:
+        """Args: the factors; number of accelerations, which are the first unknowns."""
+        entries = [*factors.inverse, *(x for row in factors.rows for x in row.values())]
+        self._shared = tuple(dict.fromkeys(x for x in entries if isinstance(x, Expr)))
+        place = {x: k for k, x in enumerate(self._shared)}
+
+        def body(shared: Sequence[Scalar], column: Sequence[Scalar]) -> Outputs:
+            def own(x: Scalar) -> Scalar:
+                return shared[place[x]] if isinstance(x, Expr) else x
+
+            rows = [{i: own(x) for i, x in row.items()} for row in factors.rows]
+            copy = Factors(factors.pivots, [own(x) for x in factors.inverse], rows, factors.order)
+            x = solve_factorised(copy, column)
+            return {"solution": [-y for y in x[:motions]]}
+
+        self._each = trace("solution", {SHARED: max(len(self._shared), 1), COLUMN: len(factors.inverse)}, body)
+
+    def columns(self, output: str, rows: Sequence[Sequence[Scalar]]) -> Columns:
+        """An output with the changes for each column of dr."""
+        return Columns(output, self._each, self._shared, tuple(map(tuple, rows)))
 
 
-def _transposed(columns: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
-    return [list(row) for row in zip(*columns, strict=True)]
+def _by_state(
+    tree: Tree, values: Sequence[Scalar], q: Sequence[Scalar], v: Sequence[Scalar]
+) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+    """Derivatives by q, along velocities, and by v: a row for each value.
+
+    Directions of one branch have nearly all their work in common, and are the lanes of one sweep.
+    """
+    n = tree.nv
+    dq = [[_ZERO] * n for _ in values]
+    dv = [[_ZERO] * n for _ in values]
+    for group in side_by_side(tree):
+        unit: list[Scalar] = [0.0] * n
+        for lane, j in enumerate(group):
+            unit[j] = per_lane([float(k == lane) for k in range(len(group))])
+        for result, variables, rates in ((dq, q, position_rates(tree, q, unit)), (dv, v, unit)):
+            seeds = {x: rate for x, rate in zip(variables, rates, strict=True) if not is_zero(rate)}
+            for row, tangent in zip(result, directional(values, seeds), strict=True):
+                for lane, j in enumerate(group):
+                    row[j] = extract(tangent, lane)
+    return dq, dv
+
+
+def moving_pairs(tree: Tree) -> int:
+    """Pairs of a body and a velocity that moves it: what derivatives grow with."""
+    moving: list[int] = []
+    for body in tree.bodies:
+        moving.append(body.v.stop - body.v.start + (0 if body.parent == WORLD else moving[body.parent]))
+    return sum(moving)
+
+
+def side_by_side(tree: Tree) -> list[list[int]]:
+    """Velocities in groups of consecutive ones, at most WIDEST each, such that those of a group move nearly the same.
+
+    A body joins the group of its parent where it is the only child; short branches are taken in where they fit.
+    """
+    children = Counter(body.parent for body in tree.bodies)
+    branches: list[list[int]] = [[]]
+    known: set[int] = set()  # joints that mimic others have no velocities of their own
+    for body in tree.bodies:
+        own = [j for j in range(body.v.start, body.v.stop) if j not in known]
+        known.update(own)
+        if body.parent == body.index - 1 and children[body.parent] == 1 and _follow(branches[-1], own):
+            branches[-1] += own
+        elif own:
+            branches.append(own)
+    groups: list[list[int]] = [[]]
+    for branch in branches:
+        if len(groups) > 1 and _follow(groups[-1], branch) and (len(groups[-1]) <= SHORT or len(branch) < SHORT):
+            groups[-1] += branch
+        else:
+            groups.append(list(branch))
+    return [group for group in groups if group]
+
+
+def _follow(group: Sequence[int], more: Sequence[int]) -> bool:
+    """True if a group can go on with these."""
+    return bool(group and more) and group[-1] + 1 == more[0] and len(group) + len(more) <= WIDEST
 
 
 def inverse_along(tree: Tree) -> Quantity:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from ada_dynamics.algorithms import centre_of_mass, centroidal, energy, jacobian, kinematics
@@ -55,14 +56,23 @@ def acceleration(tree: Tree, link: str) -> Quantity:
     )
 
 
-def link_jacobian(tree: Tree, link: str, frame: str) -> Quantity:
-    """Jacobian of a link, rows [linear; angular]."""
+def link_jacobian(tree: Tree, links: str | Sequence[str], frame: str) -> Quantity:
+    """Jacobian of a link, rows [linear; angular], or of several links."""
+    several = [links] if isinstance(links, str) else links
+
+    def rows(q: Sequence[Scalar], link: str) -> list[list[Scalar]]:
+        columns = [linear_first(c) for c in jacobian.link_jacobian(tree, q, link, frame)]
+        return [[column[i] for column in columns] for i in range(6)]
 
     def body(q: Sequence[Scalar]) -> Outputs:
-        columns = [linear_first(c) for c in jacobian.link_jacobian(tree, q, link, frame)]
-        return {"J": [[column[i] for column in columns] for i in range(6)]}
+        found = [rows(q, link) for link in several]
+        return {"J": found[0] if isinstance(links, str) else found}
 
-    return quantity(f"jacobian_{frame}_{_tag(tree, link)}", tree, ("q",), {"J": (6, tree.nv)}, body)
+    if isinstance(links, str):
+        return quantity(f"jacobian_{frame}_{_tag(tree, links)}", tree, ("q",), {"J": (6, tree.nv)}, body)
+    tags = "_".join(_tag(tree, link) for link in links).encode()
+    name = f"jacobians_{frame}_{hashlib.blake2b(tags, digest_size=6).hexdigest()}"
+    return quantity(name, tree, ("q",), {"J": (len(links), 6, tree.nv)}, body)
 
 
 def com(tree: Tree) -> Quantity:

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Static stiffness of a link that motors hold through the loops.
+
+With N the motions that the loops leave and k the stiffness of the joints, small displacements under a wrench w are
+
+    x = C w,  C = J_x N (Nᵀ diag(k) N)⁻¹ Nᵀ J_xᵀ,
+
+of first order about a pose in which nothing is loaded. The stiffness K = C⁻¹ is that of the directions in which the
+link can move; in the others bodies and loops are rigid, as the model has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.analysis.singularity import point_jacobian, rows_of
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.loops.choices import velocities_of
+from ada_dynamics.loops.singular import SINGULAR
+from ada_dynamics.loops.velocities import least_share, motions
+from ada_dynamics.model.model import Model
+
+
+class LinkStiffness(NamedTuple):
+    """Of one pose or of many, at a point of a link in the world's axes, rows [linear; angular] and [force; moment].
+
+    Attributes:
+        compliance: C, displacement [m, rad] by wrench [N, N m], (6, 6) or (N, 6, 6); of fewer rows where fewer count.
+        stiffness: K, wrench by displacement, for displacements that the link can make.
+        rigid: number of directions in which it can make none.
+    """
+
+    compliance: Array
+    stiffness: Array
+    rigid: NDArray[np.intp]
+
+
+def link_stiffness(
+    dynamics: Dynamics,
+    link: str,
+    q: ArrayLike,
+    joints: Mapping[str, float] | float,
+    *,
+    rows: str | Sequence[int] = "all",
+    point: ArrayLike = (0.0, 0.0, 0.0),
+) -> LinkStiffness:
+    """Stiffness at a link from that of its motors, with the springs of the model's joints beside them.
+
+    Args:
+        dynamics: of a robot, with loops or without.
+        link: its name.
+        q: poses that close the loops, one or many.
+        joints: stiffness of each motor [N m/rad, N/m] by name of the joint, or one for all; other joints may have some
+            as well, as flexures have.
+        rows: that are loaded and looked at: "linear", "angular", "all", or numbers of rows of the Jacobian. With
+            "linear" K is that against forces at the point, the link being free to turn as the loops let it.
+        point: of the link, in its frame [m].
+
+    Raises:
+        InputError: a stiffness is missing or not positive, or the joints that have one leave motions free; a
+            SingularPoseError where they do so in one of the poses.
+    """
+    dynamics.require_link(link)
+    choices = dynamics.choices
+    k = _stiffness(dynamics.model, joints)
+    holding = np.flatnonzero(k).tolist()
+    choices.refuse_missing(holding, "joints with stiffness")
+    poses = np.asarray(q, dtype=np.float64)
+    found = motions(dynamics.loop_conditions(poses), choices.mobility)
+    held = (least_share(found.basis(), holding) >= SINGULAR) & (found.sigma >= SINGULAR)
+    for i in map(tuple, np.argwhere(~held)):
+        at = motions(dynamics.loop_conditions(poses[i]), choices.mobility)
+        choices.refuse_singular(at, holding, f"state {i[0]}: " if i else "")
+    N = choices.units[:, None] * found.basis()
+    chosen = rows_of(rows)
+    moved = (point_jacobian(dynamics, link, poses, point) @ N)[..., chosen, :]
+    compliance = moved @ np.linalg.solve(N.swapaxes(-1, -2) @ (k[:, None] * N), moved.swapaxes(-1, -2))
+    units = np.where(np.arange(6) < 3, choices.length, 1.0)[chosen]
+    return LinkStiffness(compliance, *_inverse(compliance, moved, units))
+
+
+def _inverse(compliance: Array, moved: Array, units: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Stiffness in the directions in which the link moves, and the number of the others."""
+    U, s, _ = np.linalg.svd(moved / units[:, None])
+    count = np.asarray(np.sum(s > SINGULAR, axis=-1))
+    stiffness = np.zeros(compliance.shape)
+    for m in np.unique(count):
+        own = count == m
+        free = U[own][..., :m] / units[:, None]  # covectors: what they measure of a displacement
+        inner = free.swapaxes(-1, -2) @ compliance[own] @ free
+        stiffness[own] = free @ np.linalg.solve(inner, free.swapaxes(-1, -2))
+    return stiffness, len(units) - count
+
+
+def _stiffness(model: Model, joints: Mapping[str, float] | float) -> Array:
+    """By velocity."""
+    given = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(model.actuated, joints)
+    missing = [name for name in model.actuated if name not in given]
+    if missing:
+        raise InputError(f"the stiffness of motors of model {model.name!r} is missing: {', '.join(missing)}.")
+    k = np.array(model.stiffness)
+    for name, value in given.items():
+        if name not in model.joint_names:
+            raise unknown_name("joint", name, model.joint_names)
+        if not 0.0 < value < np.inf:
+            raise InputError(f"the stiffness of joint {name!r} is {value!r}; it must be a positive number.")
+        k[list(velocities_of(model, [name]))] += float(value)
+    return k

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions along the loops: all velocities and accelerations from independent ones, or from those of the motors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.arguments import as_array, common_batch
+from ada_dynamics.dynamics.computation import Computation
+from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.loops.choices import ACTUATED, INDEPENDENT, By, Choices
+from ada_dynamics.loops.velocities import Completion, completion, motions
+
+_TOGETHER = 1024  # states whose matrices are kept at the same time
+
+
+class AlongLoops(Computation):
+    """All velocities from those that determine the motion."""
+
+    @cached_property
+    def choices(self) -> Choices:
+        """Sets of velocities that determine the motion."""
+        closed = self._kernels.closed
+        return Choices(self.model, None if closed is None else closed.study)
+
+    def velocity_indices(self, by: By = INDEPENDENT) -> tuple[int, ...]:
+        """Places in v of the velocities that the columns of `jacobian(..., by=by)` belong to, in their order.
+
+        Args:
+            by: "independent": as many velocities as the loops leave motions, in the order of v, the same ones in all
+                poses: those that tell all motions apart best in sample poses; "actuated": those of the motors, in the
+                order of `model.actuated`; or names of joints.
+
+        Raises:
+            InputError: they are too few or too many to determine the motion.
+        """
+        return self.choices.of(by)
+
+    def velocity_map(self, q: ArrayLike, by: By = INDEPENDENT) -> Array:
+        """T of v = T y: velocities of all joints per unit of those meant by `by`, (nv, m) or (N, nv, m).
+
+        Raises:
+            SingularPoseError: they do not determine the motion in this pose (unchecked `Dynamics` gives nan).
+        """
+        name = f"velocity map {by}"
+        call = self._calls.get(name) or self._map_call(name, self.choices.of(by))
+        return np.asarray(call(q))
+
+    def velocity_map_rate(self, q: ArrayLike, v: ArrayLike, by: By = INDEPENDENT) -> tuple[Array, Array]:
+        """`velocity_map` and its time derivative along v, which the loops must allow."""
+        if "velocity_map_rate" not in self._seen:
+            self._look_once("velocity_map_rate", *common_batch(self._arguments({"q": q, "v": v}))[0])
+        name = f"velocity map rate {by}"
+        call = self._calls.get(name) or self._rate_call(name, self.choices.of(by))
+        T, rate = call(q, v)
+        return T, rate
+
+    def complete_velocity(self, q: ArrayLike, given: ArrayLike, by: By = ACTUATED) -> Array:
+        """Velocities of all joints from some of them, along the loops.
+
+        Args:
+            q: positions.
+            given: velocities of the motors, in the order of `model.actuated`, or of others; (m,) or (N, m).
+            by: which, see `velocity_indices`.
+        """
+        T = self.velocity_map(q, by)
+        y = as_array("given", given, T.shape[-1], self.model)
+        return np.asarray((T @ y[..., None])[..., 0])
+
+    def complete_acceleration(self, q: ArrayLike, v: ArrayLike, given: ArrayLike, by: By = ACTUATED) -> Array:
+        """Accelerations of all joints from some of them, along the loops, while they move with v.
+
+        Args:
+            q: positions.
+            v: velocities of all joints, such as `complete_velocity` gives.
+            given: accelerations of the motors, or of others; (m,) or (N, m).
+            by: which, see `velocity_indices`.
+        """
+        T, rate = self.velocity_map_rate(q, v, by)
+        y = as_array("given", given, T.shape[-1], self.model)
+        own = as_array("v", v, self.model.nv, self.model)[..., list(self.choices.of(by))]
+        return np.asarray((T @ y[..., None] + rate @ own[..., None])[..., 0])
+
+    # --- how it is done -----------------------------------------------------------------------------------------
+    def loop_conditions(self, q: ArrayLike) -> Array:
+        """J of the loops' conditions that act, one row each, by velocities in units of an angle's [m].
+
+        Moments count times the mechanism's length; a model without loops has no rows.
+        """
+        return self._conditions(self._arguments({"q": q})["q"])
+
+    def loop_gaps(self, q: ArrayLike) -> Array:
+        """How far these conditions are from holding [m], row by row for a batch."""
+        closed, positions = self._kernels.closed, np.ascontiguousarray(self._arguments({"q": q})["q"])
+        if closed is None:
+            return np.zeros((*positions.shape[:-1], 0))
+        return np.asarray(closed.gaps(positions)[..., list(closed.plans.conditions)] / closed.weights)
+
+    def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
+        """T as a function; None where only numbers can find it: unchecked kernels do not tell what they refuse."""
+        closed = self._kernels.closed
+        if closed is None or self._kernels.large or not self.checked:
+            return None
+        order = self.choices.map_order(chosen)
+        if order is None:
+            return None
+        return quantities.velocity_map(closed.tree, order, self.choices.units.tolist())
+
+    def _map_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
+        """The way to T: its kernel, and numbers where that refuses a state."""
+
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> Array:
+            return _in_parts(inputs, is_batch, lambda first, q: self._on_units(self._along(q, chosen, first).T, chosen))
+
+        of_position = self._map_quantity(chosen)
+        if of_position is None:
+            return self._on_numbers(name, rescue, ("q",))
+        return self._quantity_call(name, lambda: of_position, ("q",), rescue)
+
+    def _rate_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
+        """Likewise to T and its rate."""
+
+        def both(first: int, q: Array, v: Array) -> Array:
+            found = self._along(q, chosen, first)
+            rate = found.rate(self._condition_rates(q, v)) if self.model.loops else np.zeros_like(found.T)
+            return self._on_units(np.stack([found.T, rate], axis=-3), chosen)
+
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array]:
+            found = _in_parts(inputs, is_batch, both)
+            return found[..., 0, :, :], found[..., 1, :, :]
+
+        of_position = self._map_quantity(chosen)
+        if of_position is None:
+            return self._on_numbers(name, rescue, ("q", "v"))
+        make = lambda: quantities.velocity_map_rate(of_position, self._tree)  # noqa: E731
+        return self._quantity_call(name, make, ("q", "v"), rescue)
+
+    # --- on numbers ---------------------------------------------------------------------------------------------
+    def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> Completion:
+        """The map from the chosen velocities; refused, or nan, where they do not determine the motion."""
+        J = self._conditions(q)
+        found = completion(J, chosen)
+        for i in map(tuple, np.argwhere(found.is_suspicious)):
+            here = motions(J[i], self.choices.mobility)
+            if self.checked:
+                self.choices.refuse_singular(here, chosen, f"state {first + i[0]}: " if i else "")
+            elif self.choices.is_singular(here, chosen):
+                found.T[i], found.inverse[i] = np.nan, np.nan
+        return found
+
+    def _conditions(self, q: Array) -> Array:
+        closed = self._kernels.closed
+        if closed is None:
+            return np.zeros((*q.shape[:-1], 0, self.model.nv))
+        make = lambda: closed_quantities.conditions(closed.tree, closed.plans)  # noqa: E731
+        kernel = self._kernels.get("loop conditions", make)
+        J, _ = self._run(kernel, {"q": q, "v": np.zeros(self.model.nv)})
+        return np.asarray(J / closed.weights[:, None] * self.choices.units)
+
+    def _condition_rates(self, q: Array, v: Array) -> Array:
+        closed = self._kernels.closed
+        assert closed is not None
+        make = lambda: closed_quantities.condition_rates(closed.tree, closed.plans)  # noqa: E731
+        J, _ = self._run(self._kernels.get("loop condition rates", make), {"q": q, "v": v})
+        return np.asarray(J / closed.weights[:, None] * self.choices.units)
+
+    def _on_units(self, T: Array, chosen: tuple[int, ...]) -> Array:
+        """From units of the mechanism's length to those of the joints."""
+        units = self.choices.units
+        return np.asarray(T * (units[:, None] / units[list(chosen)]))
+
+
+def _in_parts(inputs: Sequence[Array], is_batch: bool, compute: Callable[..., Array]) -> Array:
+    """The result for all states, some at a time; `compute` gets the number of the first one, and their arguments."""
+    if not is_batch:
+        return compute(0, *inputs)
+    starts = range(0, max(len(inputs[0]), 1), _TOGETHER)
+    return np.concatenate([compute(i, *(np.ascontiguousarray(x[i : i + _TOGETHER]) for x in inputs)) for i in starts])

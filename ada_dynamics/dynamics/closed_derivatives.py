@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of forward dynamics with loops, by the first tier that can: fast, robust, or on numbers.
+
+In singular poses, where accelerations jump between branches or do not depend smoothly on the state, there are none:
+they are not a number there, and a warning says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.dynamics.singular_warnings import OF_DERIVATIVES, warn_singular
+from ada_dynamics.jit import Kernel
+from ada_dynamics.loops import singular
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics.closed import ClosedDynamics
+
+Changes = tuple[Array, Array, Array]  # of the accelerations, by q, v and τ
+
+
+SPARSE, LATE = (
+    "kkt sparse",
+    "late",
+)  # the candidate with the least fill, which all right sides go through; the robust one
+
+
+def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> quantities.Equations:
+    """The equations of motion in the order of a candidate."""
+    solver = closed_quantities.elimination(closed.tree, closed.plans, candidate)
+    return quantities.closed_equations(closed.tree, closed.plans, solver)
+
+
+def rescue(closed: ClosedDynamics, inputs: Sequence[Array], is_batch: bool) -> Changes:
+    """Derivatives where some state stopped the fast tier."""
+    if not is_batch:
+        return _of_state(closed, *map(np.ascontiguousarray, inputs))
+    found = [_of_state(closed, *map(np.ascontiguousarray, state)) for state in zip(*inputs, strict=True)]
+    dq, dv, du = (np.array(parts) for parts in zip(*found, strict=True))
+    return dq, dv, du
+
+
+def _of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
+    for candidate in () if closed.plans.is_dense_only else (SPARSE, LATE):
+        make = lambda c=candidate: quantities.forward_derivatives(equations(closed, c))  # noqa: E731
+        kernel = closed.kernels.get(f"derivatives {candidate}", make)
+        found, status = kernel.single_status(q, v, tau)
+        if not status:
+            dq, dv, du = found
+            return dq, dv, du
+    return on_numbers(closed, q, v, tau)
+
+
+def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
+    """By singular values of the conditions: M da - Jᵀ dλ = -dr₁, J da = -dr₂."""
+    n, rank, w = closed.model.nv, closed.study.rank, closed.weights
+    system = closed.system(q, v, tau)
+    solution = singular.solve(system, rank, v, lambda: closed.rates(q, v))
+    if solution.is_singular:
+        warn_singular(closed.model, closed.lost_names(solution), OF_DERIVATIVES, None)
+        dq, dv, du = np.full((3, n, n), np.nan)
+        return dq, dv, du
+    by_q, by_v = _residual(closed).single(q, v, solution.accelerations, solution.multipliers / w)
+    dr = np.concatenate([by_q, by_v, -np.eye(n + len(w), n)], axis=1)
+    U, s, Vt = np.linalg.svd(system.J)
+    held, N = Vt[:rank].T, Vt[rank:].T
+    da = held @ ((U[:, :rank].T @ (-dr[n:] / w[:, None])) / s[:rank, None])
+    da += N @ np.linalg.solve(N.T @ system.M @ N, N.T @ (-dr[:n] - system.M @ da))
+    dq, dv, du = np.split(da, 3, axis=1)
+    return dq, dv, du
+
+
+def _residual(closed: ClosedDynamics) -> Kernel:
+    """Derivatives of the residual with all conditions that act."""
+    plan = Plan(closed.plans.rows, ())
+    tag = closed_quantities.digest(closed.tree, closed.plans, plan)
+    make = lambda: quantities.residual_derivatives(closed.tree, plan, f"residual_derivatives_{tag}")  # noqa: E731
+    return closed.kernels.get("closed residual derivatives", make)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All velocities of a mechanism with loops from chosen ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from ada_dynamics.algorithms import closure
+from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.rnea import no_velocity
+from ada_dynamics.algorithms.velocity_map import velocity_map as solved
+from ada_dynamics.dynamics.quantities.base import Quantity, position_rates, quantity, reshape, substitute
+from ada_dynamics.expr import Traced, jvp
+from ada_dynamics.loops.map_order import MapOrder
+from ada_dynamics.loops.velocities import SUSPICIOUS
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.scalar import ZERO, Scalar
+
+LEAST_PIVOT = 1e-2  # of its typical size: less costs digits, or tells of a singular pose
+
+
+def velocity_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:
+    """T of v = T y; guarded by the pivots, and by its size, which grows without bound where y does not determine v.
+
+    Args:
+        tree: the mechanism.
+        order: of elimination.
+        units: of the velocities, for the size.
+    """
+
+    def body(q: Sequence[Scalar]) -> Traced:
+        X, rest = transforms(tree, q), no_velocity(tree)
+        moving = world_and_bodies(tree, X, q, rest, gravity=False)
+        found = [
+            row.columns
+            for loop in tree.loops
+            for row in closure.loop_rows(tree, X, q, rest, moving, loop, order.rows[loop.name])
+        ]
+        T, pivots = solved(found, order.pivots, order.chosen)
+        guards = [
+            (p * p) * (1.0 / typical**2) - LEAST_PIVOT**2 for p, typical in zip(pivots, order.typical, strict=True)
+        ]
+        size: Scalar = ZERO
+        for k, row in T.items():
+            for column, x in row.items():
+                size = size + (x * x) * (units[order.chosen[column]] / units[k]) ** 2
+        whole = [[T[k].get(column, 0.0) for column in range(len(order.chosen))] for k in range(tree.nv)]
+        return Traced({"T": whole}, [*guards, SUSPICIOUS**-2 - size])
+
+    digest = hashlib.blake2b(repr((order, tuple(units))).encode(), digest_size=8).hexdigest()
+    return quantity(f"velocity_map_{digest}", tree, ("q",), {"T": (tree.nv, len(order.chosen))}, body)
+
+
+def velocity_map_rate(of_position: Quantity, tree: Tree) -> Quantity:
+    """T and its time derivative along v, guarded alike."""
+    shape = of_position.shapes["T"]
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
+        assert of_position.body is not None
+        found = of_position.body(q=q)
+        changes = substitute(jvp(of_position.trace(), wrt=("q",)), {"q": q, "d_q": position_rates(tree, q, v)})
+        return Traced({"T": found.outputs["T"], "rate": reshape(changes["d_T"], shape)}, found.guards)
+
+    return quantity(f"{of_position.name}_rate", tree, ("q", "v"), {"T": shape, "rate": shape}, body)

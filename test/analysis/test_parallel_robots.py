@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of singular poses, workspaces, their maps, and the stiffness of links, against closed forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.analysis.singularity import Nearness, condition_number, nearness, point_jacobian
+from ada_dynamics.analysis.stiffness import link_stiffness
+from ada_dynamics.analysis.workspace import singularity_map, workspace
+from ada_dynamics.model.edit import with_parts
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.joints import JOINT_TYPES
+from ada_dynamics.robots import mechanisms
+
+LINK, WIDTH = 0.35, 0.3  # of the five-bar with four equal links
+TIP = {"link": "left_rod", "rows": "linear", "point": (0.0, 0.0, LINK)}
+
+
+def five_bar(tip=(0.15, 0.45), lengths=(LINK,) * 4):
+    model, q = mechanisms.five_bar(lengths, width=WIDTH, tip=tip)
+    return ada.Dynamics(model, pose=q), q
+
+
+def driven(made, names):
+    """The mechanism with motors at these joints alone."""
+    parts = Parts.of(made[0])
+    parts.actuated = list(names)
+    return ada.Dynamics(parts.build(), pose=made[1]), made[1]
+
+
+def rhombus(crank):
+    return np.array([crank, 0.5 * np.pi - crank, crank + 0.5 * np.pi])
+
+
+@pytest.fixture(scope="module")
+def two_arms():
+    return five_bar()
+
+
+@pytest.fixture(scope="module")
+def stewart():
+    model, q = mechanisms.stewart(position=(0, 0, 0.7), rpy=(0, 0, 0))
+    return ada.Dynamics(model, pose=q), q
+
+
+# --- kinds of singular poses ------------------------------------------------------------------------------------------
+def kinds_of(dynamics, link, q, **options):
+    return nearness(dynamics, link, q, **options).kinds(1e-6)
+
+
+def test_a_five_bar_is_singular_in_parallel_where_its_rods_lie_on_one_line():
+    """By symmetry the elbows are 0.7 m apart there, each 0.2 m beside its pivot."""
+    dynamics, q = five_bar((0.15, np.sqrt(LINK**2 - 0.2**2)))
+    assert kinds_of(dynamics, q=q, **TIP) == ["parallel"]
+    assert np.isinf(nearness(dynamics, q=q, **TIP).condition)
+
+
+def test_a_five_bar_is_singular_in_series_where_an_arm_is_stretched():
+    reach = 2.0 * LINK
+    dynamics, q = five_bar((reach * np.sin(0.4), reach * np.cos(0.4)))
+    assert kinds_of(dynamics, q=q, **TIP) == ["serial"]
+
+
+def test_a_rhombus_on_one_line_loses_a_condition_of_its_loop():
+    flat = rhombus(0.5 * np.pi)
+    alone, _ = driven(mechanisms.four_bar(), ["joint_1"])
+    assert kinds_of(alone, "link_2", flat) == ["parallel", "constraint"]
+    # motors on all joints know both of its motions there: redundant ones remove the parallel kind
+    everywhere = ada.Dynamics(mechanisms.four_bar()[0], pose=rhombus(0.7))
+    assert kinds_of(everywhere, "link_2", flat) == ["constraint"]
+    assert kinds_of(everywhere, "link_2", rhombus(0.7)) == []
+
+
+def test_a_stewart_platform_turned_by_a_right_angle_is_singular_in_parallel(stewart):
+    """All legs meet a vertical line then (Fichter 1986); the same measure vanishes nowhere else on the way."""
+    dynamics, q = stewart
+    turn = np.linspace(0.0, np.pi / 2, 16)
+    found = singularity_map(dynamics, "platform", q, {"rz": turn}, rows="all")
+    assert found.workspace.is_reached.all()
+    assert found.nearness.parallel[-1] < 1e-9 < 0.01 < np.min(found.nearness.parallel[:-1])
+    assert np.min(found.nearness.serial) > 0.1 < np.min(found.nearness.constraint)
+    # near it the motors' share goes with the cosine
+    np.testing.assert_allclose(
+        found.nearness.parallel[-2] / np.cos(turn[-2]), found.nearness.parallel[-3] / np.cos(turn[-3]), rtol=0.02
+    )
+
+
+@pytest.mark.parametrize("angle", [0.3, 1.1, 2.4])
+def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
+    """crank sin θ + rod sin t = x, crank cos θ + rod cos t = 0; J of the slider by the crank follows."""
+    crank, rod = 0.3, 0.7
+    model, q = mechanisms.slider_crank(crank, rod, angle=angle)
+    dynamics = ada.Dynamics(model, pose=q)
+    t = q[0] + q[1]
+    of_rod = -crank * np.sin(angle) / (rod * np.sin(t))  # dt/dθ
+    motion = np.array([1.0, of_rod - 1.0, -of_rod])
+    slide = crank * np.cos(angle) + rod * np.cos(t) * of_rod
+    found = nearness(dynamics, "slider", q, rows="linear")
+    assert found.parallel == pytest.approx(1.0 / np.linalg.norm(motion), rel=1e-12)
+    assert found.serial == pytest.approx(abs(slide) / dynamics.choices.length / np.linalg.norm(motion), rel=1e-12)
+    assert found.condition == pytest.approx(1.0)
+
+
+def test_a_slider_stands_in_the_dead_centre_of_its_crank():
+    model, q = mechanisms.slider_crank(angle=0.5 * np.pi)
+    assert kinds_of(ada.Dynamics(model, pose=q), "slider", q, rows="linear") == ["serial"]
+
+
+def test_an_arm_without_loops_is_singular_in_series_alone():
+    model, q = ada.planar_chain(2), np.array([[0.4, 1.0], [0.4, 0.0]])
+    found = nearness(ada.Dynamics(model), "link_2", q, rows="linear", point=(0.0, 0.0, 1.0))
+    np.testing.assert_array_equal((found.parallel, found.constraint), 1.0)
+    assert found.serial[1] < 1e-12 < found.serial[0]
+    assert found.kinds() == ["serial"]
+    first, both = 0.4, 1.4
+    J = [[np.cos(first) + np.cos(both), np.cos(both)], [-np.sin(first) - np.sin(both), -np.sin(both)]]
+    np.testing.assert_allclose(found.condition, [condition_number(J), np.inf], rtol=1e-12)
+
+
+def test_no_measure_depends_on_the_unit_of_length():
+    made = mechanisms.stewart()
+    parts = Parts.of(made[0])
+    joints = [replace(joint, xyz=1000.0 * joint.xyz) for joint in parts.joints.values()]
+    loops = [replace(x, parent_xyz=1e3 * x.parent_xyz, child_xyz=1e3 * x.child_xyz) for x in parts.loops.values()]
+    millimetres = with_parts(made[0], *joints, *loops)
+    q = made[1].copy()
+    for name in millimetres.joint_names:
+        kind = JOINT_TYPES[millimetres.joints[name].kind]
+        q[millimetres.q_index(name)] *= [1000.0 if c.unit == "m" else 1.0 for c in kind.coordinates]
+    large = nearness(ada.Dynamics(millimetres, pose=q), "platform", q)
+    small = nearness(ada.Dynamics(made[0], pose=made[1]), "platform", made[1])
+    np.testing.assert_allclose(large, small, rtol=1e-9)
+
+
+def test_many_poses_are_each_one_by_itself(two_arms):
+    dynamics, _ = two_arms
+    several = np.array([five_bar((0.15 + x, 0.5))[1] for x in (-0.1, 0.0, 0.1)])
+    together = nearness(dynamics, q=several, **TIP)
+    alone = [nearness(dynamics, q=x, **TIP) for x in several]
+    np.testing.assert_allclose(np.array(together).T, np.array(alone), rtol=1e-12)
+    np.testing.assert_array_equal(together.least, np.min(np.array(together)[:3], axis=0))
+    assert isinstance(alone[0], Nearness)
+    assert nearness(dynamics, q=np.zeros((0, 4)), **TIP).serial.shape == (0,)
+
+
+def test_a_leg_without_enough_motors_has_no_parallel_measure():
+    model, q = mechanisms.cassie_leg()
+    with pytest.raises(ada.InputError, match="2 missing of 7"):
+        nearness(ada.Dynamics(model, pose=q), "foot", q)
+
+
+def test_a_link_that_nothing_moves_is_refused(two_arms):
+    dynamics, q = two_arms
+    with pytest.raises(ada.InputError, match="nothing moves link 'base'"):
+        nearness(dynamics, "base", q)
+
+
+# --- workspace --------------------------------------------------------------------------------------------------------
+X, Z = np.linspace(-0.65, 0.95, 28), np.linspace(-0.74, 0.76, 31)
+
+
+@pytest.fixture(scope="module")
+def whole(two_arms):
+    dynamics, q = two_arms
+    return singularity_map(dynamics, q=q, axes={"x": X, "z": Z}, **TIP)
+
+
+def test_the_workspace_of_a_five_bar_is_where_both_arms_reach(whole):
+    x, z = np.meshgrid(X, Z, indexing="ij")
+    room = 2.0 * LINK - np.maximum(np.hypot(x, z), np.hypot(x - WIDTH, z))
+    np.testing.assert_array_equal(whole.workspace.is_reached, room > 0.0)
+    assert np.min(np.abs(room)) > 1e-3  # no place is on the border
+    for part in whole.nearness:
+        np.testing.assert_array_equal(np.isfinite(part), room > 0.0)
+
+
+def test_poses_of_a_workspace_are_closed_at_their_places_and_of_one_way_of_assembly(two_arms, whole):
+    dynamics, _ = two_arms
+    reached = whole.workspace.is_reached
+    q = whole.workspace.q[reached]
+    assert np.max(dynamics.largest_gap(q)) < 1e-11
+    poses = dynamics.poses(q)
+    tip = (poses["left_rod"] @ [0.0, 0.0, LINK, 1.0])[:, :3]
+    x, z = (mesh[reached] for mesh in np.meshgrid(X, Z, indexing="ij"))
+    np.testing.assert_allclose(tip, np.column_stack([x, np.zeros(len(x)), z]), atol=1e-11)
+    for side, sign in (("left", 1.0), ("right", -1.0)):  # elbows outwards, as in the pose given
+        assert np.all(sign * np.sin(q[:, dynamics.model.q_index(f"{side}_rod")]) > 0.0)
+
+
+def test_what_is_not_on_an_axis_stays_as_it_is(stewart):
+    dynamics, q = stewart
+    found = workspace(dynamics, "platform", q, {"x": np.linspace(-0.1, 0.1, 3), "ry": [0.0, 0.2]}, rows="all")
+    poses = dynamics.pose("platform", found.q.reshape(-1, dynamics.model.nq)).reshape(3, 2, 4, 4)
+    np.testing.assert_allclose(poses[..., 1:3, 3], np.tile([0.0, 0.7], (3, 2, 1)), atol=1e-11)
+    np.testing.assert_allclose(poses[:, 1, 0, 2], np.sin(0.2), atol=1e-11)
+    np.testing.assert_allclose(poses[..., 1, :3], np.tile([0.0, 1.0, 0.0], (3, 2, 1)), atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"axes": {"u": [0.0, 1.0]}}, "no axis is named 'u'"),
+        ({"axes": {"x": [0.1, 0.0]}}, "must be finite numbers that rise"),
+        ({"axes": {}}, "no axis is given"),
+        ({"axes": {"ry": [0.0]}}, r"'ry' is not among the rows held, \[0, 1, 2\]; add 4"),
+        ({"axes": {"x": [0.1]}, "rows": [0]}, "has 2 motions, of which the rows held .* tell 1"),
+        ({"axes": {"x": [0.1]}, "rows": "all"}, "tell 2, with 3 rows that move"),
+        ({"axes": {"x": [3.0, 3.1]}}, "does not get from its pose to the grid"),
+    ],
+)
+def test_grids_that_cannot_be_are_refused(two_arms, options, said):
+    dynamics, q = two_arms
+    with pytest.raises(ada.InputError, match=said):
+        workspace(dynamics, q=q, **{**TIP, **options})
+
+
+# --- maps -------------------------------------------------------------------------------------------------------------
+def test_a_map_is_drawn_and_what_it_cannot_show_is_refused(whole, stewart, tmp_path):
+    pytest.importorskip("matplotlib")
+    from ada_dynamics.drawing.maps import plot_map
+
+    measures = ["serial", "parallel", "constraint", "condition", "least"]
+    figure = plot_map(whole, tmp_path / "map.png", measures)
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    assert [axes.get_xlabel() for axes in figure.axes if axes.get_xlabel()] == ["x [m]"] * 5
+    with pytest.raises(ada.InputError, match="Did you mean 'serial'"):
+        plot_map(whole, measures=["serail"])
+    line = singularity_map(stewart[0], "platform", stewart[1], {"rz": [0.0, 0.1]}, rows="all")
+    with pytest.raises(ada.InputError, match="a picture needs two"):
+        plot_map(line)
+
+
+# --- stiffness --------------------------------------------------------------------------------------------------------
+def test_the_stiffness_of_a_stewart_platform_is_the_sum_over_its_legs():
+    """K = Σ kᵢ wᵢ wᵢᵀ, wᵢ = [uᵢ; rᵢ × uᵢ] the line of a leg."""
+    model, q = mechanisms.stewart()
+    dynamics = ada.Dynamics(model, pose=q)
+    k = {name: 1e5 * (i + 1) for i, name in enumerate(model.actuated)}
+    poses, wanted = dynamics.poses(q), np.zeros((6, 6))
+    for i, stiffness in enumerate(k.values(), start=1):
+        ball = (poses["platform"] @ [*model.loops[f"leg_{i}_ball"].child_xyz, 1.0])[:3]
+        u = ball - poses[f"leg_{i}_sleeve"][:3, 3]
+        u /= np.linalg.norm(u)
+        w = np.concatenate([u, np.cross(ball - poses["platform"][:3, 3], u)])
+        wanted += stiffness * np.outer(w, w)
+    found = link_stiffness(dynamics, "platform", q, k)
+    np.testing.assert_allclose(found.stiffness, wanted, atol=1e-12 * np.max(wanted))
+    np.testing.assert_allclose(found.compliance @ wanted, np.eye(6), atol=1e-10)
+    assert found.rigid == 0
+
+
+@pytest.mark.parametrize(("name", "link", "rigid"), [("five_bar", "left_rod", 4), ("delta", "platform", 3)])
+def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors(name, link, rigid):
+    """Jᵀ K J = diag(k) with J by the motors, over several poses at once."""
+    model, q = getattr(mechanisms, name)()
+    dynamics = ada.Dynamics(model, pose=q)
+    v = dynamics.complete_velocity(q, np.full(len(model.actuated), 0.2))
+    several = np.array([q, dynamics.project(model.integrate(q, v, 0.3), v)[0]])
+    k = np.arange(1.0, 1.0 + len(model.actuated))
+    found = link_stiffness(dynamics, link, several, dict(zip(model.actuated, k.tolist(), strict=True)))
+    J = dynamics.jacobian(link, several, by="actuated")
+    np.testing.assert_allclose(J.swapaxes(1, 2) @ found.stiffness @ J, np.tile(np.diag(k), (2, 1, 1)), atol=1e-10)
+    np.testing.assert_allclose(found.compliance, J @ np.diag(1.0 / k) @ J.swapaxes(1, 2), atol=1e-12)
+    np.testing.assert_array_equal(found.rigid, rigid)
+    alone = link_stiffness(dynamics, link, several[1], dict(zip(model.actuated, k.tolist(), strict=True)))
+    np.testing.assert_allclose(alone.stiffness, found.stiffness[1], atol=1e-10)
+
+
+def test_a_tip_yields_to_forces_as_far_as_its_own_rows_say(two_arms):
+    """In a symmetric pose the axes of stiffness are those of symmetry, and K = (A⁻¹B)⁻ᵀ diag(k) (A⁻¹B)⁻¹."""
+    dynamics, q = two_arms
+    found = link_stiffness(dynamics, q=q, joints=7.0, **TIP)
+    J = np.linalg.inv(point_jacobian(dynamics, "left_rod", q, TIP["point"], "actuated")[[0, 2]])
+    np.testing.assert_allclose(found.stiffness[np.ix_([0, 2], [0, 2])], 7.0 * J.T @ J, rtol=1e-12, atol=1e-10)
+    assert abs(found.stiffness[0, 2]) < 1e-10
+    assert found.stiffness.shape == (3, 3)
+    assert found.rigid == 1
+
+
+def test_redundant_motors_hold_together():
+    """In a parallelogram crank and rocker turn alike: their stiffnesses add."""
+    both, q = driven(mechanisms.four_bar(), ["joint_1", "joint_3"])
+    one, _ = driven(mechanisms.four_bar(), ["joint_1"])
+    together = link_stiffness(both, "link_2", q, {"joint_1": 3.0, "joint_3": 2.0})
+    np.testing.assert_allclose(together.stiffness, link_stiffness(one, "link_2", q, 5.0).stiffness, atol=1e-12)
+
+
+def test_springs_of_joints_hold_beside_the_motors():
+    """A leg on its leaf springs is softer than each on its own, as springs in a row are."""
+    model, q = mechanisms.cassie_leg()
+    dynamics = ada.Dynamics(model, pose=q)
+    with pytest.raises(ada.InputError, match=r"5 velocities of the joints with stiffness .*: 2 missing of 7"):
+        link_stiffness(dynamics, "foot", q, 1e3)
+    springs = {"shin": 2e3, "heel": 1.5e3}
+    flexures = with_parts(model, *(replace(model.joints[name], stiffness=k) for name, k in springs.items()))
+    held = link_stiffness(ada.Dynamics(flexures, pose=q), "foot", q, 1e3).compliance
+    named = link_stiffness(dynamics, "foot", q, dict.fromkeys(model.actuated, 1e3) | springs).compliance
+    np.testing.assert_allclose(held, named, rtol=1e-12)
+    firm = dict.fromkeys((*model.actuated, *springs), 1e12)
+    parts = [link_stiffness(dynamics, "foot", q, {**firm, name: 1e3}).compliance for name in model.actuated]
+    parts += [link_stiffness(dynamics, "foot", q, {**firm, name: k}).compliance for name, k in springs.items()]
+    np.testing.assert_allclose(held, sum(parts), atol=1e-7 * np.max(np.abs(held)))  # of the firm ones
+
+
+def test_a_link_that_the_motors_do_not_hold_in_a_pose_has_no_stiffness():
+    dynamics, q = five_bar((0.15, np.sqrt(LINK**2 - 0.2**2)))
+    with pytest.raises(ada.SingularPoseError, match=r"^state 1: .*left_crank, right_crank do not determine"):
+        link_stiffness(dynamics, "left_rod", np.array([five_bar()[1], q]), 10.0)
+
+
+@pytest.mark.parametrize(
+    ("joints", "said"),
+    [
+        ({"left_crank": 1.0}, "is missing: right_crank"),
+        ({"left_crank": 1.0, "right_crank": -1.0}, "'right_crank' is -1.0; it must be a positive number"),
+        ({"left_crank": 1.0, "right_crank": 1.0, "elbow": 1.0}, "no joint is named 'elbow'"),
+        (np.nan, "must be a positive number"),
+    ],
+)
+def test_stiffness_that_cannot_be_is_refused(two_arms, joints, said):
+    dynamics, q = two_arms
+    with pytest.raises(ada.InputError, match=said):
+        link_stiffness(dynamics, "left_rod", q, joints)

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jacobians and all velocities by independent or by the motors' velocities, along the loops."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+from pin_tree import pin
+
+import ada_dynamics as ada
+from ada_dynamics.analysis.singularity import point_jacobian
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.writers import texts_for
+
+Array = NDArray[np.float64]
+# Motors determine the motion of these.
+DRIVEN = ("five_bar", "slider_crank", "delta", "hexa", "stewart", "parallel_gripper")
+# Redundant conditions, a floating base, quaternions, fewer or more motors than motions.
+OTHERS = ("four_bar", "watt_six_bar", "bennett", "sarrus", "spherical_four_bar", "ring", "cassie_leg", "two_feet")
+FLOATING = ("cassie_leg floating", "random 1", "random 11", "random 5", "random plane 3")
+EVERY = [(name, "independent") for name in (*DRIVEN, *OTHERS, *FLOATING)] + [(name, "actuated") for name in DRIVEN]
+FRAMES = ("local_world_aligned", "local", "world")
+EXACT = 1e-12  # a few dozen products, in poses in which no conditions are nearly lost
+
+
+class Case(NamedTuple):
+    """A mechanism in a pose that closes its loops, with a velocity that they allow."""
+
+    model: ada.Model
+    q: Array
+    v: Array
+    dynamics: ada.Dynamics
+    oracle: Oracle
+
+
+@cache
+def case(name: str) -> Case:
+    if name.startswith("random"):
+        seed = int(name.split()[-1])
+        made = mechanisms.random_mechanism(
+            np.random.default_rng(seed), floating="plane" not in name, spatial="plane" not in name
+        )
+    else:
+        made = getattr(mechanisms, name.split()[0])(**({"base": "floating"} if name.endswith("floating") else {}))
+    model, oracle, rng = made.model, Oracle(made.model), np.random.default_rng(7)
+    q = np.asarray(oracle.nearby(made.q, rng, 0.2), dtype=np.float64)
+    v = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+    return Case(model, q, v, ada.Dynamics(model, pose=q), oracle)
+
+
+def beside(at: Case, step: float) -> Array:
+    """The pose to which the mechanism moves along v."""
+    return at.dynamics.project(at.model.integrate(at.q, step * at.v), at.v)[0]
+
+
+@pytest.mark.parametrize(("name", "by"), EVERY)
+def test_velocities_from_chosen_ones_keep_the_loops_closed_as_the_reference_says(name: str, by: str) -> None:
+    """J T = 0 with the reference's J, and 1 for the chosen velocities themselves: there is but one such T."""
+    at = case(name)
+    chosen = list(at.dynamics.velocity_indices(by))
+    T, J = at.dynamics.velocity_map(at.q, by), at.oracle.jacobian(at.q)
+    assert T.shape == (at.model.nv, at.oracle.mobility(at.q))
+    np.testing.assert_array_equal(T[chosen], np.eye(len(chosen)))
+    np.testing.assert_allclose(J @ T, 0.0, atol=EXACT * np.max(np.abs(J)) * np.max(np.abs(T)))
+    np.testing.assert_allclose(at.dynamics.complete_velocity(at.q, at.v[chosen], by), at.v, atol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "by"), EVERY)
+def test_accelerations_from_chosen_ones_are_those_of_the_reference(name: str, by: str) -> None:
+    at = case(name)
+    wanted = at.oracle.forward(at.q, at.v, np.ones(at.model.nv)).acceleration
+    given = wanted[list(at.dynamics.velocity_indices(by))]
+    found = at.dynamics.complete_acceleration(at.q, at.v, given, by)
+    np.testing.assert_allclose(found, wanted, atol=1e-10 * max(1.0, float(np.max(np.abs(wanted)))))
+
+
+@pytest.mark.parametrize(("name", "by"), EVERY)
+def test_the_jacobian_is_the_rate_of_the_poses_along_projected_motions(name: str, by: str) -> None:
+    """Central differences: an error of h² by third derivatives, and 1e-14/h of rounding and of closing."""
+    at, h = case(name), 1e-5
+    link = at.model.link_names[-1]
+    before, now, after = (at.dynamics.pose(link, beside(at, s * h) if s else at.q) for s in (-1, 0, 1))
+    moved = (after - before) / (2.0 * h)
+    spin = moved[:3, :3] @ now[:3, :3].T
+    rates = at.dynamics.jacobian(link, at.q, by=by) @ at.v[list(at.dynamics.velocity_indices(by))]
+    size = max(1.0, float(np.max(np.abs(at.v)))) ** 3
+    np.testing.assert_allclose(rates, [*moved[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0]], atol=1e-7 * size)
+
+
+@pytest.mark.parametrize(("name", "by"), EVERY)
+def test_the_rate_of_the_jacobian_is_that_along_projected_motions(name: str, by: str) -> None:
+    at, h = case(name), 1e-5
+    links, frame = at.model.link_names[-2:], FRAMES[EVERY.index((name, by)) % 3]
+    rate = at.dynamics.jacobian_rate(links, at.q, at.v, frame, by)
+    before, after = (at.dynamics.jacobian(links, beside(at, s * h), frame, by) for s in (-1, 1))
+    size = max(1.0, float(np.max(np.abs(rate)))) * max(1.0, float(np.max(np.abs(at.v)))) ** 2
+    np.testing.assert_allclose(rate, (after - before) / (2.0 * h), atol=1e-7 * size)
+
+
+@pytest.mark.parametrize("name", ["stewart", "bennett", "random 11"])
+def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None:
+    at = case(name)
+    links = at.model.link_names[-3:]
+    q = np.array([beside(at, s) for s in np.linspace(0.0, 0.05, 4)])
+    v = np.array([at.dynamics.project(x, at.v)[1] for x in q])
+    J, rate = at.dynamics.jacobian(links, q, by="independent"), at.dynamics.jacobian_rate(links, q, v, by="independent")
+    assert J.shape == rate.shape == (4, 3, 6, len(at.dynamics.velocity_indices()))
+    for i in range(4):
+        for k, link in enumerate(links):
+            np.testing.assert_allclose(J[i, k], at.dynamics.jacobian(link, q[i], by="independent"), atol=1e-13)
+            alone = at.dynamics.jacobian_rate(link, q[i], v[i], by="independent")
+            np.testing.assert_allclose(rate[i, k], alone, atol=1e-12 * np.max(np.abs(rate)))
+    np.testing.assert_array_equal(at.dynamics.jacobian(links, q)[:, 1], at.dynamics.jacobian(links[1], q))
+    assert at.dynamics.jacobian(links, np.zeros((0, at.model.nq)), by="independent").shape == (0, *J.shape[1:])
+
+
+def test_more_states_than_are_kept_at_once_come_in_their_order() -> None:
+    at = case("five_bar")
+    q = np.array([beside(at, s) for s in np.linspace(-0.05, 0.05, 9)])
+    many = np.tile(q, (250, 1))
+    np.testing.assert_array_equal(
+        at.dynamics.velocity_map(many, "actuated"), np.tile(at.dynamics.velocity_map(q, "actuated"), (250, 1, 1))
+    )
+
+
+@pytest.mark.parametrize("name", ["stewart", "bennett", "cassie_leg floating"])
+def test_numbers_and_kernels_agree(name: str) -> None:
+    at = case(name)
+    q = np.array([beside(at, s) for s in np.linspace(0.0, 0.3, 7)])
+    v = np.array([at.dynamics.project(x, at.v)[1] for x in q])
+    on_numbers = ada.Dynamics(at.model, pose=at.q, checked=False)
+    for found, wanted in zip(at.dynamics.velocity_map_rate(q, v), on_numbers.velocity_map_rate(q, v), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-10 * np.max(np.abs(wanted)))
+
+
+def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
+    """No choice of a Bennett linkage's conditions is right in all poses, this one not where two links are square."""
+    model, start = mechanisms.bennett()
+    q = np.asarray(ada.assemble(model, [3.446, 0.5 * np.pi, -3.446], hold=["joint_2"]))
+    dynamics, oracle = ada.Dynamics(model, pose=start), Oracle(model)
+    T = dynamics.velocity_map(q)
+    kernel = dynamics.kernels.get("velocity map independent", pytest.fail)
+    assert kernel.single_status(q)[1]
+    np.testing.assert_allclose(oracle.jacobian(q) @ T, 0.0, atol=EXACT)
+    np.testing.assert_array_equal(dynamics.velocity_map(np.array([q, q])), [T, T])
+
+
+# --- other engines --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["five_bar", "stewart", "hexa", "delta", "cassie_leg", "two_feet"])
+def test_pinocchios_constraints_stay_closed_along_the_columns(name: str) -> None:
+    at = case(name)
+    other = PinocchioModel(at.model)
+    constraints = other.new_constraints()
+    pin.computeJointJacobians(other.model, other.data, other.position(at.q))
+    for model, data in zip(*constraints, strict=True):
+        model.calc(other.model, other.data, data)
+    J = pin.getConstraintsJacobian(other.model, other.data, *constraints)
+    T = at.dynamics.velocity_map(at.q)
+    assert np.linalg.matrix_rank(J) == at.model.nv - T.shape[1]
+    np.testing.assert_allclose(J @ np.array([other.velocity(column) for column in T.T]).T, 0.0, atol=EXACT * 10)
+
+
+@pytest.mark.parametrize("name", ["five_bar", "stewart", "hexa", "delta", "cassie_leg"])
+def test_mujocos_equality_constraints_stay_closed_along_the_columns(name: str) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    from ada_dynamics.engines.mujoco_model import MujocoModel
+
+    at = case(name)
+    text = texts_for(at.model, Path("robot.xml"), "mjcf").texts["robot.xml"]
+    # MuJoCo refuses thin rods
+    other = MujocoModel(at.model, re.sub(r'diaginertia="(\S+) (\S+) 0"', r'diaginertia="\1 \2 \1"', text))
+    other.set_state(at.q, np.zeros(at.model.nv))
+    mujoco.mj_forward(other.model, other.data)
+    rows = other.data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+    J = np.asarray(other.data.efc_J).reshape(-1, at.model.nv)[rows]
+    T = at.dynamics.velocity_map(at.q)
+    assert len(J) >= at.model.nv - T.shape[1]
+    np.testing.assert_allclose(J @ np.array([other.velocity(at.q, x) for x in T.T]).T, 0.0, atol=1e-10)
+
+
+# --- closed forms ---------------------------------------------------------------------------------------------------
+def test_the_rocker_of_a_four_bar_turns_with_the_ratio_of_its_closed_form() -> None:
+    """Freudenstein: θ̇₃ / θ̇₁ = l₁ sin(θ₂ - θ₁) / (l₃ sin(θ₂ - θ₃)), with the angles of the rods to the vertical."""
+    lengths = (0.3, 0.8, 0.6, 0.9)
+    model, q = mechanisms.four_bar(lengths, crank=0.9)
+    dynamics = ada.Dynamics(model, pose=q)
+    first, coupler, last = np.cumsum(q)
+    T = dynamics.velocity_map(q, by=["joint_1"])
+    # the last rod is laid from the coupler to the ground: at its far end the velocity is that of the ground
+    ratio = -lengths[0] * np.sin(coupler - first) / (lengths[2] * np.sin(coupler - last))
+    assert T.sum() == pytest.approx(ratio, rel=1e-12)
+
+
+def test_the_tip_of_a_five_bar_moves_as_gosselin_and_angeles_write_it() -> None:
+    """A ẋ = B θ̇: rows of A along the rods, B their levers about the cranks."""
+    at = case("five_bar")
+    poses = at.dynamics.poses(at.q)
+    tip = (poses["left_rod"] @ [0.0, 0.0, 0.5, 1.0])[:3]
+    A, B = np.zeros((2, 2)), np.zeros((2, 2))
+    for i, side in enumerate(("left", "right")):
+        pivot, elbow = poses[f"{side}_crank"][:3, 3], poses[f"{side}_rod"][:3, 3]
+        A[i] = (tip - elbow)[[0, 2]]
+        B[i, i] = (tip - elbow) @ np.cross((0.0, 1.0, 0.0), elbow - pivot)
+    J = point_jacobian(at.dynamics, "left_rod", at.q, (0.0, 0.0, 0.5), by="actuated")
+    np.testing.assert_allclose(J[[0, 2]], np.linalg.solve(A, B), atol=1e-13)
+
+
+def test_the_inverse_jacobian_of_a_stewart_platform_has_the_rods_lines_as_its_rows() -> None:
+    at = case("stewart")
+    poses, rows = at.dynamics.poses(at.q), []
+    for i in range(1, 7):
+        ball = (poses["platform"] @ [*at.model.loops[f"leg_{i}_ball"].child_xyz, 1.0])[:3]
+        along = ball - poses[f"leg_{i}_sleeve"][:3, 3]
+        along /= np.linalg.norm(along)
+        rows.append([*along, *np.cross(ball - poses["platform"][:3, 3], along)])
+    J = at.dynamics.jacobian("platform", at.q, by="actuated")
+    np.testing.assert_allclose(np.linalg.inv(J), rows, atol=1e-13)
+
+
+# --- which velocities -----------------------------------------------------------------------------------------------
+def test_the_columns_are_told_and_stay_the_same_ones() -> None:
+    at = case("hexa")
+    motors = [at.model.v_index(name).start for name in at.model.actuated]
+    assert list(at.dynamics.velocity_indices("actuated")) == motors
+    assert list(at.dynamics.velocity_indices(at.model.actuated[::-1])) == motors[::-1]
+    chosen = at.dynamics.velocity_indices()
+    assert list(chosen) == sorted(chosen)
+    assert ada.Dynamics(at.model, pose=beside(at, 0.05)).velocity_indices() == chosen
+
+
+def test_without_loops_the_tree_s_velocities_are_independent() -> None:
+    model = ada.planar_chain(3)
+    dynamics, q = ada.Dynamics(model), np.array([0.3, -0.4, 0.7])
+    tree = dynamics.jacobian("link_3", q)
+    for by in ("independent", "actuated"):
+        np.testing.assert_array_equal(dynamics.jacobian("link_3", q, by=by), tree)
+    turned = dynamics.jacobian("link_3", q, by=["joint_3", "joint_1", "joint_2"])
+    np.testing.assert_array_equal(turned, tree[:, [2, 0, 1]])
+    v = np.array([1.0, 2.0, -1.0])
+    np.testing.assert_array_equal(
+        dynamics.jacobian_rate("link_3", q, v, by="independent"), dynamics.jacobian_rate("link_3", q, v)
+    )
+    np.testing.assert_array_equal(dynamics.complete_acceleration(q, v, [1.0, 2.0, 3.0]), [1.0, 2.0, 3.0])
+
+
+def test_a_structure_has_no_columns_and_motors_too_many() -> None:
+    builder = ada.Builder("truss").link("base")
+    for name in "ab":
+        builder.link(name, 1.0, inertia=(0.1, 0.1, 0.1))
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
+    builder.joint("second", "revolute", "a", "b", (0.0, 0.0, 1.0), axis=(0, 1, 0))
+    builder.loop("pin", "revolute", "b", "base", (0.0, 0.0, 1.0), child_xyz=(1.0, 0.0, 1.0), axis=(0, 1, 0))
+    model = builder.build()
+    q = np.asarray(ada.assemble(model, [0.1, 1.3]))
+    dynamics = ada.Dynamics(model, pose=q)
+    assert dynamics.jacobian("b", q, by="independent").shape == (6, 0)
+    with pytest.raises(ada.InputError, match="2 too many for 0"):
+        dynamics.jacobian("b", q, by="actuated")
+
+
+def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
+    """Beyond the size of which robots have code of their own: by least squares on numbers."""
+    model, q = mechanisms.ladder(21)
+    dynamics = ada.Dynamics(model, pose=q)
+    T = dynamics.velocity_map(q)
+    assert T.shape == (63, 21)
+    np.testing.assert_allclose(Oracle(model).jacobian(q) @ T, 0.0, atol=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "said"),
+    [
+        ("cassie_leg", "actuated", r"5 velocities of the motors.*: 2 missing of 7\. .*shin, tarsus, heel"),
+        ("bennett", "actuated", r"3 velocities of the motors.*: 2 too many for 1"),
+        ("five_bar", ["left_crank"], r"1 velocities of the chosen joints.*: 1 missing of 2"),
+        ("stewart", ["platform", "leg_1_slide"], "1 too many for 6"),
+        ("five_bar", "actuatd", "Did you mean 'actuated'"),
+        ("five_bar", ["left_cank", "right_crank"], "Did you mean 'left_crank'"),
+        ("five_bar", [1, 2], "list of names of joints"),
+    ],
+)
+def test_velocities_that_do_not_determine_the_motion_are_refused_by_name(name: str, by: str, said: str) -> None:
+    at = case(name)
+    with pytest.raises(ada.InputError, match=said):
+        at.dynamics.jacobian(at.model.link_names[-1], at.q, by=by)
+
+
+def test_links_without_a_name_are_refused() -> None:
+    at = case("five_bar")
+    for links, said in (([], "no link is named"), (["left_rod", "rihgt_rod"], "Did you mean 'right_rod'")):
+        with pytest.raises(ada.InputError, match=said):
+            at.dynamics.jacobian(links, at.q)
+
+
+def rhombus(crank: float) -> Array:
+    return np.array([crank, 0.5 * np.pi - crank, crank + 0.5 * np.pi])
+
+
+def test_poses_in_which_the_loops_lose_rank_are_refused_and_named_in_a_batch() -> None:
+    model, q = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model, pose=q)
+    flat = rhombus(0.5 * np.pi)
+    with pytest.raises(ada.SingularPoseError, match=r"^model 'four_bar' is in a singular pose: its loops \(closing\)"):
+        dynamics.jacobian("link_2", flat, by="independent")
+    batch = np.tile(rhombus(0.7), (1100, 1))
+    batch[1050] = flat
+    with pytest.raises(ada.SingularPoseError, match=r"^state 1050: model 'four_bar' is in a singular pose"):
+        dynamics.velocity_map(batch)
+    # close to the pose the branch is determined, and its motion is that of a parallelogram
+    near = dynamics.velocity_map(rhombus(0.5 * np.pi - 1e-3), ["joint_1"])
+    np.testing.assert_allclose(near[:, 0], [1.0, -1.0, 1.0], atol=1e-12)
+    unchecked = ada.Dynamics(model, pose=q, checked=False).velocity_map(batch)
+    assert np.isnan(unchecked[1050]).any()
+    assert np.isfinite(np.delete(unchecked, 1050, axis=0)).all()
+
+
+def test_poses_in_which_motors_lose_the_motion_are_refused_for_them_alone() -> None:
+    """A Stewart platform turned by 90 deg about its vertical (Fichter 1986)."""
+    model, q = mechanisms.stewart()
+    guess, place = q.copy(), model.q_index("platform")
+    guess[place] = [0.0, 0.0, q[place][2], 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]
+    turned = np.asarray(ada.assemble(model, guess, hold=["platform"]))
+    dynamics = ada.Dynamics(model, pose=turned)
+    with pytest.raises(ada.SingularPoseError, match=r"leg_6_slide do not determine its motion.*platform"):
+        dynamics.jacobian("platform", turned, by="actuated")
+    np.testing.assert_allclose(dynamics.jacobian("platform", turned, by=["platform"], frame="local"), np.eye(6))
+
+
+def test_velocities_that_open_the_loops_are_warned_of() -> None:
+    at = case("five_bar")
+    fresh = ada.Dynamics(at.model, pose=at.q)
+    with pytest.warns(ada.LoopVelocityWarning, match="open loops"):
+        fresh.complete_acceleration(at.q, np.ones(4), [0.0, 0.0])

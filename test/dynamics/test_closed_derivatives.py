@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of forward dynamics with loops: against a reference in extended precision, tier by tier, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics import closed_derivatives
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
+from ada_dynamics.model import edit
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
+
+Array = NDArray[np.float64]
+
+REGULAR, REDUNDANT = ("four_bar", "five_bar", "cassie_leg"), ("bennett", "parallel_gripper")
+MORE = ("delta", "slider_crank", "watt_six_bar", "stewart", "two_feet", "ring")  # with `make fuzz`
+# Differences over five points at 1e-3 of a reference that is good to 1e-13.
+SAME = 2e-9
+
+
+def derivative(f: Callable[[float], Array], h: float = 1e-3) -> Array:
+    """At 0, over five points."""
+    far, near = f(-2 * h) - f(2 * h), f(h) - f(-h)
+    return np.asarray((8.0 * near + far) / (12.0 * h), dtype=np.float64)
+
+
+def state(name: str, seed: int = 3) -> tuple[ada.Model, Array, Array, Array]:
+    """A mechanism away from its start, with velocities that its loops allow, and efforts."""
+    model, q = getattr(mechanisms, name)()
+    return model, *moving(model, q, seed)
+
+
+def moving(model: ada.Model, q: Array, seed: int) -> tuple[Array, Array, Array]:
+    rng, oracle = np.random.default_rng(seed), Oracle(model)
+    q = oracle.nearby(q, rng, 0.2)
+    v = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+    return q, v, rng.normal(size=model.nv)
+
+
+def along_the_loops(model: ada.Model, q: Array, v: Array, tau: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Some directions of q and v that keep the loops closed, and what the reference's accelerations do along them."""
+    oracle, rng = Oracle(model), np.random.default_rng(7)
+
+    def reference(at: Array, speed: Array, efforts: Array) -> Array:
+        return np.asarray(oracle.forward(at, speed, efforts).acceleration, dtype=np.float64)
+
+    def pose(d: Array, t: float) -> Array:
+        closed = oracle.close(model.integrate(q, d, t))
+        assert closed is not None
+        return np.asarray(closed, dtype=np.float64)
+
+    for _ in range(2):
+        d = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+        speed = lambda t, d=d: np.asarray(oracle.admissible(pose(d, t), v), dtype=np.float64)  # noqa: E731
+        yield d, derivative(speed), derivative(lambda t, d=d, s=speed: reference(pose(d, t), s(t), tau))
+        yield 0.0 * d, d, derivative(lambda t, d=d: reference(q, v + t * d, tau))
+
+
+def assert_like_the_reference(
+    found: tuple[Array, Array, Array], model: ada.Model, q: Array, v: Array, tau: Array, same: float = SAME
+) -> None:
+    dq, dv, du = found
+    for of_q, of_v, wanted in along_the_loops(model, q, v, tau):
+        size = max(1.0, float(np.max(np.abs(wanted))))
+        assert np.max(np.abs(dq @ of_q + dv @ of_v - wanted)) < same * size
+    oracle, more = Oracle(model), np.random.default_rng(1).normal(size=model.nv)
+    before, after = (oracle.forward(q, v, u).acceleration for u in (tau, tau + more))  # linear in them
+    assert np.max(np.abs(du @ more - (after - before))) < 1e-10 * max(1.0, np.max(np.abs(before)))
+
+
+@pytest.mark.parametrize("name", [*REGULAR, *REDUNDANT, *(pytest.param(name, marks=pytest.mark.fuzz) for name in MORE)])
+def test_along_the_loops_they_are_those_of_the_reference_by_the_kernel_and_on_numbers(name: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    closed = dynamics.kernels.closed
+    assert closed is not None
+    assert_like_the_reference(dynamics.forward_derivatives(q, v, tau), model, q, v, tau)
+    assert_like_the_reference(closed_derivatives.on_numbers(closed, q, v, tau), model, q, v, tau)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "hexa", "stewart", "delta"])
+def test_they_are_pinocchios_analytic_ones_off_the_loops_too(name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    q, v, tau = moving(model, q, 3)
+    other = PinocchioModel(model)
+    pin, data = other.pin, other.model.createData()
+    constraints = other.new_constraints()
+    pin.initConstraintDynamics(other.model, data, *constraints)
+    settings, state = pin.ProximalSettings(1e-12, 1e-10, 10), (other.position(q), other.velocity(v), other.effort(tau))
+    pin.constraintDynamics(other.model, data, *state, *constraints, settings)
+    pin.computeConstraintDynamicsDerivatives(other.model, data, *constraints, settings)
+    found = ada.Dynamics(model).forward_derivatives(q, v, tau)
+    for mine, theirs in zip(found, (data.ddq_dq, data.ddq_dv, data.ddq_dtau), strict=True):
+        assert np.max(np.abs(mine - theirs)) < 1e-10 * np.max(np.abs(theirs))
+
+
+@pytest.mark.parametrize("name", ["five_bar", "cassie_leg", "bennett"])
+def test_products_with_vectors_are_those_of_the_matrices(name: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
+    d_q, d_v, d_tau, w = rng.normal(size=(4, model.nv))
+    dq, dv, du = dynamics.forward_derivatives(q, v, tau)
+    wanted = dq @ d_q + dv @ d_v + du @ d_tau
+    size = max(np.max(np.abs(x)) for x in (dq, dv, du))
+    assert np.max(np.abs(dynamics.forward_jvp(q, v, tau, d_q, d_v, d_tau) - wanted)) < 1e-10 * size
+    for mine, matrix in zip(dynamics.forward_vjp(q, v, tau, w), (dq, dv, du), strict=True):
+        assert np.max(np.abs(mine - w @ matrix)) < 1e-10 * size
+
+
+@pytest.mark.parametrize("name", ["four_bar", "cassie_leg"])
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.OpenLoopWarning")
+def test_each_column_says_how_forward_dynamics_change_with_one_coordinate(name: str) -> None:
+    """Off the loops too, where they stay as far open as they are."""
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    found = dynamics.forward_derivatives(q, v, tau)
+    for j, e in enumerate(np.eye(model.nv)):
+        by_q = derivative(lambda t, e=e: dynamics.forward(model.integrate(q, e, t), v, tau))
+        by_v = derivative(lambda t, e=e: dynamics.forward(q, v + t * e, tau))
+        for column, wanted, of_all in ((found.dq[:, j], by_q, found.dq), (found.dv[:, j], by_v, found.dv)):
+            assert np.max(np.abs(column - wanted)) < 1e-8 * np.max(np.abs(of_all))
+
+
+@pytest.mark.parametrize("seed", [1, 3, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(4, 200))])
+def test_random_mechanisms_have_the_references_derivatives(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
+    v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+    # random lengths and inertias: condition numbers of 1e4 and more
+    tau = rng.normal(size=model.nv)
+    assert_like_the_reference(ada.Dynamics(model, pose=q).forward_derivatives(q, v, tau), model, q, v, tau, same=1e-6)
+
+
+def test_a_batch_has_the_derivatives_of_its_states_and_none_in_singular_poses() -> None:
+    model, q = mechanisms.four_bar()
+    flat, v = np.array([np.pi / 2, 0.0, np.pi]), np.array([1.0, -1.0, 1.0])
+    dynamics, tau = ada.Dynamics(model), np.array([0.3, 0.0, 0.0])
+    regular = dynamics.forward_derivatives(np.array([q] * 9), v, tau)
+    with pytest.warns(ada.SingularPoseWarning, match="no derivatives there"):
+        mixed = dynamics.forward_derivatives(np.array([q, flat, *[q] * 7]), v, tau)
+    own = dynamics.forward_derivatives(q, v, tau)
+    for batch, some, one in zip(regular, mixed, own, strict=True):
+        assert batch.shape == (9, 3, 3)
+        assert np.allclose(batch, one, rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
+        assert np.isnan(some[1]).all()
+        assert np.allclose(some[[0, 2, 8]], one, rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
+    with pytest.warns(ada.SingularPoseWarning):
+        backwards = dynamics.forward_vjp(np.array([q, flat]), v, tau, np.ones(3))
+    for some, one in zip(backwards, own, strict=True):
+        assert np.isnan(some[1]).all()
+        assert np.allclose(some[0], one.sum(axis=0), rtol=0.0, atol=1e-12 * np.max(np.abs(one)))
+
+
+def test_a_batch_of_many_numbers_each_has_either_order_of_memory() -> None:
+    """Results that are too wide for lanes go state by state."""
+    model, q, v, tau = state("delta")
+    dynamics = ada.Dynamics(model)
+    speeds = np.array([0.1 * i * v for i in range(11)])
+    poses = np.array([q] * 11)
+    rows = dynamics.forward_derivatives(poses, speeds, tau)
+    columns = dynamics.forward_derivatives(np.asfortranarray(poses), np.asfortranarray(speeds), tau)
+    for i in (0, 5, 10):
+        one = dynamics.forward_derivatives(q, speeds[i], tau)
+        assert all(
+            np.array_equal(a[i], b) and np.array_equal(c[i], b) for a, b, c in zip(rows, one, columns, strict=True)
+        )
+
+
+def test_open_loops_are_warned_of_once() -> None:
+    model, q = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model)
+    with pytest.warns(ada.OpenLoopWarning):
+        dynamics.forward_derivatives(q + np.array([0.0, 0.1, 0.0]), np.zeros(3), np.zeros(3))
+
+
+def test_derivatives_of_all_efforts_of_the_tree_are_refused_with_loops() -> None:
+    model, q = mechanisms.four_bar()
+    with pytest.raises(ada.InputError, match="Ask for those of the motors, by='actuated'"):
+        ada.Dynamics(model).inverse_derivatives(q, np.zeros(3), np.zeros(3))
+
+
+def test_values_that_are_not_finite_are_refused_by_name() -> None:
+    model, q = mechanisms.four_bar()
+    with pytest.raises(ada.InputError, match="tau"):
+        ada.Dynamics(model).forward_derivatives(q, np.zeros(3), [0.0, np.nan, 0.0])
+
+
+# --- along the loops ------------------------------------------------------------------------------------------------
+def driven(dynamics: ada.Dynamics, q: Array, by: str | list[str], j: int, t: float) -> Array:
+    """The pose after coordinate j has moved by t alone: eight midpoint steps along the loops."""
+    for _ in range(8):
+        first = dynamics.velocity_map(q, by)[:, j]
+        middle = dynamics.velocity_map(dynamics.model.integrate(q, first, t / 16), by)[:, j]
+        q = dynamics.model.integrate(q, middle, t / 8)
+    return dynamics.project(q, np.zeros(dynamics.model.nv))[0]
+
+
+@pytest.mark.parametrize(("name", "by"), [("four_bar", "independent"), ("five_bar", "actuated"), ("delta", "actuated")])
+def test_by_coordinates_along_the_loops_they_say_how_these_accelerate(name: str, by: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    own = list(dynamics.velocity_indices(by))
+    y = v[own]
+
+    def accelerations(q: Array, y: Array, tau: Array = tau) -> Array:
+        return dynamics.forward(q, dynamics.velocity_map(q, by) @ y, tau)[own]
+
+    found = dynamics.forward_derivatives(q, v, tau, by=by)
+    assert found.du.shape == (len(own), model.nv)
+    for j, e in enumerate(np.eye(len(own))):
+        by_q = derivative(lambda t, j=j: accelerations(driven(dynamics, q, by, j, t), y))
+        by_y = derivative(lambda t, e=e: accelerations(q, y + t * e))
+        assert np.max(np.abs(found.dq[:, j] - by_q)) < 1e-8 * max(1.0, np.max(np.abs(found.dq)))
+        assert np.max(np.abs(found.dv[:, j] - by_y)) < 1e-8 * max(1.0, np.max(np.abs(found.dv)))
+
+
+@pytest.mark.parametrize(
+    ("name", "loop", "joint", "driver"),
+    [("four_bar", "closing", "joint_2", "joint_1"), ("stephenson_six_bar", "outer_pin", "upper", "crank")],
+)
+def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(
+    name: str, loop: str, joint: str, driver: str
+) -> None:
+    model, q = getattr(mechanisms, name)()
+    other, at = edit.recut(model, q, loop, joint)
+    one, two = ada.Dynamics(model), ada.Dynamics(other)
+    v = one.complete_velocity(q, [0.7], by=[driver])
+    w = two.complete_velocity(at, [0.7], by=[driver])
+    tau, load = np.zeros(model.nv), np.zeros(other.nv)
+    tau[model.v_index(driver)] = load[other.v_index(driver)] = 0.4
+    first = one.forward_derivatives(q, v, tau, by=[driver])
+    second = two.forward_derivatives(at, w, load, by=[driver])
+    pairs = [(first.dq, second.dq), (first.dv, second.dv)]
+    pairs.append((first.du[:, model.v_index(driver)], second.du[:, other.v_index(driver)]))
+    for mine, theirs in pairs:
+        assert np.allclose(mine, theirs, rtol=0.0, atol=1e-10 * max(1.0, float(np.max(np.abs(mine)))))
+
+
+def test_a_batch_along_the_loops_has_the_derivatives_of_its_states() -> None:
+    model, q, v, tau = state("five_bar")
+    dynamics = ada.Dynamics(model)
+    other = driven(dynamics, q, "actuated", 0, 0.2)
+    poses = np.array([q, other, q])
+    speeds = np.array([dynamics.project(at, v)[1] for at in poses])
+    together = dynamics.forward_derivatives(poses, speeds, tau, by="actuated")
+    for i in range(3):
+        for mine, one in zip(
+            together, dynamics.forward_derivatives(poses[i], speeds[i], tau, by="actuated"), strict=True
+        ):
+            assert np.allclose(mine[i], one, rtol=0.0, atol=1e-11 * np.max(np.abs(one)))
+
+
+@pytest.mark.parametrize("name", ["five_bar", "stewart"])
+def test_the_motors_efforts_change_as_inverse_dynamics_say(name: str) -> None:
+    model, q, v, _ = state(name)
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(5)
+    motors = list(dynamics.velocity_indices("actuated"))
+    y, wanted = v[motors], rng.normal(size=len(motors))
+
+    def efforts(at: Array, y: Array, wanted: Array) -> Array:
+        speed = dynamics.complete_velocity(at, y)
+        return dynamics.inverse(at, speed, dynamics.complete_acceleration(at, speed, wanted))[motors]
+
+    a = dynamics.complete_acceleration(q, v, wanted)
+    found = dynamics.inverse_derivatives(q, v, a, by="actuated")
+    e = rng.normal(size=len(motors))
+    assert np.allclose(found.dv @ e, derivative(lambda t: efforts(q, y + t * e, wanted)), rtol=0.0, atol=1e-8)
+    assert np.allclose(found.du @ e, derivative(lambda t: efforts(q, y, wanted + t * e)), rtol=0.0, atol=1e-8)
+    by_first = derivative(lambda t: efforts(driven(dynamics, q, "actuated", 0, t), y, wanted))
+    assert np.max(np.abs(found.dq[:, 0] - by_first)) < 1e-8 * max(1.0, np.max(np.abs(found.dq)))

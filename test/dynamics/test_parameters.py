@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Efforts and accelerations as they depend on masses, losses, rotors and springs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms.regressor import INERTIAL
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
+from ada_dynamics.robots import mechanisms
+
+Array = NDArray[np.float64]
+# Where pinocchio has our inertial parameters of a body.
+PINOCCHIO = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+
+
+def state(model: ada.Model, seed: int = 0) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    q = model.integrate(model.neutral(), 0.4 * rng.normal(size=model.nv))
+    return q, rng.normal(size=model.nv), rng.normal(size=model.nv)
+
+
+@pytest.mark.parametrize(("name", "base"), [("pa10", "fixed"), ("pa10", "floating"), ("khr1", "fixed")])
+def test_efforts_are_the_regressor_times_the_parameters(name: str, base: str) -> None:
+    model = ada.load(name, base=base)
+    dynamics = ada.Dynamics(model)
+    q, v, a = state(model)
+    efforts = dynamics.inverse(q, v, a)
+    values = np.array(list(dynamics.parameters.values()))
+    assert np.max(np.abs(dynamics.regressor(q, v, a) @ values - efforts)) < 1e-13 * np.max(np.abs(efforts))
+
+
+def test_columns_of_bodies_are_pinocchios() -> None:
+    model = ada.load("pa10")
+    other = PinocchioModel(model)
+    theirs = other.model
+    q, v, a = state(model)
+    expected = other.pin.computeJointTorqueRegressor(theirs, theirs.createData(), q, v, a)
+    dynamics = ada.Dynamics(model)
+    names = list(dynamics.parameters)
+    found = dynamics.regressor(q, v, a)
+    for i, joint in enumerate(list(theirs.names)[1:]):
+        link = model.joints[joint.split(".")[0]].child
+        for k, parameter in enumerate(PINOCCHIO):
+            mine = found[:, names.index(f"{link}.{parameter}")]
+            assert np.allclose(mine, expected[:, 10 * i + k], rtol=0.0, atol=1e-12 * np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("name", ["five_bar", "delta", "stewart"])
+def test_forces_of_the_loops_are_projected_out(name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
+    v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+    tau = rng.normal(size=model.nv)
+    Y = dynamics.regressor(q, v, dynamics.forward(q, v, tau), by="actuated")
+    wanted = dynamics.velocity_map(q, "actuated").T @ tau
+    found = Y @ np.array(list(dynamics.parameters.values()))
+    assert np.max(np.abs(found - wanted)) < 1e-10 * np.max(np.abs(Y))
+
+
+def test_accelerations_change_with_a_parameter_as_another_robot_has_them() -> None:
+    """A four-bar whose coupler is heavier, built anew."""
+    step = 1e-4
+    masses = (1.0, 1.0, 1.0)
+    (model, q), (more, _), (less, _) = (
+        mechanisms.four_bar(masses=(masses[0], masses[1] + d, masses[2])) for d in (0.0, step, -step)
+    )
+    v = np.array([1.0, -1.0, 1.0])
+    tau = np.array([0.3, 0.0, 0.0])
+    dynamics = ada.Dynamics(model)
+    found, names = dynamics.parameter_derivatives(q, v, tau), list(dynamics.parameters)
+    # a thin rod of length 1 from its joint: first moment m / 2, inertia m / 3 about the joint
+    of_mass = {"mass": 1.0, "mz": 0.5, "Ixx": 1 / 3, "Iyy": 1 / 3}
+    column = sum(found[:, names.index(f"link_2.{name}")] * share for name, share in of_mass.items())
+    wanted = (ada.Dynamics(more).forward(q, v, tau) - ada.Dynamics(less).forward(q, v, tau)) / (2 * step)
+    assert np.max(np.abs(column - wanted)) < 1e-8
+
+
+def test_losses_and_rotors_have_columns_where_they_act() -> None:
+    model = ada.load("pa10")
+    dynamics = ada.Dynamics(model)
+    q, v, a = state(model)
+    Y, names = dynamics.regressor(q, v, a), list(dynamics.parameters)
+    joint = model.joint_names[2]
+    for parameter, value in (("damping", v[2]), ("friction", np.sign(v[2])), ("armature", a[2])):
+        column = Y[:, names.index(f"{joint}.{parameter}")]
+        assert np.array_equal(np.flatnonzero(column), [2])
+        assert column[2] == pytest.approx(value)
+    assert len(names) == model.nv * (len(INERTIAL) + 4)
+
+
+def test_a_parameter_that_is_not_there_is_named_with_the_nearest() -> None:
+    with pytest.raises(KeyError, match=r"Did you mean"):
+        ada.Dynamics(ada.load("pa10")).parameters["link_1.masss"]
