@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mechanism_oracle import Oracle
+from random_trees import solid
 from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
@@ -27,12 +28,6 @@ def unit(x: Array) -> Array:
 
 def turn(rng: np.random.Generator) -> Array:
     return Rotation.from_quat(rng.normal(size=4)).as_matrix()
-
-
-def solid(rng: np.random.Generator) -> tuple[float, Array, Array]:
-    A, mass = 0.2 * rng.normal(size=(3, 3)), float(rng.uniform(0.5, 2.0))
-    spread = A @ A.T + 0.02 * np.eye(3)
-    return mass, rng.uniform(-0.2, 0.2, 3), mass * (np.trace(spread) * np.eye(3) - spread)
 
 
 def closed_chain(
