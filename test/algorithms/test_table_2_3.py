@@ -165,29 +165,7 @@ def test_ada_inverts_6_less_n_and_aba_n_and_dca_6_and_n(kind: str) -> None:
     assert pivots("dca", kind) == (6 + n if n > 1 else 6) + 6
 
 
-# --- closed chains --------------------------------------------------------------------------------------------------
-CLOSING = ("lagrange", "crba", "aba", "dca", "ada")
-
-
-@pytest.mark.parametrize("algorithm", CLOSING)
-def test_these_algorithms_close_a_four_bar_as_the_dense_system_does(algorithm: str) -> None:
-    model, q = mechanisms.four_bar()
-    oracle = Oracle(model)
-    rng = np.random.default_rng(1)
-    v, tau = oracle.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
-    expected = oracle.forward(q, v, tau).acceleration
-    found = ada.Dynamics(model, algorithm, pose=q).forward(q, v, tau)
-    # some hundred roundings, and proximal passes that leave 1e-12
-    assert np.max(np.abs(found - expected)) < 1e-10 * np.max(np.abs(expected))
-
-
-@pytest.mark.parametrize("algorithm", ["order_n", "lanes", "hybrid"])
-def test_the_others_refuse_loops(algorithm: str) -> None:
-    model, _ = mechanisms.four_bar()
-    with pytest.raises(ada.InputError, match=f"has loops, which algorithm '{algorithm}' cannot close"):
-        ada.Dynamics(model, algorithm)
-
-
+# --- closed chains; `test_closed` has the algorithms that close them -------------------------------------------------
 def test_aba_by_itself_leaves_loops_open() -> None:
     model, q = mechanisms.four_bar()
     oracle = Oracle(model)

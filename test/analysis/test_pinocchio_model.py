@@ -138,7 +138,7 @@ MECHANISMS: dict[str, tuple[Callable[[], Mechanism], str]] = {
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_mechanisms_move_as_an_exact_solution_says_by_every_solver(name: str) -> None:
+def test_mechanisms_move_as_an_exact_solution_says_by_every_solver_and_by_our_dynamics(name: str) -> None:
     make, default = MECHANISMS[name]
     model, q = make()
     other, oracle = PinocchioModel(model), Oracle(model)
@@ -149,6 +149,7 @@ def test_mechanisms_move_as_an_exact_solution_says_by_every_solver(name: str) ->
     exact = oracle.forward(q, v, tau, wrenches).acceleration
     for solver in other.solvers:
         assert_near(other.forward(q, v, tau, wrenches, solver), exact, MECHANISM)
+    assert_near(ada.Dynamics(model, pose=q).forward(q, v, tau, wrenches), exact, MECHANISM)
 
 
 def test_a_mechanism_in_balance_stays_at_rest() -> None:
