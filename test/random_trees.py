@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
+from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 
 Array = NDArray[np.float64]
@@ -38,6 +39,7 @@ def random_tree(
     is_serial: bool = False,
     gravity: Sequence[float] = GRAVITY,
     order: Sequence[int] | None = None,
+    mimics: Mapping[int, int] | None = None,
     **loads: float,
 ) -> ada.Model:
     """A tree with a joint of each kind in turn: any topology, oblique axes, rotors and losses on some joints.
@@ -49,6 +51,7 @@ def random_tree(
         is_serial: each joint is on the link of the one before.
         gravity: [m/s²].
         order: in which the same links and joints are described.
+        mimics: numbers of joints that follow another, and of that one.
         loads: of all joints, instead of random ones on every other joint.
     """
     rng = np.random.default_rng(seed)
@@ -65,6 +68,9 @@ def random_tree(
             options["axis2"] = second
         if kind != "fixed":
             options |= loads or (drawn if i % 2 else {})
+        if mimics and i in mimics:
+            factor = np.random.default_rng(seed + i).uniform(-2.0, 2.0)
+            options["mimic"] = Mimic(f"joint_{mimics[i]}", factor, 0.5 * factor)
         links.append((f"link_{i}", *solid(rng)))
         joints.append(((f"joint_{i}", kind, above, f"link_{i}", rng.uniform(-0.5, 0.5, 3), turn), options))
     builder = ada.Builder("random")

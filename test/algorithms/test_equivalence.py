@@ -17,13 +17,11 @@ from hypothesis import strategies as st
 from random_trees import (
     BASES,
     KINDS,
-    RELATIVE,
     Array,
     assert_same,
     dense_mass,
     floats,
     random_tree,
-    solid,
     state_of,
     trees,
 )
@@ -36,7 +34,6 @@ from ada_dynamics.algorithms import (
     energy,
     jacobian_method,
     kinematics,
-    rnea,
     unit_vector,
     zmp,
 )
@@ -142,56 +139,6 @@ def test_the_front_door_takes_wrenches_on_any_link(kernel: str) -> None:
 
 
 # --- mimic joints ---------------------------------------------------------------------------------------------------
-@few
-@given(seed=st.integers(0, 10**6), kinds=st.lists(st.sampled_from(["revolute", "prismatic"]), min_size=3, max_size=7))
-def test_a_mimic_joint_is_a_constraint_on_the_free_tree(seed: int, kinds: list[str]) -> None:
-    """v_free = G v, so M = Gᵀ M_free G and τ = Gᵀ τ_free."""
-    rng = np.random.default_rng(seed)
-    n = len(kinds)
-    follows = {i: int(rng.integers(0, i)) for i in range(1, n) if rng.random() < 0.5}
-    parents = [int(rng.integers(0, i + 1)) for i in range(n)]
-    factor, offset = rng.uniform(-2.0, 2.0, n), rng.uniform(-1.0, 1.0, n)
-    numbers = [(rng.uniform(-0.5, 0.5, 3), rng.normal(size=3), rng.uniform(0.0, 0.3, 3), solid(rng)) for _ in range(n)]
-
-    def build(mimics: bool) -> ada.Model:
-        builder = ada.Builder("mimic").link("root")
-        for i, (xyz, axis, loads, inertial) in enumerate(numbers):
-            builder.link(f"link_{i}", *inertial)
-            own = Mimic(f"joint_{follows[i]}", factor[i], offset[i]) if mimics and i in follows else None
-            above = "root" if parents[i] == 0 else f"link_{parents[i] - 1}"
-            load = dict(zip(("armature", "damping", "friction"), loads, strict=True))
-            builder.joint(f"joint_{i}", kinds[i], above, f"link_{i}", xyz, axis=axis, mimic=own, **load)
-        return builder.build()
-
-    model, free = build(True), build(False)
-    q, v, tau = state_of(model)
-    G, shift = np.zeros((free.nv, model.nv)), np.zeros(free.nv)
-    for i in range(n):
-        # follow the chain of mimics down to a joint with its own coordinate
-        scale, add, j = 1.0, 0.0, i
-        while j in follows:
-            add, scale, j = add + scale * offset[j], scale * factor[j], follows[j]
-        row = free.v_index(f"joint_{i}").start
-        G[row, model.v_index(f"joint_{j}").start], shift[row] = scale, add
-    q_free, v_free = G @ q + shift, G @ v
-    M = G.T @ dense_mass(free, q_free) @ G
-    d = np.sqrt(np.diag(M))
-    for ours in (
-        crba.mass_matrix(model.tree, q.tolist()).dense(),
-        unit_vector.mass_matrix(model.tree, q.tolist()),
-        jacobian_method.mass_matrix(model.tree, q.tolist()),
-    ):
-        assert np.max(np.abs(np.array(ours) - M) / np.outer(d, d)) < 1e-12
-    h = G.T @ rnea.inverse_dynamics(free.tree, *floats(q_free, v_free), None)
-    assert_same(model, q, v, tau, crba.forward_dynamics(model.tree, *floats(q, v, tau)), np.linalg.solve(M, tau - h))
-    back = np.array(rnea.inverse_dynamics(model.tree, *floats(q, v, tau)))
-    through = G.T @ rnea.inverse_dynamics(free.tree, *floats(q_free, v_free, G @ tau))
-    assert np.max(np.abs(back - through)) < RELATIVE * np.max(np.abs(G).T @ np.abs(G @ tau) + np.abs(h) + np.abs(back))
-    A = np.array([[*c.moment, *c.force] for c in centroidal.momentum_columns(free.tree, q_free.tolist())])
-    ours_A = np.array([[*c.moment, *c.force] for c in centroidal.momentum_columns(model.tree, q.tolist())])
-    assert np.max(np.abs(ours_A - G.T @ A)) < 1e-12 * np.max(np.abs(A)) * 10.0
-
-
 def test_mimic_joints_go_through_the_front_door_but_not_into_algorithms_that_cannot_couple_them() -> None:
     builder = ada.Builder("gripper").link("palm").link("left", 0.1, (0, 0.02, 0), (1e-4,) * 3)
     builder.link("right", 0.1, (0, -0.02, 0), (1e-4,) * 3)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pin_tree import PinTree
+from pin_tree import PinTree, pin
 from random_trees import RELATIVE, Array, assert_same, dense_mass, floats, random_tree, state_of, trees
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import aba, crba, dca, lagrange, order_n, rnea
+from ada_dynamics.algorithms import aba, centroidal, crba, dca, jacobian_method, lagrange, order_n, rnea, unit_vector
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms.assemble import Loops
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
@@ -120,6 +120,26 @@ def test_efforts_and_mass_matrices_are_those_of_pinocchio(model: ada.Model) -> N
         found = rnea.inverse_dynamics(model.tree, *floats(q, v, a), on_bodies(model.tree, acting))
         size = np.max(np.abs(M) @ np.abs(a)) + np.max(np.abs(h)) + np.max(np.abs(pull))
         assert np.max(np.abs(found - (M @ a + h - pull))) < RELATIVE * size
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6), kinds=st.lists(st.sampled_from(["revolute", "prismatic"]), min_size=3, max_size=7))
+def test_joints_that_mimic_others_are_coupled_as_in_pinocchio(seed: int, kinds: list[str]) -> None:
+    rng = np.random.default_rng(seed)
+    follows = {i: int(rng.integers(1, i)) for i in range(2, len(kinds) + 1) if rng.random() < 0.5}
+    model = random_tree(seed, kinds, mimics=follows)
+    (q, v, tau), peer = state_of(model), PinTree(model)
+    M, h = peer.mass_matrix(q), peer.bias(q, v)
+    d = np.sqrt(np.diag(M))
+    for mass_matrix in (unit_vector.mass_matrix, jacobian_method.mass_matrix):
+        assert np.max(np.abs(np.array(mass_matrix(model.tree, q.tolist())) - M) / np.outer(d, d)) < 1e-12
+    assert np.max(np.abs(dense_mass(model, q) - M) / np.outer(d, d)) < 1e-12
+    assert_same(model, q, v, tau, crba.forward_dynamics(model.tree, *floats(q, v, tau)), np.linalg.solve(M, tau - h))
+    needed = np.array(rnea.inverse_dynamics(model.tree, *floats(q, v, tau)))
+    assert np.max(np.abs(needed - M @ tau - h)) < RELATIVE * (np.max(np.abs(M) @ np.abs(tau)) + np.max(np.abs(h)))
+    A = pin.computeCentroidalMap(peer.model, peer.data, peer.position(q)) @ peer.G
+    ours = np.array([[*c.force, *c.moment] for c in centroidal.momentum_columns(model.tree, q.tolist())]).T
+    assert np.max(np.abs(ours - A)) < 1e-11 * np.max(np.abs(A))
 
 
 def traced(forward: Solve, tree: Tree, state: Any, **options: Any) -> Array:
