@@ -258,7 +258,7 @@ def test_what_cannot_close_loops_says_so() -> None:
         ada.Dynamics(model, kernel="generic")
 
 
-def test_a_ladder_of_a_thousand_cells_takes_linear_time_and_memory() -> None:
+def test_work_along_a_ladder_grows_with_its_length() -> None:
     sizes = {}
     for cells in (100, 200):
         model, q = mechanisms.ladder(cells)
