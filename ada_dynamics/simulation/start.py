@@ -42,24 +42,18 @@ def start_state(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple
     if q is None:
         q0 = np.array(assemble(model)) if model.loops else model.neutral()
     else:
-        q0 = _vector("q", q, model.nq, model)
-    v0 = np.zeros(model.nv) if v is None else _vector("v", v, model.nv, model)
+        q0 = _finite("q", model.as_positions(q))
+    v0 = np.zeros(model.nv) if v is None else _finite("v", model.as_velocities(v))
     problems = model.position_problems(q0)
     if problems:
         raise InputError(f"q cannot be a start of model {model.name!r}: {'; '.join(problems)}.")
     return q0, v0
 
 
-def _vector(name: str, given: ArrayLike, size: int, model: Model) -> Array:
-    try:
-        x = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is {given!r:.100}; it must be {size} numbers.") from None
-    if x.shape != (size,):
-        raise InputError(f"{name} has shape {x.shape}; model {model.name!r} needs ({size},).")
+def _finite(name: str, x: Array) -> Array:
     if not np.isfinite(x).all():
         raise InputError(f"{name}[{int(np.argmin(np.isfinite(x)))}] is not finite: {x}.")
-    return x
+    return x.copy()
 
 
 def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Array, Array]:

@@ -101,7 +101,7 @@ def test_accelerations_that_mujoco_has_only_softly_are_refused() -> None:
 @pytest.mark.parametrize("name", ["q", "v", "tau"])
 def test_a_vector_of_the_wrong_size_is_told(name: str) -> None:
     vectors = {"q": [0.0], "v": [0.0], "tau": [0.0], name: [0.0, 0.0]}
-    with pytest.raises(InputError, match=rf"{name} has shape \(2,\), model 'door' needs \(1,\)"):
+    with pytest.raises(InputError, match=rf"{name} has shape \(2,\); model 'door' needs \(1,\)"):
         MujocoModel(hinged()).forward(**vectors)
 
 

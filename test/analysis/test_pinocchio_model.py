@@ -214,7 +214,7 @@ def test_a_loop_that_pinocchio_lacks_is_named_where_its_constraints_are_asked_fo
 def test_unusable_arguments_are_named() -> None:
     model, q = mechanisms.slider_crank()
     other, zero = PinocchioModel(model), np.zeros(3)
-    with pytest.raises(ada.InputError, match=r"v has shape \(2,\), model 'slider_crank' needs \(3,\)"):
+    with pytest.raises(ada.InputError, match=r"v has shape \(2,\); model 'slider_crank' needs \(3,\)"):
         other.forward(q, zero[:2], zero)
     with pytest.raises(ada.InputError, match=r"'constraintDynamics'.*Known: dense"):
         other.forward(q, zero, zero, solver=CONSTRAINT_DYNAMICS)

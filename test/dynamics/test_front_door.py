@@ -134,7 +134,7 @@ def test_batches_of_different_lengths_are_refused(arm: ada.Dynamics) -> None:
         (lambda d, z: d.forward(z, z, z, {"flange": [np.nan] * 6}), r"external\['flange'\] is .*nan"),
         (lambda d, z: d.model.q_index("s9"), "no joint is named 's9'. Did you mean"),
         (lambda d, z: d.model.q_index("flange_fixed"), "joint 'flange_fixed' is fixed"),
-        (lambda d, z: d.model.integrate(z[:6], z), r"q has shape \(6,\), model 'pa10' needs \(7,\)"),
+        (lambda d, z: d.model.integrate(z[:6], z), r"q has shape \(6,\); model 'pa10' needs \(7,\)"),
         (lambda d, z: d.model.difference(z, z[:6]), r"q has shape \(6,\)"),
     ],
 )
