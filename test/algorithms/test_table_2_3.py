@@ -19,7 +19,6 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import aba, crba, dca, kinematics, lagrange, order_n, rnea
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms.assemble import Solution
-from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.expr import Cost, cost, trace
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots import mechanisms
@@ -96,15 +95,6 @@ def test_operations_of_joint_space_equations_grow_with_the_third_power(name: str
 def test_one_worker_does_least_with_aba_and_less_with_ada_than_with_dca() -> None:
     per_round = {name: differences(name, 1)[-1] for name in ("aba", "ada", "dca")}
     assert per_round["aba"] < per_round["ada"] < per_round["dca"]
-
-
-@pytest.mark.parametrize("n", [8, 100, 1000])
-def test_the_balanced_order_of_a_chain_is_log2_n_steps_deep_with_two_handles(n: int) -> None:
-    order = assembly_order(ada.chain_3d(n).tree, "balanced")
-    # pairs of pairs; one step more for the joint to the ground
-    assert np.log2(n) <= order.depth <= np.ceil(np.log2(n)) + 1
-    assert order.handles == 2
-    assert len(order.steps) == n
 
 
 @pytest.mark.parametrize("name", ["ada balanced", "dca balanced"])

@@ -308,16 +308,6 @@ def test_a_stretched_leg_is_no_singularity_of_the_mechanism(short_of: float) -> 
     )
 
 
-def test_open_loops_are_told_of() -> None:
-    model, q = mechanisms.four_bar()
-    off = q + np.array([0.0, 0.1, 0.0])
-    with pytest.warns(ada.OpenLoopWarning, match="of model 'four_bar' are open in the state given: 'closing' by"):
-        ada.Dynamics(model).forward(off, np.zeros(3), np.zeros(3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ada.Dynamics(model).forward(q, np.zeros(3), np.zeros(3))
-
-
 def _off(q: Array, v: Array, how: str) -> dict[str, Array]:
     """One state, or a batch whose last state alone is off."""
     rest = np.zeros_like(v)
@@ -347,15 +337,6 @@ def test_velocities_that_open_loops_are_warned_of(
         warnings.simplefilter("error")
         given = _off(q, right * (1.0 + 1e-7), how)
         getattr(ada.Dynamics(model), method)(given["q"], given["v"], given["u"])
-
-
-@pytest.mark.parametrize("method", ["inverse", "joint_wrenches"])
-def test_open_loops_in_any_state_of_a_batch_are_warned_of(method: str) -> None:
-    model, q = mechanisms.four_bar()
-    poses = np.tile(q, (4, 1))
-    poses[2, 1] += 0.1
-    with pytest.warns(ada.OpenLoopWarning, match=r"'closing' by 0\.\d+ m \(state 2\)"):
-        getattr(ada.Dynamics(model), method)(poses, np.zeros(3), np.zeros(3))
 
 
 def test_derivatives_of_mechanisms_with_loops_are_refused_and_not_those_of_the_tree() -> None:
