@@ -98,9 +98,6 @@ def test_read_only_and_offset_vectors_are_taken(setup):
 
 
 def _wrong(q):
-    class Sub(np.ndarray):
-        pass
-
     record = np.zeros(7, dtype=[("x", float)])
     return {
         "too short": q[:6],
