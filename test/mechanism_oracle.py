@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from pin_tree import Frame, PinTree, pin
 
 import ada_dynamics as ada
 from ada_dynamics.engines.pinocchio_loops import LoopConditions
+from ada_dynamics.robots import mechanisms
 
 Array = Any  # float64 or longdouble
 Long = np.longdouble
@@ -201,6 +203,38 @@ class Oracle(LoopConditions):
         """Kinetic (with rotors) and potential energy [J]."""
         potential = pin.computePotentialEnergy(self.tree.model, self.tree.data, self.tree.position(q))
         return float(0.5 * v @ self.tree.mass_matrix(q) @ v + potential)
+
+
+class Case:
+    """A mechanism that moves as its loops allow and is driven, with what the reference says of it."""
+
+    def __init__(self, model: ada.Model, q: Array, seed: int = 3) -> None:
+        rng = np.random.default_rng(seed)
+        self.model, self.q, self.oracle = model, np.asarray(q, dtype=float), Oracle(model)
+        self.v = np.asarray(self.oracle.admissible(self.q, rng.normal(size=model.nv)), dtype=float)
+        self.tau = rng.normal(size=model.nv)
+        self.answer = self.oracle.forward(self.q, self.v, self.tau)
+        self.a = np.asarray(self.answer.acceleration, dtype=float)
+
+    @property
+    def state(self) -> tuple[Array, Array, Array]:
+        """q, v, τ."""
+        return self.q, self.v, self.tau
+
+    @property
+    def smallest(self) -> float:
+        """Smallest singular value of the conditions that are independent, relative to the largest."""
+        return float(self.answer.singular_values[self.answer.rank - 1]) if self.answer.rank else 1.0
+
+    def assert_same(self, a: Any, tolerance: float) -> None:
+        """Accelerations are those of the reference."""
+        assert np.max(np.abs(np.asarray(a, dtype=float) - self.a)) < tolerance * max(1.0, np.max(np.abs(self.a)))
+
+
+@cache
+def case_of(name: str, seed: int = 3) -> Case:
+    """The mechanism of that name in its start pose; made once for all tests of a process."""
+    return Case(*getattr(mechanisms, name)(), seed)
 
 
 def same_motion(one: Oracle, q: Array, v: Array, other: Oracle, q_other: Array) -> Array:

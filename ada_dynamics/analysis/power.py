@@ -24,8 +24,6 @@ from ada_dynamics.model.model import Model
 NO_SWING = 1e-9  # of the energies: less is rounding
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # between two rows
 
-# Joints whose velocities are the rates of their positions.
-
 
 @dataclass(frozen=True, eq=False)
 class PowerBalance:
@@ -146,7 +144,7 @@ def power_balance(
     friction_speed = _friction_speed(motion, friction_speed)
     stops = stops or _stops(motion)
     if is_held is None:
-        is_held = (getattr(motion, "info", None) or {}).get("efforts", "held") == "held"
+        is_held = _info_of(motion).get("efforts", "held") == "held"
 
     def by_joints(q: Array, v: Array) -> Array:
         damped, rubbed = _dissipated(motion.model, v, friction_speed)
@@ -172,9 +170,14 @@ def power_balance(
     return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work, friction_work)
 
 
+def _info_of(motion: Any) -> Mapping[str, Any]:
+    """How a simulation made the motion; nothing where none did."""
+    return getattr(motion, "info", None) or {}
+
+
 def _implicit_step(motion: Any) -> float | None:
     """Length of the steps of a log whose rows are all steps of a semi-implicit integrator; None of other motions."""
-    info = getattr(motion, "info", None) or {}
+    info = _info_of(motion)
     if info.get("integrator") != "semi_implicit" or info.get("log_every") != 1 or len(motion.t) < 2:
         return None
     return float(info["step"]) if np.isfinite(motion.a).all() else None
@@ -239,7 +242,7 @@ def _efforts(motion: Motion, tau: ArrayLike | None) -> Array:
 
 
 def _stops(motion: Any) -> JointStops | None:
-    own = (getattr(motion, "info", None) or {}).get("stops")
+    own = _info_of(motion).get("stops")
     return None if own is None else JointStops(**own)
 
 
@@ -248,21 +251,9 @@ def _friction_speed(motion: Any, given: float | None) -> float | None:
         raise InputError(f"friction_speed is {given}; it must be a positive speed [rad/s, m/s].")
     if given is not None:
         return given
-    info = getattr(motion, "info", None) or {}
+    info = _info_of(motion)
     own = info.get("friction_speed", FRICTION_SPEED if "integrator" in info else None)
     return None if own is None else float(own)
-
-
-def dissipated_power(model: Model, v: ArrayLike, friction_speed: float | None = None) -> Array:
-    """Power lost to damping and friction of the joints, for one velocity or for many [W].
-
-    Args:
-        model: with the constants of its joints.
-        v: velocities, (nv,) or (N, nv).
-        friction_speed: see `power_balance`.
-    """
-    damped, rubbed = _dissipated(model, v, friction_speed)
-    return damped + rubbed
 
 
 def _dissipated(model: Model, v: ArrayLike, friction_speed: float | None) -> tuple[Array, Array]:

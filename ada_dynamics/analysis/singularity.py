@@ -52,13 +52,6 @@ def manipulability(J: ArrayLike) -> Array:
     return np.asarray(np.sqrt(gram_determinant(J)), dtype=np.float64)
 
 
-def condition_number(J: ArrayLike) -> Array:
-    """Largest by smallest singular value; infinite in singular poses."""
-    s = _singular_values(J)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(s[..., -1] > 0.0, s[..., 0] / s[..., -1], np.inf), dtype=np.float64)
-
-
 def _singular_values(J: ArrayLike) -> Array:
     matrix = np.asarray(J, dtype=np.float64)
     if matrix.ndim < 2 or 0 in matrix.shape[-2:]:

@@ -136,7 +136,7 @@ class MujocoModel:
     # --- coordinates ------------------------------------------------------------------------------------------------
     def position(self, q: ArrayLike) -> Array:
         """Our positions as MuJoCo's."""
-        return self._vector("q", q, self.ours.nq)[self._own_q]
+        return self.ours.as_positions(q)[self._own_q]
 
     def own_position(self, x: Array) -> Array:
         """MuJoCo's positions as ours."""
@@ -144,7 +144,7 @@ class MujocoModel:
 
     def velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Our velocities at q, or efforts, as MuJoCo's."""
-        x, w = self.position(q), self._vector("v", v, self.ours.nv)[self._own_v]
+        x, w = self.position(q), self.ours.as_velocities(v)[self._own_v]
         for turn, at in self._free:
             w[at : at + 3] = self._rotation(x[turn : turn + 4]) @ w[at : at + 3]
         return w
@@ -179,7 +179,7 @@ class MujocoModel:
 
     def set_efforts(self, tau: ArrayLike) -> None:
         """Apply efforts in the present state; MuJoCo keeps them until others are set."""
-        tau = self._vector("tau", tau, self.ours.nv)
+        tau = self.ours.as_velocities(tau, "tau")
         self.data.qfrc_applied[:] = self.velocity(self.own_position(self.data.qpos), tau)
 
     # --- dynamics ---------------------------------------------------------------------------------------------------
@@ -230,12 +230,6 @@ class MujocoModel:
         R = np.zeros(9)
         self.mujoco.mju_quat2Mat(R, quaternion.copy())
         return R.reshape(3, 3)
-
-    def _vector(self, name: str, value: ArrayLike, size: int) -> Array:
-        x = np.asarray(value, dtype=np.float64)
-        if x.shape != (size,):
-            raise InputError(f"{name} has shape {x.shape}, model {self.ours.name!r} needs ({size},).")
-        return x
 
 
 def _placed(values: Array, places: NDArray[np.int_]) -> Array:

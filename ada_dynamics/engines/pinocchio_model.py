@@ -90,8 +90,8 @@ class PinocchioModel(PinocchioTree):
         Raises:
             InputError: an argument is unusable, or the result is not finite or does not solve the equations.
         """
-        q, v = self._vector("q", q, self.ours.nq), self._vector("v", v, self.ours.nv)
-        load = self._vector("tau", tau, self.ours.nv) + self.pull(q, external)
+        q, v = self.ours.as_positions(q), self.ours.as_velocities(v)
+        load = self.ours.as_velocities(tau, "tau") + self.pull(q, external)
         chosen = solver or self.solvers[0]
         if chosen not in self.solvers:
             raise unknown_name(f"solver for model {self.ours.name!r} in pinocchio", chosen, self.solvers)
@@ -108,8 +108,8 @@ class PinocchioModel(PinocchioTree):
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
     ) -> Array:
         """Joint efforts that give the tree these accelerations while its loops carry nothing; arguments as above."""
-        q, v = self._vector("q", q, self.ours.nq), self._vector("v", v, self.ours.nv)
-        rate = self.velocity(self._vector("a", a, self.ours.nv))
+        q, v = self.ours.as_positions(q), self.ours.as_velocities(v)
+        rate = self.velocity(self.ours.as_velocities(a, "a"))
         w = self.velocity(v)
         u = self.pin.rnea(self.model, self.data, self.position(q), w, rate) + self.passive(q, w)
         return self.own_effort(u) - self.pull(q, external)
@@ -189,12 +189,6 @@ class PinocchioModel(PinocchioTree):
         a0 = -Vt[:rank].T @ ((U[:, :rank].T @ self.conditions.gamma(q, v)) / sizes[:rank])
         a: Array = a0 + N @ _solved(N.T @ M @ N, N.T @ (r - M @ a0))
         return a
-
-    def _vector(self, name: str, value: ArrayLike, size: int) -> Array:
-        x = np.asarray(value, dtype=float)
-        if x.shape != (size,):
-            raise InputError(f"{name} has shape {x.shape}, model {self.ours.name!r} needs ({size},).")
-        return x
 
 
 def _share(difference: Array, terms: Array) -> float:

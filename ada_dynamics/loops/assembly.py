@@ -181,9 +181,7 @@ def start_of(model: Model, guess: ArrayLike | None) -> Array:
     """The guess as an array, with its quaternions made unit length; the neutral pose where there is none."""
     if guess is None:
         return model.neutral()
-    q = np.asarray(guess, dtype=np.float64)
-    if q.shape != (model.nq,):
-        raise InputError(f"guess has shape {q.shape}; model {model.name!r} needs ({model.nq},).")
+    q = model.as_positions(guess, "guess")
     if not np.isfinite(q).all():
         raise InputError(f"guess is {q.tolist()!r:.200}; finite numbers are needed.")
     problems = model.position_problems(q)

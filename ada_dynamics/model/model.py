@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ReadOnlyError, unknown_name
@@ -204,7 +205,7 @@ class Model:
         q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         if q.ndim == 2:
             return np.array([self.integrate(a, b, dt) for a, b in zip(q, v, strict=True)])
-        self._check_lengths(q=q, v=v)
+        q, v = self.as_positions(q), self.as_velocities(v)
         return np.concatenate([np.zeros(0), *(t.integrate(q[i], v[j] * dt) for t, i, j in self._space)])
 
     def difference(self, q0: Array, q1: Array) -> Array:
@@ -212,15 +213,25 @@ class Model:
         q0, q1 = np.asarray(q0, dtype=float), np.asarray(q1, dtype=float)
         if q0.ndim == 2:
             return np.array([self.difference(a, b) for a, b in zip(q0, q1, strict=True)])
-        self._check_lengths(q=q0)
-        self._check_lengths(q=q1)
+        q0, q1 = self.as_positions(q0), self.as_positions(q1)
         return np.concatenate([np.zeros(0), *(t.difference(q0[i], q1[i]) for t, i, _ in self._space)])
 
-    def _check_lengths(self, **vectors: Array) -> None:
-        for name, x in vectors.items():
-            wanted = self.nq if name == "q" else self.nv
-            if x.shape != (wanted,):
-                raise InputError(f"{name} has shape {x.shape}, model {self.name!r} needs ({wanted},).")
+    def as_positions(self, q: ArrayLike, name: str = "q") -> Array:
+        """What a caller gives as one vector of positions, refused by name where it is none."""
+        return self._as_vector(q, self.nq, name)
+
+    def as_velocities(self, v: ArrayLike, name: str = "v") -> Array:
+        """Likewise for velocities, and all that has one number for each: accelerations, efforts."""
+        return self._as_vector(v, self.nv, name)
+
+    def _as_vector(self, values: ArrayLike, size: int, name: str) -> Array:
+        try:
+            x = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} is {values!r:.100}; it must be {size} numbers.") from None
+        if x.shape != (size,):
+            raise InputError(f"{name} has shape {x.shape}; model {self.name!r} needs ({size},).")
+        return x
 
     @cached_property
     def has_mimics(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from ada_dynamics.expr import trace
 from ada_dynamics.expr.evaluate import python_source
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.integration import is_positive
 from ada_dynamics.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -66,6 +68,40 @@ class CompiledController:
     def tag(self, model: Model) -> str:
         """Differs for any two laws."""
         return self.kernel(model).key
+
+
+@dataclass(frozen=True)
+class Control:
+    """A controller as a user gives it, checked.
+
+    Attributes:
+        controller: gives efforts; None without one.
+        period: between two calls [s]; each step by default, and of a `CompiledController` continuously.
+    """
+
+    controller: Controller | CompiledController | None = None
+    period: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        given: object = self.controller
+        if given is not None and not callable(given) and not isinstance(given, CompiledController):
+            raise InputError(
+                f"controller is {given!r:.80}; it must be a function of t, q and v, or a CompiledController."
+            )
+        if self.period is not None and not is_positive(self.period):
+            raise InputError(f"control_period is {self.period!r}; it must be a positive number of seconds, or None.")
+
+    @property
+    def law(self) -> CompiledController | None:
+        """The law that acts continuously, within the equations of motion, if it is one."""
+        return self.controller if isinstance(self.controller, CompiledController) and self.period is None else None
+
+    def sampler(self, model: Model, step: float) -> Sampler | None:
+        """What calls the controller, if it is called at all."""
+        if self.controller is None or self.law is not None:
+            return None
+        return Sampler(model, self.controller, float(self.period or step))
 
 
 class Sampler:

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.material import Material
-from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops, beyond_limits, limited_joints
+from ada_dynamics.contact.stops import JointStops, beyond_limits, limited_joints
 from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.checks import AUTO, stiffest, suitable_method
+from ada_dynamics.simulation.acting import Acting
+from ada_dynamics.simulation.integration import AUTO, Integration
 
 Wish: TypeAlias = Literal["auto", "on", "off"]
 _SUNK = 1e-3  # [m] that a given start may be in the ground, as what stands on it is
@@ -84,13 +85,11 @@ def scene_for(
     q, notes = np.array(pose), []
     contact, more = ground_under(model, ground, q, vertices=vertices)
     notes += more
-    why = "asked for"
-    if integrator == AUTO:
-        stiff = stiffest(model, contact, None, FRICTION_SPEED, None, q)
-        integrator, why = suitable_method(stiff, step, contact is not None)
+    stiff = Acting(contact).stiffest(model, q)
+    method, why = Integration(integrator, step).chosen(stiff, contact is not None)
     own: JointStops | None = None
     if stops:
-        own, more = _stops_from(model, q, step, is_given, integrator == "semi_implicit")
+        own, more = _stops_from(model, q, step, is_given, method.is_direct)
         notes += more
     if contact is not None:
         height = lowest(model, q, [*contact.points, *contact.spheres])
@@ -99,7 +98,7 @@ def scene_for(
             q[2] -= height
         if is_sunk and (is_given or not floats(model)):
             notes.append(f"start: {'lifted by' if floats(model) else 'in the ground by'} {-height:.3g} m")
-    return Scene(q, contact, own, integrator, why, pose.moved, tuple(notes))
+    return Scene(q, contact, own, method.name, why, pose.moved, tuple(notes))
 
 
 def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:

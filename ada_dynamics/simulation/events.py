@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -59,6 +59,16 @@ class Event:
         """True if the function goes through zero between two values; a value that starts on zero does not count."""
         rises, falls = before < 0.0 <= after, before > 0.0 >= after
         return (rises and self.direction >= 0) or (falls and self.direction <= 0)
+
+
+def checked_events(events: Iterable[object]) -> tuple[Event, ...]:
+    """Events as a user gives them; what is none is refused by its place."""
+    found = []
+    for i, event in enumerate(events):
+        if not isinstance(event, Event):
+            raise InputError(f"events[{i}] is {event!r:.80}; it must be an Event(name, function).")
+        found.append(event)
+    return tuple(found)
 
 
 def at_limits(model: Model, terminal: bool = False) -> list[Event]:

@@ -13,8 +13,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.emit_kernel import COLUMNS
 from ada_dynamics.jit.march import march
-from ada_dynamics.simulation.checks import is_positive, on_loops, start_state
+from ada_dynamics.simulation.integration import is_positive
 from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import Stepper, kernels, march_state
 from ada_dynamics.simulation.system import System
 

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -22,31 +21,19 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.checks import (
-    AUTO,
-    checked_dynamics,
-    checked_parts,
-    checked_times,
-    is_positive,
-    on_loops,
-    refuse_undetermined,
-    start_state,
-    stiffest,
-    suitable_method,
-    warn_if_too_stiff,
-)
-from ada_dynamics.simulation.control import CompiledController, Controller, Sampler
-from ada_dynamics.simulation.events import Event
+from ada_dynamics.simulation.acting import Acting
+from ada_dynamics.simulation.control import CompiledController, Control, Controller
+from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Inputs
+from ada_dynamics.simulation.integration import Integration, is_positive
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
-from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.progress import reporting
-from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.rollout import Rollout, rollout
 from ada_dynamics.simulation.run import Run
 from ada_dynamics.simulation.servos import JointServos, ServoBank
+from ada_dynamics.simulation.start import checked_dynamics, on_loops, refuse_undetermined, start_state
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
 from ada_dynamics.simulation.unexplained import warn_if_unexplained
@@ -71,12 +58,11 @@ class Simulation:
     Attributes:
         model: the robot.
         dynamics: its dynamics.
-        contact: with the ground and between links, or None.
-        stops: of its joints, or None.
-        why_integrator: what decided on the integrator where it was "auto".
-        t: present time [s].
-        q: present positions.
-        v: present velocities.
+        acting: contact, stops, wrenches and servos, as they were given.
+        method: the integrator.
+        why_integrator: what decided on it where it was "auto".
+        motion: how far it is.
+        step_length: [s].
     """
 
     def __init__(
@@ -139,78 +125,51 @@ class Simulation:
         if not isinstance(model, Model):
             raise InputError(f"model is {model!r:.100}; Simulation needs a Model, such as ada.load('pa10') returns.")
         self.model = model if gravity is None else with_gravity(model, gravity)
-        if integrator not in (*METHODS, AUTO):
-            raise InputError(f"integrator is {integrator!r}; it must be one of {', '.join((*METHODS, AUTO))}.")
-        self.step_length, period, rows_every = checked_times(step, control_period, log_every, tolerance)
-        if not is_positive(friction_speed):
-            raise InputError(f"friction_speed is {friction_speed!r}; it must be a positive speed [rad/s, m/s].")
-        checked_parts(controller, contact, stops, tuple(external), tuple(events), servos)
+        integration = Integration(integrator, step, tolerance, log_every)
+        control = Control(controller, control_period)
+        self.acting = Acting(contact, stops, friction_speed, tuple(external), servos, pushable)
+        watched = checked_events(events)
         q0, v0 = start_state(self.model, q, v)
         if dynamics is None:
             self.dynamics = dynamics_for(frictionless(self.model), algorithm, q0)
         else:
             self.dynamics = checked_dynamics(dynamics, self.model)
         q0, v0 = on_loops(self.model, self.dynamics, q0, v0)
-        self.contact, self.external = contact, tuple(external)
-        law = controller if isinstance(controller, CompiledController) and period is None else None
+        self.step_length = float(step)
         self._servos = None if servos is None else ServoBank(self.dynamics, servos, q0)
-        loads = self._loads(contact, stops, friction_speed, law, pushable)
-        system = System(self.model, self.dynamics, loads)
-        stiff = stiffest(self.model, contact, stops, friction_speed, self._servos, q0)
-        self.why_integrator = "asked for"
-        if integrator == AUTO:
-            integrator, self.why_integrator = suitable_method(stiff, self.step_length, contact is not None)
-        self.method = METHODS[integrator]
-        sampler = None
-        if controller is not None and law is None:
-            sampler = Sampler(self.model, controller, period or self.step_length)
+        stiff = self.acting.stiffest(self.model, q0, self._servos)
+        self.method, self.why_integrator = integration.chosen(stiff, contact is not None)
+        law, tree = control.law, tree_of(self.dynamics)
+        system = System(self.model, self.dynamics, self.acting.loads(self.model, tree, self._servos, law))
         self.motion = Motion(
             system,
             Stepper(system, self.method, tolerance),
-            Inputs(system, self.external, sampler, tau, self._servos),
+            Inputs(system, self.acting.external, control.sampler(self.model, self.step_length), tau, self._servos),
             self.step_length,
-            rows_every,
+            int(log_every),
             contact,
-            tuple(events),
+            watched,
             None if law is None else law.kernel(self.model),
         )
-        self.stops, self._friction_speed = stops, friction_speed
-        warn_if_too_stiff(self.model, self.method, self.step_length, stiff)
+        integration.warn_if_too_stiff(self.model, self.method, stiff)
         self._start = q0, v0
         self._steady_input: Array | None = None
         self.reset()
 
-    def _loads(
-        self,
-        contact: Contact | None,
-        stops: JointStops | None,
-        friction_speed: float,
-        law: CompiledController | None,
-        pushable: bool,
-    ) -> Loads:
-        tree = tree_of(self.dynamics)
-        has_friction = any(joint.friction for joint in self.model.joints.values())
-        return Loads(
-            contacts=() if contact is None else contact.resolve(self.model, tree),
-            applied=tuple(profile.resolve(self.model, tree) for profile in self.external),
-            pushes=pushable,
-            stops=() if stops is None else stops.resolve(self.model, tree),
-            friction_speed=friction_speed if has_friction else None,
-            servos=() if self._servos is None else self._servos.resolve(tree),
-            law=None if law is None else law.law,
-            tag="" if law is None else law.tag(self.model),
-        )
-
     def __repr__(self) -> str:
-        parts = {
-            "contact": self.contact,
-            "stops": self.stops,
-            "servos": self._servos,
-            "external wrenches": self.external,
-        }
-        given = ", ".join(name for name, part in parts.items() if part)
+        given = str(self.acting)
         how = f"{self.method.name}, step {self.step_length:g} s" + (f", with {given}" if given else "")
         return f"<Simulation of {self.model.name!r} at t = {self.t:g} s: {how}>"
+
+    @property
+    def contact(self) -> Contact | None:
+        """With the ground and between links."""
+        return self.acting.contact
+
+    @property
+    def stops(self) -> JointStops | None:
+        """Of the joints."""
+        return self.acting.stops
 
     # --- state --------------------------------------------------------------------------------------------------
     @property
@@ -396,10 +355,7 @@ class Simulation:
             "log_every": self.motion.log_every,
             "version": __version__,
         }
-        if any(joint.friction for joint in self.model.joints.values()):
-            info["friction_speed"] = self._friction_speed
-        if self.stops is not None:
-            info["stops"] = asdict(self.stops)
+        info |= self.acting.info(self.model)
         if self.motion.law is not None or self._servos is not None:  # which act between the rows, too
             info["efforts"] = "continuous"
         if self.method.is_adaptive:

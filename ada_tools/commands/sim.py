@@ -19,7 +19,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import defaults
-from ada_dynamics.simulation.checks import AUTO
+from ada_dynamics.simulation.integration import AUTO
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.progress import Progress

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanism_oracle import Oracle
-from numpy.typing import NDArray
+from mechanism_oracle import Case, Oracle, case_of, same_motion
+from random_trees import Array, floats
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
@@ -22,14 +22,9 @@ from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 
-Array = NDArray[np.float64]
 ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}
 IN_PLANE = (0, 2)  # forces along x and z, out of `closure.row_kinds` of a joint about y
 g = 9.81
-
-
-def floats(*vectors: Any) -> list[list[float]]:
-    return [np.asarray(x, dtype=float).tolist() for x in vectors]
 
 
 def six(force: Force) -> Array:
@@ -76,22 +71,12 @@ def test_every_spanning_tree_of_the_rhombus_gives_its_closed_form(algorithm: str
     other, q_other = recut(model, q, loop="closing", joint=cut)
     oracle, whole = Oracle(other), Oracle(model)
     speed = 2.0
-    v = motion_of(oracle, q_other, whole, q, speed * np.array([1.0, -1.0, 1.0]))
+    v = same_motion(whole, q, speed * np.array([1.0, -1.0, 1.0]), oracle, q_other)
     solve = ALGORITHMS[algorithm].forward_dynamics
     found = np.array(solve(other.tree, *floats(q_other, v, np.zeros(other.nv)), order=order, rows={cut: IN_PLANE}))
     expected = rhombus_acceleration(1.1)
     for name in other.joint_names:
         assert abs(abs(found[other.v_index(name)][0]) - abs(expected)) < 1e-12 * (g + speed**2)
-
-
-def motion_of(other: Oracle, q_other: Array, one: Oracle, q: Array, v: Array) -> Array:
-    """The velocity of another spanning tree with which all links move as they do in the first one."""
-    links = [link for link in one.model.link_names if link != one.model.root]
-    wanted = np.concatenate([one.link_jacobian(link, q) @ v for link in links])
-    J = np.vstack([other.link_jacobian(link, q_other) for link in links])
-    found, left, _, _ = np.linalg.lstsq(J, wanted, rcond=None)
-    assert not left.size or np.max(left) < 1e-20
-    return np.asarray(found)
 
 
 def test_the_ground_carries_the_rods_weight_less_what_falls_with_them() -> None:
@@ -115,30 +100,13 @@ def rotation_y(angle: float) -> Array:
 
 
 # --- against the dense reference ------------------------------------------------------------------------------------
-class Case:
-    """A mechanism that closes, moves, and is driven, with what the reference says of it."""
+def solved(case: Case, algorithm: str, **options: Any) -> Any:
+    return ALGORITHMS[algorithm].solve(case.model.tree, *floats(*case.state), **options)
 
-    def __init__(self, model: ada.Model, q: Array, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        self.model, self.q = model, q
-        oracle = Oracle(model)
-        self.v = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=float)
-        self.tau = rng.normal(size=model.nv)
-        self.answer = oracle.forward(q, self.v, self.tau)
-        self.a = np.asarray(self.answer.acceleration, dtype=float)
 
-    @property
-    def smallest(self) -> float:
-        """Smallest singular value of the conditions that are independent."""
-        return float(self.answer.singular_values[self.answer.rank - 1])
-
-    def solve(self, algorithm: str, **options: Any) -> Any:
-        return ALGORITHMS[algorithm].solve(self.model.tree, *floats(self.q, self.v, self.tau), **options)
-
-    def assert_same(self, solution: Any) -> None:
-        # the system solved has the square of the conditions' condition number
-        error = np.max(np.abs(np.array(solution.accelerations, dtype=float) - self.a))
-        assert error < 1e-13 * np.max(np.abs(self.a)) / self.smallest**2
+def assert_same(case: Case, solution: Any) -> None:
+    # the system solved has the square of the conditions' condition number
+    case.assert_same(solution.accelerations, 1e-13 / case.smallest**2)
 
 
 REGULAR = ["cassie_leg", "delta", "five_bar", "hexa", "slider_crank", "stewart", "watt_six_bar", "ring"]
@@ -147,12 +115,11 @@ REGULAR = ["cassie_leg", "delta", "five_bar", "hexa", "slider_crank", "stewart",
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("name", REGULAR)
 def test_mechanisms_accelerate_as_the_reference_says_in_any_order(algorithm: str, name: str) -> None:
-    model, q = getattr(mechanisms, name)()
-    case = Case(model, q, 1)
-    found = study(model, q)
+    case = case_of(name)
+    found = study(case.model, case.q)
     assert not found.is_redundant
     for order in ORDERS:
-        case.assert_same(case.solve(algorithm, order=order, rows=found.rows(found.used)))
+        assert_same(case, solved(case, algorithm, order=order, rows=found.rows(found.used)))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -169,8 +136,8 @@ def test_random_loops_of_every_type_close_and_carry_the_reference_wrenches(
     if case.answer.rank < len(case.answer.multipliers) or case.smallest < 1e-3:
         return  # redundant: below; nearly singular: what is left of the digits says nothing
     for order in ORDERS:
-        solution = case.solve(algorithm, order=order)
-        case.assert_same(solution)
+        solution = solved(case, algorithm, order=order)
+        assert_same(case, solution)
         size = max(float(np.max(np.abs(w))) for w in case.answer.wrenches.values())
         for k, name in enumerate(model.loop_names):
             error = np.max(np.abs(loop_wrench(model, k, solution.loop_wrenches[k]) - case.answer.wrenches[name]))
@@ -188,12 +155,10 @@ def test_random_loops_of_every_type_close_and_carry_the_reference_wrenches(
 def test_an_independent_set_of_redundant_conditions_gives_the_accelerations_of_the_mechanism(
     algorithm: str, order: str
 ) -> None:
-    model, q = mechanisms.bennett()
-    case = Case(model, q, 2)
-    found = study(model, q)
+    case = case_of("bennett")
+    found = study(case.model, case.q)
     assert found.is_redundant
-    solution = case.solve(algorithm, order=order, rows=found.rows(found.used))
-    assert np.max(np.abs(solution.accelerations - case.a)) < 1e-12 * np.max(np.abs(case.a))
+    case.assert_same(solved(case, algorithm, order=order, rows=found.rows(found.used)).accelerations, 1e-12)
 
 
 def smallest_pivot(model: ada.Model, q: Array, order: str = "few_handles") -> float:
@@ -224,7 +189,7 @@ def test_a_stretched_leg_is_no_singularity_of_assembly(order: str) -> None:
         stretched[others] -= step
     assert oracle.gap(stretched) < 1e-12
     case = Case(model, stretched, 5)
-    case.assert_same(case.solve("ada", order=order, rows=dict.fromkeys(model.loop_names, IN_PLANE)))
+    assert_same(case, solved(case, "ada", order=order, rows=dict.fromkeys(model.loop_names, IN_PLANE)))
     assert smallest_pivot(model, stretched, order) > 0.02 * smallest_pivot(model, q, order)
 
 

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from random_trees import sprung_chain
 
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
@@ -11,23 +12,7 @@ from ada_dynamics.dynamics.loop_programs import articulated, assembly
 from ada_dynamics.model import Builder, Mimic
 from ada_dynamics.model.edit import lock, recut
 
-KINDS = ("revolute", "prismatic", "spherical", "continuous", "revolute")
 INERTIA = (0.2, 0.3, 0.25, 0.01, 0.02, 0.03)
-
-
-def sprung_chain(damping=0.1, stiffness=3.0, **more):
-    """A chain of all kinds of joints that can have a spring, about random axes."""
-    rng = np.random.default_rng(0)
-    robot = Builder("sprung").link("base")
-    parent = "base"
-    for i, kind in enumerate(KINDS):
-        robot.link(f"l{i}", 1.0 + i, (0.1, 0.2, 0.3), INERTIA)
-        rest = 0.0 if kind == "spherical" else 0.4 * i + 0.1
-        values = {"damping": damping * i, "armature": 0.02, "stiffness": stiffness + i, "rest": rest}
-        place, turn = (0.1, 0.3, -0.2), (0.1, 0.2, 0.3)
-        robot.joint(f"j{i}", kind, parent, f"l{i}", place, turn, axis=rng.normal(size=3), **values, **more)
-        parent = f"l{i}"
-    return robot.build()
 
 
 def sprung_four_bar():
@@ -51,39 +36,6 @@ def test_a_mass_on_a_spring_swings_with_the_period_of_its_closed_form():
     w = np.sqrt(k / 2.0)
     wanted = rest + 0.6 * np.cos(w * log.t) + 0.5 / w * np.sin(w * log.t)
     assert np.max(np.abs(log.q[:, 0] - wanted)) < 1e-9  # the integrator's own tolerance
-
-
-@pytest.mark.parametrize("algorithm", ["aba", "ada", "dca", "lagrange", "order_n", "hybrid"])
-def test_every_algorithm_feels_springs_as_other_engines_do(algorithm):
-    pytest.importorskip("pinocchio")
-    pytest.importorskip("mujoco")
-    from ada_dynamics.engines.mujoco_model import MujocoModel
-    from ada_dynamics.engines.pinocchio_model import PinocchioModel
-
-    model = sprung_chain()
-    dyn, pin, mj = ada.Dynamics(model, algorithm=algorithm), PinocchioModel(model), MujocoModel(model)
-    rng = np.random.default_rng(1)
-    for _ in range(3):
-        q, v = model.random_state(rng)
-        tau = rng.normal(size=model.nv)
-        a = dyn.forward(q, v, tau)
-        size = np.max(np.abs(a))
-        assert np.max(np.abs(a - pin.forward(q, v, tau))) < 1e-12 * size  # rounding of chains of five
-        assert np.max(np.abs(a - mj.forward(q, v, tau))) < 1e-12 * size
-        assert np.max(np.abs(dyn.inverse(q, v, a) - tau)) < 1e-10
-        assert np.allclose(dyn.bias(q, v), pin.bias(q, v), rtol=1e-11, atol=1e-11)
-
-
-@pytest.mark.parametrize("algorithm", ["aba", "ada"])
-def test_kernels_for_all_robots_feel_springs_as_a_robots_own_kernel_does(algorithm):
-    model = sprung_chain()
-    own, generic = (ada.Dynamics(model, algorithm=algorithm, kernel=k) for k in ("specialised", "generic"))
-    rng = np.random.default_rng(2)
-    q, v = model.random_state(rng)
-    tau = rng.normal(size=model.nv)
-    a = own.forward(q, v, tau)
-    assert np.allclose(generic.forward(q, v, tau), a, rtol=1e-11, atol=1e-11)
-    assert np.allclose(generic.inverse(q, v, a), tau, rtol=1e-9, atol=1e-9)
 
 
 def test_a_spherical_spring_at_rest_does_not_pull_and_has_a_finite_slope_there():

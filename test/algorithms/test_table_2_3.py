@@ -19,7 +19,6 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import aba, crba, dca, kinematics, lagrange, order_n, rnea
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms.assemble import Solution
-from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.expr import Cost, cost, trace
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots import mechanisms
@@ -98,15 +97,6 @@ def test_one_worker_does_least_with_aba_and_less_with_ada_than_with_dca() -> Non
     assert per_round["aba"] < per_round["ada"] < per_round["dca"]
 
 
-@pytest.mark.parametrize("n", [8, 100, 1000])
-def test_the_balanced_order_of_a_chain_is_log2_n_steps_deep_with_two_handles(n: int) -> None:
-    order = assembly_order(ada.chain_3d(n).tree, "balanced")
-    # pairs of pairs; one step more for the joint to the ground
-    assert np.log2(n) <= order.depth <= np.ceil(np.log2(n)) + 1
-    assert order.handles == 2
-    assert len(order.steps) == n
-
-
 @pytest.mark.parametrize("name", ["ada balanced", "dca balanced"])
 def test_dependent_operations_grow_with_the_logarithm_and_the_sum_of_all_with_the_first_power(name: str) -> None:
     paths = {n: of_chain(name, n).critical_path for n in (8, 16, 32)}
@@ -165,29 +155,7 @@ def test_ada_inverts_6_less_n_and_aba_n_and_dca_6_and_n(kind: str) -> None:
     assert pivots("dca", kind) == (6 + n if n > 1 else 6) + 6
 
 
-# --- closed chains --------------------------------------------------------------------------------------------------
-CLOSING = ("lagrange", "crba", "aba", "dca", "ada")
-
-
-@pytest.mark.parametrize("algorithm", CLOSING)
-def test_these_algorithms_close_a_four_bar_as_the_dense_system_does(algorithm: str) -> None:
-    model, q = mechanisms.four_bar()
-    oracle = Oracle(model)
-    rng = np.random.default_rng(1)
-    v, tau = oracle.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
-    expected = oracle.forward(q, v, tau).acceleration
-    found = ada.Dynamics(model, algorithm, pose=q).forward(q, v, tau)
-    # some hundred roundings, and proximal passes that leave 1e-12
-    assert np.max(np.abs(found - expected)) < 1e-10 * np.max(np.abs(expected))
-
-
-@pytest.mark.parametrize("algorithm", ["order_n", "lanes", "hybrid"])
-def test_the_others_refuse_loops(algorithm: str) -> None:
-    model, _ = mechanisms.four_bar()
-    with pytest.raises(ada.InputError, match=f"has loops, which algorithm '{algorithm}' cannot close"):
-        ada.Dynamics(model, algorithm)
-
-
+# --- closed chains; `test_closed` has the algorithms that close them -------------------------------------------------
 def test_aba_by_itself_leaves_loops_open() -> None:
     model, q = mechanisms.four_bar()
     oracle = Oracle(model)

@@ -1,61 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model in MuJoCo has our coordinates and accelerates as our own dynamics say, and what it lacks is told by name."""
+"""A model in MuJoCo has our coordinates, and what it lacks is told by name; `test_trees_against_engines` moves them."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from random_trees import random_tree, two_free_bodies
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.elements import Mimic
 
 mujoco = pytest.importorskip("mujoco")
 
 from ada_dynamics.engines.mujoco_model import COVERED, MujocoModel  # noqa: E402
 
-Array = NDArray[np.float64]
-# Sums of some hundred products in double precision, of which 1e-14 is seen.
-ROUNDING = 1e-11
-
-
-def solid(rng: np.random.Generator) -> tuple[float, Array, Array]:
-    spread = np.diag(rng.uniform(0.02, 0.2, 3)) + 0.01
-    return float(rng.uniform(0.5, 2.0)), rng.uniform(-0.2, 0.2, 3), np.trace(spread) * np.eye(3) - spread
+KINDS = [*(kind for kind in COVERED if kind != "floating"), "fixed"]
 
 
 def every_joint() -> ada.Model:
     """A branched tree on a floating base, with every joint type that MuJoCo has, on oblique axes."""
-    rng = np.random.default_rng(0)
-    builder = ada.Builder("every_joint").link("link_0", *solid(rng))
-    for i, kind in enumerate([*(k for k in COVERED if k != "floating"), "fixed"], start=1):
-        first, second, _ = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        options: dict[str, Any] = {"axis2": second} if kind == "universal" else {}
-        if kind != "fixed":
-            options |= {"axis": first, "damping": 0.3, "armature": 0.1}
-        pose = rng.uniform(-0.5, 0.5, 3), rng.uniform(-2, 2, 3)
-        builder.link(f"link_{i}", *solid(rng)).joint(kind, kind, f"link_{i // 2}", f"link_{i}", *pose, **options)
-    return builder.build("floating", gravity=(1.0, -2.0, -9.0))
-
-
-def two_free_bodies() -> ada.Model:
-    """An arm, and two bodies that float beside it, of which one carries a rod."""
-    rng = np.random.default_rng(4)
-    builder = ada.Builder("two_free").link("world")
-    for name, kind, parent in (
-        ("arm", "revolute", "world"),
-        ("one", "floating", "world"),
-        ("rod", "revolute", "one"),
-        ("two", "floating", "world"),
-    ):
-        builder.link(name, *solid(rng)).joint(f"{name}_joint", kind, parent, name, axis=(0.0, 0.0, 1.0))
-    return builder.build("fixed")
+    return random_tree(0, KINDS, "floating", damping=0.3, armature=0.1)
 
 
 MODELS = [every_joint(), two_free_bodies(), ada.load("pa10"), ada.load("khr1", base="floating")]
@@ -84,24 +52,6 @@ def test_a_step_along_our_velocity_is_the_same_step_in_mujoco(model: ada.Model) 
     assert np.max(np.abs((stepped - x) / size - other.position_rate(x, w))) < 1e-6
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_accelerations_and_mass_matrix_are_ours(model: ada.Model) -> None:
-    if any(joint.friction for joint in model.joints.values()):
-        model = without_friction(model)
-    other, dynamics = MujocoModel(model), ada.Dynamics(model)
-    rng = np.random.default_rng(2)
-    for _ in range(3):
-        q, v = model.random_state(rng)
-        tau = rng.normal(size=model.nv)
-        a, expected = other.forward(q, v, tau), dynamics.forward(q, v, tau)
-        assert np.max(np.abs(a - expected)) < ROUNDING * max(1.0, float(np.max(np.abs(expected))))
-        M = dynamics.mass_matrix(q)
-        assert np.max(np.abs(other.mass_matrix(q) - M)) < ROUNDING * float(np.max(np.abs(M)))
-        assert np.max(np.abs(dynamics.inverse(q, v, a) - tau)) < ROUNDING * max(
-            1.0, float(np.max(np.abs(M) @ np.abs(a)))
-        )
-
-
 def test_efforts_keep_their_power() -> None:
     model = every_joint()
     other = MujocoModel(model)
@@ -111,12 +61,6 @@ def test_efforts_keep_their_power() -> None:
     other.set_state(q, v)
     other.set_efforts(tau)
     assert other.data.qfrc_applied @ other.data.qvel == pytest.approx(tau @ v, rel=1e-13)
-
-
-def without_friction(model: ada.Model) -> ada.Model:
-    parts = Parts.of(model)
-    parts.joints = {name: replace(joint, friction=0.0) for name, joint in parts.joints.items()}
-    return parts.build()
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -157,7 +101,7 @@ def test_accelerations_that_mujoco_has_only_softly_are_refused() -> None:
 @pytest.mark.parametrize("name", ["q", "v", "tau"])
 def test_a_vector_of_the_wrong_size_is_told(name: str) -> None:
     vectors = {"q": [0.0], "v": [0.0], "tau": [0.0], name: [0.0, 0.0]}
-    with pytest.raises(InputError, match=rf"{name} has shape \(2,\), model 'door' needs \(1,\)"):
+    with pytest.raises(InputError, match=rf"{name} has shape \(2,\); model 'door' needs \(1,\)"):
         MujocoModel(hinged()).forward(**vectors)
 
 

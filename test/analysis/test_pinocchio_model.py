@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from joint_constants import constants
 from mechanism_oracle import Oracle
-from numpy.typing import NDArray
 from pin_tree import pin
+from random_trees import Array, solid, state_of
 
 import ada_dynamics as ada
 from ada_dynamics.engines.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
@@ -27,18 +27,12 @@ from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
 from ada_dynamics.robots.mechanisms.parts import thin_rod
 
-Array = NDArray[np.float64]
 # Sums of some hundred products in double precision, of which 1e-14 is seen.
 ROUNDING = 1e-11
 # The worst of these mechanisms, a ladder, has a condition number of 1e5.
 MECHANISM = 1e-9
 RATES = {"damping": 0.3, "friction": 0.2, "armature": 0.1}
 WRENCHES = {"link_3": (1.0, -2.0, 3.0, 0.5, 0.2, -0.4), "link_7": (0.0, 4.0, 0.0, 0.3, 0.0, 1.0)}
-
-
-def solid(rng: np.random.Generator) -> tuple[float, Array, Array]:
-    spread = np.diag(rng.uniform(0.02, 0.2, 3)) + 0.01
-    return float(rng.uniform(0.5, 2.0)), rng.uniform(-0.2, 0.2, 3), np.trace(spread) * np.eye(3) - spread
 
 
 def every_joint(with_mimic: bool = False, **rates: float) -> ada.Model:
@@ -61,16 +55,6 @@ def every_joint(with_mimic: bool = False, **rates: float) -> ada.Model:
     return builder.build("floating", gravity=(1.0, -2.0, -9.0))
 
 
-def state(model: ada.Model, seed: int = 1) -> tuple[Array, Array, Array]:
-    rng = np.random.default_rng(seed)
-    q, v = model.random_state(rng)
-    for name in model.joint_names:  # clear of the poses in which Euler angles are singular
-        middle = {"spherical_euler": 1.3, "floating_euler": 0.4}.get(model.joints[name].kind)
-        if middle is not None:
-            q[model.q_index(name).start + (1 if "spherical" in name else 4)] = middle
-    return q, v, rng.normal(size=model.nv)
-
-
 def assert_near(found: Array, expected: Array, tolerance: float = ROUNDING) -> None:
     assert np.max(np.abs(found - expected)) < tolerance * max(1.0, float(np.max(np.abs(expected))))
 
@@ -81,7 +65,7 @@ def test_a_step_along_our_velocity_is_the_same_step_in_pinocchio(with_mimic: boo
     model = every_joint(with_mimic)
     other = PinocchioModel(model)
     for seed in range(5):
-        q, v, _ = state(model, seed)
+        q, v, _ = state_of(model, seed)
         stepped = pin.integrate(other.model, other.position(q), other.velocity(0.1 * v))
         assert_near(other.position(model.integrate(q, v, 0.1)), stepped)
 
@@ -90,7 +74,7 @@ def test_a_step_along_our_velocity_is_the_same_step_in_pinocchio(with_mimic: boo
 def test_coordinates_come_back_from_pinocchio_as_they_went_and_efforts_keep_their_power(with_mimic: bool) -> None:
     model = every_joint(with_mimic)
     other = PinocchioModel(model)
-    q, v, tau = state(model)
+    q, v, tau = state_of(model)
     assert other.position(q).shape == (other.model.nq,)
     assert np.allclose(model.difference(other.own_position(other.position(q)), q), 0.0, atol=1e-14)
     assert (other.own_velocity(other.velocity(v)) == v).all()
@@ -105,7 +89,7 @@ def test_every_joint_type_with_rotors_losses_and_wrenches_moves_as_our_dynamics_
     other, dyn = PinocchioModel(model), ada.Dynamics(model)
     assert other.solvers == (("dense",) if with_mimic else ("aba", "dense"))
     for seed in range(3):
-        q, v, tau = state(model, seed)
+        q, v, tau = state_of(model, seed)
         for solver in other.solvers:
             a = other.forward(q, v, tau, WRENCHES, solver)
             assert_near(dyn.inverse(q, v, a, external=WRENCHES), tau)
@@ -154,7 +138,7 @@ MECHANISMS: dict[str, tuple[Callable[[], Mechanism], str]] = {
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_mechanisms_move_as_an_exact_solution_says_by_every_solver(name: str) -> None:
+def test_mechanisms_move_as_an_exact_solution_says_by_every_solver_and_by_our_dynamics(name: str) -> None:
     make, default = MECHANISMS[name]
     model, q = make()
     other, oracle = PinocchioModel(model), Oracle(model)
@@ -165,6 +149,7 @@ def test_mechanisms_move_as_an_exact_solution_says_by_every_solver(name: str) ->
     exact = oracle.forward(q, v, tau, wrenches).acceleration
     for solver in other.solvers:
         assert_near(other.forward(q, v, tau, wrenches, solver), exact, MECHANISM)
+    assert_near(ada.Dynamics(model, pose=q).forward(q, v, tau, wrenches), exact, MECHANISM)
 
 
 def test_a_mechanism_in_balance_stays_at_rest() -> None:
@@ -229,7 +214,7 @@ def test_a_loop_that_pinocchio_lacks_is_named_where_its_constraints_are_asked_fo
 def test_unusable_arguments_are_named() -> None:
     model, q = mechanisms.slider_crank()
     other, zero = PinocchioModel(model), np.zeros(3)
-    with pytest.raises(ada.InputError, match=r"v has shape \(2,\), model 'slider_crank' needs \(3,\)"):
+    with pytest.raises(ada.InputError, match=r"v has shape \(2,\); model 'slider_crank' needs \(3,\)"):
         other.forward(q, zero[:2], zero)
     with pytest.raises(ada.InputError, match=r"'constraintDynamics'.*Known: dense"):
         other.forward(q, zero, zero, solver=CONSTRAINT_DYNAMICS)

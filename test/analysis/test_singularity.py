@@ -8,7 +8,6 @@ from ada_dynamics import Builder, Dynamics, Simulation, assemble
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import (
     closing_condition,
-    condition_number,
     gram_determinant,
     loop_jacobian,
     loop_measure,
@@ -62,11 +61,6 @@ def test_more_rows_than_columns_are_measured_by_the_smaller_product():
     assert gram_determinant(J) == pytest.approx(np.linalg.det(J.T @ J))
     assert gram_determinant(J.T) == pytest.approx(np.linalg.det(J.T @ J))
     assert manipulability(J) == pytest.approx(np.sqrt(np.linalg.det(J.T @ J)))
-
-
-def test_condition_numbers_are_infinite_in_singular_poses():
-    J = np.array([np.diag([2.0, 0.5]), np.diag([1.0, 0.0])])
-    np.testing.assert_array_equal(condition_number(J), [4.0, np.inf])
 
 
 def test_the_rhombus_has_the_sum_of_its_four_triangles(rhombus):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms with loops against pinocchio's constraint solver, MuJoCo with stiff constraints, and a published robot."""
+"""Mechanisms with loops against MuJoCo with stiff constraints, and a published robot against the reference."""
 
 from __future__ import annotations
 
@@ -9,40 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mechanism_oracle import Oracle
+from mechanism_oracle import Case, case_of
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.engines.pinocchio_model import PinocchioModel
-from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.writers import texts_for
 
 Array = NDArray[np.float64]
 
 
-def state(model: ada.Model, q: Array, seed: int = 0) -> tuple[Array, Array]:
-    rng = np.random.default_rng(seed)
-    return np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64), rng.normal(
-        size=model.nv
-    )
-
-
-@pytest.mark.parametrize("name", ["four_bar", "stewart", "hexa", "delta", "cassie_leg", "two_feet"])
-def test_accelerations_are_those_of_pinocchios_constraint_solver(name: str) -> None:
-    model, q = getattr(mechanisms, name)()
-    v, tau = state(model, q)
-    other = PinocchioModel(model)
-    assert other.constraints is not None
-    a = ada.Dynamics(model).forward(q, v, tau)
-    # its proximal iteration stops at 1e-12 of the constraints
-    assert np.allclose(a, other.forward(q, v, tau), rtol=0.0, atol=1e-8 * max(1.0, float(np.max(np.abs(a)))))
-
-
 @pytest.mark.parametrize("name", ["four_bar", "five_bar", "watt_six_bar"])
 def test_mujocos_soft_constraints_tend_to_our_accelerations_as_they_stiffen(name: str) -> None:
     mujoco = pytest.importorskip("mujoco")
-    model, q = getattr(mechanisms, name)()
-    rest, tau = np.zeros(model.nv), state(model, q)[1]
+    case = case_of(name)
+    model, q, tau, rest = case.model, case.q, case.tau, np.zeros(case.model.nv)
     wanted = ada.Dynamics(model).forward(q, rest, tau)
     text = texts_for(model, Path("robot.xml"), "mjcf").texts["robot.xml"]
     # MuJoCo refuses thin rods; what they have about their own axis, across the plane of motion, is not felt
@@ -94,8 +74,5 @@ def test_the_published_cassie_with_its_four_loops_moves_as_the_reference_says(ba
     pose = ada.assemble(model)
     assert pose.residual < 1e-12
     assert pose.mobility == model.nv - 10
-    q = np.asarray(pose)
-    v, tau = state(model, q)
-    a = ada.Dynamics(model).forward(q, v, tau)
-    wanted = Oracle(model).forward(q, v, tau).acceleration
-    assert np.allclose(a, wanted, rtol=0.0, atol=1e-10 * max(1.0, float(np.max(np.abs(a)))))
+    case = Case(model, pose)
+    case.assert_same(ada.Dynamics(model).forward(*case.state), 1e-10)

@@ -134,7 +134,7 @@ def test_batches_of_different_lengths_are_refused(arm: ada.Dynamics) -> None:
         (lambda d, z: d.forward(z, z, z, {"flange": [np.nan] * 6}), r"external\['flange'\] is .*nan"),
         (lambda d, z: d.model.q_index("s9"), "no joint is named 's9'. Did you mean"),
         (lambda d, z: d.model.q_index("flange_fixed"), "joint 'flange_fixed' is fixed"),
-        (lambda d, z: d.model.integrate(z[:6], z), r"q has shape \(6,\), model 'pa10' needs \(7,\)"),
+        (lambda d, z: d.model.integrate(z[:6], z), r"q has shape \(6,\); model 'pa10' needs \(7,\)"),
         (lambda d, z: d.model.difference(z, z[:6]), r"q has shape \(6,\)"),
     ],
 )
@@ -426,25 +426,26 @@ def test_one_dynamics_serves_several_threads_from_its_first_call_on(kernel: str)
 
 
 # --- other processes ------------------------------------------------------------------------------------------------
-SCRIPT = """
-import json, sys
-import numpy as np
-import ada_dynamics as ada
-model = pickle.loads(bytes.fromhex(sys.argv[1]))
-Q, V, U = (np.array(x) for x in json.loads(sys.argv[2]))
-result = {}
-for kernel in ("specialised", "generic"):
-    d = ada.Dynamics(model, kernel=kernel)
+def answers(model: ada.Model, states: Any, **options: str) -> list[Any]:
+    """One state, a batch, wrenches, and quantities of other shapes."""
+    (Q, V, U), d = map(np.array, states), ada.Dynamics(model, **options)
     wrench = {"tool": np.arange(6.0), "trunk": np.ones(6)}
-    result[kernel] = [
+    found = [
         d.forward(Q[0], V[0], U[0]), d.forward(Q, V, U), d.inverse(Q[1], V[1], U[1]),
         d.forward(Q[0], V[0], U[0], wrench), d.inverse(Q, V, U, wrench),
         d.mass_matrix(Q[0]), d.bias(Q, V), d.jacobian("tool", Q[0]), d.energy(Q[0], V[0]),
-    ]
-result["derivatives"] = list(ada.Dynamics(model).forward_derivatives(Q[0], V[0], U[0]))
-print(json.dumps({k: [np.asarray(x).tolist() for x in v] for k, v in result.items()}))
+    ]  # fmt: skip
+    return found + ([] if options.get("kernel") == "generic" else list(d.forward_derivatives(Q[0], V[0], U[0])))
+
+
+ELSEWHERE = """
+import sys
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
+from test_front_door import KERNELS, ada, answers, json, np, pickle
+model, states = pickle.loads(bytes.fromhex(sys.argv[2]))
+print(json.dumps([[np.asarray(x).tolist() for x in answers(model, states, kernel=kernel)] for kernel in KERNELS]))
 try:
-    d.forward(Q[0] * np.nan, V[0], U[0])
+    ada.Dynamics(model, kernel="generic").forward(states[0][0] * np.nan, states[1][0], states[2][0])
 except ada.InputError as error:
     print(error)
 """
@@ -452,29 +453,19 @@ except ada.InputError as error:
 
 def test_without_the_jit_the_answers_are_the_same() -> None:
     model = oblique()
-    Q, V, U = random_states(model, 3)
-    arguments = [pickle.dumps(model).hex(), json.dumps([x.tolist() for x in (Q, V, U)])]
+    states = random_states(model, 3)
     found = subprocess.run(
-        [sys.executable, "-c", "import pickle\n" + SCRIPT, *arguments],
+        [sys.executable, "-c", ELSEWHERE, str(Path(__file__).parent), pickle.dumps((model, states)).hex()],
         env={**os.environ, "ADA_JIT": "off", "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=True, timeout=300,
     )  # fmt: skip
     first, refusal = found.stdout.splitlines()
-    result = json.loads(first)
     assert found.stderr.count("ADA_JIT=off") == 1, "one clear line in the log"
     assert refusal.startswith("q[0] is nan (joint 'root_joint')")
-    dynamics, wrench = ada.Dynamics(model), {"tool": np.arange(6.0), "trunk": np.ones(6)}
-    expected = [
-        dynamics.forward(Q[0], V[0], U[0]), dynamics.forward(Q, V, U), dynamics.inverse(Q[1], V[1], U[1]),
-        dynamics.forward(Q[0], V[0], U[0], wrench), dynamics.inverse(Q, V, U, wrench),
-        dynamics.mass_matrix(Q[0]), dynamics.bias(Q, V), dynamics.jacobian("tool", Q[0]), dynamics.energy(Q[0], V[0]),
-    ]  # fmt: skip
-    for kernel in KERNELS:
-        for ours, theirs in zip(result[kernel], expected, strict=True):
+    for result, kernel in zip(json.loads(first), KERNELS, strict=True):
+        for ours, theirs in zip(result, answers(model, states, kernel=kernel), strict=True):
             # other sine and cosine, no fused operations; the mass matrix has condition 1e3
             assert np.max(np.abs(np.array(ours) - np.array(theirs))) < 1e-11 * np.max(np.abs(np.array(theirs)))
-    for ours, theirs in zip(result["derivatives"], dynamics.forward_derivatives(Q[0], V[0], U[0]), strict=True):
-        assert np.max(np.abs(np.array(ours) - theirs)) < 1e-11 * np.max(np.abs(theirs))
 
 
 def test_a_model_survives_pickling() -> None:

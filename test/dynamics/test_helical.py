@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from mechanism_oracle import Oracle
 from pin_tree import PinTree, pin
+from random_trees import random_tree
 
 import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics, ModelError
@@ -20,22 +21,9 @@ RELATIVE = 1e-12  # some hundred products in double precision on both sides
 g = 9.81
 
 
-def chain(seed, joints=7, base="fixed", **rates):
-    """Helical joints among revolute ones, all axes oblique, threads of both hands."""
-    rng = np.random.default_rng(seed)
-    builder = Builder("chain").link("link_0", 1.0, (0.1, 0.0, 0.2), (0.1, 0.2, 0.15))
-    for i in range(1, joints + 1):
-        A = 0.3 * rng.normal(size=(3, 3))
-        spread = A @ A.T + 0.02 * np.eye(3)
-        builder.link(
-            f"link_{i}", rng.uniform(0.5, 2.0), rng.normal(size=3) * 0.2, np.trace(spread) * np.eye(3) - spread
-        )
-        kind, pitch = ("helical", {"pitch": rng.uniform(-0.4, 0.4)}) if i % 2 else ("revolute", {})
-        place = rng.normal(size=3) * 0.3, rng.normal(size=3)
-        builder.joint(
-            f"joint_{i}", kind, f"link_{i - 1}", f"link_{i}", *place, axis=rng.normal(size=3), **pitch, **rates
-        )
-    return builder.build(base, (0.3, -0.5, -g))
+def chain(seed):
+    """Helical joints among revolute ones, all axes oblique."""
+    return random_tree(seed, ["helical", "revolute"] * 3 + ["helical"], is_serial=True, damping=0.0)
 
 
 def near(found, expected, tolerance=RELATIVE):
@@ -43,55 +31,6 @@ def near(found, expected, tolerance=RELATIVE):
 
 
 # --- trees ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("seed", "base"), [(0, "fixed"), (1, "floating")])
-def test_chains_with_screws_move_as_in_pinocchio(seed, base):
-    model = chain(seed, base=base, armature=0.1, damping=0.2, friction=0.05, stiffness=3.0, rest=0.2)
-    dynamics, theirs, rng = Dynamics(model), PinTree(model), np.random.default_rng(seed)
-    q, v = model.random_state(rng)
-    q = model.integrate(q, 20.0 * rng.normal(size=model.nv))  # some turns
-    a, tau = rng.normal(size=(2, model.nv))
-    M, h = theirs.mass_matrix(q), theirs.bias(q, v)
-    assert near(dynamics.mass_matrix(q), M)
-    assert near(dynamics.inverse(q, v, a), M @ a + h)
-    theirs.move(q, v)
-    frame = theirs.frame("link_7")
-    assert near(dynamics.pose("link_7", q)[:3], np.column_stack([frame.R, frame.p]))
-    assert near(dynamics.jacobian("link_7", q), np.vstack([frame.Jv, frame.Jw]))
-    for algorithm in ("aba", "ada", "dca", "crba", "lagrange", "order_n"):
-        found = Dynamics(model, algorithm).forward(q, v, tau)
-        assert near(M @ found, tau - h, 1e-11), algorithm  # of the largest effort: some M have condition 1e4
-
-
-def test_long_chains_run_through_the_loop_kernels():
-    model = chain(5, 40, damping=0.1, stiffness=1.0)
-    theirs, rng = PinTree(model), np.random.default_rng(0)
-    q, v = model.random_state(rng)
-    a, tau = rng.normal(size=(2, model.nv))
-    M, h = theirs.mass_matrix(q), theirs.bias(q, v)
-    for algorithm in ("aba", "ada"):
-        dynamics = Dynamics(model, algorithm, kernel="generic")
-        assert near(dynamics.inverse(q, v, a), M @ a + h)
-        assert near(M @ dynamics.forward(q, v, tau), tau - h, 1e-9)  # of 40 joints in a row
-
-
-def test_limbs_with_screws_of_one_pitch_share_the_lanes_of_the_hybrid():
-    rng = np.random.default_rng(3)
-    builder = Builder("spider").link("body", 2.0, (0, 0, 0), (0.1, 0.1, 0.1))
-    for limb in range(4):
-        for i, kind in enumerate(("revolute", "helical", "revolute")):
-            name, above = f"l{limb}{i}", f"l{limb}{i - 1}" if i else "body"
-            more = {"pitch": 0.05} if kind == "helical" else {}
-            builder.link(name, 1.0, rng.normal(size=3) * 0.1, (0.02, 0.03, 0.025))
-            builder.joint(name, kind, above, name, rng.normal(size=3) * 0.2, axis=np.eye(3)[i], **more)
-    model = builder.build("floating")
-    theirs = PinTree(model)
-    q, v = model.random_state(rng)
-    tau = rng.normal(size=model.nv)
-    for algorithm in ("lanes", "hybrid"):
-        found = Dynamics(model, algorithm).forward(q, v, tau)
-        assert near(theirs.mass_matrix(q) @ found, tau - theirs.bias(q, v), 1e-11), algorithm
-
-
 def test_derivatives_are_those_of_pinocchio():
     model = chain(2)
     theirs, rng = PinTree(model), np.random.default_rng(4)

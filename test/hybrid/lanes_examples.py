@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots with equal limbs, and the oracle for them."""
+"""Robots with equal limbs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,11 @@ from typing import Any
 
 import numpy as np
 from joint_constants import constants
-from numpy.typing import NDArray
+from random_trees import solid
 
 import ada_dynamics as ada
-from ada_dynamics.model.tree import WORLD, Tree
 
-Array = NDArray[np.float64]
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
-
-
-def body(rng: np.random.Generator) -> tuple[float, Array, Array]:
-    """Mass, centre of mass and inertia that a body can have."""
-    root = rng.normal(size=(3, 3))
-    second = root @ root.T + 0.1 * np.eye(3)
-    mass = float(rng.uniform(0.5, 2.0))
-    return mass, rng.uniform(-0.2, 0.2, 3), 0.05 * mass * (np.trace(second) * np.eye(3) - second)
 
 
 class Assembly:
@@ -31,7 +21,7 @@ class Assembly:
     def __init__(self, name: str, seed: int = 0, trunk_axes: str = "") -> None:
         self.builder = ada.Builder(name)
         self.rng = np.random.default_rng(seed)
-        self.builder.link("root", *body(self.rng))
+        self.builder.link("root", *solid(self.rng))
         parent = "root"
         for i, axis in enumerate(trunk_axes):
             parent = self._add(f"trunk_{i}", parent, "revolute", AXES[axis], {})
@@ -44,7 +34,7 @@ class Assembly:
         return self
 
     def _add(self, name: str, parent: str, kind: str, axis: Any, loads: dict[str, float]) -> str:
-        self.builder.link(name, *body(self.rng))
+        self.builder.link(name, *solid(self.rng))
         options: dict[str, Any] = {"axis": axis, "axis2": (0.0, 1.0, 0.0)} if kind == "universal" else {"axis": axis}
         xyz = self.rng.uniform(-0.4, 0.4, 3)
         self.builder.joint(f"to_{name}", kind, parent, name, xyz, **options, **constants(kind), **loads)
@@ -69,25 +59,3 @@ def walker(legs: int, kinds: Sequence[str] = "xyy", base: str = "floating") -> a
     for leg in range(legs):
         made.limb(f"leg_{leg}", "root", kinds)
     return made.build(base)
-
-
-def in_pinocchio(pin: Any, tree: Tree) -> Any:
-    """A tree of revolute and prismatic joints and floating bases, made joint by joint; equal coordinates."""
-    model = pin.Model()
-    model.gravity = pin.Motion(np.array(tree.gravity), np.zeros(3))
-    ids = {WORLD: 0}
-    for part in tree.bodies:
-        kind = part.joint.kind
-        made = {
-            "floating": pin.JointModelFreeFlyer,
-            "revolute": [pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ][getattr(part.joint, "k", 0)],
-            "prismatic": [pin.JointModelPX, pin.JointModelPY, pin.JointModelPZ][getattr(part.joint, "k", 0)],
-        }[kind]()
-        place = pin.SE3(np.array(part.placement.rotation.matrix()), np.array(part.placement.position))
-        ids[part.index] = model.addJoint(ids[part.parent], made, place, part.name)
-        mass, moment, about = part.inertia
-        centre = np.array(moment) / mass
-        steiner = mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
-        inertia = pin.Inertia(mass, centre, np.array(about) - steiner)
-        model.appendBodyToJoint(ids[part.index], inertia, pin.SE3.Identity())
-    return model

@@ -13,75 +13,31 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joint_constants import constants
 from mechanism_oracle import Oracle
-from numpy.typing import NDArray
 from pin_tree import PinTree, pin
+from random_trees import Array, floats, random_tree, state_of
+from random_trees import assert_same as same
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import lagrange
-from ada_dynamics.algorithms.assemble import Loops
 from ada_dynamics.algorithms.regular import regular
 from ada_dynamics.expr import evaluate, trace
-from ada_dynamics.hybrid import assembly
 from ada_dynamics.hybrid import cuts as where
 from ada_dynamics.hybrid.forward import forward_dynamics
 from ada_dynamics.hybrid.pieces import order_of_pieces, pieces
-from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vec3 import Vec3
 
-Array = NDArray[np.float64]
-KINDS = [kind for kind in JOINT_TYPES if not kind.startswith("floating") and kind != "spherical_euler"]
 IN_PLANE = (0, 2)  # forces along x and z, out of `closure.row_kinds` of a joint about y
-RELATIVE = 1e-11  # some thousand products in double precision
 g = 9.81
-
-
-def floats(*vectors: Any) -> list[list[float]]:
-    return [np.asarray(x, dtype=float).tolist() for x in vectors]
-
-
-def solid(rng: np.random.Generator) -> tuple[float, Array, Array]:
-    A = rng.normal(size=(3, 3)) * 0.3
-    spread = A @ A.T + 0.02 * np.eye(3)
-    mass = float(rng.uniform(0.5, 2.0))
-    return mass, rng.uniform(-0.3, 0.3, 3), mass * (np.trace(spread) * np.eye(3) - spread)
-
-
-def random_tree(seed: int, joints: int, base: str, kinds: list[str] = KINDS) -> ada.Model:
-    """Any topology, oblique axes, rotors and losses on every other joint."""
-    rng = np.random.default_rng(seed)
-    builder = ada.Builder("random").link("link_0", *solid(rng))
-    for i in range(1, joints + 1):
-        kind = str(rng.choice(kinds))
-        axis, second = np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]
-        options: dict[str, Any] = {} if kind == "fixed" else {"axis": axis, **constants(kind)}
-        if kind == "universal":
-            options["axis2"] = second
-        if i % 2 and kind != "fixed":
-            options.update(zip(("armature", "damping", "friction"), rng.uniform(0.05, 0.5, 3), strict=True))
-        builder.link(f"link_{i}", *solid(rng))
-        parent, place = f"link_{rng.integers(0, i)}", rng.uniform(-0.5, 0.5, 3)
-        builder.joint(f"joint_{i}", kind, parent, f"link_{i}", place, rng.uniform(-3, 3, 3), **options)
-    return builder.build(base, (0.3, -0.5, -9.81))
-
-
-def state_of(model: ada.Model, seed: int = 1) -> tuple[Array, Array, Array]:
-    rng = np.random.default_rng(seed)
-    q, v = model.random_state(rng)
-    return q, v, rng.normal(size=model.nv)
 
 
 def assert_same(model: ada.Model, q: Array, v: Array, tau: Array, found: Any, pull: Any = 0.0) -> None:
     """As pinocchio's mass matrix and bias have it; `pull` holds the efforts of forces on links."""
     tree = PinTree(model)
-    M, h = tree.mass_matrix(q), tree.bias(q, v)
-    expected = np.linalg.solve(M, tau - h + pull)
-    size = np.max(np.abs(M) @ np.abs(expected)) + np.max(np.abs(tau)) + np.max(np.abs(h))
-    assert np.max(np.abs(M @ (np.asarray(found, dtype=float) - expected))) < RELATIVE * size
+    same(model, q, v, tau, found, np.linalg.solve(tree.mass_matrix(q), tau - tree.bias(q, v) + pull))
 
 
 def names(model: ada.Model) -> list[str]:
@@ -100,31 +56,6 @@ def test_the_pa10_cut_anywhere_accelerates_as_by_pinocchios_aba() -> None:
         assert np.max(np.abs(found - expected)) < 1e-10 * np.max(np.abs(expected)), cuts
 
 
-trees = st.tuples(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from(["fixed", "floating"])).map(
-    lambda drawn: random_tree(*drawn)
-)
-
-
-@settings(max_examples=25)
-@given(model=trees, seed=st.integers(0, 1000))
-def test_a_random_tree_cut_at_random_joints_accelerates_as_in_pinocchio(model: ada.Model, seed: int) -> None:
-    if not model.nv:
-        return
-    q, v, tau = state_of(model, seed)
-    rng = np.random.default_rng(seed)
-    cuts = tuple(body.index for body in model.tree.bodies if rng.random() < 0.4)
-    for method in where.METHODS:
-        found = assembly.solve(model.tree, *floats(q, v, tau), None, cuts, Loops(), method)
-        assert_same(model, q, v, tau, found)
-
-
-def test_every_single_cut_of_a_floating_tree_gives_the_same_accelerations() -> None:
-    model = random_tree(7, 9, "floating", ["revolute", "prismatic"])
-    q, v, tau = state_of(model)
-    for name in names(model):
-        assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts=[name]))
-
-
 @pytest.mark.parametrize("straight", [True, False])
 def test_thin_rods_cut_anywhere_fall_as_in_pinocchio_also_when_they_are_in_line(straight: bool) -> None:
     """In line, a floating piece of thin rods resists no turning about that line (Takahashi 2012, sec. 4.4.1)."""
@@ -137,7 +68,7 @@ def test_thin_rods_cut_anywhere_fall_as_in_pinocchio_also_when_they_are_in_line(
 
 
 def test_a_traced_program_with_forces_on_links_computes_what_pinocchio_does() -> None:
-    model = random_tree(3, 6, "floating", ["revolute", "spherical", "universal"])
+    model = random_tree(3, ["revolute", "spherical", "universal"] * 2, "floating")
     tree = model.tree
     q, v, tau = state_of(model)
     rng = np.random.default_rng(5)

@@ -6,9 +6,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
+from hypothesis import strategies as st
 
-from ada_dynamics.expr import Function, Traced, absolute, cos, evaluate, select, sin, sqrt, trace
+from ada_dynamics.expr import (
+    Function,
+    Traced,
+    absolute,
+    atan2,
+    cos,
+    evaluate,
+    maximum,
+    minimum,
+    select,
+    sin,
+    sqrt,
+    trace,
+)
 from ada_dynamics.jit import Kernel, Signature, Target
+from ada_dynamics.jit.tape_kernel import TapeKernel
 
 
 def host_runs(name: str) -> bool:
@@ -18,6 +34,9 @@ def host_runs(name: str) -> bool:
         return True
     flags = Path("/proc/cpuinfo")
     return name in needs and flags.exists() and needs[name] <= set(flags.read_text().split())
+
+
+TARGETS = [target for target in ("host", "sse2", "avx2", "avx512") if host_runs(target)]
 
 
 def mixed_body(q, v, tau):
@@ -45,6 +64,49 @@ def square(name: str = "square", size: int = 7) -> Function:
 def kernel_of(function: Function, target: str = "host", key: str = "test", **options) -> Kernel:
     """A kernel of a function that is traced already."""
     return Kernel(Signature.of(function), lambda: function, key, target=Target.named(target), **options)
+
+
+def tape_of(function: Function, target: str = "host", key: str = "test", **options) -> TapeKernel:
+    """As `kernel_of`, run on a tape."""
+    return TapeKernel(Signature.of(function), lambda: function, key, Target.named(target), **options)
+
+
+def close(found, expected, tolerance: float = 1e-14) -> None:
+    """All outputs agree to rounding."""
+    for a, b in zip(found, expected, strict=True):
+        assert a == pytest.approx(b, rel=tolerance, abs=tolerance)
+
+
+# Every step keeps numbers near one and is continuous, so rounding cannot grow into a visible difference.
+STEPS = {
+    "add": lambda a, b: 0.5 * (a + b),
+    "sub": lambda a, b: 0.5 * (a - b),
+    "mul": lambda a, b: sin(a * b),
+    "fused": lambda a, b: 0.25 * (a * b + b * a * 0.5 - a * a),
+    "neg": lambda a, b: -a,
+    "div": lambda a, b: a / (1.5 + b * b),
+    "sqrt": lambda a, b: sqrt(absolute(a) + 0.25),
+    "sin": lambda a, b: sin(a + 0.5),
+    "cos": lambda a, b: cos(sin(b)),
+    "atan2": lambda a, b: atan2(0.4 * a, 1.5 + b * b) + 0.3 * atan2(b, a + 60.0),
+    "min": minimum,
+    "max": maximum,
+    "constant": lambda a, b: a * 0.75 - 0.25,
+}
+
+
+def programs(*left_out: str):
+    """Random sequences of the steps: a name, and two places among what there is by then."""
+    names = st.sampled_from(sorted(set(STEPS) - set(left_out)))
+    return st.lists(st.tuples(names, st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=25)
+
+
+def run_program(program, pool):
+    """What there is after all steps."""
+    pool = list(pool)
+    for name, i, j in program:
+        pool.append(STEPS[name](pool[i % len(pool)], pool[j % len(pool)]))
+    return pool
 
 
 def states(function: Function, count: int, seed: int = 0) -> list[np.ndarray]:

@@ -7,14 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from jit_examples import host_runs, kernel_of
+from jit_examples import TARGETS, kernel_of, tape_of
 
 from ada_dynamics.expr import atan2, trace
-from ada_dynamics.jit import Signature, Target
-from ada_dynamics.jit.tape_kernel import TapeKernel
 
 FUNCTION = trace("angle", {"p": 2}, lambda p: {"a": (atan2(p[0], p[1]),)})
-TARGETS = [t for t in ("host", "sse2", "avx2", "avx512") if host_runs(t)]
 
 wide = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="the reference needs wider floats")
 
@@ -72,7 +69,7 @@ def test_a_number_that_is_none_stays_none_and_is_reported(target):
 @pytest.mark.parametrize("jit", ["on", "off"])
 def test_a_tape_gives_the_same_angles(jit, monkeypatch):
     monkeypatch.setenv("ADA_JIT", jit)
-    kernel = TapeKernel(Signature.of(FUNCTION), lambda: FUNCTION, "test", Target.named("host"))
+    kernel = tape_of(FUNCTION)
     points = np.random.default_rng(5).normal(size=(50, 2))
     expected = np.arctan2(points[:, 0], points[:, 1])
     assert kernel.batch(points)[:, 0] == pytest.approx(expected, rel=1e-15)

@@ -39,6 +39,28 @@ class Recorder:
         return "general"
 
 
+def assert_leaks_nothing(run, times=2000, objects=()):
+    """Neither memory nor references to objects, over many times.
+
+    Args:
+        run: takes how often.
+        times: of them.
+        objects: whose counts stay.
+    """
+    run(10)
+    counts = [sys.getrefcount(x) for x in objects]
+    tracemalloc.start()
+    run(10)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    run(times)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert [sys.getrefcount(x) for x in objects] == counts
+    assert after - before < 2000
+
+
 @pytest.fixture(params=MODES)
 def mode(request):
     if request.param == "struct" and not boundary.struct_is_as_expected():
@@ -76,9 +98,6 @@ def test_read_only_and_offset_vectors_are_taken(setup):
 
 
 def _wrong(q):
-    class Sub(np.ndarray):
-        pass
-
     record = np.zeros(7, dtype=[("x", float)])
     return {
         "too short": q[:6],
@@ -290,19 +309,7 @@ def test_arguments_that_are_converted_leak_nothing(taking):
             call(*arrays, None)
             general.calls.clear()
 
-    run(10)
-    objects = (*arrays, *lists, *short, *numbers, general, call)
-    counts = [sys.getrefcount(x) for x in objects]
-    tracemalloc.start()
-    run(10)
-    gc.collect()
-    before = tracemalloc.get_traced_memory()[0]
-    run(2000)
-    gc.collect()
-    after = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert [sys.getrefcount(x) for x in objects] == counts
-    assert after - before < 2000
+    assert_leaks_nothing(run, objects=(*arrays, *lists, *short, *numbers, general, call))
 
 
 def test_the_function_has_name_parameters_and_text_of_the_one_it_stands_for(taking):
@@ -430,16 +437,7 @@ def test_batches_leak_nothing(setup):
                 call(*arguments)
             general.calls.clear()
 
-    run(5)
-    tracemalloc.start()
-    run(5)
-    gc.collect()
-    before = tracemalloc.get_traced_memory()[0]
-    run(300)
-    gc.collect()
-    after = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert after - before < 2000
+    assert_leaks_nothing(run, 300)
 
 
 def test_nothing_leaks(setup):
@@ -456,37 +454,21 @@ def test_nothing_leaks(setup):
             call(1, none, arrays[0], key=2)
             general.calls.clear()
 
-    run(10)
-    objects = (*arrays, bad[1], worse[1], general, call)
-    counts = [sys.getrefcount(x) for x in objects]
-    tracemalloc.start()
-    run(10)
-    gc.collect()
-    before = tracemalloc.get_traced_memory()[0]
-    run(2000)
-    gc.collect()
-    after = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert [sys.getrefcount(x) for x in objects] == counts
-    assert after - before < 2000
+    assert_leaks_nothing(run, objects=(*arrays, bad[1], worse[1], general, call))
 
 
 def test_several_outputs_leak_nothing(mode):
     function = mixed()
     call = ready(kernel_of(function)).python_call(Recorder(), mode)
     arrays = [array[0] for array in states(function, 1)]
-    call(*arrays)
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    for _ in range(2000):
-        result = call(*arrays)
-    count = sys.getrefcount(result[0])
-    assert count == 2
-    del result
-    gc.collect()
-    after = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert after - before < 2000
+
+    def run(times):
+        for _ in range(times):
+            result = call(*arrays)
+        count = sys.getrefcount(result[0])
+        assert count == 2
+
+    assert_leaks_nothing(run)
 
 
 def test_the_function_outlives_its_kernel(mode):

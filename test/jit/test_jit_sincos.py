@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from jit_examples import host_runs, kernel_of
+from jit_examples import TARGETS, kernel_of
 
 from ada_dynamics.expr import cos, sin, trace
 from ada_dynamics.jit.sincos import LIMIT
@@ -36,7 +36,7 @@ def _near_multiples(count, rng):
     return np.concatenate([near, np.nextafter(near, 0.0), np.nextafter(near, np.inf), -near])
 
 
-@pytest.mark.parametrize("target", [t for t in ("host", "sse2", "avx2", "avx512") if host_runs(t)])
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("span", [1.0, np.pi, 100.0, 1e5, 1e9])
 def test_random_angles_are_right_to_about_one_unit_in_the_last_place(target, span):
     x = np.random.default_rng(1).uniform(-span, span, 40_000)
@@ -47,7 +47,7 @@ def test_random_angles_are_right_to_about_one_unit_in_the_last_place(target, spa
     assert _ulps(c, x, np.cos) < 1.5
 
 
-@pytest.mark.parametrize("target", [t for t in ("host", "sse2", "avx2", "avx512") if host_runs(t)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_angles_next_to_multiples_of_a_quarter_turn_keep_their_relative_accuracy(target):
     x = _near_multiples(20_000, np.random.default_rng(2))
     s, c = _pair(target, x)
@@ -55,7 +55,7 @@ def test_angles_next_to_multiples_of_a_quarter_turn_keep_their_relative_accuracy
     assert _ulps(c, x, np.cos) < 1.8
 
 
-@pytest.mark.parametrize("target", [t for t in ("host", "sse2") if host_runs(t)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_special_angles(target):
     x = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -1e-300, 1.01 * LIMIT, -1e300])
     s, c = _pair(target, x)

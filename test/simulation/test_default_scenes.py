@@ -11,7 +11,7 @@ from ada_dynamics.contact.stops import beyond_limits
 from ada_dynamics.contact.touching import MOST, lowest, touching
 from ada_dynamics.model.elements import Limits, Mimic, Shape
 from ada_dynamics.simulation import JointStops, defaults
-from ada_dynamics.simulation.checks import StiffStepWarning
+from ada_dynamics.simulation.integration import StiffStepWarning
 from ada_dynamics.simulation.methods import METHODS
 
 G = 9.81

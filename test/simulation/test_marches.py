@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import ada_dynamics as ada
-from ada_dynamics.simulation import Simulation, simulation
+from ada_dynamics.simulation import Simulation, integration
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.stepper import Stepper
 
@@ -120,7 +120,7 @@ def test_orders_hold_on_the_manifold_of_rotations(monkeypatch):
     exact = Simulation(model, q, v, integrator="dop853", step=1.0, tolerance=1e-14)
     exact.run(1.0)
     # of adaptive methods the formula itself: with steps of equal length
-    monkeypatch.setattr(simulation, "METHODS", {name: replace(one, errors=None) for name, one in METHODS.items()})
+    monkeypatch.setattr(integration, "METHODS", {name: replace(one, errors=None) for name, one in METHODS.items()})
     for name in ("rk4", "rkf45", "tsit5"):
         errors = []
         for step in (0.02, 0.01):

@@ -153,18 +153,6 @@ def test_rounding_of_the_geometry_in_a_file_takes_no_motion_away(family: str, de
     assert all(error < limit for error, limit in found), f"{family}, errors and their limits: {found}"
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_mobility_of_a_linkage_is_found_in_any_frames_and_with_any_joint_cut(family: str) -> None:
-    rng = np.random.default_rng(zlib.crc32(family.encode()))
-    found = []
-    for _ in range(4):
-        linkage = FAMILIES[family](rng)
-        cut = [int(rng.integers(len(linkage.pins)))] if len(linkage.loops) == 1 else None
-        made = model_of(linkage, rng, cut)
-        found.append(ada.Dynamics(made.model).loop_state(made.start).mobility)
-    assert found == [FAMILIES[family](rng).mobility] * 4
-
-
 def closely(trial: Trial, acceleration: np.ndarray) -> float:
     """A few hundred roundings, and the condition of the solves: once for the loops, once for the masses."""
     size = largest(acceleration) + trial.speed**2

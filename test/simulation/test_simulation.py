@@ -26,7 +26,7 @@ from ada_dynamics.simulation import (
     rectangle,
     table,
 )
-from ada_dynamics.simulation.checks import StiffStepWarning
+from ada_dynamics.simulation.integration import StiffStepWarning
 
 G = 9.81
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.simulation import JointStops, half_sine, simulation
+from ada_dynamics.simulation import JointStops, half_sine, integration
 from ada_dynamics.simulation.methods import METHODS
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.linkage import model_of
@@ -23,7 +23,7 @@ def test_an_integrator_with_one_wrong_coefficient_is_noticed_by_step_and_joint(m
     right = METHODS["rkf45"]
     stages = right.A.copy()
     stages[3, 1] += 0.01  # the third stage is not where its time is
-    monkeypatch.setattr(simulation, "METHODS", {**METHODS, "rkf45": replace(right, A=stages)})
+    monkeypatch.setattr(integration, "METHODS", {**METHODS, "rkf45": replace(right, A=stages)})
     with pytest.warns(ada.UnexplainedMotionWarning, match=r"at t = \d.*row \d+.*joint '\w+'.*energy drift"):
         ill = ada.Simulation(model, q, v).run(0.2)
     assert ill.energy_drift > 1e-6 > 100 * well.energy_drift

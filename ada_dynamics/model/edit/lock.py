@@ -71,9 +71,7 @@ def reduce(model: Model, keep: Iterable[str], q: Array | None = None) -> Model:
     kept = set(keep)
     for name in sorted(kept):
         model.q_index(name)  # refuses names that have no coordinates
-    at = model.neutral() if q is None else np.asarray(q, dtype=float)
-    if at.shape != (model.nq,):
-        raise InputError(f"q has shape {at.shape}, model {model.name!r} needs ({model.nq},).")
+    at = model.neutral() if q is None else model.as_positions(q)
     return lock(model, {name: at[model.q_index(name)] for name in model.joint_names if name not in kept})
 
 

@@ -176,9 +176,7 @@ def _add_to_tree(parts: Parts, loop: LoopJoint, parent_moves: bool) -> None:
 
 def _same_pose(model: Model, q: Array, other: Model, loop: str) -> Array:
     """The other model's q with all links where they are."""
-    q = np.asarray(q, dtype=float)
-    if q.shape != (model.nq,):
-        raise InputError(f"q has shape {q.shape}, model {model.name!r} needs ({model.nq},).")
+    q = model.as_positions(q)
     poses = link_poses(model, q)
     for joint in other.joints.values():
         # New links stand in the frames of joints; those that are welded to them have known poses.
