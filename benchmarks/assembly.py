@@ -16,6 +16,7 @@ from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Vec3
 from benchmarks import assembly_steps, parallel_model, spherical
 from benchmarks.assembly_steps import BOTH, CHAIN, Kind
 from benchmarks.native import batch_by_address
@@ -100,7 +101,7 @@ def _functions() -> dict[str, Function]:
     """Everything that is timed, by name."""
     found = {str(kind): assembly_steps.step(kind) for kind in STEP_KINDS}
     found |= {f"dca {kind}": assembly_steps.step(kind, "dca") for kind in (BOTH, CHAIN)}
-    at = Transform(IDENTITY, (0.0, 0.0, 0.1))
+    at = Transform(IDENTITY, Vec3(0.0, 0.0, 0.1))
     found |= {f"{FOLDED}{kind}": assembly_steps.step(kind, "ada", at) for kind in STEP_KINDS}
     return {**found, "link": assembly_steps.link(), "turn": assembly_steps.turn()}
 

@@ -51,8 +51,8 @@ def available_memory() -> float:
 
 
 def resident_memory() -> float:
-    """Memory that this process holds [bytes]; 0 where the system does not say."""
+    """Memory that this process holds [bytes]; not a number where the system does not say."""
     table = Path("/proc/self/statm")
     if not table.is_file():
-        return 0.0
+        return float("nan")
     return float(table.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -15,7 +15,9 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation import CompiledController, Contact, Simulation
+from ada_dynamics.spatial.vec3 import Vec3
 from ada_experiments import awa_simulators
 from ada_experiments.awa_control import with_armature
 from ada_experiments.awa_walk import khr1_walk
@@ -23,6 +25,7 @@ from ada_experiments.settings import settings_of
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
 from benchmarks import peers, robots
+from benchmarks.machine import resident_memory
 from benchmarks.peers import MUJOCO
 from benchmarks.report import Report
 from benchmarks.simulation_peers import RK4, MujocoMarch
@@ -60,7 +63,7 @@ def _on_the_ground(model: ada.Model, contact: Contact) -> Array:
     """The neutral pose, with the lowest point of contact on the ground."""
     q = model.neutral()
     poses = {p.link: link_pose(model.tree, q.tolist(), p.link) for p in contact.points}
-    heights = [poses[p.link].point((p.xyz[0], p.xyz[1], p.xyz[2]))[2] for p in contact.points]
+    heights = [poses[p.link].point(Vec3(*p.xyz))[2] for p in contact.points]
     q[2] -= min(map(float, heights))
     return q
 
@@ -196,7 +199,7 @@ def _sweep(report: Report, runs: int) -> None:
         memory: dict[float, float] = {}
 
         def look(share: float, text: str, memory: dict[float, float] = memory) -> None:
-            memory[share] = _resident()
+            memory[share] = resident_memory() / 1e6
 
         with tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()
@@ -205,20 +208,11 @@ def _sweep(report: Report, runs: int) -> None:
         early, late = (_at(memory, share) for share in (0.1, 1.0))
         table.append([executor, result.done, runs / seconds, early, late])
         if result.done != runs:
-            raise SystemExit(f"sweep: {result.failed} of {runs} runs failed")
+            raise AdaError(f"sweep: {result.failed} of {runs} runs failed.")
         if executor == "threads" and early == early:  # all is in this process, the work as well
             report.aim(f"sweep of {runs} runs: memory at the end / at a tenth", late / early, GROWTH, "x")
     columns = ["executor, one worker", "runs", "runs per second", "MB at a tenth", "MB at the end"]
     report.table(f"sweep of {runs} runs of 100 steps", columns, table)
-
-
-def _resident() -> float:
-    """Memory of this process [MB]; not a number where the system does not say."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return float("nan")
-    return pages * 4096 / 1e6
 
 
 def _at(memory: dict[float, float], share: float) -> float:

@@ -79,7 +79,8 @@ def as_angular(joints: str, q: Array, v: Array, a: Array) -> Array:
     for kind in joints:
         if kind == "B":
             own = slice(start, start + 3)
-            result[own] = subspace(q[own]) @ a[own] + EULER.bias(q[own].tolist(), v[own].tolist()).angular
+            bias = EULER.bias(q[own].tolist(), v[own].tolist()).angular
+            result[own] = subspace(q[own]) @ a[own] + np.array(bias)
         start += 3 if kind == "B" else 1
     return result
 
