@@ -10,13 +10,14 @@ from pathlib import Path
 
 import ada_dynamics
 from ada_dynamics.jit import Target
+from ada_tools.scenario.machine import processor
 
 
 def describe(pinned: str) -> dict[str, str]:
     """Processor, lanes and versions."""
     target = Target.host()
     found = {
-        "processor": _processor(),
+        "processor": processor(),
         "LLVM calls it": f"{target.cpu}, {target.lanes} lanes of float64, {'with' if target.fma else 'without'} FMA",
         "CPUs": f"{os.cpu_count()}, this process {pinned}",
         "load": " ".join(f"{x:.2f}" for x in os.getloadavg()) if hasattr(os, "getloadavg") else "unknown",
@@ -29,15 +30,6 @@ def describe(pinned: str) -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
-
-
-def _processor() -> str:
-    table = Path("/proc/cpuinfo")
-    if table.is_file():
-        for line in table.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.lower().startswith(("model name", "cpu model")):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def available_memory() -> float:

@@ -37,12 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = command.chosen_of(parser, arguments, SECTIONS)
     command.positive(parser, "--minutes", chosen.minutes, LONGEST)
     if chosen.quick:
-        chosen.repeats, chosen.restarts, chosen.commands, chosen.minutes = 1, 20, 10_000, 0.05
+        chosen.repeats, chosen.restarts, chosen.commands, chosen.minutes = 1, 3, 2000, 0.01
     report = Report(machine.describe("not pinned"))
     folder: Path = chosen.json
     sections: dict[str, Callable[[], None]] = {
         "faults": lambda: faults.run(report, folder / "faults", chosen.repeats, chosen.quick),
-        "stops": lambda: stops.run(report, folder / "stops", chosen.repeats),
+        "stops": lambda: stops.run(report, folder / "stops", chosen.repeats, chosen.quick),
         "commands": lambda: commands.run(report, chosen.commands),
         "cycle": lambda: cycle.run(report, folder / "cycle", 60.0 * chosen.minutes, chosen.quick),
         "restarts": lambda: restarts.run(report, folder / "restarts", chosen.restarts),
