@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from benchmarks.machine import resident_memory
 from benchmarks.peers import MUJOCO
 from benchmarks.report import Report
 from benchmarks.simulation_peers import RK4, MujocoMarch
-from benchmarks.timing import CLOCK
+from benchmarks.timing import Contender, Plan, measure
 
 STEP = 1e-3  # [s]
 KP, KD = 5.0, 0.01  # [N m/rad], [N m s/rad]
@@ -47,15 +46,10 @@ def run(report: Report, quick: bool) -> None:
 
 
 def _medians(runs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Seconds of each, in turn, round after round; the first run of each, which may compile, does not count."""
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for i in range(rounds + 1):
-        for name, function in runs.items():
-            began = CLOCK()
-            function()
-            if i:
-                found[name].append(CLOCK() - began)
-    return {name: median(seconds) for name, seconds in found.items()}
+    """Seconds of each, which runs once in a round."""
+    contenders = [Contender(name, "f()", {"f": function}) for name, function in runs.items()]
+    timings = measure(contenders, Plan(rounds, 0.0))
+    return {name: timings.median(name) for name in runs}
 
 
 # --- on the ground --------------------------------------------------------------------------------------------------

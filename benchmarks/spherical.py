@@ -12,7 +12,7 @@ from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import SphericalEuler
 from benchmarks import peers
-from benchmarks.native import batch_by_address
+from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure
 
@@ -139,10 +139,9 @@ def _contenders(joints: str, algorithm: str, description: str) -> list[Contender
     kernel = ada.Dynamics(robot(joints, description), algorithm).kernel("forward")
     assert isinstance(kernel, Kernel)
     states = inputs(joints, description, BATCH)
-    few = {name: x[:64].copy() for name, x in zip(("q", "v", "tau"), states, strict=True)}
     label = f"{algorithm} {description}"
     return [
-        Contender(label, "f(q, v, tau, repeats=20)", {"f": kernel.native_repeat, **few}, 20 * 64),
+        rows_in_turn(label, kernel, [x[:64] for x in states], 20),
         batch_by_address(f"{label} batch", kernel, states),
     ]
 
