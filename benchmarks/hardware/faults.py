@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ from benchmarks.hardware.scene import (
     record_at,
     record_in,
     records,
+    unspoiled,
     until,
 )
 from benchmarks.report import Report
@@ -41,7 +43,6 @@ LATE = (0.001, 0.005, 0.010, 0.050, 0.400)  # [s]
 LOSSES = (0.01, 0.10, 0.50)
 LOSS_SECONDS = 10.0
 QUICK = ("host killed", "cable pulled")  # of all faults
-TRIES = 20  # of a trial that a machine which stands still has spoiled
 MEASURING = 30  # real-time priority of this process, below the cycle's
 ASKING = 0.002  # [s] that a question to the emulator may take: what is seen of it is so much later
 NOTHING = math.nan  # nothing was to be safe from
@@ -99,7 +100,8 @@ def _measure(report: Report, folder: Path, repeats: int, quick: bool) -> None:
     for name, watchdog, scenario in _scenarios():
         if quick and name not in QUICK:
             continue
-        made = [_trial(report, scenario, folder / f"{_plain(name)}_{i}", i) for i in range(repeats)]
+        places = [folder / f"{_plain(name)}_{i}" for i in range(repeats)]
+        made = [unspoiled(report, at.name, partial(_trial, scenario, at, i)) for i, at in enumerate(places)]
         trials = [trial for trial in made if trial is not None]
         report.aim(f"{name}: trials that the machine let happen", float(len(trials)), float(repeats), "", at_least=True)
         if not trials:
@@ -139,24 +141,12 @@ def _ms(seconds: float) -> object:
     return round(1e3 * seconds, 2)
 
 
-def _trial(report: Report, scenario: Scenario, folder: Path, number: int) -> Trial | None:
-    """One trial; None where the machine stood still in each attempt."""
+def _trial(scenario: Scenario, folder: Path, number: int) -> Trial:
     folder.mkdir(parents=True, exist_ok=True)
-    problem: Exception | None = None
-    for attempt in range(1, TRIES + 1):
-        for old in records(folder):
-            old.unlink()
-        try:
-            with EmulatorProcess("pa10", priority=EMULATOR_PRIORITY) as device:
-                trial = scenario(device, folder, SPEED if number % 2 == 0 else -SPEED)
-        except (SpoiledError, ProcessLookupError) as spoiled:  # or the cycle had ended before it could be killed
-            problem = spoiled
-            continue
-        if problem is not None:
-            report.note(f"{folder.name}: attempt {attempt} counts; the one before was spoiled, for {problem}")
-        return trial
-    report.note(f"{folder.name}: {TRIES} attempts were spoiled, the last one, for {problem}")
-    return None
+    for old in records(folder):
+        old.unlink()
+    with EmulatorProcess("pa10", priority=EMULATOR_PRIORITY) as device:
+        return scenario(device, folder, SPEED if number % 2 == 0 else -SPEED)
 
 
 def _scenarios() -> Sequence[tuple[str, float, Scenario]]:
