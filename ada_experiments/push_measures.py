@@ -60,10 +60,10 @@ def centre_of_mass_drop(scenario: Scenario, log: Log) -> float:
 
 
 def push_start(scenario: Scenario) -> float:
-    """When the first push of a scenario begins [s]."""
+    """When the first push of a scenario begins [s]; one that always acts begins with the motion."""
     if not scenario.disturbances:
         raise InputError(f"scenario {scenario.name!r} has no disturbance whose reaction could be measured.")
-    return min(one.start for one in scenario.disturbances)
+    return max(0.0, min(one.start for one in scenario.disturbances))
 
 
 def phase(log: Log, start: float) -> float:

@@ -24,7 +24,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -53,6 +53,7 @@ __all__ = ["Judged", "Place", "Robot", "RobotStatus"]
 
 RECENT = 0.1  # [s], or five periods: how long the newest message of the cycle is of the present
 Place = Literal["process", "thread"]
+Own = TypeVar("Own", bound="Robot")
 
 
 class Robot:
@@ -429,7 +430,7 @@ class Robot:
             with contextlib.suppress(OSError):
                 recorder.save(self._closed_because)
 
-    def __enter__(self) -> Robot:
+    def __enter__(self: Own) -> Own:
         """Open it, where it is not."""
         if self._living() is None:
             self.open()

@@ -49,21 +49,13 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     Args:
         only: the name of that one.
     """
-    from ada_tools.commands import MODULES, command
+    from ada_tools.commands import MODULES, add_command, command
 
     top = _Parser("ada", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"ada_dynamics {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name in (only,) if only in MODULES else MODULES:
-        module = command(name)
-        one = commands.add_parser(
-            module.NAME,
-            help=module.SUMMARY,
-            description=module.DETAILS,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(one)
-        one.set_defaults(run=module.run)
+        add_command(commands, command(name))
     return top
 
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks import (
@@ -14,6 +14,7 @@ from benchmarks import (
     calls,
     chains,
     closed,
+    command,
     compiling,
     controllers,
     derivatives,
@@ -52,28 +53,17 @@ machine, and on what else it does.\
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the sections; 0, or with --strict 1 where a target is missed."""
+    """Run the sections; 0, with --strict 1 where a target is missed, 2 where a section could not run to its end."""
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
-    parser.add_argument("section", nargs="*", help=f"which of {', '.join(SECTIONS)}; all where none is given")
-    parser.add_argument("--quick", action="store_true", help="only see that everything runs: figures mean little")
+    command.add_choice(parser, SECTIONS)
     parser.add_argument("--strict", action="store_true", help="exit code 1 where a target is missed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
-    chosen = parser.parse_args(arguments)
-    unknown = [name for name in chosen.section if name not in SECTIONS]
-    if unknown:
-        parser.error(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
+    chosen = command.chosen_of(parser, arguments, SECTIONS)
     report = Report(machine.describe(pin_to_one_cpu()))
-    for key, value in report.machine.items():
-        print(f"{key:18} {value}")
-    print(METHOD)
     plan = Plan.quick() if chosen.quick else Plan.usual()
-    for name, run in SECTIONS.items():
-        if not chosen.section or name in chosen.section:
-            run(report, plan, chosen.quick)
-    report.summary()
-    if chosen.json:
-        chosen.json.write_text(json.dumps(report.to_dict(), indent=1), encoding="utf-8")
-    return 1 if chosen.strict and not all(target.reached for target in report.targets) else 0
+    wanted = {name: partial(SECTIONS[name], report, plan, chosen.quick) for name in chosen.section}
+    code = command.run(report, METHOD, wanted, chosen.json)
+    return code if chosen.strict or code == command.CANNOT_RUN else 0
 
 
 if __name__ == "__main__":

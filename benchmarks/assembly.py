@@ -16,9 +16,10 @@ from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Vec3
 from benchmarks import assembly_steps, parallel_model, spherical
 from benchmarks.assembly_steps import BOTH, CHAIN, Kind
-from benchmarks.native import batch_by_address
+from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.parallel_model import Speed, Worker
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure
@@ -100,7 +101,7 @@ def _functions() -> dict[str, Function]:
     """Everything that is timed, by name."""
     found = {str(kind): assembly_steps.step(kind) for kind in STEP_KINDS}
     found |= {f"dca {kind}": assembly_steps.step(kind, "dca") for kind in (BOTH, CHAIN)}
-    at = Transform(IDENTITY, (0.0, 0.0, 0.1))
+    at = Transform(IDENTITY, Vec3(0.0, 0.0, 0.1))
     found |= {f"{FOLDED}{kind}": assembly_steps.step(kind, "ada", at) for kind in STEP_KINDS}
     return {**found, "link": assembly_steps.link(), "turn": assembly_steps.turn()}
 
@@ -112,12 +113,8 @@ def _kind(name: str) -> Kind:
 def _contenders(name: str, function: Function) -> list[Contender]:
     key = f"benchmark {name} {cost(function)}"
     kernel = Kernel(Signature.of(function), lambda: function, key)
-    rows = assembly_steps.inputs(function, _kind(name), ROWS)
-    repeat = {"f": kernel.native_repeat, "rows": list(rows.values())}
-    return [
-        Contender(name, f"f(*rows, repeats={REPEATS})", repeat, REPEATS * ROWS),
-        batch_by_address(f"{name} wide", kernel, list(rows.values())),
-    ]
+    rows = list(assembly_steps.inputs(function, _kind(name), ROWS).values())
+    return [rows_in_turn(name, kernel, rows, REPEATS), batch_by_address(f"{name} wide", kernel, rows)]
 
 
 def _show_steps(report: Report, functions: Mapping[str, Function], timings: Timings) -> None:
@@ -230,8 +227,7 @@ def _whole(lengths: Sequence[int]) -> list[Contender]:
         kernel = ada.Dynamics(ada.chain_3d(n), "ada", order="balanced").kernel("forward")
         assert isinstance(kernel, Kernel)
         rng = np.random.default_rng(n)
-        names = {name: rng.normal(size=(64, n)) for name in ("q", "v", "tau")}
-        contenders.append(Contender(_name(n), "f(q, v, tau, repeats=10)", {"f": kernel.native_repeat, **names}, 640))
+        contenders.append(rows_in_turn(_name(n), kernel, [rng.normal(size=(64, n)) for _ in range(3)], 10))
     return contenders
 
 

@@ -27,7 +27,7 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Mat3, Vec3, symmetric_of
+from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Mat3, Vec3, symmetric_of
 
 CLOSE: Mapping[str, Close] = {"ada": ada.close, "dca": dca.close}
 # Numbers of the links: far end of the inner body, the joint's parent and child, far end of the outer body.
@@ -111,7 +111,7 @@ def step(kind: Kind, algorithm: str = "ada", placement: Transform | None = None)
 
 
 def _joint(kind: Kind, at: Transform, given: Mapping[str, Sequence[Scalar]], bias: Mapping[int, Motion]) -> TreeJoint:
-    massless = RigidInertia(0.0, ZERO3, (ZERO3, ZERO3, ZERO3))  # not asked for
+    massless = RigidInertia(0.0, ZERO3, ZERO33)  # not asked for
     parent = P if kind.parent else WORLD
     body = Body("joint", C, parent, Revolute(2), at, massless, slice(0, 1), slice(0, 1))
     q, v = given["q"], given["v"]

@@ -15,7 +15,7 @@ import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from benchmarks import machine, peers, robots
-from benchmarks.native import evaluate
+from benchmarks.native import evaluate, rows_in_turn
 from benchmarks.peers import PINOCCHIO, Pinocchio
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, measure
@@ -95,8 +95,7 @@ def _one(n: int, plan: Plan, against: bool) -> Row:
     start = time.perf_counter()
     kernel, grown = _growth(lambda: _own_kernel(n))
     row = Row(n, 0.0, time.perf_counter() - start, grown / n)
-    names = {"f": kernel.native_repeat, "q": q, "v": v, "tau": tau}
-    contenders = [Contender(OWN, "f(q, v, tau)", names, count)]
+    contenders = [rows_in_turn(OWN, kernel, (q, v, tau))]
     if against:
         peer, theirs = _growth(lambda: _pinocchio(n, q, v, tau))
         row.pinocchio_bytes = theirs / n

@@ -19,7 +19,7 @@ from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
 from benchmarks import peers, robots
 from benchmarks.closed_peers import LCABA, ONE_STEP, ClosedMujoco, ClosedPinocchio, result_of
-from benchmarks.native import batch_by_address
+from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.peers import MUJOCO, PINOCCHIO
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
@@ -130,9 +130,7 @@ class _Comparison:
             dynamics = ada.Dynamics(self.model, boundary=boundary, pose=self.start)
             dynamics.forward(q, v, tau)  # compiles; from now on `forward` is a builtin
             contenders.append(Contender(label, "f(q, v, tau)", {"f": dynamics.forward, **names, "keep": dynamics}))
-        some = dict(zip(("q", "v", "tau"), self.few, strict=True))
-        repeat = {"f": self.kernel.native_repeat, **some}
-        contenders.append(Contender(NATIVE, "f(q, v, tau, repeats=20)", repeat, 20 * FEW))
+        contenders.append(rows_in_turn(NATIVE, self.kernel, self.few, 20))
         contenders.append(batch_by_address(KERNEL, self.kernel, self.many))
         self._forward(self.many)
         all_rows = dict(zip(("q", "v", "tau"), self.many, strict=True))
@@ -148,8 +146,7 @@ class _Comparison:
         }
         aims = [Aim(PINOCCHIO, own, limit) for own, limit in limits.items()]
         aims += [Aim(slow, NATIVE) for slow in (ONE_STEP, LCABA, MUJOCO)]
-        present = set(timings.labels)
-        self.report.timings(self.model.name, timings, [a for a in aims if {a.slow, a.fast} <= present])
+        self.report.timings(self.model.name, timings, aims)
 
     def _kernel_row(self) -> list[object]:
         """What is computed, and how long a first use takes without a cache."""

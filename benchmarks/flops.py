@@ -8,10 +8,10 @@ from ada_dynamics.expr import Machine, cost, floors
 from ada_dynamics.expr.count import critical_path
 from ada_dynamics.jit import Kernel
 from benchmarks import robots
-from benchmarks.native import batch_by_address
+from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.peaks import Peaks, measure_peaks
 from benchmarks.report import Report
-from benchmarks.timing import Contender, Plan, measure
+from benchmarks.timing import Plan, measure
 
 BATCH = 1024  # small enough for the caches
 
@@ -60,12 +60,6 @@ def _show_peaks(report: Report, peaks: Peaks) -> None:
 def _times(model: ada.Model, kernel: Kernel, plan: Plan) -> tuple[float, float]:
     """Best times of one state and of a state in a batch [ns]: floors are compared with undisturbed runs."""
     states = robots.random_states(model, BATCH)
-    few = {name: x[:64].copy() for name, x in zip(("q", "v", "tau"), states, strict=True)}
-    timings = measure(
-        [
-            Contender("single", "f(q, v, tau, repeats=20)", {"f": kernel.native_repeat, **few}, 20 * 64),
-            batch_by_address("batch", kernel, states),
-        ],
-        plan,
-    )
+    single = rows_in_turn("single", kernel, [x[:64] for x in states], 20)
+    timings = measure([single, batch_by_address("batch", kernel, states)], plan)
     return timings.best("single") * 1e9, timings.best("batch") * 1e9

@@ -10,7 +10,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.jit import Kernel
 from benchmarks import peers, robots
-from benchmarks.native import batch_by_address
+from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.peers import MUJOCO, PINOCCHIO, Mujoco, Pinocchio
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
@@ -105,8 +105,6 @@ class _Robot:
         self._compare(f"{self.name}, one call from Python", contenders, aims)
 
     def _native(self) -> None:
-        count, repeats = len(self.few[0]), 4
-        names = dict(zip(("q", "v", "tau"), self.few, strict=True))
         contenders = []
         for label, algorithm, kind in (
             (NATIVE, "auto", "specialised"),
@@ -114,8 +112,7 @@ class _Robot:
             (ASSEMBLY, "ada", "generic"),
         ):
             kernel = ada.Dynamics(self.model, algorithm, kernel=kind).kernel("forward")
-            run = {"f": kernel.native_repeat, "repeats": repeats, **names}
-            contenders.append(Contender(label, "f(q, v, tau, repeats=repeats)", run, count * repeats))
+            contenders.append(rows_in_turn(label, kernel, self.few, 4))
         if self.pin:
             contenders.append(self.pin.native(*self.few))
         mujoco = self.mujoco.native(*self.few) if self.mujoco else None
@@ -158,6 +155,4 @@ class _Robot:
         self._compare(f"{self.name}, batch of {n}", contenders, aims)
 
     def _compare(self, title: str, contenders: list[Contender], aims: list[Aim]) -> None:
-        timings = measure(contenders, self.plan)
-        present = set(timings.labels)
-        self.report.timings(title, timings, [a for a in aims if {a.slow, a.fast} <= present])
+        self.report.timings(title, measure(contenders, self.plan), aims)

@@ -30,6 +30,7 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.commands.bench import measure_pieces
 from benchmarks import machine, peers, robots
+from benchmarks.native import rows_in_turn
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure, pin_to_one_cpu
 
@@ -161,8 +162,7 @@ def contenders(case: Case, states: States) -> tuple[list[Contender], dict[str, A
     for name, chosen in ((PIECES, case.cuts), (AUTO, cuts.cheapest_cuts(tree))):
         kernels[name] = _compiled(f"{name} {case.model.name} {chosen}", cuts.traced(tree, chosen))
     q, v, tau = states
-    names = {"q": q, "v": v, "tau": tau}
-    made = [Contender(n, "f(q, v, tau)", {"f": k.native_repeat, **names}, len(q)) for n, k in kernels.items()]
+    made = [rows_in_turn(name, kernel, states) for name, kernel in kernels.items()]
     few = slice(None, None, max(1, len(q) // 16))
     return made, {name: np.asarray(k.batch(q[few], v[few], tau[few])) for name, k in kernels.items()}
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import ada_dynamics
 from ada_dynamics.jit import Target
+from ada_tools.scenario.machine import processor
 
 
 def describe(pinned: str) -> dict[str, str]:
     """Processor, lanes and versions."""
     target = Target.host()
     found = {
-        "processor": _processor(),
+        "processor": processor(),
         "LLVM calls it": f"{target.cpu}, {target.lanes} lanes of float64, {'with' if target.fma else 'without'} FMA",
         "CPUs": f"{os.cpu_count()}, this process {pinned}",
         "load": " ".join(f"{x:.2f}" for x in os.getloadavg()) if hasattr(os, "getloadavg") else "unknown",
@@ -31,15 +32,6 @@ def describe(pinned: str) -> dict[str, str]:
     return found
 
 
-def _processor() -> str:
-    table = Path("/proc/cpuinfo")
-    if table.is_file():
-        for line in table.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.lower().startswith(("model name", "cpu model")):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
 def available_memory() -> float:
     """Free memory [bytes]; infinite where the system does not say."""
     table = Path("/proc/meminfo")
@@ -51,8 +43,8 @@ def available_memory() -> float:
 
 
 def resident_memory() -> float:
-    """Memory that this process holds [bytes]; 0 where the system does not say."""
+    """Memory that this process holds [bytes]; not a number where the system does not say."""
     table = Path("/proc/self/statm")
     if not table.is_file():
-        return 0.0
+        return float("nan")
     return float(table.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled kernels called by address, so that nothing of the library's Python is in the time."""
+"""Compiled kernels over many rows at a call, so that next to nothing of the library's Python is in the time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.loop_kernel import LoopKernel
 from benchmarks.timing import Contender
 
 
@@ -27,6 +28,12 @@ def batch_by_address(label: str, kernel: Kernel, inputs: Sequence[Array], order:
         f"p{i}": value for i, value in enumerate(given)
     }
     return Contender(label, f"f({', '.join(f'p{i}' for i in range(len(given)))})", names, count)
+
+
+def rows_in_turn(label: str, kernel: Kernel | LoopKernel, inputs: Sequence[Array], repeats: int = 1) -> Contender:
+    """The code of one state, over all rows one after the other, some times."""
+    names = {"f": kernel.native_repeat, "rows": [np.ascontiguousarray(x) for x in inputs]}
+    return Contender(label, f"f(*rows, repeats={repeats})", names, repeats * len(inputs[0]))
 
 
 def evaluate(contender: Contender) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError
 from benchmarks import peers, robots
 from benchmarks.peers import PINOCCHIO, Pinocchio
 from benchmarks.report import Report
@@ -44,7 +45,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     """A table per robot."""
     report.begin("other", "other quantities, one call from Python each, against pinocchio")
     if PINOCCHIO not in peers.available():
-        return
+        raise AdaError("nothing can be compared without pinocchio.")
     for robot in [robots.pa10()] if quick else [robots.pa10(), robots.humanoid()]:
         _one(robot, report, plan)
 

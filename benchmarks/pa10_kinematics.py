@@ -14,6 +14,7 @@ import numpy as np
 from ada_controllers import pa10_kinematics as pa10
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError
 from benchmarks import peers
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Aim, Report
@@ -52,7 +53,7 @@ def _single(report: Report, plan: Plan, angles: Array, poses: Array) -> None:
         start = angles[0] + 0.1
         found = newton.solve(poses[0], start)
         if found is None:
-            raise SystemExit("PA-10: Newton's method with pinocchio does not get there")
+            raise AdaError("PA-10: Newton's method with pinocchio does not get there.")
         peers.insist("PA-10: inverse kinematics", pa10.forward(found)[:3], poses[0][:3], 1e-9)
         contenders.append(Contender(PINOCCHIO, "f(T, q)", {"f": newton.solve, "T": poses[0], "q": start}))
         aims = [Aim(PINOCCHIO, SINGLE)]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.jit import Target, compiler
 from ada_dynamics.spatial.rotation import from_quaternion
@@ -215,8 +216,12 @@ def disagreement(a: Array, b: Array) -> float:
 
 
 def insist(what: str, a: Array, b: Array, tolerance: float) -> float:
-    """Stop where two engines disagree: times of different answers mean nothing."""
+    """Largest relative difference of two engines' answers, in whose times there is no sense where they are others.
+
+    Raises:
+        AdaError: they are others.
+    """
     found = disagreement(a, b)
     if not found <= tolerance:
-        raise SystemExit(f"{what}: relative difference {found:.1e}, more than {tolerance:.0e}; nothing is timed.")
+        raise AdaError(f"{what}: relative difference {found:.1e}, more than {tolerance:.0e}; nothing is timed.")
     return found

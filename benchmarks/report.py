@@ -81,10 +81,12 @@ class Report:
             _say("    " + "  ".join(cells).rstrip())
 
     def timings(self, title: str, timings: Timings, aims: Sequence[Aim] = ()) -> None:
-        """A table of times and the ratios that are of interest."""
+        """A table of times, and those ratios of interest both of whose contenders were there."""
         rows = [[label, timings.median(label) * 1e6, timings.best(label) * 1e6] for label in timings.labels]
         self.table(title, ["us per state", "median", "best"], rows)
         for aim in aims:
+            if not {aim.slow, aim.fast} <= set(timings.labels):
+                continue
             ratio = timings.ratio(aim.slow, aim.fast)
             low, high = timings.spread(aim.slow, aim.fast)
             what = f"{title}: {aim.slow} / {aim.fast}"

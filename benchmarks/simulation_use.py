@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,9 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation import CompiledController, Contact, Simulation
+from ada_dynamics.spatial.vec3 import Vec3
 from ada_experiments import awa_simulators
 from ada_experiments.awa_control import with_armature
 from ada_experiments.awa_walk import khr1_walk
@@ -23,10 +24,11 @@ from ada_experiments.settings import settings_of
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
 from benchmarks import peers, robots
+from benchmarks.machine import resident_memory
 from benchmarks.peers import MUJOCO
 from benchmarks.report import Report
 from benchmarks.simulation_peers import RK4, MujocoMarch
-from benchmarks.timing import CLOCK
+from benchmarks.timing import Contender, Plan, measure
 
 STEP = 1e-3  # [s]
 KP, KD = 5.0, 0.01  # [N m/rad], [N m s/rad]
@@ -44,15 +46,10 @@ def run(report: Report, quick: bool) -> None:
 
 
 def _medians(runs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Seconds of each, in turn, round after round; the first run of each, which may compile, does not count."""
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for i in range(rounds + 1):
-        for name, function in runs.items():
-            began = CLOCK()
-            function()
-            if i:
-                found[name].append(CLOCK() - began)
-    return {name: median(seconds) for name, seconds in found.items()}
+    """Seconds of each, which runs once in a round."""
+    contenders = [Contender(name, "f()", {"f": function}) for name, function in runs.items()]
+    timings = measure(contenders, Plan(rounds, 0.0))
+    return {name: timings.median(name) for name in runs}
 
 
 # --- on the ground --------------------------------------------------------------------------------------------------
@@ -60,7 +57,7 @@ def _on_the_ground(model: ada.Model, contact: Contact) -> Array:
     """The neutral pose, with the lowest point of contact on the ground."""
     q = model.neutral()
     poses = {p.link: link_pose(model.tree, q.tolist(), p.link) for p in contact.points}
-    heights = [poses[p.link].point((p.xyz[0], p.xyz[1], p.xyz[2]))[2] for p in contact.points]
+    heights = [poses[p.link].point(Vec3(*p.xyz))[2] for p in contact.points]
     q[2] -= min(map(float, heights))
     return q
 
@@ -196,7 +193,7 @@ def _sweep(report: Report, runs: int) -> None:
         memory: dict[float, float] = {}
 
         def look(share: float, text: str, memory: dict[float, float] = memory) -> None:
-            memory[share] = _resident()
+            memory[share] = resident_memory() / 1e6
 
         with tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()
@@ -205,20 +202,11 @@ def _sweep(report: Report, runs: int) -> None:
         early, late = (_at(memory, share) for share in (0.1, 1.0))
         table.append([executor, result.done, runs / seconds, early, late])
         if result.done != runs:
-            raise SystemExit(f"sweep: {result.failed} of {runs} runs failed")
+            raise AdaError(f"sweep: {result.failed} of {runs} runs failed.")
         if executor == "threads" and early == early:  # all is in this process, the work as well
             report.aim(f"sweep of {runs} runs: memory at the end / at a tenth", late / early, GROWTH, "x")
     columns = ["executor, one worker", "runs", "runs per second", "MB at a tenth", "MB at the end"]
     report.table(f"sweep of {runs} runs of 100 steps", columns, table)
-
-
-def _resident() -> float:
-    """Memory of this process [MB]; not a number where the system does not say."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return float("nan")
-    return pages * 4096 / 1e6
 
 
 def _at(memory: dict[float, float], share: float) -> float:

@@ -12,7 +12,7 @@ from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import SphericalEuler
 from benchmarks import peers
-from benchmarks.native import batch_by_address
+from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure
 
@@ -79,7 +79,8 @@ def as_angular(joints: str, q: Array, v: Array, a: Array) -> Array:
     for kind in joints:
         if kind == "B":
             own = slice(start, start + 3)
-            result[own] = subspace(q[own]) @ a[own] + EULER.bias(q[own].tolist(), v[own].tolist()).angular
+            bias = EULER.bias(q[own].tolist(), v[own].tolist()).angular
+            result[own] = subspace(q[own]) @ a[own] + np.array(bias)
         start += 3 if kind == "B" else 1
     return result
 
@@ -138,10 +139,9 @@ def _contenders(joints: str, algorithm: str, description: str) -> list[Contender
     kernel = ada.Dynamics(robot(joints, description), algorithm).kernel("forward")
     assert isinstance(kernel, Kernel)
     states = inputs(joints, description, BATCH)
-    few = {name: x[:64].copy() for name, x in zip(("q", "v", "tau"), states, strict=True)}
     label = f"{algorithm} {description}"
     return [
-        Contender(label, "f(q, v, tau, repeats=20)", {"f": kernel.native_repeat, **few}, 20 * 64),
+        rows_in_turn(label, kernel, [x[:64] for x in states], 20),
         batch_by_address(f"{label} batch", kernel, states),
     ]
 

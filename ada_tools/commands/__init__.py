@@ -58,6 +58,18 @@ def command(name: str) -> Subcommand:
     return found
 
 
+def add_command(parsers: Any, module: Subcommand, calls: str = "run") -> None:
+    """Declare a command with its arguments; `calls` is the name under which the options have what runs it."""
+    one = parsers.add_parser(
+        module.NAME,
+        help=module.SUMMARY,
+        description=module.DETAILS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(one)
+    one.set_defaults(**{calls: module.run})
+
+
 def __getattr__(name: str) -> Any:
     """COMMANDS: all of them, imported when asked for."""
     if name == "COMMANDS":

@@ -27,14 +27,12 @@ from ada_dynamics.loops.plans import make_plans
 from ada_dynamics.loops.study import study
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.robots.load import load
 from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,
     add_start_argument,
-    mappings,
     print_json,
-    source_of,
+    robot_of,
     start_pose,
     table,
 )
@@ -88,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if options.plot:
         check_ending(options.plot)
         check_files({"--plot": options.plot})
-    model = load(source_of(options.robot), options.base, loops=options.loops, mappings=mappings(options))
+    model = robot_of(options)
     if not 0 < model.nv <= SPECIALISE_UP_TO:
         raise InputError(
             f"{model.name!r} has {model.nv} velocities; programs for one robot are written for 1 to {SPECIALISE_UP_TO}."

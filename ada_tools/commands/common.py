@@ -7,6 +7,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,23 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import BASES
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.load import load
 from ada_dynamics.structured_text.files import MAX_BYTES
 from ada_dynamics.whole_files import to_json
 
 DEGREES = ("deg", "°")
 _ROUNDING = 1e-6  # [rad, m] of limits that are printed with six digits
+
+
+def robot_of(options: argparse.Namespace, **more: Any) -> Model:
+    """The robot that the arguments name, for commands that take --loops as well."""
+    return load(source_of(options.robot), options.base, mappings=mappings(options), loops=options.loops, **more)
+
+
+def refuse_no_time(option: str, value: float | None) -> None:
+    """Refuse what is neither None nor a positive, finite number of seconds."""
+    if value is not None and not 0.0 < value < math.inf:
+        raise InputError(f"{option} is {value}; it must be a positive number of seconds.")
 
 
 def add_robot_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 
+from ada_tools.commands import add_command
 from ada_tools.commands.hardware import emulate, identify, listing, monitor, scan, service, settings, testing
 
 NAME = "hw"
@@ -41,14 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions and their arguments."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     for module in ACTIONS:
-        one = actions.add_parser(
-            module.NAME,
-            help=module.SUMMARY,
-            description=module.DETAILS,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(one)
-        one.set_defaults(run_action=module.run)
+        add_command(actions, module, "run_action")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -17,7 +17,6 @@ from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import defaults
 from ada_dynamics.simulation.integration import AUTO
 from ada_dynamics.simulation.log import Log
@@ -28,9 +27,9 @@ from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,
     add_start_argument,
-    mappings,
     print_json,
-    source_of,
+    refuse_no_time,
+    robot_of,
     start_pose,
 )
 from ada_tools.commands.outputs import check_files
@@ -100,11 +99,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate, then show."""
-    model = load(source_of(options.robot), options.base, mappings=mappings(options), loops=options.loops)
-    for name in ("duration", "step"):
-        value = getattr(options, name)
-        if value is not None and not 0.0 < value < np.inf:
-            raise InputError(f"--{name} is {value}; it must be a positive number of seconds.")
+    model = robot_of(options)
+    refuse_no_time("--duration", options.duration)
+    refuse_no_time("--step", options.step)
     _check_outputs(options, model)
     scene = defaults.scene_for(
         model,

@@ -20,6 +20,7 @@ from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.console import Console
 from ada_tools.bringup.processes import params_text
 from ada_tools.bringup.starter import Starter
+from ada_tools.commands.common import refuse_no_time, table
 
 if TYPE_CHECKING:
     from ada_tools.bringup.robot_watch import RobotWatch
@@ -76,12 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Start, and wait for the end."""
     if options.list or options.name is None:
-        from ada_tools.commands.common import table
-
         print("\n".join(table(("setup", "short", "what"), [_row(setup) for setup in SETUPS.values()])))
         return 0 if options.list else _say_usage()
-    if options.duration is not None and not 0.0 < options.duration < float("inf"):
-        raise InputError(f"--duration is {options.duration}; it must be a positive number of seconds.")
+    refuse_no_time("--duration", options.duration)
     setup, shorthand = find_setup(options.name)
     if options.show_args:
         print("\n".join(_argument_lines(setup)))

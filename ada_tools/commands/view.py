@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.robots.load import load
 from ada_tools.browser.page import HOST, PORT
 from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,
     add_start_argument,
-    mappings,
-    source_of,
+    refuse_no_time,
+    robot_of,
     start_pose,
 )
 
@@ -39,7 +37,7 @@ LOGS = (".mcap", ".npz")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "what", metavar="ROBOT|LOG", help="file of a robot, a name from `ada list`, or a recording (.mcap, .npz)"
+        "robot", metavar="ROBOT|LOG", help="file of a robot, a name from `ada list`, or a recording (.mcap, .npz)"
     )
     add_robot_arguments(parser)
     add_loops_argument(parser)
@@ -61,25 +59,23 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show it until Ctrl-C."""
-    if options.duration is not None and not 0.0 < options.duration < math.inf:
-        raise InputError(f"--duration is {options.duration}; it must be a positive number of seconds.")
+    refuse_no_time("--duration", options.duration)
     page = {
         "host": options.host,
         "port": options.port,
         "open_browser": not options.no_open,
         "duration": options.duration,
     }
-    if Path(options.what).suffix.lower() in LOGS:
+    if Path(options.robot).suffix.lower() in LOGS:
         from ada_dynamics.simulation.log import Log
         from ada_tools.browser.playback import play
 
         _refuse_robot_options(options)
-        play(Log.load(options.what), **page)
+        play(Log.load(options.robot), **page)
         return 0
     from ada_tools.browser.pose_page import pose
 
-    options.robot = options.what  # as the helpers of all commands call it
-    model = load(source_of(options.what), options.base, mappings=mappings(options), loops=options.loops)
+    model = robot_of(options)
     pose(model, start_pose(options, model), **page)
     return 0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ada_dynamics.errors import AdaError, unknown_name
+from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.model import Model
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part, ScenarioError
-from ada_tools.scenario.scenario import Disturbance, Scenario
+from ada_tools.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     from ada_dynamics.contact.contact import Contact
@@ -19,29 +19,13 @@ _MATERIAL = ("stiffness", "dissipation", "friction", "slip_speed")
 _PLACE = (units.LENGTH,) * 3
 
 
-def profiles_of(scenario: Scenario, model: Model) -> tuple[WrenchProfile, ...]:
-    """The disturbances of a scenario."""
-    found = []
+def wrenches_on(scenario: Scenario, model: Model) -> tuple[WrenchProfile, ...]:
+    """The disturbances of a scenario, whose links the robot has."""
     for i, one in enumerate(scenario.disturbances):
-        try:
-            if one.link not in model.links:
-                raise unknown_name("link", one.link, model.links)
-            found.append(_profile(one))
-        except AdaError as problem:
-            raise ScenarioError(f"{scenario.file}: disturbances.{i}: {problem}") from None
-    return tuple(found)
-
-
-def _profile(one: Disturbance) -> WrenchProfile:
-    from ada_dynamics.simulation import profiles
-
-    more: dict[str, Any] = {"frame": one.frame}
-    if one.at is not None:
-        more["at"] = one.at
-    if one.kind == "constant":
-        return profiles.constant(one.link, one.wrench, **more)
-    make = profiles.half_sine if one.kind == "half_sine" else profiles.rectangle
-    return make(one.link, one.wrench, one.start, one.duration, **more)
+        if one.link not in model.links:
+            problem = unknown_name("link", one.link, model.links)
+            raise ScenarioError(f"{scenario.file}: disturbances.{i}: {problem}")
+    return scenario.disturbances
 
 
 def contact_of(part: Part, model: Model) -> Contact:

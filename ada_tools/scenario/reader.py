@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.description import BASES
+from ada_dynamics.simulation import profiles
 from ada_dynamics.simulation.methods import DEFAULT, METHODS
+from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.structured_text import files
 from ada_dynamics.structured_text.nodes import Node, Scalar, from_object
 from ada_tools.scenario import units
@@ -23,7 +25,6 @@ from ada_tools.scenario.scenario import (
     NO_STOPS,
     ClaimPart,
     ControlPart,
-    Disturbance,
     FigurePart,
     ModelPart,
     Scenario,
@@ -34,7 +35,12 @@ from ada_tools.scenario.scenario import (
 ENDINGS = (".yaml", ".yml", ".json")
 
 PLANES = ("xz", "xy", "yz", "3d")
-KINDS = ("half_sine", "rectangle", "constant")
+PULSES: Mapping[str, Callable[..., WrenchProfile]] = {
+    "half_sine": profiles.half_sine,
+    "rectangle": profiles.rectangle,
+}
+CONSTANT = "constant"
+KINDS = (*PULSES, CONSTANT)
 RELATIONS = ("<=", ">=", "==")
 WRENCH = (units.FORCE,) * 3 + (units.MOMENT,) * 3
 
@@ -260,17 +266,16 @@ def _stops(part: Part) -> Stops:
     return stops.positive("stiffness", units.TURNING_STIFFNESS), stops.quantity("damping", units.TURNING_DAMPING, 0.0)
 
 
-def _disturbance(part: Part) -> Disturbance:
-    kind = part.choice("kind", KINDS, "half_sine")
-    return Disturbance(
-        kind=kind,
-        link=part.text("link"),
-        wrench=part.vector("wrench", WRENCH),
-        start=part.quantity("start", units.TIME, 0.0),
-        duration=0.0 if kind == "constant" else part.positive("duration", units.TIME),
-        frame=part.choice("frame", ("link", "world"), "link"),
-        at=part.vector("at", (units.LENGTH,) * 3) if part.has("at") else None,
-    )
+def _disturbance(part: Part) -> WrenchProfile:
+    kind = part.choice("kind", KINDS, KINDS[0])
+    link, wrench = part.text("link"), part.vector("wrench", WRENCH)
+    start = part.quantity("start", units.TIME, 0.0)
+    duration = 0.0 if kind == CONSTANT else part.positive("duration", units.TIME)
+    frame = part.choice("frame", profiles.FRAMES, profiles.FRAMES[0])
+    at = part.vector("at", (units.LENGTH,) * 3) if part.has("at") else (0.0, 0.0, 0.0)
+    if kind == CONSTANT:
+        return profiles.constant(link, wrench, frame=frame, at=at)
+    return PULSES[kind](link, wrench, start, duration, frame=frame, at=at)
 
 
 def _claim(part: Part) -> ClaimPart:

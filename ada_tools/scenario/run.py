@@ -13,7 +13,7 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_tools.scenario.control import control_loop
 from ada_tools.scenario.fields import ScenarioError
-from ada_tools.scenario.loads import contact_of, profiles_of
+from ada_tools.scenario.loads import contact_of, wrenches_on
 from ada_tools.scenario.registry import Measured, find_measure
 from ada_tools.scenario.scenario import AUTO, Scenario, SimulationPart
 from ada_tools.scenario.states import build_model, efforts, start_state
@@ -62,7 +62,7 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
             step=part.step,
             contact=None if part.contact is None else contact_of(part.contact, model),
             tau=tau if tau.any() else None,
-            external=profiles_of(scenario, model),
+            external=wrenches_on(scenario, model),
             tolerance=part.tolerance,
             log_every=part.log_every,
             **more,

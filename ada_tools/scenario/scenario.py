@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.structured_text.nodes import Listing, Node, Table, from_object, is_empty
 from ada_tools.scenario.claims import Relation
 from ada_tools.scenario.fields import Part, ScenarioError, plain
@@ -80,19 +81,6 @@ class ControlPart:
 
 
 @dataclass(frozen=True)
-class Disturbance:
-    """A wrench on a link over time."""
-
-    kind: str
-    link: str
-    wrench: Numbers
-    start: float  # [s]
-    duration: float  # [s]
-    frame: str
-    at: Numbers | None  # point of the link [m]
-
-
-@dataclass(frozen=True)
 class ClaimPart:
     """A claim: a measure of the motion and its limit; `changes` give the variant it is about."""
 
@@ -153,7 +141,7 @@ class Scenario:
     start: Part
     simulation: SimulationPart | None
     control: ControlPart | None
-    disturbances: tuple[Disturbance, ...]
+    disturbances: tuple[WrenchProfile, ...]
     claims: tuple[ClaimPart, ...]
     figures: tuple[FigurePart, ...]
     experiment: str | None

@@ -15,7 +15,7 @@ from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.edit.small import with_gravity
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.catalogue import CATALOGUE
+from ada_dynamics.robots.catalogue import CATALOGUE, start_of
 from ada_dynamics.robots.load import load as load_robot
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part, ScenarioError
@@ -86,7 +86,8 @@ def start_state(scenario: Scenario, model: Model) -> tuple[Array, Array]:
     """
     start = scenario.start
     given = start.part("joints", None)
-    catalogued = None if given.entries else _catalogued(scenario)
+    robot = None if given.entries or scenario.model is None else scenario.model.robot
+    catalogued = start_of(robot)
     q = model.neutral() if catalogued is None else np.array(catalogued, dtype=np.float64)
     _fill(q, given, model, model.q_index, _position_units)
     wrong = model.position_problems(q) if model.has_manifold_coordinates else []
@@ -107,16 +108,6 @@ def efforts(scenario: Scenario, model: Model) -> Array:
     if scenario.simulation is not None:
         _fill(tau, scenario.simulation.efforts, model, model.v_index, _effort_units)
     return tau
-
-
-def _catalogued(scenario: Scenario) -> Array | None:
-    """Where the catalogue has the robot of a scenario."""
-    from ada_dynamics.robots import catalogue
-
-    robot = scenario.model.robot if scenario.model is not None else None
-    start_of = getattr(catalogue, "start_of", catalogue.start_of_mechanism)
-    found: Array | None = start_of(robot)
-    return found
 
 
 def _fill(

@@ -12,6 +12,7 @@ import queue
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -110,26 +111,13 @@ def _to_make(sweep: Sweep, store: Store, statuses: tuple[int, ...], limit: int |
         yield run, sweep.changes(run)
 
 
-class _Function:
-    """A function in place of a bar."""
-
-    def __init__(self, function: Callable[[float, str], None]) -> None:
-        self._function = function
-
-    def __enter__(self) -> Tell:
-        return self._function
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
-def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> Any:
+def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> AbstractContextManager[Tell]:
     if progress is None:
-        return _Function(lambda share, text: None)
+        return nullcontext(lambda share, text: None)
     if progress == "auto":
         return Progress(total, sweep.name, "runs", start=before)
     if callable(progress):
-        return _Function(progress)
+        return nullcontext(progress)
     raise InputError(f"progress is {progress!r:.80}; it must be None, 'auto', or a function of share and text.")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.registry import DEVICES
@@ -18,7 +20,7 @@ from ada_robot.cycle.place import CycleProcess, made_driver
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
-from benchmarks.hardware.scene import EMULATOR_PRIORITY
+from benchmarks.hardware.scene import EMULATOR_PRIORITY, SpoiledError, unspoiled
 from benchmarks.report import Report
 
 THROUGH_WIRE = 0.02  # share of the commands
@@ -82,7 +84,10 @@ def run(report: Report, count: int) -> None:
     ]
     report.aim("bad commands that the check accepts", float(check.accepted), 0.0, "")
     sample = max(100, round(count * THROUGH_WIRE))
-    accepted, refused, moved, unsafe = _through_wire(rules, sample, safety)
+    seen = unspoiled(report, "through cycle and wire", partial(_through_wire, rules, sample, safety))
+    if seen is None:
+        raise AdaError("through cycle and wire: the machine stood still in each attempt.")
+    accepted, refused, moved, unsafe = seen
     rows.append(["through cycle and wire", sample, accepted, refused, ""])
     report.table("bad commands", ["", "commands", "accepted", "refused", "each"], rows)
     report.aim("bad commands that the cycle accepts", float(accepted), 0.0, "")
@@ -102,7 +107,8 @@ def _through_wire(rules: JointRules, sample: int, safety: SafetySettings) -> tup
             link.wait_newer(1.0)
             link.ask("activate", 10.0)
             seen = link.wait_newer(1.0)
-            assert seen is not None
+            if seen is None:
+                raise SpoiledError("nothing came from the cycle for 1 s.")
             start = seen.feedback.position.copy()
             for i, command in enumerate(bad_commands(rules, start, sample, 2)):
                 link.command(command)

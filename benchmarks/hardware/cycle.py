@@ -72,16 +72,14 @@ def run(report: Report, folder: Path, seconds: float, quick: bool) -> None:
         report: gets tables and targets.
         folder: for raw data.
         seconds: of each.
-        quick: nothing is compared with targets.
+        quick: beside busy siblings alone, and nothing is compared with targets.
     """
     report.begin("cycle", f"PA-10 at {PERIOD * 1e3:g} ms, commanded at {HOST:g} Hz, {seconds:g} s each")
     columns = ["period [ms]", "p50", "p99", "p99.9", "max", "missed", "unexplained", "> 10 ms", "unexplained"]
     columns += ["slowed", "stops", "answers missed", "of", "stolen", "unsafe"]
     rows: list[list[object]] = []
-    found = {
-        "idle machine": _measured(folder / "idle", seconds, []),
-        "a busy sibling on each CPU": _measured(folder / "busy", seconds, cpus()),
-    }
+    found = {} if quick else {"idle machine": _measured(folder / "idle", seconds, [])}
+    found["a busy sibling on each CPU"] = _measured(folder / "busy", seconds, cpus())
     for name, one in found.items():
         gaps = one.gaps
         counts = [gaps.missed, gaps.unexplained, gaps.beyond, gaps.beyond_unexplained, one.slowed, one.stops]
@@ -145,7 +143,7 @@ def _measured(folder: Path, seconds: float, busy: list[int]) -> Measured:
             for cpu in busy:
                 stack.enter_context(_sibling(cpu))
             activated(robot)
-            _move(robot, SETTLE)
+            _move(robot, min(SETTLE, seconds))
             begin, before, steal = time.monotonic_ns(), robot.status().counts, stolen()
             stops = _move(robot, seconds)
             window = Window(begin, time.monotonic_ns())

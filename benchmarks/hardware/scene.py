@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,15 +23,34 @@ from ada_robot.safety import flight_file
 from ada_robot.safety.flight_file import FlightRecord
 from ada_robot.safety.flight_recorder import sibling_environment
 from ada_robot.safety.phases import Phase
+from benchmarks.report import Report
 
 EMULATOR_PRIORITY = 70  # real-time, above the cycle: a device has a processor of its own
+ATTEMPTS = 20  # of a trial that a machine which stands still has spoiled
 TRIES, PAUSE = 30, 0.1  # of an activation, and between two of them [s]
+T = TypeVar("T")
 _PATIENCE = 60.0  # [s] for anything to happen
 _SAME = 1e-9  # [rad/s] to which two demands are the same
 
 
 class SpoiledError(AdaError):
     """Something else came between: as a rule the machine stood still, and the robot was stopped for that."""
+
+
+def unspoiled(report: Report, name: str, trial: Callable[[], T]) -> T | None:
+    """What a trial gives in the first attempt that nothing spoiled; None where all were, which the report says."""
+    problem: Exception | None = None
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            found = trial()
+        except (SpoiledError, HardwareError, ProcessLookupError) as spoiled:
+            problem = spoiled  # the robot was stopped, or its cycle had ended, before anything was to fail
+            continue
+        if problem is not None:
+            report.note(f"{name}: attempt {attempt} counts; the one before was spoiled, for {problem}")
+        return found
+    report.note(f"{name}: {ATTEMPTS} attempts were spoiled, the last one, for {problem}")
+    return None
 
 
 class Host:

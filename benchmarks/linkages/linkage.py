@@ -23,7 +23,7 @@ GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 class Solid:
     """A body in the reference pose, in the world's axes."""
 
-    mass: float  # [kg]
+    mass: np.longdouble  # [kg]
     com: Array  # [m]
     inertia: Array  # about the centre of mass [kg m²]
 
@@ -146,7 +146,9 @@ def model_of(
         start[f"joint_{k}"] = float(angle)
     for i, solid in enumerate(linkage.solids):
         R = frames[i]
-        builder.link(_name(i), solid.mass, (R.T @ (solid.com - origins[i])).astype(float), _square(R, solid.inertia))
+        builder.link(
+            _name(i), float(solid.mass), (R.T @ (solid.com - origins[i])).astype(float), _square(R, solid.inertia)
+        )
     for k in loops:
         pin = linkage.pins[k]
         F = np.eye(3, dtype=Long) if rng is None else random_rotation(rng)
@@ -179,8 +181,8 @@ def linkage_of(model: ada.Model, q: Array, mobility: int) -> Linkage:
     loops = []
     for loop in model.loops.values():
         R, p = poses[loop.parent]
-        ends = [number.get(link, GROUND) for link in (loop.parent, loop.child)]
-        loops.append(Pin(*ends, unit(R @ loop.parent_rotation @ loop.axis), p + R @ loop.parent_xyz))
+        parent, child = (number.get(link, GROUND) for link in (loop.parent, loop.child))
+        loops.append(Pin(parent, child, unit(R @ loop.parent_rotation @ loop.axis), p + R @ loop.parent_xyz))
     return Linkage(model.name, tuple(solids), tuple(tree), tuple(loops), mobility)
 
 

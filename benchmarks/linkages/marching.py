@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,8 @@ class Course:
 
     def of(self, i: int) -> Course:
         """One linkage alone, without the index that counts them."""
-        own = (x[:, i] for x in (self.angles, self.rates, self.energy))
-        return Course(self.t, *own, self.gap[i], self.defect[i], self.regular[:, i], self.lost[i])
+        in_time = {name: getattr(self, name)[:, i] for name in ("angles", "rates", "energy", "regular")}
+        return replace(self, **in_time, gap=self.gap[i], defect=self.defect[i], lost=self.lost[i])
 
 
 def march(judge: Judge, q: Array, v: Array, seconds: float, step: float, interval: float, table: Table) -> Course:

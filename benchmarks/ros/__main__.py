@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from ada_dynamics.errors import AdaError
 from ada_robot.ros import environment
-from benchmarks import machine
+from benchmarks import command, machine
 from benchmarks.report import Report
 from benchmarks.ros import control, latency, timing, world
 
@@ -25,7 +24,7 @@ SECTIONS = ("timing", "latency", "control")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure; 1 where a target is missed, 2 where nothing can be measured."""
+    """Measure; 1 where a target is missed, 2 where a section could not run to its end."""
     parser = argparse.ArgumentParser("python -m benchmarks.ros", description=__doc__)
     parser.add_argument(
         "--minutes",
@@ -36,45 +35,28 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--robot", default="pa10", help="name or file of the robot (default pa10)")
     parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="of the physics (default 1000)")
     parser.add_argument("--publish", type=float, default=250.0, metavar="HZ", help="of joint_states (default 250)")
-    parser.add_argument("--quick", action="store_true", help="only see that everything runs: figures mean little")
     parser.add_argument(
         "--json", type=Path, metavar="FOLDER", default=Path("out/bench_ros"), help="gets raw data and figures.json"
     )
-    parser.add_argument("section", nargs="*", help=f"which of {', '.join(SECTIONS)}; all where none is given")
-    chosen = parser.parse_args(arguments)
-    unknown = [name for name in chosen.section if name not in SECTIONS]
-    if unknown:
-        parser.error(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
-    wanted = chosen.section or SECTIONS
-    if not 0.0 < chosen.minutes <= LONGEST:
-        parser.error(f"--minutes is {chosen.minutes:g}; it must be positive and at most {LONGEST:g}")
-    if not 0.0 < chosen.publish <= chosen.rate:
-        parser.error(f"--publish is {chosen.publish:g}; it must be positive and at most --rate, {chosen.rate:g}")
+    command.add_choice(parser, SECTIONS)
+    chosen = command.chosen_of(parser, arguments, SECTIONS)
+    command.positive(parser, "--minutes", chosen.minutes, LONGEST)
+    command.positive(parser, "--publish", chosen.publish, chosen.rate, f"--rate, {chosen.rate:g}")
     problem = environment.ros_problem()
     if problem is not None:
         parser.error(problem)
     report = Report({**machine.describe("not pinned"), "clock": world.clock()})
-    for key, value in report.machine.items():
-        print(f"{key:18} {value}")
-    print(METHOD)
-    folder = chosen.json
-    try:
-        plan = timing.Plan(folder, chosen.robot, chosen.rate, chosen.publish, 0.5 if chosen.quick else 3.0)
-        seconds = 1.0 if chosen.quick else 60.0 * chosen.minutes
-        if "timing" in wanted:
-            timing.run(report, plan, seconds, chosen.quick)
-        if "latency" in wanted:
-            latency.run(report, plan, 20 if chosen.quick else 2000)
-        if "control" in wanted:
-            control.run(report, plan, seconds, chosen.quick)
-    except AdaError as failure:
-        print(f"benchmarks.ros: error: {failure}", file=sys.stderr)
-        return 2
-    report.summary()
-    figures = folder / "figures.json"
-    figures.write_text(json.dumps(report.to_dict(), indent=1), encoding="utf-8")
+    folder: Path = chosen.json
+    plan = timing.Plan(folder, chosen.robot, chosen.rate, chosen.publish, 0.5 if chosen.quick else 3.0)
+    seconds = 1.0 if chosen.quick else 60.0 * chosen.minutes
+    sections: dict[str, Callable[[], None]] = {
+        "timing": lambda: timing.run(report, plan, seconds, chosen.quick),
+        "latency": lambda: latency.run(report, plan, 20 if chosen.quick else 2000),
+        "control": lambda: control.run(report, plan, seconds, chosen.quick),
+    }
+    code = command.run(report, METHOD, {name: sections[name] for name in chosen.section}, folder / "figures.json")
     print(f"\nraw data and figures: {folder}")
-    return 0 if all(target.reached for target in report.targets) else 1
+    return code
 
 
 if __name__ == "__main__":

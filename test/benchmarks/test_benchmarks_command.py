@@ -1,63 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks' command runs and says what it promises; figures are nobody's business here."""
+"""Every section of the benchmarks runs in its smallest form and says what it promises; figures are not judged here."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-SECTIONS = [
-    "forward",
-    "calls",
-    "closed",
-    "chains",
-    "assembly",
-    "hybrid",
-    "compile",
-    "flops",
-    "other",
-    "simulation",
-    "linkages",
-    "controllers",
-]
-
-
-def benchmarks(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
-
+from ada_dynamics.errors import AdaError
+from benchmarks import __main__ as command_line
+from benchmarks import command
+from benchmarks.report import Report
 
 JUDGED = {"forward", "calls", "closed", "hybrid", "compile", "simulation", "linkages", "controllers"}
-ALL = pytest.param(SECTIONS, marks=pytest.mark.soak, id="all")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sections", [["forward", "calls", "other"], ["linkages"], ALL])
-def test_a_quick_run_ends_well_and_writes_every_figure(sections: list[str], tmp_path: Path) -> None:
+@pytest.fixture(autouse=True)
+def all_processors() -> Iterator[None]:
+    """The benchmarks keep to one processor: this worker gets the others back."""
+    pinned = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    yield
+    if pinned is not None:
+        os.sched_setaffinity(0, pinned)
+
+
+@pytest.mark.parametrize("section", command_line.SECTIONS)
+def test_a_quick_run_ends_well_and_writes_every_figure(
+    section: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "figures.json"
-    done = benchmarks(*(sections if sections != SECTIONS else ()), "--quick", "--json", str(file))
-    assert done.returncode == 0, done.stderr
+    code = command_line.main([section, "--quick", "--json", str(file)])
+    said = capsys.readouterr()
+    assert code == 0, said.err
     figures = json.loads(file.read_text(encoding="utf-8"))
     assert "processor" in figures["machine"]
-    assert list(dict.fromkeys(table["section"] for table in figures["tables"])) == sections
+    assert {table["section"] for table in figures["tables"]} == {section}
     for table in figures["tables"]:
         assert all(len(row) == len(table["columns"]) for row in table["rows"]), table["title"]
     for target in figures["targets"]:
         assert target["measured"] > 0.0, target
         better = target["measured"] >= target["limit"] if target["at_least"] else target["measured"] <= target["limit"]
         assert target["reached"] == better
-        assert target["what"] in done.stdout or f"target >= {target['limit']:g}" in done.stdout
-    assert {target["section"] for target in figures["targets"]} == JUDGED & set(sections)
+        assert target["what"] in said.out or f"target >= {target['limit']:g}" in said.out
+    assert {target["section"] for target in figures["targets"]} == JUDGED & {section}
 
 
-def test_an_unknown_section_is_refused_by_name() -> None:
-    done = benchmarks("speed")
-    assert done.returncode == 2
-    assert "no section 'speed'" in done.stderr
-    assert all(section in done.stderr for section in SECTIONS)
+def test_an_unknown_section_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command_line.main(["speed"])
+    said = capsys.readouterr().err
+    assert "no section 'speed'" in said
+    assert all(section in said for section in command_line.SECTIONS)
+
+
+@pytest.mark.parametrize("problem", [AdaError("the engines disagree."), ZeroDivisionError("by nothing")])
+def test_a_section_that_cannot_run_says_so_and_the_others_still_do(
+    problem: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report, file = Report({"processor": "any"}), tmp_path / "new" / "figures.json"
+
+    def broken() -> None:
+        raise problem
+
+    code = command.run(report, "method", {"broken": broken, "sound": lambda: report.aim("a", 1.0, 2.0, "s")}, file)
+    said = capsys.readouterr()
+    assert code == 2
+    assert "section broken did not run to its end" in said.err
+    assert str(problem) in said.err
+    assert "1 of 1 targets reached" in said.out
+    assert [target["what"] for target in json.loads(file.read_text())["targets"]] == ["a"]
+
+
+@pytest.mark.parametrize(("measured", "code"), [(1.0, 0), (3.0, 1)])
+def test_a_missed_target_is_the_exit_code(measured: float, code: int) -> None:
+    report = Report()
+    assert command.run(report, "method", {"one": lambda: report.aim("a", measured, 2.0, "s")}, None) == code

@@ -63,8 +63,6 @@ def test_it_runs_shows_and_exports(file: Path, capsys: pytest.CaptureFixture[str
         (["a.yaml", "b.yaml"], "ada sweep FILE"),
         (["a.txt"], "ends in .yaml"),
         (["FILE", "--jobs", "0"], "jobs is 0"),
-        (["FILE", "--limit", "-1"], "limit is -1"),
-        (["FILE", "--executor", "threads", "--address", "tcp://127.0.0.1:1"], "'dask' alone"),
     ],
 )
 def test_wrong_usage_is_named(file: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
