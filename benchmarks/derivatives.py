@@ -113,7 +113,8 @@ def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
         batch_by_address(BATCH, kernel, states),
     ]
     if name == "forward_derivatives":
-        dynamics.forward_vjp(*one, one[2])
+        q, v, tau = one
+        dynamics.forward_vjp(q, v, tau, tau)
         made.append(_native(FORWARD, dynamics.kernels.forward(False), few))
         made.append(_native(VJP, dynamics.kernels.get("forward_vjp", _never), [*few, few[2]]))
     return made

@@ -69,7 +69,7 @@ class PositionLoop:
         self._follow(command)
         wanted = self._towards(command - measured, self._feedforward * self._speed_of_commands, told)
         wanted = np.clip(wanted, -self._fastest, self._fastest)
-        return self._speeds.next(told, wanted, measured + told * self._lag, told * self._late)
+        return self._speeds.next(told, wanted, measured + told * self._lag, self._late)
 
     def _towards(self, away: Array, commands: Array, told: Array) -> Array:
         """Speed of the commands, and more by what is left of the way; no more than both can come to rest from together.

@@ -103,7 +103,7 @@ class DemandShaper:
         return self.position
 
     # --- velocities -----------------------------------------------------------------------------------------------
-    def approach(self, wanted: Array, position: Array, moved: Array, late: Array | float = 0.0) -> Array:
+    def approach(self, wanted: Array, position: Array, moved: Array, late: float = 0.0) -> Array:
         """Velocities of the next cycle: towards the wanted ones, and to rest before the position limits.
 
         Args:

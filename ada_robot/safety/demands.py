@@ -193,4 +193,4 @@ class Demands:
             speed = np.where(np.isfinite(speed), speed, shaper.velocity)
         age = max(now - self._measured.at, 0.0) if math.isfinite(self._measured.at) else 0.0
         moved = speed * (self._settings.drive_lag + age)
-        return Demand(self.mode, shaper.approach(wanted.values, position, moved, speed * self._lateness))
+        return Demand(self.mode, shaper.approach(wanted.values, position, moved, self._lateness))

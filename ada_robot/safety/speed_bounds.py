@@ -22,7 +22,7 @@ class Braking:
 
     from now on. `speed` is the inverse of that: the greatest speed that still ends within d. Who keeps it in one cycle
     can keep it in the next one by slowing down by a T, so that a limit is never passed, and a target is reached
-    without overshoot.
+    without overshoot. Where the next cycle may be late by L T, the joint goes on for L T v more at first.
     """
 
     def __init__(self, deceleration: Array, period: float) -> None:
@@ -38,17 +38,18 @@ class Braking:
         self._loss = np.where(self._is_gradual, loss, 1.0)
         self._way, self._period = self._loss * period, period
 
-    def speed(self, distance: Array) -> Array:
+    def speed(self, distance: Array, late: float = 0.0) -> Array:
         """The greatest speed from which each joint comes to rest within a distance.
 
         Args:
             distance: per joint, also a row for each of several [rad, m]; below zero counts as zero.
+            late: how long the joint may go on before it begins to brake [s].
         """
         room = np.minimum(np.maximum(distance, 0.0), _FAR)
-        cycles = room / self._way
-        whole = np.floor(0.5 * np.sqrt(8.0 * cycles + 1.0) - 0.5)
-        speed = np.asarray(self._loss * (cycles / (whole + 1.0) + 0.5 * whole))
-        return speed if self._is_plain else np.where(self._is_gradual, speed, room / self._period)
+        cycles, L = room / self._way, late / self._period
+        whole = np.floor(np.sqrt(2.0 * cycles + (L + 0.5) ** 2) - (L + 0.5))
+        speed = np.asarray(self._loss * (cycles + 0.5 * whole * (whole + 1.0)) / (whole + 1.0 + L))
+        return speed if self._is_plain else np.where(self._is_gradual, speed, room / (self._period + late))
 
 
 class SpeedBounds:
@@ -82,22 +83,20 @@ class SpeedBounds:
         """The greatest speed towards targets that are so far away; none is overshot."""
         return self._arriving.speed(distance)
 
-    def next(self, before: Array, wanted: Array, position: Array, late: Array | float = 0.0) -> Array:
+    def next(self, before: Array, wanted: Array, position: Array, late: float = 0.0) -> Array:
         """Speeds nearest to the wanted ones, within limits of speed, acceleration, and the way to position limits.
 
         Args:
             before: speeds of this cycle.
             wanted: speeds.
             position: where the joints will be when these speeds take effect.
-            late: how much farther they will be then at most, where the next cycle is late; position limits are kept
-                there, too.
+            late: how late the cycle after that may be [s]; until then joints go on with these speeds.
         """
         bounds, tool = self._bounds, self._tool
         if tool is not None:
             wanted = tool.slowed(position, wanted)
-        farthest = position + late
-        room = np.array((bounds.upper - farthest, farthest - bounds.lower))
-        up, down = np.minimum(bounds.velocity, self._braking.speed(room))
+        room = np.array((bounds.upper - position, position - bounds.lower))
+        up, down = np.minimum(bounds.velocity, self._braking.speed(room, late))
         velocity = np.minimum(np.maximum(wanted, -down), up)
         least, greatest = self._least(before), -self._least(-before)
         velocity = np.minimum(np.maximum(velocity, least), greatest)

@@ -3,8 +3,13 @@
 
 import logging
 
+import numpy as np
 import pytest
 from peers.faults_table import FAULTS
+from peers.pa10_body import LIMITS, SPEEDS
+from peers.pa10_scene import Pa10Scene
+
+from ada_robot.contract import Mode
 
 TRIALS = 4
 
@@ -29,6 +34,25 @@ def test_a_fault_leads_to_nothing_unsafe_and_there_is_a_way_back(fault):
 )
 def test_a_stop_that_a_wrong_answer_causes_is_gentle_whichever_way_the_arm_goes(fault, number):
     assert next(one for one in FAULTS if one.name == fault).run(number).unsafe == []
+
+
+@pytest.mark.parametrize("mode", [Mode.POSITION, Mode.VELOCITY])
+@pytest.mark.parametrize("cut", [0.06, 0.14, 0.46, 0.48])
+def test_an_arm_that_hears_nothing_any_more_stays_within_its_limits(mode, cut):
+    """Variant 7C goes on for 0.4 s with the speed that it heard last, here on the way to the end of an axis."""
+    scene, fastest = Pa10Scene("7c"), np.zeros(7)
+    scene.activate()
+    fastest[5] = -SPEEDS[5]
+    scene.run(1.15, Mode.VELOCITY, 0.3 * fastest)
+    start, since = scene.cycle.feedback.position.copy(), scene.now
+    ramp = lambda: np.clip(start + 0.5 * fastest * (scene.now - since), -LIMITS, LIMITS)  # noqa: E731
+    wanted = ramp if mode is Mode.POSITION else fastest
+    scene.run(cut, mode, wanted)
+    scene.judge.faulted(scene.now)
+    scene.peer.is_deaf = True
+    scene.run(0.6, mode, wanted)
+    assert scene.judge.unsafe == []
+    assert scene.peer.body.q[5] >= -LIMITS[5]
 
 
 @pytest.mark.soak

@@ -41,18 +41,23 @@ def moves(demand_shaper, count, call):
     return np.array(rows)
 
 
-@given(st.floats(0.0, 10.0), st.floats(0.1, 1000.0), st.sampled_from([0.001, 0.002, 0.03]))
-def test_the_stopping_speed_is_the_inverse_of_the_way_to_rest(speed, deceleration, period):
-    way = way_to_rest(speed, deceleration, period)
-    found = Braking(np.array([deceleration]), period).speed(np.array([way]))[0]
+@given(
+    st.floats(0.0, 10.0),
+    st.floats(0.1, 1000.0),
+    st.sampled_from([0.001, 0.002, 0.03]),
+    st.sampled_from([0.0, 0.0085, 0.398]),
+)
+def test_the_stopping_speed_is_the_inverse_of_the_way_to_rest(speed, deceleration, period, late):
+    way = late * speed + way_to_rest(speed, deceleration, period)
+    found = Braking(np.array([deceleration]), period).speed(np.array([way]), late)[0]
     # the square root of the way's rounding is what is left near rest
     assert found == pytest.approx(speed, rel=1e-7, abs=1e-7)
 
 
-@given(st.floats(0.0, 3.0), st.floats(0.1, 1000.0))
-def test_the_stopping_speed_never_needs_more_than_the_distance(distance, deceleration):
-    speed = Braking(np.array([deceleration]), T).speed(np.array([distance]))[0]
-    assert way_to_rest(speed, deceleration, T) <= distance * (1.0 + 1e-9) + 1e-12
+@given(st.floats(0.0, 3.0), st.floats(0.1, 1000.0), st.floats(0.0, 0.5))
+def test_the_stopping_speed_never_needs_more_than_the_distance(distance, deceleration, late):
+    speed = Braking(np.array([deceleration]), T).speed(np.array([distance]), late)[0]
+    assert late * speed + way_to_rest(speed, deceleration, T) <= distance * (1.0 + 1e-9) + 1e-12
 
 
 def test_without_a_bound_on_deceleration_all_of_the_distance_may_be_used_in_one_cycle():
