@@ -20,7 +20,7 @@ from ada_dynamics.simulation import Log, Simulation
 from ada_experiments.pictures import picture
 from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
 _KNOWN = ("robots", "start", "goal", "stiffness", "damping", "duration", "step")
@@ -62,7 +62,9 @@ def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> O
         for j, way in enumerate(WAYS):
             progress((i + j / len(WAYS)) / len(names), f"{name}, {way}")
             own[way] = moved(_simulation(model, q, JointReference(goal), gains, step, way).run(duration))
-    return Outcome(_claims(found), _figures(found, output), [_table(found)], _NOTES)
+    base = max(own[WAYS[0]].base for own in found.values())
+    quantities = {"base_moved": Quantity(base, "m, rad")}
+    return Outcome(_claims(found), _figures(found, output), [_table(found)], _NOTES, quantities=quantities)
 
 
 def _simulation(
@@ -105,8 +107,7 @@ def _claims(found: dict[str, dict[str, Moved]]) -> list[Claim]:
     exact, sampled, springs = (tuple(own[way] for own in found.values()) for way in WAYS)
     return [
         Claim("the arm moves far (least of both robots)", min(x.arm for x in exact), 45.0, ">=", "deg"),
-        Claim("the base does not move", max(x.base for x in exact), 1e-9, unit="m, rad"),
-        Claim("its momentum, by that which moves", max(x.momentum for x in exact), 1e-9),
+        Claim("the base's momentum, by that which moves", max(x.momentum for x in exact), 1e-9),
         Claim(
             "sampled, efforts that hold for a period, the base hardly moves",
             max(x.base for x in sampled),

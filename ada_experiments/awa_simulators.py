@@ -29,7 +29,7 @@ from ada_experiments.pictures import picture
 from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
 OURS, THEIRS = "this library", "MuJoCo"
@@ -47,7 +47,6 @@ _CAPTIONS = {
 SETTLED = 0.3  # [s], after which feet have sunk into the ground and the arms hang still
 SMOOTHED = 0.05  # [s], over which forces are averaged to be compared: soft contacts ring faster than that
 LOADED = 0.1  # of the weight, above which a foot counts as loaded
-UPRIGHT = 20.0  # [deg]; a robot that falls lies at 90
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,8 @@ def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outc
     weight = model.total_mass * float(np.linalg.norm(model.gravity))
     figures = [*_figures(model, ours, theirs, weight, output), _snapshots(log, output / "a2_walk.png")]
     table = _table(model, ours, theirs)
-    return Outcome(claims_of(ours, theirs, weight), figures, [table], _notes(chosen), dict(_CAPTIONS))
+    claims, quantities = claims_of(ours, theirs, weight), quantities_of(ours, theirs)
+    return Outcome(claims, figures, [table], _notes(chosen), dict(_CAPTIONS), quantities)
 
 
 def read_settings(part: Part) -> Settings:
@@ -218,17 +218,15 @@ def claims_of(ours: Run, theirs: Run, weight: float) -> list[Claim]:
     soft = "the contacts differ: Hunt-Crossley springs here, MuJoCo's soft constraints there"
     claims = []
     for name, run in ((OURS, ours), (THEIRS, theirs)):
-        claims += [
-            Claim(f"KHR-1 stays upright in {name} (largest tilt)", run.largest_tilt, UPRIGHT, unit="deg"),
+        claims.append(
             Claim(
                 f"in {name} the ground carries the weight (mean vertical force off it, by the weight)",
                 abs(run.mean_force() / weight - 1.0),
                 0.02,
                 note="over the whole walk, which begins and ends at rest",
-            ),
-        ]
+            )
+        )
     claims += [
-        Claim("joint angles agree (rms)", rms(ours.angles - theirs.angles), 0.02, unit="rad", note=soft),
         Claim("heights of the body agree (rms)", 1e3 * rms(ours.q[:, 2] - theirs.q[:, 2]), 2.0, unit="mm", note=soft),
         Claim("roll and pitch of the body agree (rms)", rms(ours.tilts - theirs.tilts), 1.0, unit="deg", note=soft),
         Claim(
@@ -246,6 +244,15 @@ def claims_of(ours: Run, theirs: Run, weight: float) -> list[Claim]:
         ),
     ]
     return claims
+
+
+def quantities_of(ours: Run, theirs: Run) -> dict[str, Quantity]:
+    """Whether it falls in either, and whether the joints move alike."""
+    return {
+        "tilt_here": Quantity(ours.largest_tilt, "deg"),
+        "tilt_there": Quantity(theirs.largest_tilt, "deg"),
+        "angles_apart": Quantity(rms(ours.angles - theirs.angles), "rad"),
+    }
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.progress import Progress
-from ada_experiments.report import FAILS, HOLDS, MEASURED, limit_text, number, timing_row, write_html
+from ada_experiments import ledger
+from ada_experiments.report import figure_text, limit_text, remark, said, write_html
 from ada_experiments.report_pdf import write_pdf
 from ada_tools.commands.common import print_json, table
 from ada_tools.commands.outputs import make_folder
 from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce
+from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.scenario.machine import facts
 
 NAME = "reproduce"
@@ -33,11 +35,14 @@ examples:
   ada reproduce all --json --output out       figures for machines on stdout, the way there on stderr
   ada reproduce my_scenario.yaml
 
-The exit code is 0 if all claims hold, 1 if one does not or an experiment could not be run, 2 for wrong usage. Timings
-are measured and shown with their spread; they decide nothing, since a busy machine changes them.
+A claim is ours: it holds or fails. A statement is a document's: it holds, is not confirmed by our physics for the
+reason that is told, or fails. DIR/faithfulness.md has every statement with its place, figure and verdict.
+
+The exit code is 0 if nothing fails, 1 if something does or an experiment could not be run, 2 for wrong usage. Figures
+about time are shown with their spread and never fail, since a busy machine changes them.
 """
 ALL = "all"
-NOT_ALL_HOLD = 1
+SOMETHING_FAILS = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,13 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"experiments, files of scenarios, groups, or: all; groups: {', '.join(GROUPS)}",
     )
     parser.add_argument("--list", action="store_true", help="show the experiments and end")
-    parser.add_argument("--json", action="store_true", help="print claims and figures as JSON")
+    parser.add_argument("--json", action="store_true", help="print claims, statements and figures as JSON")
     parser.add_argument(
         "--output",
         type=Path,
         default=Path("reproduced"),
         metavar="DIR",
-        help="folder for report.html, report.pdf and figures (default: reproduced)",
+        help="folder for report.html, report.pdf, faithfulness.md and figures (default: reproduced)",
     )
 
 
@@ -80,15 +85,17 @@ def run(options: argparse.Namespace) -> int:
         print_json([result.as_json() for result in results])
     else:
         good = sum(result.holds for result in results)
-        print(f"{good} of {len(results)} experiments hold. Report: {report}")
-    return 0 if all(result.holds for result in results) else NOT_ALL_HOLD
+        told = ledger.counts(ledger.entries(results))
+        print(f"{good} of {len(results)} experiments hold; {told}. Report: {report}")
+    return 0 if all(result.holds for result in results) else SOMETHING_FAILS
 
 
 def write_report(results: Sequence[Result], output: Path) -> Path:
-    """Write report.html and report.pdf; the latter only where matplotlib is installed."""
+    """Write report.html, faithfulness.md and report.pdf; the latter only where matplotlib is installed."""
     machine = facts()
     path = output / "report.html"
     write_html(results, path, machine)
+    (output / ledger.FILE).write_text(ledger.page(ledger.entries(results)), encoding="utf-8")
     try:
         write_pdf(results, output / "report.pdf", machine)
     except AdaError as problem:
@@ -124,13 +131,16 @@ def _list(as_json: bool) -> int:
     return 0
 
 
+def _line(claim: Claim, text: str) -> tuple[str, str, str]:
+    """Verdict, text, and figure beside its limit, with the reason where it is not confirmed."""
+    reason = f"  {remark(claim)}" if claim.verdict == NOT_CONFIRMED else ""
+    return claim.verdict, text, f"{figure_text(claim)} {limit_text(claim)}{reason}"
+
+
 def _text(result: Result) -> list[str]:
     """A result on the screen."""
-    rows = [
-        (HOLDS if c.holds else FAILS, c.text, f"{number(c.measured)} {limit_text(c)}") for c in result.outcome.claims
-    ]
-    for text, measured, spread, expected in map(timing_row, result.outcome.timings):
-        rows.append((MEASURED, text, f"{measured} ({spread}; expected {expected})"))
+    rows = [_line(claim, claim.text) for claim in result.outcome.claims]
+    rows += [_line(statement, said(statement)) for statement in result.outcome.statements]
     lines = [f"{result.name}: {result.title} ({result.seconds:.1f} s)"]
     if result.error:
         lines.append(f"  did not run to its end: {result.error}")

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.algorithms import lagrange
+from ada_dynamics.algorithms import ada, lagrange
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Function, trace
+from ada_dynamics.expr import Function, cost, trace
 from ada_dynamics.hybrid import cuts
 from ada_dynamics.hybrid.measure import Evaluate, in_turn, ratio_of
 from ada_dynamics.jit import Kernel, Signature
@@ -27,7 +27,8 @@ from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model import planar_chain
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import Model
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, Timing, experiment
+from ada_dynamics.model.tree import Tree
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 
 STATES = 64
 ROUNDS = 15
@@ -54,7 +55,8 @@ class _Chain:
 
     def __init__(self, model: Model, chosen: tuple[int, ...] | None, with_lagrange: bool) -> None:
         """Args: the chain, where the hybrid program cuts it (None: no such program), whether it has Lagrange's."""
-        self.model, self._chosen, self._with_lagrange = model, chosen, with_lagrange
+        self.model, self.chosen, self._with_lagrange = model, chosen or (), with_lagrange
+        self.has_hybrid = chosen is not None
         self.links = len(model.tree.bodies)
         self.programs: dict[str, Evaluate] = {}
         self.seconds: dict[str, float] = {}
@@ -84,8 +86,8 @@ class _Chain:
             inputs = {"q": model.nq, "v": model.nv, "tau": model.nv}
             solve = lambda q, v, tau: {"a": lagrange.forward_dynamics(tree, q, v, tau)}  # noqa: E731
             kernels[LAGRANGE] = _kernel(f"lagrange {model.name}", trace("hybrid_cost", inputs, solve))
-        if self._chosen is not None:
-            kernels[HYBRID] = _kernel(f"hybrid {model.name} {self._chosen}", cuts.traced(tree, self._chosen))
+        if self.has_hybrid:
+            kernels[HYBRID] = _kernel(f"hybrid {model.name} {self.chosen}", cuts.traced(tree, self.chosen))
         return kernels
 
 
@@ -119,7 +121,7 @@ def hybrid_cost(scenario: Any, output: Path, progress: Progress) -> Outcome:
             "where equal terms are worked out once.",
         ],
         captions={"fig_4_13_4_16.png": "As figs. 4.13 and 4.16"},
-        timings=_timings(planar, free),
+        quantities=quantities_of(planar, free),
     )
 
 
@@ -166,33 +168,34 @@ def _claims(chains: Sequence[_Chain]) -> list[Claim]:
     return [Claim("all programs give the same accelerations", worst, AGREE, note=note)]
 
 
-def _timings(planar: Sequence[_Chain], free: Sequence[_Chain]) -> list[Timing]:
-    """Shares and growth, round by round; the tables have the least times."""
-    by_links = {chain.links: chain for chain in free}
-    half, twelve = by_links[6].rounds, by_links[12].rounds
-    spread_of = "median and middle half of the rounds"
-    shares = [
-        Timing(
-            f"{text}: hybrid modelling takes this share of the time of ADA",
-            *ratio_of(chain.rounds[HYBRID], chain.rounds[ADA]),
-            document[HYBRID][chain.links] / document[ADA][chain.links],
-            note=f"{spread_of}; expected: the document's share",
-        )
-        for text, chain, document in (
-            ("planar chain of 7", planar[-1], PLANAR),
-            ("free chain of 12", free[-1], FREE),
-        )
-    ]
-    growth = [
-        Timing(
-            f"{name}: its time grows more slowly than with the square of the links, 12 beside 6",
-            *ratio_of(twelve[name], half[name]),
-            4.0,
-            note=f"{spread_of}; the document's: {FREE[name][12] / FREE[name][6]:.2f}",
-        )
-        for name in (ADA, HYBRID)
-    ]
-    return [*shares, *growth]
+def quantities_of(planar: Sequence[_Chain], free: Sequence[_Chain]) -> dict[str, Quantity]:
+    """Shares of time and how it grows, round by round (the tables have the least times), and counted operations."""
+    on_ground, in_space = ({chain.links: chain for chain in chains} for chains in (planar, free))
+    seven, six, twelve = on_ground[7], in_space[6], in_space[12]
+    found = {
+        "planar_7_hybrid_by_ada": _share(seven, HYBRID, ADA),
+        "planar_7_hybrid_by_lagrange": _share(seven, HYBRID, LAGRANGE),
+        "planar_7_ada_by_lagrange": _share(seven, ADA, LAGRANGE),
+        "free_12_hybrid_by_ada": _share(twelve, HYBRID, ADA),
+    }
+    for name in (ADA, HYBRID):
+        value, spread = ratio_of(twelve.rounds[name], six.rounds[name])
+        found[f"{name.lower()}_12_by_6"] = Quantity(value, spread=spread)
+    tree = twelve.model.tree
+    by_ada, by_pieces = (cost(function).flops for function in (_ada_of(tree), cuts.traced(tree, twelve.chosen)))
+    found["free_12_operations_by_specialised_ada"] = Quantity(by_pieces / by_ada)
+    return found
+
+
+def _ada_of(tree: Tree) -> Function:
+    """ADA written out for one robot, as the hybrid programs are."""
+    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
+    return trace("hybrid_cost", sizes, lambda q, v, tau: {"a": ada.forward_dynamics(tree, q, v, tau, None, "chain")})
+
+
+def _share(chain: _Chain, one: str, other: str) -> Quantity:
+    value, spread = ratio_of(chain.rounds[one], chain.rounds[other])
+    return Quantity(value, spread=spread)
 
 
 def _table(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ada_experiments import space_robots
-from ada_experiments.hybrid_motion_claims import claims_of
+from ada_experiments.hybrid_motion_claims import claims_of, quantities_of
 from ada_experiments.hybrid_motion_pictures import CAPTIONS, pictures_of, table_of
 from ada_experiments.hybrid_motion_rig import Case, Network, Rig, Settings
 from ada_experiments.motion_simulation.emulated_table import SENSORS
@@ -58,7 +58,7 @@ def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outco
     simple = rig.impedance(0)
     claims = claims_of(chosen, cases, bad, other, simple, rig.violations)
     figures = pictures_of(cases, bad, output)
-    return Outcome(claims, figures, [table_of(cases)], _notes(chosen, cases, bad), dict(CAPTIONS))
+    return Outcome(claims, figures, [table_of(cases)], _notes(chosen, cases, bad), dict(CAPTIONS), quantities_of(cases))
 
 
 def read_settings(scenario: Scenario) -> Settings:

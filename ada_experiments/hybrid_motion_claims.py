@@ -12,7 +12,7 @@ from ada_dynamics.arrays import Array
 from ada_experiments import space_robots
 from ada_experiments.hybrid_motion_rig import Case, Settings, plate_takes
 from ada_experiments.motion_simulation.lock_step import Record
-from ada_tools.scenario.registry import Claim
+from ada_tools.scenario.registry import Claim, Quantity
 
 CONSERVED = 1e-8  # linear: the same force on both in every stage of the integrator
 # angular: the place of the force stays where it was on each robot, while they slide 0.01 mm/ms along each other
@@ -79,9 +79,7 @@ def claims_of(
     first = cases[0].hybrid
     return [
         *_physics(chosen, usual, cases, changes),
-        Claim("the peak is that of the numeric model (largest difference, figs. 12-15)", found[:, 0].max(), ALIKE),
-        Claim("so is how long they touch", found[:, 1].max(), ALIKE),
-        Claim("and so is the impulse", found[:, 2].max(), ALIKE),
+        Claim("the impulse is that of the numeric model (largest difference)", found[:, 2].max(), ALIKE),
         Claim(
             "a plate with the impedance of eqs. 10 and 15 in place of the HEXA gives the same peak (difference)",
             abs(peak(simple) / peak(first) - 1.0),
@@ -96,6 +94,12 @@ def claims_of(
         ),
         Claim("the HEXA was sent nothing that a table must not be sent", float(violations), 0.0, "=="),
     ]
+
+
+def quantities_of(cases: Sequence[Case]) -> dict[str, Quantity]:
+    """How far hybrid and numeric models are apart."""
+    peaks, durations, _ = np.max([differences(case) for case in cases], axis=0)
+    return {"peak_difference": Quantity(float(peaks)), "duration_difference": Quantity(float(durations))}
 
 
 def _physics(chosen: Settings, usual: Sequence[Case], cases: Sequence[Case], changes: Array) -> list[Claim]:

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ada_dynamics.errors import InputError
+from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED
 
 if TYPE_CHECKING:  # the arrows of the house point from scenarios to here
-    from ada_tools.scenario.claims import Claim, Table, Timing
+    from ada_tools.scenario.claims import Claim, Statement, Table, Verdict
     from ada_tools.scenario.reproduce import Result
+    from ada_tools.scenario.scenario import ClaimPart
 
 TITLE = "Reproduced experiments"
-HOLDS, FAILS, MEASURED = "holds", "fails", "measured"
-TIMING_HEAD = ("timing, which decides nothing", "measured", "spread", "expected")
+CLAIM_HEAD = ("claim", "measured", "limit", "verdict")
+STATEMENT_HEAD = ("the document says", "measured", "stated", "verdict")
 _SIGNS = {"<=": "≤", ">=": "≥", "==": "=", "~": "≈"}
 _KINDS = {".png": "image/png", ".gif": "image/gif", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
 
@@ -46,6 +48,7 @@ th.number { padding-left: .7rem; vertical-align: bottom; }
 td.claim { width: 58%; }
 .verdict { font-weight: 600; white-space: nowrap; }
 .verdict.holds { color: var(--good); } .verdict.holds::before { content: "\\2713\\00a0"; }
+.verdict.not.confirmed { color: var(--soft); } .verdict.not.confirmed::before { content: "\\2260\\00a0"; }
 .verdict.fails { color: var(--bad); } .verdict.fails::before { content: "\\2717\\00a0"; }
 .note { display: block; color: var(--soft); font-size: .86rem; }
 .error { border-left: 3px solid var(--bad); padding: .3rem .8rem; background: #fdf3ef; }
@@ -74,19 +77,33 @@ def number(value: float) -> str:
     return f"{value:.3g}" if 1e-3 <= abs(value) < 1e5 else f"{value:.2e}"
 
 
+def relation_text(claim: Claim | ClaimPart) -> str:
+    """The bound of a figure without its unit, such as "≤ 1e-8"."""
+    return f"{_SIGNS[claim.relation]} {claim.limit:.3g}"
+
+
 def limit_text(claim: Claim) -> str:
-    """The bound of a figure, such as "≤ 1e-8"."""
+    """The bound of a figure, such as "≤ 1e-8 m"."""
+    return relation_text(claim) + (f" {claim.unit}" if claim.unit else "")
+
+
+def figure_text(claim: Claim) -> str:
+    """A measured figure with its unit, and with its spread if it is about time."""
     unit = f" {claim.unit}" if claim.unit else ""
-    limit = f"{claim.limit:.3g}"
-    return f"{_SIGNS[claim.relation]} {limit}{unit}"
+    spread = getattr(claim, "spread", None)
+    scattered = f" ({number(spread[0])} to {number(spread[1])})" if spread else ""
+    return f"{number(claim.measured)}{unit}{scattered}"
 
 
-def timing_row(timing: Timing) -> list[str]:
-    """The rows below `TIMING_HEAD`, without its note."""
-    unit = f" {timing.unit}" if timing.unit else ""
-    low, high = timing.spread
-    expected = f"{_SIGNS[timing.relation]} {timing.expected:.3g}{unit}"
-    return [timing.text, f"{number(timing.measured)}{unit}", f"{number(low)} to {number(high)}{unit}", expected]
+def said(statement: Statement) -> str:
+    """A statement with its place."""
+    return f"{statement.where}: {statement.text}"
+
+
+def remark(claim: Claim) -> str:
+    """A claim's note, and why a statement is not confirmed."""
+    why = getattr(claim, "why", "") if claim.verdict == NOT_CONFIRMED else ""
+    return ". ".join(part for part in (why and f"Not confirmed: {why}", claim.note) if part)
 
 
 # --- HTML -----------------------------------------------------------------------------------------------------------
@@ -120,14 +137,20 @@ def _summary(results: Sequence[Result]) -> str:
             f'<a href="#{_text(r.name)}">{_text(r.name)}</a>',
             _text(r.title),
             f"{sum(c.holds for c in r.outcome.claims)} of {len(r.outcome.claims)}",
-            _verdict(r.holds),
+            _text(standing(r)),
+            _verdict(HOLDS if r.holds else FAILS),
         ]
         for r in results
     ]
     return (
         f'<h1>{TITLE}</h1>\n<p class="soft">{good} of {len(results)} experiments hold. Each is run anew by '
-        "<code>ada reproduce</code>; a claim holds where the measured figure keeps to its limit.</p>\n"
-        + _grid(["experiment", "title", "claims that hold", "verdict"], rows, ["", "", "number", ""])
+        "<code>ada reproduce</code>; a claim holds where the measured figure keeps to its limit. A statement of a "
+        "document that our physics does not confirm is no fault of the programs.</p>\n"
+        + _grid(
+            ["experiment", "title", "claims that hold", "the document's statements", "verdict"],
+            rows,
+            ["", "", "number", "", ""],
+        )
     )
 
 
@@ -135,29 +158,16 @@ def _section(result: Result) -> str:
     outcome = result.outcome
     parts = [
         f'<section id="{_text(result.name)}">\n<div class="head"><h2>{_text(result.name)}: {_text(result.title)}</h2>'
-        f"{_verdict(result.holds)}</div>\n"
+        f"{_verdict(HOLDS if result.holds else FAILS)}</div>\n"
         f'<p class="soft">{_text(result.source)}{". " if result.source else ""}Took {result.seconds:.1f} s.</p>\n'
     ]
     if result.error:
         trace = f"<details><summary>where</summary><pre>{_text(result.trace)}</pre></details>" if result.trace else ""
         parts.append(f'<div class="error"><p>It did not run to its end: {_text(result.error)}</p>{trace}</div>\n')
     if outcome.claims:
-        rows = [
-            [
-                _text(c.text) + (f'<span class="note">{_text(c.note)}</span>' if c.note else ""),
-                f"{number(c.measured)}{' ' + _text(c.unit) if c.unit else ''}",
-                _text(limit_text(c)),
-                _verdict(c.holds),
-            ]
-            for c in outcome.claims
-        ]
-        parts.append(_grid(["claim", "measured", "limit", "verdict"], rows, ["claim", "number", "number", ""]))
-    if outcome.timings:
-        timed = []
-        for timing in outcome.timings:
-            text, *figures = map(_text, timing_row(timing))
-            timed.append([text + (f'<span class="note">{_text(timing.note)}</span>' if timing.note else ""), *figures])
-        parts.append(_grid(TIMING_HEAD, timed, ["claim", "number", "number", "number"]))
+        parts.append(_judged(CLAIM_HEAD, [(claim.text, claim) for claim in outcome.claims]))
+    if outcome.statements:
+        parts.append(_judged(STATEMENT_HEAD, [(said(statement), statement) for statement in outcome.statements]))
     parts.extend(_picture(path, outcome.captions.get(path.name, "")) for path in outcome.figures)
     parts.extend(_table(table) for table in outcome.tables)
     if outcome.notes:
@@ -165,8 +175,27 @@ def _section(result: Result) -> str:
     return "".join(parts) + "</section>\n"
 
 
-def _verdict(holds: bool) -> str:
-    word = HOLDS if holds else FAILS
+def _judged(head: Sequence[str], rows: Sequence[tuple[str, Claim]]) -> str:
+    """A table of claims or statements with figures and verdicts."""
+    lines = [
+        [
+            _text(text) + (f'<span class="note">{_text(remark(claim))}</span>' if remark(claim) else ""),
+            _text(figure_text(claim)),
+            _text(limit_text(claim)),
+            _verdict(claim.verdict),
+        ]
+        for text, claim in rows
+    ]
+    return _grid(head, lines, ["claim", "number", "number", ""])
+
+
+def standing(result: Result) -> str:
+    """How many of the document's statements have which verdict, such as "5 holds, 1 not confirmed"."""
+    found = [statement.verdict for statement in result.outcome.statements]
+    return ", ".join(f"{found.count(word)} {word}" for word in dict.fromkeys(found))
+
+
+def _verdict(word: Verdict) -> str:
     return f'<span class="verdict {word}">{word}</span>'
 
 

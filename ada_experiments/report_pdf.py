@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
-from ada_experiments.report import FAILS, HOLDS, TIMING_HEAD, TITLE, cells, limit_text, number, timing_row
+from ada_experiments.report import (
+    CLAIM_HEAD,
+    STATEMENT_HEAD,
+    TITLE,
+    cells,
+    figure_text,
+    limit_text,
+    remark,
+    said,
+    standing,
+)
+from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED
 
 if TYPE_CHECKING:
     from ada_tools.scenario.claims import Claim, Table
@@ -19,6 +30,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT, MARGIN = 8.27, 11.69, 0.8  # A4 [inch]
 LINE = 1.45  # of the size of the letters
 _INK, _SOFT, _GOOD, _BAD = "#1c2126", "#5c666f", "#00664f", "#a93200"
+_VERDICTS = {HOLDS: _GOOD, NOT_CONFIRMED: _SOFT, FAILS: _BAD}
 _POINT = 1.0 / 72.0  # [inch]
 _DRAWN = (".png", ".jpg")  # what matplotlib reads; moving pictures stay in the HTML page
 
@@ -158,9 +170,13 @@ def _summary(paper: _Paper, results: Sequence[Result]) -> None:
     paper.write(TITLE, 20, weight="bold")
     paper.write(f"{good} of {len(results)} experiments hold.", 10, _SOFT)
     paper.space(0.15)
-    rows = [[r.name, r.title, _share(r.outcome.claims), HOLDS if r.holds else FAILS] for r in results]
-    colors = [[_INK, _INK, _INK, _verdict_color(r.holds)] for r in results]
-    _headed(paper, ["experiment", "title", "claims", "verdict"], rows, (0.0, 1.1, 4.9, 5.8), colors)
+    words = [HOLDS if r.holds else FAILS for r in results]
+    rows = [
+        [r.name, r.title, _share(r.outcome.claims), standing(r), word] for r, word in zip(results, words, strict=True)
+    ]
+    colors = [[_INK, _INK, _INK, _INK, _VERDICTS[word]] for word in words]
+    head = ["experiment", "title", "claims", "statements", "verdict"]
+    _headed(paper, head, rows, (0.0, 0.95, 3.8, 4.6, 5.95), colors)
 
 
 def _experiment(paper: _Paper, result: Result) -> None:
@@ -172,23 +188,8 @@ def _experiment(paper: _Paper, result: Result) -> None:
     if result.error:
         paper.write(f"It did not run to its end: {result.error}", 9.5, _BAD)
         paper.space(0.1)
-    if outcome.claims:
-        rows = [
-            [
-                c.text + (f" ({c.note})" if c.note else ""),
-                f"{number(c.measured)} {c.unit}".strip(),
-                limit_text(c),
-                HOLDS if c.holds else FAILS,
-            ]
-            for c in outcome.claims
-        ]
-        colors = [[_INK, _INK, _INK, _verdict_color(c.holds)] for c in outcome.claims]
-        _headed(paper, ["claim", "measured", "limit", "verdict"], rows, (0.0, 3.7, 4.85, 6.05), colors)
-    if outcome.timings:
-        timed = [timing_row(timing) for timing in outcome.timings]
-        for row, timing in zip(timed, outcome.timings, strict=True):
-            row[0] += f" ({timing.note})" if timing.note else ""
-        _headed(paper, TIMING_HEAD, timed, (0.0, 3.7, 4.6, 5.75), None)
+    _judged(paper, CLAIM_HEAD, [(claim.text, claim) for claim in outcome.claims])
+    _judged(paper, STATEMENT_HEAD, [(said(statement), statement) for statement in outcome.statements])
     for path in outcome.figures:
         if path.suffix.lower() in _DRAWN:
             paper.space(0.1)
@@ -197,6 +198,18 @@ def _experiment(paper: _Paper, result: Result) -> None:
         _table(paper, table)
     for note in outcome.notes:
         paper.write(f"Note: {note}", 9, _SOFT)
+
+
+def _judged(paper: _Paper, head: Sequence[str], claims: Sequence[tuple[str, Claim]]) -> None:
+    """A table of claims or statements with figures and verdicts."""
+    if not claims:
+        return
+    rows = [
+        [text + (f" ({remark(claim)})" if remark(claim) else ""), figure_text(claim), limit_text(claim), claim.verdict]
+        for text, claim in claims
+    ]
+    colors = [[_INK, _INK, _INK, _VERDICTS[claim.verdict]] for _, claim in claims]
+    _headed(paper, head, rows, (0.0, 3.6, 4.75, 5.85), colors)
 
 
 def _table(paper: _Paper, table: Table) -> None:
@@ -226,7 +239,3 @@ def _headed(
 
 def _share(claims: Sequence[Claim]) -> str:
     return f"{sum(c.holds for c in claims)} of {len(claims)}"
-
-
-def _verdict_color(holds: bool) -> str:
-    return _GOOD if holds else _BAD

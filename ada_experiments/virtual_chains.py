@@ -63,10 +63,19 @@ def joint_1_error_left(scenario: Scenario, log: Log) -> float:
 @measure("tip_x_error_left", unit="m")
 def tip_x_error_left(scenario: Scenario, log: Log) -> float:
     """Error of the tip's x in the end."""
-    if scenario.control is None:
-        raise InputError(f"{scenario.file}: the error of a position needs a controller with a reference.")
-    wanted = scenario.control.reference.part("pose", None).vector("position", (units.LENGTH,) * 3)
-    return abs(float(_tip(log)[-1, 0]) - wanted[0])
+    return abs(float(_tip(log)[-1, 0]) - _wanted_x(scenario))
+
+
+@measure("asked_travel", unit="m")
+def asked_travel(scenario: Scenario, log: Log) -> float:
+    """How far the tip is to come back along x: from where it starts to where it is wanted."""
+    return float(_tip(log)[0, 0]) - _wanted_x(scenario)
+
+
+@measure("tip_effort_share")
+def tip_effort_share(scenario: Scenario, log: Log) -> float:
+    """Largest torque of the last joint by the largest one of all."""
+    return _largest(log.signals["effort"][:, -1]) / _largest(log.signals["effort"])
 
 
 @measure("joint_2_left", unit="deg")
@@ -124,6 +133,12 @@ def near_singular(scenario: Scenario, log: Log) -> float:
     """Time spent near singular poses, where the law runs on numbers."""
     period = float(log.signal_times[1] - log.signal_times[0])
     return float(np.sum(log.signals["singular"])) * period * 1e3
+
+
+def _wanted_x(scenario: Scenario) -> float:
+    if scenario.control is None:
+        raise InputError(f"{scenario.file}: the error of a position needs a controller with a reference.")
+    return scenario.control.reference.part("pose", None).vector("position", (units.LENGTH,) * 3)[0]
 
 
 def _tip(log: Log) -> Array:

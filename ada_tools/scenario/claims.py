@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of an experiment: claims with the figures that decide them, timings that decide nothing, tables, pictures."""
+"""Results of an experiment: claims of ours, statements of documents, the figures that decide them, tables, pictures."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-Relation: TypeAlias = Literal["<=", ">=", "=="]
+Relation: TypeAlias = Literal["<=", ">=", "==", "~"]
+Verdict: TypeAlias = Literal["holds", "not confirmed", "fails"]
+HOLDS: Final = "holds"
+NOT_CONFIRMED: Final = "not confirmed"
+FAILS: Final = "fails"
+ABOUT = 0.1  # of a figure: as far from it is "about", where nothing else is said
 
 
 @dataclass(frozen=True)
@@ -20,9 +25,11 @@ class Claim:
         text: the statement.
         measured: the figure.
         limit: what it must not pass.
-        relation: "<=" where the limit is the largest allowed figure, ">=" where it is the smallest, "==" for counts.
+        relation: "<=" where the limit is the largest allowed figure, ">=" where it is the smallest, "==" for counts,
+            "~" for about.
         unit: of both.
         note: where the limit comes from, or what the figure does not show.
+        within: of "~": how far the figure may be off, such as half of the last digit that is printed.
     """
 
     text: str
@@ -31,6 +38,7 @@ class Claim:
     relation: Relation = "<="
     unit: str = ""
     note: str = ""
+    within: float | None = None
 
     @property
     def holds(self) -> bool:
@@ -39,7 +47,15 @@ class Claim:
             return False
         if self.relation == "==":
             return self.measured == self.limit
+        if self.relation == "~":
+            off = ABOUT * abs(self.limit) if self.within is None else self.within
+            return abs(self.measured - self.limit) <= off
         return self.measured <= self.limit if self.relation == "<=" else self.measured >= self.limit
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of a claim of ours: where it does not hold, our programs are at fault."""
+        return HOLDS if self.holds else FAILS
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -54,37 +70,53 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Timing:
-    """A figure about time. It is reported with its spread and decides nothing: a busy machine changes it.
+class Quantity:
+    """A figure that an experiment finds, for the statements about it.
 
     Attributes:
-        text: the statement that it stands beside.
-        measured: the figure.
-        spread: from where to where it scattered.
-        expected: what the statement says, such as a document's own figure.
-        relation: to it, as in a claim; "~" for "about".
-        unit: of all of them.
-        note: what the spread is of, where the expected figure comes from.
+        value: the figure.
+        unit: of it.
+        spread: from where to where it scattered, if it is about time: a busy machine changes it.
     """
 
-    text: str
-    measured: float
-    spread: tuple[float, float]
-    expected: float
-    relation: Literal["<=", ">=", "~"] = "<="
+    value: float
     unit: str = ""
-    note: str = ""
+    spread: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Statement(Claim):
+    """A claim that a document makes. That our physics does not confirm one, for a known reason, is no fault of ours.
+
+    Attributes:
+        document: who says it.
+        where: chapter, equation, figure or table there.
+        why: the reason for which our physics does not confirm it.
+        spread: of a figure about time, which is never a fault of ours either.
+    """
+
+    document: str = ""
+    where: str = ""
+    why: str = ""
+    spread: tuple[float, float] | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """It holds, or it does not for a known reason, or it does not and the fault may be ours."""
+        if self.holds:
+            return HOLDS
+        if math.isnan(self.measured):
+            return FAILS
+        return NOT_CONFIRMED if self.why or self.spread is not None else FAILS
 
     def as_json(self) -> dict[str, Any]:
-        """For machines: no verdict, so that nobody counts it as a claim."""
-        found: dict[str, Any] = {
-            "timing": self.text,
-            "measured": float(self.measured),
-            "spread": [float(end) for end in self.spread],
-            "expected": float(self.expected),
-            "relation": self.relation,
-        }
-        return found | ({"unit": self.unit} if self.unit else {}) | ({"note": self.note} if self.note else {})
+        """For machines."""
+        found = super().as_json()
+        found["statement"] = found.pop("claim")
+        found |= {"document": self.document, "place": self.where, "verdict": self.verdict}
+        if self.spread is not None:
+            found["spread"] = [float(end) for end in self.spread]
+        return found | ({"why": self.why} if self.verdict == NOT_CONFIRMED else {})
 
 
 @dataclass(frozen=True)
@@ -107,7 +139,8 @@ class Outcome:
         tables: figures in rows.
         notes: what a reader should know: what differs from the document, what is assumed.
         captions: by the name of a figure's file, what stands below it.
-        timings: figures about time, which decide nothing.
+        quantities: by name, for the scenario's statements about them.
+        statements: of the document, with figures and verdicts.
     """
 
     claims: list[Claim] = field(default_factory=list)
@@ -115,9 +148,11 @@ class Outcome:
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     captions: dict[str, str] = field(default_factory=dict)
-    timings: list[Timing] = field(default_factory=list)
+    quantities: dict[str, Quantity] = field(default_factory=dict)
+    statements: list[Statement] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
-        """True if there are claims, and all of them hold."""
-        return bool(self.claims) and all(claim.holds for claim in self.claims)
+        """True if something was to be shown and nothing of it fails."""
+        shown = [*self.claims, *self.statements]
+        return bool(shown) and all(claim.verdict != FAILS for claim in shown)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from ada_dynamics.analysis.singularity import loop_measure, passings
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import Floating
+from ada_dynamics.model.model import Model
 from ada_tools.scenario.registry import measure
 from ada_tools.scenario.rhombus import swing
 
@@ -55,7 +57,7 @@ def centre_of_mass_moved(scenario: Scenario, log: Log) -> float:
 @measure("linear_momentum_change", unit="kg m/s")
 def linear_momentum_change(scenario: Scenario, log: Log) -> float:
     """Largest change of a component of the linear momentum."""
-    return _largest(np.asarray(log.momentum)[:, :3] - np.asarray(log.momentum)[0, :3])
+    return _momentum_change(log)
 
 
 @measure("angular_momentum_change", unit="kg m²/s")
@@ -64,15 +66,48 @@ def angular_momentum_change(scenario: Scenario, log: Log) -> float:
     return _largest(np.asarray(log.momentum)[:, 3:] - np.asarray(log.momentum)[0, 3:])
 
 
+@measure("momentum_order")
+def momentum_order(scenario: Scenario, log: Log) -> float:
+    """Order of the change of the linear momentum in the step, from the scenario's own step and half of it."""
+    from ada_tools.scenario.run import simulate
+
+    if scenario.simulation is None:
+        raise InputError(f"{scenario.file}: the order in the step needs a simulation.")
+    finer = simulate(scenario.with_changes({"step": 0.5 * scenario.simulation.step}))
+    return float(np.log2(_momentum_change(log) / _momentum_change(finer)))
+
+
+@measure("angular_velocity_change")
+def angular_velocity_change(scenario: Scenario, log: Log) -> float:
+    """Largest change of a component of the base's angular velocity, by its size at the start."""
+    rates = log.v[:, _base(log.model, log.model.v_index)][:, 3:]
+    return _largest(rates - rates[0]) / float(np.linalg.norm(rates[0]))
+
+
+@measure("angular_velocity_change_in_world")
+def angular_velocity_change_in_world(scenario: Scenario, log: Log) -> float:
+    """The same in the axes of the world."""
+    rates = np.asarray(dynamics_of(log).velocity(log.model.root, log.q, log.v))[:, 3:]
+    return _largest(rates - rates[0]) / float(np.linalg.norm(rates[0]))
+
+
+@measure("velocity_jump")
+def velocity_jump(scenario: Scenario, log: Log) -> float:
+    """Largest change of a joint velocity within a step beyond what the accelerations make of it, by the largest one."""
+    means = 0.5 * (log.a[1:] + log.a[:-1]) * np.diff(log.t)[:, None]
+    return _largest(np.diff(log.v, axis=0) - means) / _largest(log.v)
+
+
+@measure("acceleration_jump_by_largest")
+def acceleration_jump_by_largest(scenario: Scenario, log: Log) -> float:
+    """Largest change of a joint acceleration within a step, by the largest one."""
+    return _largest(np.diff(log.a, axis=0)) / _largest(log.a)
+
+
 @measure("quaternion_length")
 def quaternion_length(scenario: Scenario, log: Log) -> float:
     """Largest distance of the base's quaternion from unit length (eq. 3.31)."""
-    model = log.model
-    bases = [name for name in model.joint_names if model.joints[name].kind == Floating.kind]
-    if not bases:
-        raise InputError(f"model {model.name!r} has no base with a quaternion to measure.")
-    start = model.q_index(bases[0]).start + 3
-    return _largest(np.linalg.norm(log.q[:, start : start + 4], axis=1) - 1.0)
+    return _largest(np.linalg.norm(log.q[:, _base(log.model, log.model.q_index)][:, 3:7], axis=1) - 1.0)
 
 
 @measure("start_velocity_correction", unit="m/s, rad/s")
@@ -82,6 +117,18 @@ def start_velocity_correction(scenario: Scenario, log: Log) -> float:
 
     printed = scenario.with_changes({"start.centre_of_mass": "as given"})
     return _largest(start_state(printed, log.model)[1] - log.v[0])
+
+
+def _momentum_change(log: Log) -> float:
+    return _largest(np.asarray(log.momentum)[:, :3] - np.asarray(log.momentum)[0, :3])
+
+
+def _base(model: Model, index: Callable[[str], slice]) -> slice:
+    """Columns of the floating base."""
+    bases = [name for name in model.joint_names if model.joints[name].kind == Floating.kind]
+    if not bases:
+        raise InputError(f"model {model.name!r} has no base with a quaternion to measure.")
+    return index(bases[0])
 
 
 # --- other ways to the same motion ----------------------------------------------------------------------------------
@@ -112,6 +159,14 @@ def parallelogram_error(scenario: Scenario, log: Log) -> float:
     _three_joints(log)
     sums = log.q[:, :2] + log.q[:, 1:3]  # directions of rod 2, and of rod 3 as seen from rod 1
     return _largest(sums - sums[0])
+
+
+@measure("closing_angle", unit="deg")
+def closing_angle(scenario: Scenario, log: Log) -> float:
+    """θ4 at the start, as fig. 3.9 counts it: from rod 3 to the line from the first pivot to the second."""
+    _three_joints(log)
+    turned = np.degrees(0.5 * np.pi - np.sum(log.q[0]))
+    return float(180.0 - (180.0 - turned) % 360.0)
 
 
 @measure("determinant_passings")

@@ -29,6 +29,7 @@ from ada_tools.scenario.scenario import (
     ModelPart,
     Scenario,
     SimulationPart,
+    StatementPart,
     Stops,
 )
 
@@ -41,7 +42,7 @@ PULSES: Mapping[str, Callable[..., WrenchProfile]] = {
 }
 CONSTANT = "constant"
 KINDS = (*PULSES, CONSTANT)
-RELATIONS = ("<=", ">=", "==")
+RELATIONS = ("<=", ">=", "==", "~")
 WRENCH = (units.FORCE,) * 3 + (units.MOMENT,) * 3
 
 _TOP = (
@@ -54,6 +55,7 @@ _TOP = (
     "controller",
     "disturbances",
     "claims",
+    "statements",
     "figures",
     "experiment",
     "settings",
@@ -78,7 +80,8 @@ _REFERENCE = ("joints", "velocity", "pose")
 _POSE = ("position", "rpy")
 _CONTACT = ("soles", "points", "spheres", "ground", "material")
 _DISTURBANCE = ("kind", "link", "wrench", "start", "duration", "frame", "at")
-_CLAIM = ("claim", "measure", "limit", "relation", "with", "note")
+_CLAIM = ("claim", "measure", "limit", "relation", "within", "with", "note")
+_STATEMENT = ("statement", "document", "place", "quantity", "why", *_CLAIM[1:])
 _FIGURE = ("file", "like", "panels", "columns", "snapshots", "plane", "animation", "with")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -169,6 +172,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         control=_control(top, simulation),
         disturbances=tuple(_disturbance(part) for part in top.parts("disturbances", _DISTURBANCE)),
         claims=tuple(_claim(part) for part in top.parts("claims", _CLAIM)),
+        statements=_statements(top, simulation, experiment),
         figures=_figures(top),
         experiment=experiment,
         settings=top.part("settings", None).plain(),
@@ -279,14 +283,41 @@ def _disturbance(part: Part) -> WrenchProfile:
 
 
 def _claim(part: Part) -> ClaimPart:
-    return ClaimPart(
-        text=part.text("claim"),
-        measure=part.text("measure"),
-        limit=part.quantity("limit", units.NUMBER),
-        relation=cast(Relation, part.choice("relation", RELATIONS, RELATIONS[0])),
-        changes=_changes(part),
-        note=part.text("note", ""),
-        place=part.place,
+    return ClaimPart(text=part.text("claim"), measure=part.text("measure"), **_limit(part))
+
+
+def _limit(part: Part) -> dict[str, Any]:
+    """Fields that claims of ours and statements of documents have alike."""
+    return {
+        "limit": part.quantity("limit", units.NUMBER),
+        "relation": cast(Relation, part.choice("relation", RELATIONS, RELATIONS[0])),
+        "within": part.quantity("within", units.NUMBER) if part.has("within") else None,
+        "changes": _changes(part),
+        "note": part.text("note", ""),
+        "place": part.place,
+    }
+
+
+def _statements(top: Part, simulation: SimulationPart | None, experiment: str | None) -> tuple[StatementPart, ...]:
+    document = top.text("source", "").partition(",")[0]
+    return tuple(_statement(part, document, simulation, experiment) for part in top.parts("statements", _STATEMENT))
+
+
+def _statement(part: Part, document: str, simulation: SimulationPart | None, experiment: str | None) -> StatementPart:
+    if part.has("measure") == part.has("quantity"):
+        raise part.problem("measure", "a statement is about a measure: NAME or about an experiment's quantity: NAME.")
+    if part.has("measure") and simulation is None:
+        raise part.problem("measure", "it needs a simulation, and there is none.")
+    if part.has("quantity") and experiment is None:
+        raise part.problem("quantity", "it needs an experiment, and there is none.")
+    return StatementPart(
+        text=part.text("statement"),
+        measure=part.text("measure", ""),
+        **_limit(part),
+        document=part.text("document", document),
+        where=part.text("place"),
+        quantity=part.text("quantity", ""),
+        why=part.text("why", ""),
     )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_tools.scenario.claims import Claim, Outcome, Relation, Table, Timing
+from ada_tools.scenario.claims import Claim, Outcome, Quantity, Relation, Statement, Table
 from ada_tools.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -34,9 +34,10 @@ __all__ = [
     "Measured",
     "Outcome",
     "Progress",
+    "Quantity",
     "Relation",
+    "Statement",
     "Table",
-    "Timing",
     "experiment",
     "experiments",
     "find_experiment",

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_tools.scenario.figures import draw
-from ada_tools.scenario.registry import Claim, Outcome, Progress, find_experiment, find_measure
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Statement, find_experiment, find_measure
 from ada_tools.scenario.run import measure, simulate
-from ada_tools.scenario.scenario import ClaimPart, Scenario
+from ada_tools.scenario.scenario import ClaimPart, Scenario, StatementPart
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
@@ -29,7 +29,7 @@ class Result:
         name: of the scenario.
         title: in words.
         source: document, section and figures.
-        outcome: claims, figures, tables and notes, as far as it went.
+        outcome: claims, statements, figures, tables and notes, as far as it went.
         error: why it stopped, if it did.
         trace: where in the program, for what is no error of the input.
         seconds: that it took.
@@ -45,7 +45,7 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """True if it ran to its end and all of its claims hold."""
+        """True if it ran to its end and nothing that it was to show fails."""
         return not self.error and self.outcome.holds
 
     def as_json(self) -> dict[str, Any]:
@@ -56,8 +56,8 @@ class Result:
             "claims": [claim.as_json() for claim in self.outcome.claims],
             "seconds": round(self.seconds, 3),
         }
-        if self.outcome.timings:
-            found["timings"] = [timing.as_json() for timing in self.outcome.timings]
+        if self.outcome.statements:
+            found["statements"] = [statement.as_json() for statement in self.outcome.statements]
         return found | ({"error": self.error} if self.error else {})
 
 
@@ -95,7 +95,7 @@ class _Run:
     def __init__(self, scenario: Scenario, output: Path, progress: Progress, outcome: Outcome) -> None:
         self._scenario, self._output, self._progress, self._outcome = scenario, output, progress, outcome
         self._logs: dict[str, tuple[Scenario, Log]] = {}
-        variants = {_key(claim.changes) for claim in scenario.claims}
+        variants = {_key(part.changes) for part in (*scenario.claims, *self._measured())}
         variants |= {_key(figure.changes) for figure in scenario.figures}
         self._parts = max(1, len(variants)) + (1 if scenario.experiment else 0)
         self._done = 0
@@ -113,15 +113,20 @@ class _Run:
             self._figures()
         if self._scenario.experiment is not None:
             self._experiment(self._scenario.experiment)
+        self._outcome.statements.extend(self._statement(part) for part in self._scenario.statements)
+
+    def _measured(self) -> list[StatementPart]:
+        """Statements about the simulation."""
+        return [part for part in self._scenario.statements if part.measure]
 
     def _names_are_known(self) -> None:
         """A misspelt name is told before anything runs for minutes."""
-        for claim in self._scenario.claims:
+        for part in (*self._scenario.claims, *self._measured()):
             try:
-                find_measure(claim.measure)
-                self._scenario.with_changes(claim.changes)
+                find_measure(part.measure)
+                self._scenario.with_changes(part.changes)
             except AdaError as problem:
-                raise InputError(f"{claim.place}: {problem}") from None
+                raise InputError(f"{part.place}: {problem}") from None
         if self._scenario.experiment is not None:
             find_experiment(self._scenario.experiment)
 
@@ -151,10 +156,44 @@ class _Run:
         several = found.items() if isinstance(found, Mapping) else [("", found)]
         return [
             Claim(
-                f"{part.text}: {name}" if name else part.text, float(value), part.limit, part.relation, unit, part.note
+                f"{part.text}: {name}" if name else part.text,
+                float(value),
+                part.limit,
+                part.relation,
+                unit,
+                part.note,
+                part.within,
             )
             for name, value in several
         ]
+
+    def _statement(self, part: StatementPart) -> Statement:
+        found = self._quantity(part)
+        return Statement(
+            part.text,
+            found.value,
+            part.limit,
+            part.relation,
+            found.unit,
+            part.note,
+            part.within,
+            part.document,
+            part.where,
+            part.why,
+            found.spread,
+        )
+
+    def _quantity(self, part: StatementPart) -> Quantity:
+        """The figure that a statement is about."""
+        if part.measure:
+            value = measure(*self._variant(part.changes), [part.measure])[part.measure]
+            if isinstance(value, Mapping):
+                raise InputError(f"{part.place}: measure: {part.measure!r} gives {len(value)} figures instead of one.")
+            return Quantity(float(value), find_measure(part.measure).unit)
+        quantities = self._outcome.quantities
+        if part.quantity not in quantities:
+            raise InputError(f"{part.place}: {unknown_name('quantity', part.quantity, sorted(quantities))}")
+        return quantities[part.quantity]
 
     def _figures(self) -> None:
         for figure in self._scenario.figures:
@@ -169,7 +208,7 @@ class _Run:
     def _experiment(self, name: str) -> None:
         more = find_experiment(name)(self._scenario, self._output, self._step(""))
         self._outcome.claims.extend(more.claims)
-        self._outcome.timings.extend(more.timings)
+        self._outcome.quantities.update(more.quantities)
         self._outcome.figures.extend(more.figures)
         self._outcome.captions.update(more.captions)
         self._outcome.tables.extend(more.tables)

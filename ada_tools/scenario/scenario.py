@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario as data: model, start, simulation, disturbances, claims, figures; see docs/reproduce.md."""
+"""A scenario as data: model, start, simulation, disturbances, claims, statements, figures; see docs/reproduce.md."""
 
 from __future__ import annotations
 
@@ -88,9 +88,27 @@ class ClaimPart:
     measure: str
     limit: float
     relation: Relation
+    within: float | None
     changes: Mapping[str, Any]
     note: str
     place: str  # file and line, for messages
+
+
+@dataclass(frozen=True)
+class StatementPart(ClaimPart):
+    """A statement of a document: a claim about a measure, or about a quantity that the experiment finds.
+
+    Attributes:
+        document: who says it.
+        where: chapter, equation, figure or table there.
+        quantity: its name; empty where it is a measure.
+        why: the reason for which our physics does not confirm it; empty where it does.
+    """
+
+    document: str
+    where: str
+    quantity: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -124,6 +142,7 @@ class Scenario:
         control: None where nothing drives the motors but constant efforts.
         disturbances: wrenches on links.
         claims: what must hold.
+        statements: of the document, which our physics may confirm or not.
         figures: to be drawn.
         experiment: name of a function that does more, see `registry`.
         settings: what that function is told.
@@ -143,6 +162,7 @@ class Scenario:
     control: ControlPart | None
     disturbances: tuple[WrenchProfile, ...]
     claims: tuple[ClaimPart, ...]
+    statements: tuple[StatementPart, ...]
     figures: tuple[FigurePart, ...]
     experiment: str | None
     settings: Mapping[str, Any]

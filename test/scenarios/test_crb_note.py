@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import ada_dynamics as ada
 from ada_experiments import crb_note
 from ada_experiments.crb_note import METHODS, Costs
+from ada_tools.scenario.registry import Quantity
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +42,17 @@ def test_error_is_that_of_the_matrices() -> None:
 def test_claims_fail_where_matrices_differ_or_composites_need_more_operations(arm: Costs) -> None:
     assert all(claim.holds for claim in crb_note.claims_of([arm]))
     wrong = replace(arm, error=1e-6)
-    many = replace(arm, operations={**arm.operations, "unit_vector": arm.operations["crba"]})
+    many = replace(arm, operations={**arm.operations, "unit_vector": arm.operations["crba"] - 1})
     for bad in (wrong, many):
         assert not all(claim.holds for claim in crb_note.claims_of([bad]))
 
 
-def test_a_busy_machine_changes_timings_and_no_verdict(arm: Costs) -> None:
+def test_times_are_quantities_with_a_spread_and_no_claims(arm: Costs) -> None:
     slow = replace(arm, ratios=dict.fromkeys(METHODS, 0.9), spreads=dict.fromkeys(METHODS, (0.5, 1.4)))
     assert all(claim.holds for claim in crb_note.claims_of([slow]))
-    timings = crb_note.timings_of([slow])
-    assert [(one.measured, one.spread) for one in timings] == [(0.9, (0.5, 1.4))] * 2
-    assert "holds" not in timings[0].as_json()
+    found = crb_note.quantities_of([slow, arm])
+    assert found["least_time_ratio"] == Quantity(0.9, spread=(0.5, 1.4))
+    assert found["largest_time_ratio"].value == max(arm.ratios.values())
 
 
 def test_ratios_of_times_lie_within_their_spread(arm: Costs) -> None:
@@ -60,4 +62,5 @@ def test_ratios_of_times_lie_within_their_spread(arm: Costs) -> None:
 
 
 def test_without_a_compiler_there_are_no_timings(arm: Costs) -> None:
-    assert crb_note.timings_of([replace(arm, seconds={}, ratios={}, spreads={})]) == []
+    found = crb_note.quantities_of([replace(arm, seconds={}, ratios={}, spreads={})])
+    assert all(math.isnan(quantity.value) for quantity in found.values())

@@ -11,7 +11,7 @@ import pytest
 from ada_dynamics.errors import InputError
 from ada_tools import scenario as scenarios
 from ada_tools.scenario import registry
-from ada_tools.scenario.registry import Claim, Outcome, Table, Timing
+from ada_tools.scenario.registry import Claim, Outcome, Quantity, Statement, Table
 
 FALL = """\
 name: fall
@@ -64,6 +64,8 @@ def experiments():
         (math.nan, 1.0, "<=", False),
         (math.nan, 1.0, ">=", False),
         (math.inf, 1.0, "<=", False),
+        (0.54, 0.5, "~", True),
+        (0.44, 0.5, "~", False),
     ],
 )
 def test_a_claim_holds_on_the_right_side_of_its_limit_only(measured, limit, relation, holds):
@@ -120,31 +122,73 @@ def test_json_has_the_fields_that_machines_rely_on(ada, write, tmp_path):
     assert 0.0 < claim["measured"] < 1e-8
 
 
-def test_a_timing_is_reported_with_its_spread_and_decides_nothing(ada, write, tmp_path, experiments):
-    @experiments("slow_machine")
-    def slow_machine(scenario, output, progress):
-        timing = Timing("half the time", 0.9, (0.7, 1.3), 0.5, note="of ten rounds")
-        return Outcome([Claim("they agree", 0.0, 1.0)], timings=[timing])
+STATED = """\
+name: fall
+source: A thesis, fig. 1
+experiment: found
+statements:
+  - {statement: it is two, place: fig. 1, quantity: two, limit: 2, relation: "~", within: 0.1}
+  - {statement: it is three, place: eq. 2, quantity: two, limit: 3, relation: "==", why: a misprint}
+  - {statement: it is quick, place: table 3, quantity: time, limit: 0.5}
+"""
 
-    path = write("fall", "name: fall\nexperiment: slow_machine\n")
+
+def test_what_a_document_says_and_physics_does_not_confirm_is_told_and_fails_nothing(ada, write, tmp_path, experiments):
+    @experiments("found")
+    def two_and_time(scenario, output, progress):
+        return Outcome(quantities={"two": Quantity(2.05, "m"), "time": Quantity(0.9, spread=(0.7, 1.3))})
+
+    path = write("fall", STATED)
     code, out, _ = ada("reproduce", path, "--output", tmp_path / "o")
     assert code == 0
-    assert "measured  half the time  0.9 (0.7 to 1.3; expected ≤ 0.5)" in out
+    assert "holds          fig. 1: it is two     2.05 m ≈ 2 m" in out
+    assert "not confirmed  eq. 2: it is three    2.05 m = 3 m  Not confirmed: a misprint" in out
+    assert "1 statements of the documents hold, 2 are not confirmed, 0 fail" in out
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
-    assert [word in page for word in ("half the time", "0.7 to 1.3", "of ten rounds", "1 of 1")] == [True] * 4
-    code, out, _ = ada("reproduce", path, "--json", "--output", tmp_path / "o")
-    (found,) = json.loads(out)
-    assert (code, found["holds"], len(found["claims"])) == (0, True, 1)
-    assert found["timings"] == [
-        {
-            "timing": "half the time",
-            "measured": 0.9,
-            "spread": [0.7, 1.3],
-            "expected": 0.5,
-            "relation": "<=",
-            "note": "of ten rounds",
-        }
-    ]
+    assert [word in page for word in ("it is quick", "0.9 (0.7 to 1.3)", "1 holds, 2 not confirmed")] == [True] * 3
+    ledger = (tmp_path / "o" / "faithfulness.md").read_text(encoding="utf-8")
+    assert "| eq. 2 | it is three | = 3 | 2.05 m | not confirmed: a misprint | fall |" in ledger
+    (found,) = json.loads(ada("reproduce", path, "--json", "--output", tmp_path / "o")[1])
+    assert (found["holds"], found["claims"]) == (True, [])
+    assert found["statements"][2] == {
+        "statement": "it is quick",
+        "document": "A thesis",
+        "place": "table 3",
+        "measured": 0.9,
+        "spread": [0.7, 1.3],
+        "limit": 0.5,
+        "relation": "<=",
+        "holds": False,
+        "verdict": "not confirmed",
+        "why": "",
+    }
+
+
+def test_a_statement_that_is_not_so_for_no_known_reason_fails(ada, write, tmp_path, experiments):
+    experiments("found")(lambda scenario, output, progress: Outcome(quantities={"two": Quantity(2.05)}))
+    text = STATED.replace(", why: a misprint", "").replace("quantity: time", "quantity: two")
+    code, out, _ = ada("reproduce", write("fall", text), "--output", tmp_path / "o")
+    assert code == 1
+    assert "fails  eq. 2: it is three" in out
+    assert Statement("", math.nan, 1.0, why="known").verdict == "fails"  # nothing was measured
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("quantity: two, limit: 2", "quantity: too, limit: 2"), "line 5: no quantity is named 'too'"),
+        (("quantity: two, limit: 2", "limit: 2"), "line 5: statements.0.measure: a statement is about a measure"),
+        (
+            ("quantity: two, limit: 2", "measure: loop_gap, limit: 2"),
+            "line 5: statements.0.measure: it needs a simulation",
+        ),
+    ],
+)
+def test_a_statement_about_nothing_is_refused(ada, write, tmp_path, experiments, change, says):
+    experiments("found")(lambda scenario, output, progress: Outcome(quantities={"two": Quantity(2.0)}))
+    code, out, err = ada("reproduce", write("fall", STATED.replace(*change)), "--output", tmp_path / "o")
+    assert code
+    assert says in out + err
 
 
 def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path, experiments):
@@ -258,7 +302,8 @@ def test_the_documents_experiments_hold(name, tmp_path):
     pytest.importorskip("mujoco")
     result = scenarios.reproduce(scenarios.load(name), Path(tmp_path))
     assert not result.error
-    assert [c.as_json() for c in result.outcome.claims if not c.holds] == []
+    shown = [*result.outcome.claims, *result.outcome.statements]
+    assert [c.as_json() for c in shown if c.verdict == "fails"] == []
 
 
 def test_the_programs_of_tables_4_2_and_4_3_agree_and_stand_beside_the_documents_times(tmp_path, monkeypatch):
@@ -273,8 +318,11 @@ def test_the_programs_of_tables_4_2_and_4_3_agree_and_stand_beside_the_documents
     outcome = home.hybrid_cost(None, tmp_path, lambda share, text: None)
     (agreement,) = outcome.claims  # times are no claims
     assert agreement.measured < 1e-11  # conditions of the mass matrices are some thousand
-    assert len(outcome.timings) == 4
-    assert all(0.0 < t.spread[0] <= t.measured <= t.spread[1] for t in outcome.timings)
+    timed = [quantity for quantity in outcome.quantities.values() if quantity.spread is not None]
+    assert len(timed) == 6
+    assert all(0.0 < one.spread[0] <= one.value <= one.spread[1] for one in timed)
+    operations = outcome.quantities["free_12_operations_by_specialised_ada"].value
+    assert operations == pytest.approx(1.19, abs=0.005)
     assert outcome.tables[0].rows[0][5:] == [38.2, 32.0, 19.1, 0.597]
     assert [row[4:] for row in outcome.tables[1].rows] == [[35.8, 25.4, 0.709], [80.3, 53.2, 0.663]]
     assert outcome.figures[0].is_file()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger: every statement of the documents that can be computed, with its place, the figure and the verdict.
+
+The statements are those of the scenarios, `statements:` in ada_experiments/data; `ada reproduce` writes the ledger of
+what it ran as faithfulness.md. The page of that name in docs/ is the one of `ada reproduce all`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ada_experiments.report import figure_text, relation_text
+from ada_tools.scenario import GROUPS, Result
+from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Statement, Verdict
+from ada_tools.scenario.scenario import StatementPart
+
+FILE = "faithfulness.md"
+VERDICTS: tuple[Verdict, ...] = (HOLDS, NOT_CONFIRMED, FAILS)
+DOCUMENTS = ("Takahashi 2012", "Yamada", "CRB note", "Awa 2009", "Tarao et al.")
+HEAD = ("place", "statement", "stated", "measured", "verdict", "experiment")
+
+_TITLE = """\
+# Faithful to the documents?
+
+Every statement of the documents that can be computed, with what this library finds. Written by `ada reproduce all`
+(see [](reproduce.md)); the statements stand in `ada_experiments/data`, beside the experiments that measure them.
+
+- **holds**: the measured figure is as stated.
+- **not confirmed**: it is not, for the reason given; the statement is wrong, misprinted or about another machine.
+- **fails**: it is not, and nobody knows why. That would be a fault of ours, and `ada reproduce` ends with 1.
+
+"≈" is within a tenth. Figures about time are medians with the middle half of the rounds; they are never a fault.
+"""
+
+
+class Entry(NamedTuple):
+    """A line of the ledger."""
+
+    experiment: str
+    statement: Statement | StatementPart
+    measured: str
+    verdict: str
+
+    def cells(self) -> list[str]:
+        """Below `HEAD`."""
+        stated = self.statement
+        verdict = f"{self.verdict}: {stated.why}" if self.verdict == NOT_CONFIRMED and stated.why else self.verdict
+        return [stated.where, stated.text, relation_text(stated), self.measured, verdict, self.experiment]
+
+
+def entries(results: Sequence[Result]) -> list[Entry]:
+    """The statements of some experiments, in the order of the documents."""
+    found = [
+        Entry(result.name, statement, figure_text(statement), statement.verdict)
+        for result in results
+        for statement in result.outcome.statements
+    ]
+    return sorted(found, key=_order)
+
+
+def counts(found: Iterable[Entry]) -> str:
+    """How many hold, are not confirmed and fail, in words."""
+    by_verdict = Counter(entry.verdict for entry in found)
+    return (
+        f"{by_verdict[HOLDS]} statements of the documents hold, {by_verdict[NOT_CONFIRMED]} are not confirmed, "
+        f"{by_verdict[FAILS]} fail"
+    )
+
+
+def page(found: Sequence[Entry]) -> str:
+    """The ledger as a page of Markdown, a table for each document."""
+    parts = [_TITLE, f"{counts(found)}.\n"]
+    for document in dict.fromkeys(entry.statement.document for entry in found):
+        rows = [entry.cells() for entry in found if entry.statement.document == document]
+        lines = ["| " + " | ".join(_plain(cell) for cell in row) + " |" for row in (HEAD, *rows)]
+        lines.insert(1, "|" + "---|" * len(HEAD))
+        parts.append(f"## {document}\n\n" + "\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _order(entry: Entry) -> tuple[int, int, list[int]]:
+    """By document, chapter and number of the experiment; statements of one experiment stay as they are."""
+    document, name = entry.statement.document, entry.experiment
+    known = DOCUMENTS.index(document) if document in DOCUMENTS else len(DOCUMENTS)
+    chapters = [i for i, beginnings in enumerate(GROUPS.values()) if name.startswith(beginnings)]
+    return known, chapters[0] if chapters else len(GROUPS), [int(digits) for digits in re.findall(r"\d+", name)]
+
+
+def _plain(cell: str) -> str:
+    """A cell that is one line and ends no column."""
+    return " ".join(cell.split()).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")
