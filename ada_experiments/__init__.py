@@ -5,6 +5,7 @@ from __future__ import annotations
 
 # Full names of modules whose `@experiment` and `@measure` functions scenarios can call.
 MODULES: tuple[str, ...] = (
+    "ada_experiments.algorithm_table",
     "ada_experiments.arm_in_null_space",
     "ada_experiments.awa_pipeline",
     "ada_experiments.awa_simulators",
@@ -14,6 +15,8 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.feet_that_may_lift",
     "ada_experiments.hybrid_cost",
     "ada_experiments.hybrid_motion",
+    "ada_experiments.joint_tables",
+    "ada_experiments.open_and_closed",
     "ada_experiments.push_measures",
     "ada_experiments.push_sweep",
     "ada_experiments.pushes_without_control",

@@ -52,13 +52,12 @@ class Entry(NamedTuple):
 
 
 def entries(results: Sequence[Result]) -> list[Entry]:
-    """The statements of some experiments, in the order of the documents."""
-    found = [
+    """The statements of some experiments."""
+    return [
         Entry(result.name, statement, figure_text(statement), statement.verdict)
         for result in results
         for statement in result.outcome.statements
     ]
-    return sorted(found, key=_order)
 
 
 def counts(found: Iterable[Entry]) -> str:
@@ -73,9 +72,10 @@ def counts(found: Iterable[Entry]) -> str:
 def page(found: Sequence[Entry]) -> str:
     """The ledger as a page of Markdown, a table for each document."""
     parts = [_TITLE, f"{counts(found)}.\n"]
-    for document in dict.fromkeys(entry.statement.document for entry in found):
-        rows = [entry.cells() for entry in found if entry.statement.document == document]
-        lines = ["| " + " | ".join(_plain(cell) for cell in row) + " |" for row in (HEAD, *rows)]
+    in_order = sorted(found, key=_order)
+    for document in dict.fromkeys(entry.statement.document for entry in in_order):
+        rows = [entry.cells() for entry in in_order if entry.statement.document == document]
+        lines = ["| " + " | ".join(plain(cell) for cell in row) + " |" for row in (HEAD, *rows)]
         lines.insert(1, "|" + "---|" * len(HEAD))
         parts.append(f"## {document}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
@@ -89,6 +89,6 @@ def _order(entry: Entry) -> tuple[int, int, list[int]]:
     return known, chapters[0] if chapters else len(GROUPS), [int(digits) for digits in re.findall(r"\d+", name)]
 
 
-def _plain(cell: str) -> str:
+def plain(cell: str) -> str:
     """A cell that is one line and ends no column."""
     return " ".join(cell.split()).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")

@@ -163,10 +163,9 @@ def parallelogram_error(scenario: Scenario, log: Log) -> float:
 
 @measure("closing_angle", unit="deg")
 def closing_angle(scenario: Scenario, log: Log) -> float:
-    """θ4 at the start, as fig. 3.9 counts it: from rod 3 to the line from the first pivot to the second."""
+    """θ4 at the start: how rod 3 is turned about its own pivot on the ground, as θ1 is of rod 1 (fig. 3.9)."""
     _three_joints(log)
-    turned = np.degrees(0.5 * np.pi - np.sum(log.q[0]))
-    return float(180.0 - (180.0 - turned) % 360.0)
+    return float(180.0 - (360.0 - np.degrees(np.sum(log.q[0]))) % 360.0)
 
 
 @measure("determinant_passings")

@@ -87,6 +87,7 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
+    "chapter2": ("T2.",),
     "chapter3": ("T3.",),
     "chapter4": ("T4.",),
     "chapter5": ("T5.",),

@@ -36,6 +36,7 @@ from ada_dynamics.model.joints import (
     Universal,
     check_types,
 )
+from ada_experiments.joint_tables import mended_spherical, own, printed_revolute, printed_spherical, printed_universal
 
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
 
@@ -227,50 +228,27 @@ def test_the_neutral_position_is_usable_and_not_turned_unless_it_must_be(joint: 
 
 
 # --- the thesis' tables ---------------------------------------------------------------------------------------------
-def printed_spherical(q: Sequence[float]) -> tuple[Array, Array]:
-    """S and T_a of the S-joint as table 2.1 prints them (a₂ in S read as s₂)."""
-    s2, c2, s3, c3 = np.sin(q[1]), np.cos(q[1]), np.sin(q[2]), np.cos(q[2])
-    S = np.array([[-s2 * c3, -s3, 0.0], [s2 * s3, -c3, 0.0], [c2, 0.0, 1.0]])
-    active = np.array([[-c3, s2 * s3, s2 * s3], [s3, s2 * c3, -c2 * s3], [0.0, 0.0, s2]]) / s2
-    return S, active
-
-
 def test_the_printed_spherical_row_is_wrong_in_two_places_and_ours_mends_them() -> None:
-    joint, q = SphericalEuler(), [0.3, 0.8, -0.5]
-    s2, c2, c3 = np.sin(q[1]), np.cos(q[1]), np.cos(q[2])
-    S, active = printed_spherical(q)
-    ours_S, ours_active = columns(joint.subspace(q))[:3], columns(joint.active(q))[:3]
-
-    assert np.max(np.abs(active.T @ S - np.eye(3))) > 0.1, "as printed, T_aᵀ S is not U"
-    # S: the sign of the second column
-    assert np.max(np.abs(ours_S - S * [1.0, -1.0, 1.0])) < 1e-15
-    # T_a: the entry (1, 3)
-    mended = active.copy()
-    mended[0, 2] = c2 * c3 / s2
-    assert np.max(np.abs(ours_active - mended)) < 1e-15
-    assert abs(active[0, 2] - mended[0, 2]) > 0.1
-    assert np.max(np.abs(mended.T @ (S * [1.0, -1.0, 1.0]) - np.eye(3))) < 1e-15
+    q = [0.3, 0.8, -0.5]
+    ours, printed, mended = own(SphericalEuler(), q), printed_spherical(q), mended_spherical(q)
+    assert np.max(np.abs(ours.motion - mended.motion)) < 1e-15
+    assert np.max(np.abs(ours.active - mended.active)) < 1e-15
+    assert mended.off < 1e-15
     # either one alone does not do
-    assert np.max(np.abs(mended.T @ S - np.eye(3))) > 0.1
-    assert np.max(np.abs(active.T @ (S * [1.0, -1.0, 1.0]) - np.eye(3))) > 0.1
+    for row in (printed, printed._replace(motion=mended.motion), printed._replace(active=mended.active)):
+        assert row.off > 0.1
 
 
 def test_the_other_rows_are_those_of_tables_2_1_and_2_2() -> None:
-    R = Revolute(1)
-    assert columns(R.subspace([0.3])).T.tolist() == [[0, 1, 0, 0, 0, 0]]
-    assert columns(R.active([0.3])).T.tolist() == [[0, 1, 0, 0, 0, 0]]
-    assert np.linalg.matrix_rank(np.hstack([columns(R.constraint([0.3])), np.delete(np.eye(6), 1, 1)])) == 5
     q = [0.4, 0.9]
-    s2, c2 = np.sin(0.9), np.cos(0.9)
-    expected = np.array([[-s2, 0, c2, 0, 0, 0], [0, 1, 0, 0, 0, 0]]).T
-    assert np.array_equal(columns(Universal().subspace(q)), expected)
-    assert np.array_equal(columns(Universal().active(q)), expected)
-    T = np.zeros((6, 4))
-    T[0, 0], T[2, 0], T[3, 1], T[4, 2], T[5, 3] = c2, s2, 1, 1, 1
-    assert np.array_equal(columns(Universal().constraint(q)), T)
-    assert np.array_equal(columns(Fixed().constraint([])), np.eye(6))
+    for ours, printed in ((own(Universal(), q), printed_universal(q)), (own(Revolute(1), [0.3]), printed_revolute())):
+        assert np.array_equal(ours.motion, printed.motion)
+        assert np.array_equal(ours.active, printed.active)
+        assert np.max(np.abs(ours.constraint.T @ printed.motion)) < 1e-15
+        assert ours.constraint.shape == printed.constraint.shape
+    assert np.array_equal(own(Fixed(), []).constraint, np.eye(6))
     # linear first in the public order, so U is permuted here
-    assert np.array_equal(columns(Floating().subspace([0, 0, 0, 0, 0, 0, 1])), np.eye(6)[:, [3, 4, 5, 0, 1, 2]])
+    assert np.array_equal(own(Floating(), [0, 0, 0, 0, 0, 0, 1]).motion, np.eye(6)[:, [3, 4, 5, 0, 1, 2]])
 
 
 # --- orientation conventions, by scipy ------------------------------------------------------------------------------

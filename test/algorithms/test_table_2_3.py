@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takahashi 2012, table 2.3, measured: what each algorithm can do, what it inverts, and how its cost grows.
 
-Costs are counted on what the algorithms really compute. All links of `chain_3d` are alike and its axes come round every
-third joint, so the count for 3k joints is a polynomial in k, whose degree differences tell exactly: no fit is needed.
+Costs are counted as `ada_experiments.algorithm_table` does; loops and joint forces are held against a dense system.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,64 +14,14 @@ import pytest
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import aba, crba, dca, kinematics, lagrange, order_n, rnea
+from ada_dynamics.algorithms import aba, dca, kinematics, rnea
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms.assemble import Solution
-from ada_dynamics.expr import Cost, cost, trace
+from ada_dynamics.expr import cost, trace
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.vec3 import Vec3
-
-Solver = Callable[..., list[Any]]
-ROUNDS = (2, 3, 4, 5, 6)  # times three joints; the joint to the ground makes one round alone another one
-
-
-def by_order(solver: Solver, order: str) -> Solver:
-    return lambda tree, q, v, tau: solver(tree, q, v, tau, None, order)
-
-
-SOLVERS: dict[str, Solver] = {
-    "lagrange": lagrange.forward_dynamics,
-    "crba": crba.forward_dynamics,
-    "order_n": order_n.forward_dynamics,
-    "aba": aba.forward_dynamics,
-    "dca": by_order(dca.forward_dynamics, "chain"),
-    "ada": by_order(assembly_disassembly.forward_dynamics, "chain"),
-    "dca balanced": by_order(dca.forward_dynamics, "balanced"),
-    "ada balanced": by_order(assembly_disassembly.forward_dynamics, "balanced"),
-}
-
-
-def count(solver: Solver, tree: Tree) -> Cost:
-    """Operations of one evaluation."""
-    return cost(
-        trace("f", {"q": tree.nq, "v": tree.nv, "tau": tree.nv}, lambda q, v, tau: {"a": solver(tree, q, v, tau)})
-    )
-
-
-@cache
-def of_chain(name: str, joints: int) -> Cost:
-    return count(SOLVERS[name], ada.chain_3d(joints).tree)
-
-
-def serial(kind: str, pairs: int) -> Tree:
-    """A chain of equal links on revolute joints and on joints of one type in turn."""
-    builder = ada.Builder(f"{kind}_{pairs}").link("link_0")
-    inertia = [[0.02, 0.001, 0.002], [0.001, 0.03, -0.001], [0.002, -0.001, 0.025]]
-    for i in range(1, 2 * pairs + 1):
-        builder.link(f"link_{i}", 1.0, (0.02, 0.03, 0.1), inertia)
-        one = kind if i % 2 else "revolute"
-        axes: dict[str, Any] = {"axis": (0, 0, 1)} if one in ("revolute", "prismatic", "cylindrical") else {}
-        if one == "universal":
-            axes = {"axis": (0, 0, 1), "axis2": (0, 1, 0)}
-        builder.joint(f"joint_{i}", one, f"link_{i - 1}", f"link_{i}", (0.1, 0.05, 0.2), (0.3, 0.4, 0.5), **axes)
-    return builder.build().tree
-
-
-def differences(name: str, order: int) -> list[int]:
-    """Of the operations, over rounds of three joints."""
-    values = [of_chain(name, 3 * k).flops for k in ROUNDS]
-    return [int(x) for x in np.diff(values, order)]
+from ada_experiments.algorithm_table import FREEDOMS, count, differences, of_chain, of_pair, star
 
 
 # --- complexity -----------------------------------------------------------------------------------------------------
@@ -118,17 +66,6 @@ def test_without_a_balanced_order_dependent_operations_grow_with_the_joints(name
 
 # --- parallel computation -------------------------------------------------------------------------------------------
 def test_aba_is_parallel_over_branches_only() -> None:
-    def star(branches: int) -> Tree:
-        builder = ada.Builder("star").link("root")
-        inertia = (0.02, 0.03, 0.025)
-        for b in range(branches):
-            for i in range(4):
-                builder.link(f"link_{b}_{i}", 1.0, (0.02, 0.03, 0.1), inertia)
-                parent = f"link_{b}_{i - 1}" if i else "root"
-                axis = np.eye(3)[i % 3]
-                builder.joint(f"joint_{b}_{i}", "revolute", parent, f"link_{b}_{i}", (0.0, 0.1, 0.2), axis=axis)
-        return builder.build().tree
-
     one, four = (count(aba.forward_dynamics, star(b)) for b in (1, 4))
     assert four.flops > 3 * one.flops
     assert four.critical_path == one.critical_path
@@ -137,22 +74,13 @@ def test_aba_is_parallel_over_branches_only() -> None:
 
 
 # --- size of the inverse --------------------------------------------------------------------------------------------
-SIZES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "planar": 3, "spherical": 3}
-
-
-def pivots(name: str, kind: str) -> int:
-    """Divisions that one more joint of a type takes, and a revolute joint with it; quaternions take one for |q|²."""
-    two, three = (count(SOLVERS[name], serial(kind, pairs)).divisions for pairs in (2, 3))
-    return three - two - (kind == "spherical")
-
-
-@pytest.mark.parametrize("kind", [*SIZES])
+@pytest.mark.parametrize("kind", [*FREEDOMS])
 def test_ada_inverts_6_less_n_and_aba_n_and_dca_6_and_n(kind: str) -> None:
-    n = SIZES[kind]
-    assert pivots("ada", kind) == (6 - n) + 5
-    assert pivots("aba", kind) == n + 1
+    n = FREEDOMS[kind]
+    assert of_pair("ada", kind)[0] == (6 - n) + 5
+    assert of_pair("aba", kind)[0] == n + 1
     # SᵀYS of one velocity is the inverse of Y's last pivot and costs nothing
-    assert pivots("dca", kind) == (6 + n if n > 1 else 6) + 6
+    assert of_pair("dca", kind)[0] == (6 + n if n > 1 else 6) + 6
 
 
 # --- closed chains; `test_closed` has the algorithms that close them -------------------------------------------------

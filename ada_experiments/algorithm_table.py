@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table 2.3 of Takahashi 2012, measured: what each algorithm can do, what it inverts, and how its cost grows.
+
+Costs are counted on what the algorithms really compute. All links of `chain_3d` are alike and its axes come round every
+third joint, so the count for 3k joints is a polynomial in k, whose degree differences tell exactly: no fit is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.algorithms import aba, ada, crba, dca, lagrange, order_n
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.expr import Cost, cost, trace
+from ada_dynamics.model import chain_3d
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.robots.load import load
+from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+Solver = Callable[..., list[Any]]
+ROUNDS = (2, 3, 4, 5, 6)  # times three joints; the joint to the ground makes one round alone another one
+INERTIA = ((0.02, 0.001, 0.002), (0.001, 0.03, -0.001), (0.002, -0.001, 0.025))  # all entries are there
+FREEDOMS = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "planar": 3, "spherical": 3}
+PER_ROUND = 54  # third difference of n³/3 over rounds of three joints: 3! · 3³/3
+PATH = (8, 16, 32)  # joints whose longest paths are compared
+TOUCHES = 4  # links of a branch
+
+
+def _in_order(solver: Solver, order: str) -> Solver:
+    return lambda tree, q, v, tau: solver(tree, q, v, tau, None, order)
+
+
+SOLVERS: Mapping[str, Solver] = {
+    "lagrange": lagrange.forward_dynamics,
+    "crba": crba.forward_dynamics,
+    "order_n": order_n.forward_dynamics,
+    "aba": aba.forward_dynamics,
+    "dca": _in_order(dca.forward_dynamics, "chain"),
+    "ada": _in_order(ada.forward_dynamics, "chain"),
+    "dca balanced": _in_order(dca.forward_dynamics, "balanced"),
+    "ada balanced": _in_order(ada.forward_dynamics, "balanced"),
+}
+
+
+def count(solver: Solver, tree: Tree) -> Cost:
+    """Operations of one evaluation."""
+    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
+    return cost(trace("f", sizes, lambda q, v, tau: {"a": solver(tree, q, v, tau)}))
+
+
+@cache
+def of_chain(name: str, joints: int) -> Cost:
+    """Operations for a chain of joints about x, y and z in turn."""
+    return count(SOLVERS[name], chain_3d(joints).tree)
+
+
+def differences(name: str, order: int) -> list[int]:
+    """Of the operations, over rounds of three joints."""
+    values = [of_chain(name, 3 * k).flops for k in ROUNDS]
+    return [int(x) for x in np.diff(values, order)]
+
+
+def path_growth(name: str) -> float:
+    """Growth of the longest path from 16 to 32 joints by that from 8 to 16: 1 for a logarithm, 2 for a line."""
+    paths = [of_chain(name, n).critical_path for n in PATH]
+    return float((paths[2] - paths[1]) / (paths[1] - paths[0]))
+
+
+def serial(kind: str, pairs: int) -> Tree:
+    """A chain of equal links on revolute joints and on joints of one type in turn."""
+    builder = Builder(f"{kind}_{pairs}").link("link_0")
+    for i in range(1, 2 * pairs + 1):
+        builder.link(f"link_{i}", 1.0, (0.02, 0.03, 0.1), INERTIA)
+        one = kind if i % 2 else "revolute"
+        axes: dict[str, Any] = {"axis": (0, 0, 1)} if one in ("revolute", "prismatic", "cylindrical") else {}
+        if one == "universal":
+            axes = {"axis": (0, 0, 1), "axis2": (0, 1, 0)}
+        builder.joint(f"joint_{i}", one, f"link_{i - 1}", f"link_{i}", (0.1, 0.05, 0.2), (0.3, 0.4, 0.5), **axes)
+    return builder.build().tree
+
+
+def of_pair(name: str, kind: str) -> tuple[int, int]:
+    """Divisions and operations that one more joint of a type takes, and a revolute joint with it.
+
+    Of the divisions, the one that brings a quaternion to unit length is left out.
+    """
+    two, three = (count(SOLVERS[name], serial(kind, pairs)) for pairs in (2, 3))
+    return three.divisions - two.divisions - (kind == "spherical"), three.flops - two.flops
+
+
+def star(branches: int) -> Tree:
+    """A tree with branches of four links."""
+    builder = Builder("star").link("root")
+    for b in range(branches):
+        for i in range(TOUCHES):
+            builder.link(f"link_{b}_{i}", 1.0, (0.02, 0.03, 0.1), (0.02, 0.03, 0.025))
+            parent = f"link_{b}_{i - 1}" if i else "root"
+            axis = np.eye(3)[i % 3]
+            builder.joint(f"joint_{b}_{i}", "revolute", parent, f"link_{b}_{i}", (0.0, 0.1, 0.2), axis=axis)
+    return builder.build().tree
+
+
+@experiment("algorithm_table")
+def algorithm_table(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """Count what the four algorithms compute."""
+    quantities = {}
+    for i, name in enumerate(("aba", "dca", "ada")):
+        progress(0.25 * i, f"operations of {name}")
+        quantities[f"{name}_second_difference"] = Quantity(max(map(abs, differences(name, 2))))
+        quantities[f"{name}_inverse_off"] = Quantity(max(_inverse_off(name, kind) for kind in FREEDOMS))
+    progress(0.75, "paths and joint forces")
+    per_round = {name: differences(name, 1)[-1] for name in ("aba", "ada", "dca")}
+    one, four = (count(SOLVERS["aba"], star(branches)) for branches in (1, 4))
+    pair = {kind: of_pair("ada", kind)[1] for kind in ("revolute", "spherical")}
+    quantities |= {
+        "lagrange_third_difference": Quantity(float(np.mean(differences("lagrange", 3))) / PER_ROUND),
+        "aba_path_growth": Quantity(path_growth("aba")),
+        "dca_path_growth": Quantity(path_growth("dca balanced")),
+        "ada_path_growth": Quantity(path_growth("ada balanced")),
+        "aba_path_of_branches": Quantity(four.critical_path / one.critical_path),
+        "aba_by_ada": Quantity(per_round["aba"] / per_round["ada"]),
+        "ada_by_dca": Quantity(per_round["ada"] / per_round["dca"]),
+        "freer_joint_by_revolute": Quantity(pair["spherical"] / pair["revolute"]),
+        "aba_opens_loop": Quantity(_opened(), "m/s²"),
+        "ada_closes_loop": Quantity(_apart_on_loop("ada"), "rad/s²"),
+        "dca_closes_loop": Quantity(_apart_on_loop("dca"), "rad/s²"),
+        "dca_wrenches_off": Quantity(_wrenches_apart()),
+    }
+    return Outcome(tables=[_table()], quantities=quantities)
+
+
+def _inverse_off(name: str, kind: str) -> int:
+    """Columns that are inverted for a joint beside those of table 2.3; a revolute joint goes with each."""
+    n = FREEDOMS[kind]
+    # SᵀYS of one velocity is the inverse of Y's last pivot and costs no division
+    stated = {"aba": n + 1, "ada": (6 - n) + 5, "dca": (6 + n if n > 1 else 6) + 6}
+    return abs(of_pair(name, kind)[0] - stated[name])
+
+
+def _loop() -> tuple[Any, Array]:
+    """A four-bar in a pose that closes it."""
+    return load("closed_4r"), np.radians((135.0, -45.0, 225.0))
+
+
+def _opened() -> float:
+    """How fast the ends of a loop part, at rest, where ABA is used as in sec. 2.2.2: as if it were open."""
+    model, q = _loop()
+    rest = np.zeros(model.nv)
+    a = np.array(aba.forward_dynamics(model.tree, q.tolist(), rest.tolist(), rest.tolist()))
+    dynamics = Dynamics(model, pose=q)
+    tip = dynamics.acceleration("link_3", q, rest, a)
+    arm = dynamics.pose("link_3", q)[:3, 2]
+    return float(np.linalg.norm(tip[:3] + np.cross(tip[3:], arm)))
+
+
+def _apart_on_loop(name: str) -> float:
+    """Largest difference from the accelerations of the mass matrix with multipliers."""
+    model, q = _loop()
+    rest = np.zeros(model.nv)
+    found, wanted = (Dynamics(model, way, pose=q).forward(q, rest, rest) for way in (name, "crba"))
+    return float(np.max(np.abs(found - wanted)))
+
+
+def _wrenches_apart() -> float:
+    """Largest difference of the joint wrenches of DCA's way back from those of Newton and Euler, by the largest."""
+    model = chain_3d(6)
+    q, v, tau = np.random.default_rng(2).normal(size=(3, model.nv))
+    found = dca.solve(model.tree, q.tolist(), v.tolist(), tau.tolist(), None, "chain")
+    wanted = Dynamics(model, "aba").joint_wrenches(q, v, tau)
+    pairs = [
+        (np.array([*wrench.force, *wrench.moment]), wanted[body.name])
+        for body, wrench in zip(model.tree.bodies, found.wrenches, strict=True)
+    ]
+    return max(float(np.max(np.abs(a - b)) / np.max(np.abs(b))) for a, b in pairs)
+
+
+def _table() -> Table:
+    joints: Sequence[int] = [3 * k for k in ROUNDS]
+    names = ("lagrange", "aba", "dca", "ada")
+    rows = [(n, *(of_chain(name, n).flops for name in names)) for n in joints]
+    return Table("Operations of a chain, by joints", ("joints", *names), rows, "joints about x, y and z in turn")
