@@ -140,7 +140,7 @@ def _figures(found: dict[str, dict[str, Moved]], output: Path) -> list[Path]:
     ]
     figures = [picture(panels, output / "r1_arm_and_base.png", "The arm moves, the base does not", 2)]
     path = output / "r1_robot.png"
-    plot_snapshots(log, path, count=6, plane="xy")
+    plot_snapshots(log, path, count=6, plane="xy", columns=6)
     return [*figures, path]
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,8 +46,9 @@ _HOLD = ("stiffness", "damping")
 _CAPTIONS = {
     "s1_forces.png": "Like figs. 12-15, the curves of numeric models alone",
     "s1_motion.png": "Robot 2 before and after the touch",
-    "s1_robots.png": "Like fig. 16: at the start, and at the end (darker)",
+    "s1_robots.png": "Like fig. 16, from the first touch on",
 }
+SINCE = "Time since the touch [s]"
 TABLE_HEIGHT = -0.5  # [m], of the HEXA's plate, in the middle of its room
 NORMAL = (0.0, 0.0, 1.0)  # of the plate: robots touch along the table's vertical
 HEAVY = ("base", ("link_1", "link_2", "link_3", "link_4"))  # whose masses fig. 15 changes
@@ -116,6 +118,11 @@ class Touch:
         return float(t[end - 1] - t[start] + h * min(f[start] / rise, 1.0) + h * min(f[end - 1] / fall, 1.0))
 
     @property
+    def since_touch(self) -> Array:
+        """Times of the log since the robots met first, as fig. 16 counts them [s]."""
+        return np.asarray(self.log.t - self.log.t[self._first().start], dtype=np.float64)
+
+    @property
     def end(self) -> float:
         """Of the first touch [s]."""
         return float(self.log.t[self._first().stop])
@@ -134,6 +141,15 @@ class Touch:
         touching = self.force > 0.0
         start = int(np.argmax(touching))
         return slice(start, start + int(np.argmin(touching[start:])))
+
+
+class Together(NamedTuple):
+    """The motion from the first touch on."""
+
+    model: Model
+    t: Array
+    q: Array
+    v: Array
 
 
 @experiment("space_robots")
@@ -322,13 +338,14 @@ def _table(touches: Sequence[Touch]) -> Table:
 
 
 def figures_of(touches: Sequence[Touch], output: Path) -> list[Path]:
-    """Forces as in figs. 12-15, what the touch changes, and the robots as in fig. 16."""
+    """Forces as in figs. 12-15, what the touch changes, and the robots as in fig. 16; times since the first touch."""
     first = touches[0]
     shown = max(case.end for case in touches) * 1.3
     panels = []
     for case in touches:
         rows = case.log.t <= shown
-        panels.append(Panel.of(case.name, "Force [N]", case.log.t[rows], {"force": case.force[rows]}))
+        times, curve = case.since_touch[rows], {"force": case.force[rows]}
+        panels.append(Panel.of(case.name, "Force [N]", times, curve, xlabel=SINCE))
     forces = picture(panels, output / "s1_forces.png", "Force of the touch (like figs. 12-15)", 2)
     return [forces, _motion(first, output / "s1_motion.png"), _snapshots(first, output / "s1_robots.png")]
 
@@ -338,14 +355,16 @@ def _motion(case: Touch, path: Path) -> Path:
     base, speed = log.model.q_index(SECOND + FREE), log.model.v_index(SECOND + FREE)
     angles = {f"joint {i + 1}": log.q[:, base.stop + i] - log.q[0, base.stop + i] for i in range(len(ARM))}
     panels = [
-        vector("Velocity of robot 2's base", "[m/s]", log.t, log.v[:, speed][:, :3]),
-        Panel.of("Joints of robot 2 since the start", "Angle [rad]", log.t, angles),
+        replace(vector("Velocity of robot 2's base", "[m/s]", case.since_touch, log.v[:, speed][:, :3]), xlabel=SINCE),
+        Panel.of("Joints of robot 2 since the start", "Angle [rad]", case.since_touch, angles, xlabel=SINCE),
     ]
     return picture(panels, path, f"Motion after the touch, {case.name}")
 
 
 def _snapshots(case: Touch, path: Path) -> Path:
-    plot_snapshots(case.log, path, count=2, plane="xy", title=f"Robot 1 (left) and robot 2, {case.name}")
+    rows, log = case.since_touch >= 0.0, case.log
+    motion = Together(log.model, case.since_touch[rows], log.q[rows], log.v[rows])
+    plot_snapshots(motion, path, count=5, columns=5, plane="xy", title=f"Robot 1 (left) and robot 2, {case.name}")
     return path
 
 

@@ -187,7 +187,7 @@ def two_arm_bar(scenario: Scenario, output: Path, progress: Progress) -> Outcome
         rows.append((case.name, f"{bar:.1e}", f"{force:.1e}", f"{left:.1e}", f"{drift:.1e}", f"{peak:.2f}"))
         if number < 2:
             name = f"two_arm_bar_{case.base}"
-            plot_snapshots(moved.log, output / f"{name}_snapshots.png", count=6, plane="3d")
+            plot_snapshots(moved.log, output / f"{name}_snapshots.png", count=6, plane="3d", columns=6)
             panels = ["position", "velocity", "effort", "link_position:left_hand"]
             panels += ["base_position", "base_orientation"] if case.base == "floating" else []
             plot_log(moved.log, output / f"{name}.png", panels, columns=2)

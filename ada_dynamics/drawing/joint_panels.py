@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ada_dynamics.analysis.motion import rows_of
+from ada_dynamics.analysis.closing_joints import ClosingJoint, turning_loops
+from ada_dynamics.analysis.motion import dynamics_of, rows_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series, panel
 from ada_dynamics.model.model import Model
@@ -58,19 +60,32 @@ def positions(motion: Any) -> list[Panel]:
     for sort, title, unit in sorts:
         scale = np.degrees(1.0) if sort == "rad" else 1.0
         found += _panel(motion, motion.q, _columns(motion.model, sort), title, unit, scale)
-    return found
+    return _with_loops(motion, found, lambda joint: np.degrees(joint.angle(motion.q)))
 
 
 @panel("velocity")
 def velocities(motion: Any) -> list[Panel]:
     """Joint velocities."""
-    return _rates(motion, motion.v, "velocity", "s")
+    found = _rates(motion, motion.v, "velocity", "s")
+    return _with_loops(motion, found, lambda joint: joint.rate(motion.q, motion.v))
 
 
 @panel("acceleration")
 def accelerations(motion: Any) -> list[Panel]:
     """Joint accelerations."""
-    return _rates(motion, rows_of(motion, "a", "accelerations"), "acceleration", "s²")
+    rows = rows_of(motion, "a", "accelerations")
+    found = _rates(motion, rows, "acceleration", "s²")
+    return _with_loops(motion, found, lambda joint: joint.acceleration(motion.q, motion.v, rows))
+
+
+def _with_loops(motion: Any, panels: list[Panel], curve: Callable[[ClosingJoint], Array]) -> list[Panel]:
+    """Panels of which the first one, where it is of angles, has the joints that close loops as well."""
+    loops = turning_loops(motion.model)
+    if not loops or not any(_columns(motion.model, "rad")):
+        return panels
+    dynamics = dynamics_of(motion)
+    more = [Series(name, motion.t, curve(ClosingJoint(dynamics, name)), joint=name) for name in loops]
+    return [replace(panels[0], series=(*panels[0].series, *more)), *panels[1:]]
 
 
 def _rates(motion: Any, rows: Array, what: str, per: str) -> list[Panel]:
@@ -129,6 +144,22 @@ def base_orientation(motion: Any) -> list[Panel]:
         return _of_base(motion, np.degrees(1.0) * motion.q, first, _EULER, "Base angle", "deg")
     quaternion = [f"$q_{i}$" for i in range(1, 5)]  # eq. 3.32
     return _of_base(motion, motion.q, first, quaternion, "Base quaternion", "-")
+
+
+@panel("base_orientation_rate")
+def base_orientation_rate(motion: Any) -> list[Panel]:
+    """Rates of its quaternion (eq. 3.34); those of Euler angles are its angular velocity."""
+    base = base_of(motion.model)
+    if not base or _has_angles(motion.model):
+        return []
+    at, rate = motion.model.q_index(base), motion.model.v_index(base)
+    x, y, z, w = motion.q[:, at.start + 3 : at.start + 7].T
+    p, q, r = motion.v[:, rate.start + 3 : rate.start + 6].T
+    rates = 0.5 * np.column_stack(
+        [w * p - z * q + y * r, z * p + w * q - x * r, -y * p + x * q + w * r, -x * p - y * q - z * r]
+    )
+    labels = [f"$\\dot{{q}}_{i}$" for i in range(1, 5)]
+    return _of_base(motion, rates, 0, labels, "Rate of base quaternion", "1/s")
 
 
 def _base_rates(motion: Any, name: str) -> list[Panel]:

@@ -116,8 +116,8 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
 
     Args:
         motion: a `Log`, or anything with its model, t, q, v (a, tau, ...).
-        names: names of `panel_names()`, "signal:NAME" for what a controller told of itself, "link_position:NAME" and
-            "link_velocity:NAME" of a link, or panels.
+        names: names of `panel_names()`, "signal:NAME" or "signal:NAME [UNIT]" for what a controller told of itself,
+            "link_position:NAME" and "link_velocity:NAME" of a link, or panels.
 
     Raises:
         InputError: there is no such panel, or the motion lacks what it shows; the message says what there is.
@@ -144,13 +144,14 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
 
 
 def _signal_panel(motion: Any, name: str) -> Panel:
-    """A signal of the controller."""
+    """A signal of the controller; "NAME [UNIT]" where its unit is known."""
+    name, _, unit = name.partition(" ")
     signals = getattr(motion, "signals", {})
     if name not in signals:
         raise unknown_name("signal of the controller", name, signals)
     rows = signals[name].reshape(len(motion.signal_times), -1)
     curves = {"" if rows.shape[1] == 1 else str(i + 1): column for i, column in enumerate(rows.T)}
-    return Panel.of(name.replace("_", " "), "", motion.signal_times, curves)
+    return Panel.of(name.replace("_", " "), unit, motion.signal_times, curves)
 
 
 def panel_names() -> list[str]:

@@ -34,7 +34,7 @@ def draw(figure: FigurePart, log: Log, output: Path) -> list[Path]:
         return [path]
     from ada_dynamics.drawing.snapshots import plot_snapshots
 
-    plot_snapshots(log, path, count=figure.snapshots, plane=figure.plane)
+    plot_snapshots(log, path, count=figure.snapshots, plane=figure.plane, columns=figure.columns)
     if not figure.animation:
         return [path]
     from ada_dynamics.drawing.animate import animate

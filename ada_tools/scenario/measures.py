@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ada_dynamics.analysis.closing_joints import ClosingJoint, turning_loops
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.analysis.singularity import loop_measure, passings
 from ada_dynamics.arrays import Array
@@ -163,9 +164,10 @@ def parallelogram_error(scenario: Scenario, log: Log) -> float:
 
 @measure("closing_angle", unit="deg")
 def closing_angle(scenario: Scenario, log: Log) -> float:
-    """θ4 at the start: how rod 3 is turned about its own pivot on the ground, as θ1 is of rod 1 (fig. 3.9)."""
+    """Angle of the joint that closes the loop, at the start; fig. 3.9: of rod 3 about its own pivot on the ground."""
     _three_joints(log)
-    return float(180.0 - (360.0 - np.degrees(np.sum(log.q[0]))) % 360.0)
+    (name,) = turning_loops(log.model)
+    return float(np.degrees(ClosingJoint(dynamics_of(log), name).angle(log.q[:1])[0]))
 
 
 @measure("determinant_passings")

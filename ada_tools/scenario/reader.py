@@ -36,6 +36,7 @@ from ada_tools.scenario.scenario import (
 ENDINGS = (".yaml", ".yml", ".json")
 
 PLANES = ("xz", "xy", "yz", "3d")
+STRIP = 5  # snapshots side by side
 PULSES: Mapping[str, Callable[..., WrenchProfile]] = {
     "half_sine": profiles.half_sine,
     "rectangle": profiles.rectangle,
@@ -340,7 +341,7 @@ def _figures(top: Part) -> tuple[FigurePart, ...]:
                 file=file,
                 like=part.text("like", ""),
                 panels=panels,
-                columns=part.whole("columns", 2),
+                columns=part.whole("columns", STRIP if snapshots else 2),
                 snapshots=snapshots,
                 plane=part.choice("plane", PLANES, PLANES[0]),
                 animation=part.flag("animation"),
