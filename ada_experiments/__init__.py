@@ -17,6 +17,7 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.hybrid_motion",
     "ada_experiments.joint_tables",
     "ada_experiments.open_and_closed",
+    "ada_experiments.push_estimate",
     "ada_experiments.push_measures",
     "ada_experiments.push_sweep",
     "ada_experiments.pushes_without_control",
