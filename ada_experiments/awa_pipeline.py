@@ -157,6 +157,7 @@ class Study:
             "kinematics_error": Quantity(max(off)),
             "torque_error": Quantity(torques),
             "momentum_error": Quantity(momenta),
+            "transpose_off": Quantity(_off_skew(still.motions[self.foot].tip)),
         }
 
     def on_ground(
@@ -207,6 +208,12 @@ class Study:
     def _peak(self, result: Result) -> float:
         acceleration = result.motions[self.foot].centre.acceleration
         return self.motors[self.foot].mass * float(np.linalg.norm(acceleration, axis=1).max())
+
+
+def _off_skew(tip: Frame) -> float:
+    """Symmetric part of T V Tᵀ (eqs. 19, 24, 31, 36) where a spatial velocity is skew, by the largest entry there."""
+    turning = (tip.T @ tip.V @ tip.T.swapaxes(1, 2))[:, :3, :3]
+    return float(np.max(np.abs(turning + turning.swapaxes(1, 2))) / np.max(np.abs(turning)))
 
 
 def _relative(found: Array, wanted: Array) -> float:
