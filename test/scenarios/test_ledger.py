@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ada_experiments import ledger
+from ada_experiments import ledger, printed_turns
 from ada_experiments.ledger import Entry
 from ada_tools import scenario as scenarios
 from ada_tools.scenario.claims import FAILS, NOT_CONFIRMED
@@ -47,6 +47,12 @@ def test_nothing_on_the_page_fails_and_what_is_not_confirmed_has_a_reason() -> N
 def test_a_statement_stands_once() -> None:
     every = [(name, part.where, part.text) for name, part in declared()]
     assert len(set(every)) == len(every)
+
+
+def test_printed_turns_are_the_librarys_but_for_one_entry() -> None:
+    off = {name: quantity.value for name, quantity in printed_turns.quantities().items()}
+    assert off.pop("eq_3_29_off") > 0.1
+    assert max(off.values()) < 1e-15
 
 
 @pytest.mark.parametrize(
