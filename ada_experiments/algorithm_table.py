@@ -117,6 +117,8 @@ def algorithm_table(scenario: Scenario, output: Path, progress: Progress) -> Out
         quantities[f"{name}_second_difference"] = Quantity(max(map(abs, differences(name, 2))))
         quantities[f"{name}_inverse_off"] = Quantity(max(_inverse_off(name, kind) for kind in FREEDOMS))
     progress(0.75, "paths and joint forces")
+    revolute = {name: of_pair(name, "revolute")[0] for name in ("dca", "ada")}
+    quantities["dca_beyond_constraints"] = Quantity((revolute["dca"] - revolute["ada"]) // 2)
     per_round = {name: differences(name, 1)[-1] for name in ("aba", "ada", "dca")}
     one, four = (count(SOLVERS["aba"], star(branches)) for branches in (1, 4))
     pair = {kind: of_pair("ada", kind)[1] for kind in ("revolute", "spherical")}

@@ -178,9 +178,10 @@ def quantities_of(planar: Sequence[_Chain], free: Sequence[_Chain]) -> dict[str,
         "planar_7_ada_by_lagrange": _share(seven, ADA, LAGRANGE),
         "free_12_hybrid_by_ada": _share(twelve, HYBRID, ADA),
     }
-    for name in (ADA, HYBRID):
-        value, spread = ratio_of(twelve.rounds[name], six.rounds[name])
-        found[f"{name.lower()}_12_by_6"] = Quantity(value, spread=spread)
+    grown = [(f"{name.lower()}_12_by_6", name, twelve, six) for name in (ADA, HYBRID)]
+    for key, name, longer, shorter in (*grown, ("lagrange_7_by_4", LAGRANGE, seven, on_ground[4])):
+        value, spread = ratio_of(longer.rounds[name], shorter.rounds[name])
+        found[key] = Quantity(value, spread=spread)
     tree = twelve.model.tree
     by_ada, by_pieces = (cost(function).flops for function in (_ada_of(tree), cuts.traced(tree, twelve.chosen)))
     found["free_12_operations_by_specialised_ada"] = Quantity(by_pieces / by_ada)
