@@ -65,7 +65,7 @@ def _push(scenario: Scenario, log: Log) -> tuple[Array, Array]:
     one = scenario.disturbances[0]
     poses = np.asarray(dynamics_of(log).pose(one.link, log.q))
     force = np.einsum("nij,nj->ni", poses[:, :3, :3], log.external[one.link][:, :3])
-    places = poses @ np.array([*(one.at or (0.0, 0.0, 0.0)), 1.0])
+    places = poses @ np.array([*one.point, 1.0])
     return force[:, 0], places[:, 2]
 
 

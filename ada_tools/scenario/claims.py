@@ -105,9 +105,9 @@ class Statement(Claim):
         """It holds, or it does not for a known reason, or it does not and the fault may be ours."""
         if self.holds:
             return HOLDS
-        if math.isnan(self.measured):
-            return FAILS
-        return NOT_CONFIRMED if self.why or self.spread is not None else FAILS
+        if self.spread is not None:
+            return NOT_CONFIRMED
+        return NOT_CONFIRMED if self.why and not math.isnan(self.measured) else FAILS
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""

@@ -171,6 +171,8 @@ def test_a_statement_that_is_not_so_for_no_known_reason_fails(ada, write, tmp_pa
     assert code == 1
     assert "fails  eq. 2: it is three" in out
     assert Statement("", math.nan, 1.0, why="known").verdict == "fails"  # nothing was measured
+    nothing = (math.nan, math.nan)  # no compiler, no times
+    assert Statement("", math.nan, 1.0, spread=nothing).verdict == "not confirmed"
 
 
 @pytest.mark.parametrize(
