@@ -9,7 +9,9 @@ from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
+from rclpy.duration import Duration
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 
 from ada_controllers.controller import Controller
 from ada_controllers.node.controller_settings import ControllerSettings
@@ -19,10 +21,14 @@ from ada_controllers.node.state_inputs import StateInputs
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.robot_phase import RobotPhase
 from ada_dynamics.errors import AdaError
+from ada_robot.contract import Command
+from ada_robot.messages.joint_state_layouts import JointStateLayouts
+from ada_robot.ros import qos
 from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
 PATIENCE = 5.0  # [s] that the control thread has for what somebody waits for
+_ARRIVAL = Duration(seconds=1)  # of the last command, at most
 
 
 class ControlThread:
@@ -62,6 +68,8 @@ class ControlThread:
             self.control.refuse,
             settings.wrench_of,
         )
+        self._clock, self._layouts = node.get_clock(), JointStateLayouts()
+        self._node, self._commands = node, node.create_publisher(JointState, "joint_commands", qos.COMMANDS)
         self._out = Outputs(node, controller, settings.state_rate, settings.frame_prefix)
         self.loop = DeadlineLoop(
             1.0 / settings.rate,
@@ -102,7 +110,7 @@ class ControlThread:
         """Let it end, with its last command."""
 
         def act() -> None:
-            self._out.command(self.control.deactivate())
+            self._publish(self.control.deactivate())
 
         self.ask(act)
 
@@ -117,7 +125,7 @@ class ControlThread:
             keeps = keep and self.following.is_followed
             self.control.switch(controller, time.monotonic(), keep=keep)
             self.following.renew(keep=keeps)
-            self._out.follow(controller)
+            self._out.follow()
 
         self.ask(act)
 
@@ -137,6 +145,8 @@ class ControlThread:
             self.deactivate()
             self.loop.stop()
         self.inputs.close()
+        self._commands.wait_for_all_acked(_ARRIVAL)
+        self._node.destroy_publisher(self._commands)
         self._out.close()
 
     # --- the thread -------------------------------------------------------------------------------------------------
@@ -145,8 +155,14 @@ class ControlThread:
         command = control.step(self.inputs.fetch(), time.monotonic())
         if command is None:
             return
-        self._out.command(command)
+        self._publish(command)
         self.following.look()
         latest = control.latest
         if latest is not None and control.is_active:
             self._out.state(latest.stamp, control.controller, control.target, command)
+
+    def _publish(self, command: Command | None) -> None:
+        if command is not None:
+            parts = command.position, command.velocity, command.effort
+            stamp = int(self._clock.now().nanoseconds)
+            self._commands.publish(self._layouts.filled(tuple(self.control.controller.joints), parts, stamp))

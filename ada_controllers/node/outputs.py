@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics that the control thread publishes: commands, and the quantities behind them; imports rclpy."""
+"""Topics on which the control thread tells of the quantities behind its commands; imports rclpy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -23,14 +22,12 @@ from ada_robot.messages.controller_topics import JOINT_TARGET, TARGET
 from ada_robot.messages.poses import write_pose
 from ada_robot.ros import qos
 
-_ARRIVAL = Duration(seconds=1)  # of the last command, at most
-
 
 class Outputs:
-    """joint_commands, ~/state, ~/target and ~/joint_target.
+    """~/state, ~/target and ~/joint_target.
 
     Attributes:
-        state_rate: most messages per second on the last three; 0: any.
+        state_rate: most messages per second on each; 0: any.
     """
 
     def __init__(self, node: Node, controller: Controller[Any], state_rate: float, prefix: str = "") -> None:
@@ -38,46 +35,30 @@ class Outputs:
 
         Args:
             node: whose they are.
-            controller: whose commands they carry first.
+            controller: that runs first.
             state_rate: see above.
             prefix: stands before the names of frames.
         """
         self._node, self._clock = node, node.get_clock()
         self.state_rate = state_rate
-        self._commands = node.create_publisher(JointState, "joint_commands", qos.COMMANDS)
         self._states = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
         self._poses = node.create_publisher(PoseStamped, f"~/{TARGET}", qos.STATES)
         self._joints = node.create_publisher(JointState, f"~/{JOINT_TARGET}", qos.STATES)
         self._frame = prefix + controller.model.root
-        self.follow(controller)
+        self.follow()
 
-    def follow(self, controller: Controller[Any]) -> None:
-        """Take the names of another controller's joints."""
-        self._names = controller.joints
-        self._layouts: dict[tuple[bool, ...], Message] = {}
+    def follow(self) -> None:
+        """Begin anew, with another controller."""
         self._state_sizes: dict[str, int] = {}
         self._state_layout: Message | None = None
         self._told_at = -np.inf
 
     def close(self) -> None:
-        """Take the publishers away, the last command safely there; on the thread that spins the node."""
-        self._commands.wait_for_all_acked(_ARRIVAL)
-        for publisher in (self._commands, self._states, self._poses, self._joints):
+        """Take the publishers away; on the thread that spins the node."""
+        for publisher in (self._states, self._poses, self._joints):
             self._node.destroy_publisher(publisher)
 
     # --- in the control thread --------------------------------------------------------------------------------------
-    def command(self, command: Command | None) -> None:
-        """Publish a command, if it is one."""
-        if command is None:
-            return
-        parts = [getattr(command, part) for part in messages.JOINT_STATE_PARTS]
-        given = tuple(part is not None for part in parts)
-        layout = self._layouts.get(given)
-        if layout is None:
-            layout = self._layouts[given] = messages.joint_state(self._names, given)
-        numbers = np.concatenate([part for part in parts if part is not None])
-        self._commands.publish(layout.fill_one(int(self._clock.now().nanoseconds), numbers))
-
     def state(self, time: float, controller: Controller[Any], target: Reference | None, command: Command) -> None:
         """Publish what is behind a command, unless it is too soon after the last one.
 
@@ -101,7 +82,7 @@ class Outputs:
             write_pose(target.pose, message.pose.position, message.pose.orientation)
             self._poses.publish(message)
         elif isinstance(target, (JointReference, JointPath)):
-            joints = JointState(name=list(self._names), position=end_of(target).tolist())
+            joints = JointState(name=list(controller.joints), position=end_of(target).tolist())
             joints.header.stamp = self._clock.now().to_msg()
             self._joints.publish(joints)
 

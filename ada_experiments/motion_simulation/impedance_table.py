@@ -7,7 +7,8 @@ M is the mass of the HEXA's moving parts at its plate, K = J^-T K_p J^-1 (eq. 15
 which the plate touches. With c = 0 the motors' rates are damped (τ = K_p δθ - K_d θ̇: at rest on the probe the plate is
 then a spring alone, as sec. 4.2 takes it), with c = 1 their errors' rates are.
 
-The probe is a point with a stiff spring of its own, without friction.
+The probe is a point with a stiff spring of its own, without friction. M is no rigid body's (1.04 kg across the plate,
+1.44 kg along its normal), so that no model and no `Simulation` has it: these six equations are stepped here.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from ada_hardware.pa10.packets import PacketType
 from ada_hardware.pa10.position_loop import WITHIN, PositionLoop
 from ada_hardware.pa10.session import Session
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.pa10.translation import Telling, Translation
+from ada_hardware.pa10.translation import Telling
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
@@ -47,7 +47,6 @@ _BRAKED_CYCLES = 3  # C with brakes on, before servos come on
 _LOST = 5  # idle cycles without an answer, after which the arm may have been switched off
 _SLOW = 0.01  # [rad/s] at which brakes may close
 _LONGEST_STOP, _FEWEST_CYCLES = WITHIN + 0.1, 10  # [s] and cycles until they close in any case
-_FREE = 0  # mode of axes in teach mode: neither brake nor servo. An assumption: SDU's driver sends 2 there
 
 
 class Pa10Driver(RobotDriver[Pa10Settings]):
@@ -76,7 +75,6 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self.period, self.device_timeout = settings.period, settings.device_timeout
         self._given, self._clock = wire, clock
         self._session: Session | None = None
-        self._translation = Translation(settings, self._arm)
         self._bounds = Limits(self._arm.limits)
         self._positions = PositionLoop(
             self._bounds,
@@ -87,9 +85,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         )
         hardest = self._bounds.velocity / WITHIN
         self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # of stops
-        self._speeds = np.zeros(len(self._arm.limits))  # told last [rad/s]
-        self._place = self._speeds  # commanded last, or where the joints were [rad]
-        self._told_at = -np.inf  # when the last demand was sent [s]
+        self._place = np.zeros(len(self._arm.limits))  # commanded last, or where the joints were [rad]
         self._mode: Mode | None = None  # of the last demand since the start
         self._is_started = self._is_starting = False
         self._silent = 0  # idle cycles in a row without an answer
@@ -99,7 +95,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     # --- what it is -----------------------------------------------------------------------------------------------
     @property
     def told_speeds(self) -> Array | None:  # noqa: D102
-        return self._speeds if self._mode is Mode.POSITION else None
+        session = self._session
+        return session.speeds if session is not None and self._mode is Mode.POSITION else None
 
     def tool(self, offset: Sequence[float]) -> LinkPoint:  # noqa: D102
         return LinkPoint(load(model_name(self.settings.variant)), _LAST_LINK, offset, self._arm.slots)
@@ -118,11 +115,10 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             wire = open_device_packets(self.NAME, settings.url, emulator_settings=like)
         wire.discard_input()
         self._session = Session(
-            wire, self.settings, self._arm, self._translation, self.counts, self._clock,
+            wire, self.settings, self._arm, self.counts, self._clock,
             lambda: self.interrupted() if self._is_starting else "",
         )  # fmt: skip
         self._is_started, self._last, self._silent = False, None, 0
-        self._translation.forget()
         try:
             self._session.find()
         except BaseException:
@@ -132,13 +128,12 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def idle(self) -> Feedback:  # noqa: D102
         session = self._session_in_use()
         if session.is_teaching:
-            return self._feedback(session.tell(self._translation.all_axes(_FREE)), is_driven=False)
+            return self._feedback(session.tell_free(), is_driven=False)
         is_heard = session.is_in_control or session.begin(tries=1)
         told = session.read_braked() if is_heard else None
         self._silent = 0 if told is not None else self._silent + 1
         if self._silent >= _LOST or (told is not None and not told.alarms and told.is_not_controllable):
-            session.is_in_control = False  # it was switched off and on, or its cable was out: S again
-            self._translation.forget()
+            session.lose_control()
         return self._feedback(told, is_driven=False)
 
     # --- motion ---------------------------------------------------------------------------------------------------
@@ -178,7 +173,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._positions.begin()
         end = self._clock() + self.settings.start_timeout
         while True:
-            ready = session.in_a_cycle(self._tell_standstill)
+            ready = session.in_a_cycle(partial(session.drive_at, self._still))
             session.require_alone()
             keeps = () if ready is None else ready.alarms or ready.hindrances
             if keeps:
@@ -195,27 +190,20 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         session = self._session_in_use()
         if not self._is_started:
             raise Refused("pa10: it takes commands once it is started.")
-        mode, torques, speeds = self._translated(demand)
-        payload = self._translation.command(mode, torques, speeds)
-        self._speeds, self._told_at = speeds, self._clock()
-        return self._feedback(session.tell(payload, is_driven=True), is_driven=True)
+        return self._feedback(session.drive(*self._translated(demand, session.speeds)), is_driven=True)
 
-    def _tell_standstill(self) -> Telling | None:
-        return self._tell_speeds(np.zeros_like(self._speeds))
+    @property
+    def _still(self) -> Array:
+        return np.zeros(len(self._arm.joints))
 
-    def _tell_speeds(self, speeds: Array) -> Telling | None:
-        self._speeds = speeds
-        payload = self._translation.command(IN_SPEED, np.zeros_like(speeds), speeds)
-        return self._session_in_use().tell(payload, is_driven=True)
-
-    def _translated(self, demand: Demand) -> tuple[int, Array, Array]:
+    def _translated(self, demand: Demand, told: Array) -> tuple[int, Array, Array]:
         """Mode bits, torques and speeds.
 
         Raises:
             Refused: what the arm cannot do; nothing is sent then.
         """
         values = np.asarray(demand.values, dtype=np.float64)
-        still = np.zeros(len(self._arm.joints))
+        still = self._still
         measured = values if self._last is None else self._last.position
         place = self._place if demand.mode is self._mode else measured
         refusal = self._bounds.refusal(demand.mode, values, measured, place)
@@ -229,7 +217,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             return IN_TORQUE, values, still
         if demand.mode is Mode.VELOCITY:
             return IN_SPEED, still, values
-        return IN_SPEED, still, self._positions(values, measured, self._speeds)
+        return IN_SPEED, still, self._positions(values, measured, told)
 
     # --- stop -----------------------------------------------------------------------------------------------------
     def stop(self) -> None:  # noqa: D102
@@ -254,9 +242,9 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """
         begin, told = self._clock(), self._newest
         was_stopped = False
-        speeds = np.zeros_like(self._speeds)
-        if told is not None and begin - self._told_at <= self.device_timeout:
-            speeds = np.nan_to_num(told.velocity) if self._mode is Mode.EFFORT else self._speeds
+        speeds = self._still
+        if told is not None and begin - session.driven_at <= self.device_timeout:
+            speeds = np.nan_to_num(told.velocity) if self._mode is Mode.EFFORT else session.speeds
         for cycle in itertools.count(1):
             speeds = self._ramp.slower(speeds)
             is_stopped = False
@@ -265,7 +253,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
                 if is_stopped and (was_stopped or np.count_nonzero(~told.follows) > 1):
                     speeds = np.zeros_like(speeds)
             was_stopped = is_stopped
-            told = session.in_a_cycle(partial(self._tell_speeds, speeds))
+            told = session.in_a_cycle(partial(session.drive_at, speeds))
             if told is not None and told.rests(_SLOW) and not speeds.any():
                 break
             if cycle >= _FEWEST_CYCLES and self._clock() >= begin + _LONGEST_STOP:
@@ -277,9 +265,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             self.end_teaching()
         if not session.clear_alarms():
             raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
-        session.has_driven = False
-        session.forget_foreign()
-        self._translation.forget()
+        session.forget()
         told = session.require_braked()
         self._feedback(told, is_driven=False)
         if told.alarms:

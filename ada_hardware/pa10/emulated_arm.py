@@ -3,6 +3,11 @@
 
 A speed drive is of first order and as strong as it has to be: it follows its speed whatever hangs on the arm. Axes with
 torques, and free ones, move as the rigid bodies of the robot's model do; the others, clamped or driven, lead them.
+
+Its equations are those of `Dynamics`, its steps those of the simulation's Runge-Kutta method. A `Simulation` falls as
+this arm does (within 2e-15 rad after 0.5 s), but cannot stand in for it: time here ends where a packet comes, between
+two steps of any grid, and axes that are held or driven lead exactly. With a servo in place of a brake, as stiff as
+steps of 1 ms bear, a braked axis sags by 4e-5 rad, five counts of its angle.
 """
 
 from __future__ import annotations
@@ -33,7 +38,6 @@ class EmulatedArm:
         ways: of each axis: BRAKED, AT_SPEED, AT_TORQUE or FREE.
         speeds: told to the drives [rad/s].
         torques: told to the motors, of the joints [N m].
-        external: torques of the joints from outside, such as a wall makes [N m].
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class EmulatedArm:
         count = robot.nv
         self.q, self.v = np.array(start, dtype=np.float64), np.zeros(count)
         self.ways: NDArray[np.intp] = np.full(count, BRAKED, dtype=np.intp)
-        self.speeds, self.torques, self.external = np.zeros(count), np.zeros(count), np.zeros(count)
+        self.speeds, self.torques = np.zeros(count), np.zeros(count)
         self._lower, self._upper = lower - _BEYOND, upper + _BEYOND
         self._time_constant = time_constant
         armature = np.array([robot.joints[name].armature for name in robot.joint_names if robot.joints[name].nv])
@@ -92,7 +96,7 @@ class EmulatedArm:
         if not driven.any():
             return np.where(self.ways == AT_TORQUE, self.torques, 0.0)
         _, a = np.split(self._rate()(np.concatenate([self.q, self.v]), 0.0), 2)
-        needed = self._dynamics.inverse(self.q, self.v, a) - self.external
+        needed = self._dynamics.inverse(self.q, self.v, a)
         return np.where(driven, needed, np.where(self.ways == AT_TORQUE, self.torques, 0.0))
 
     # --- inside ---------------------------------------------------------------------------------------------------
@@ -110,7 +114,7 @@ class EmulatedArm:
         """Rate of [angles; speeds], as long as nothing else is told."""
         given, driven = self.ways <= AT_SPEED, self.ways == AT_SPEED
         count, speeds, lag = len(given), self.speeds, self._time_constant or STEP
-        pushed = np.where(self.ways == AT_TORQUE, self.torques, 0.0) + self.external
+        pushed = np.where(self.ways == AT_TORQUE, self.torques, 0.0)
         dynamics, damping, free = self._dynamics, self._damping, ~given
         inside = np.ix_(free, free)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a PA-10 is spoken to, beside motion: looked for, begun, read with brakes on, taught, ended."""
+"""How a PA-10 is spoken to: looked for, begun, driven, read with brakes on, taught, ended. It alone has the codec."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 
+import numpy as np
+
+from ada_dynamics.arrays import Array
 from ada_hardware.alarm_table import Meaning
 from ada_hardware.pa10.alarms import is_only_silence
 from ada_hardware.pa10.arm import Arm
-from ada_hardware.pa10.cyclic import BRAKED
+from ada_hardware.pa10.cyclic import BRAKED, IN_SPEED
 from ada_hardware.pa10.link import Link
 from ada_hardware.pa10.packets import Packet, PacketType, alarm_clear_payload
 from ada_hardware.pa10.settings import Pa10Settings
@@ -25,6 +28,7 @@ _TRIES = 40  # of a single command: also where half of all packets are lost each
 _LAST_TRIES = 3  # of E, where the arm may be gone
 _LISTEN = 0.03  # [s] before the first byte: five cycles of the slowest host
 _PATIENCE = 5.0  # times command_timeout in which a C of an arm is looked for that answers none in its cycle
+_FREE = 0  # mode of axes in teach mode: neither brake nor servo. An assumption: SDU's driver sends 2 there
 _TALK = 2  # packets in it that are a conversation; one may be a late answer
 
 
@@ -43,6 +47,8 @@ class Session:
         is_teaching: whether T was.
         is_braked: whether the last C told all brakes to be on.
         has_driven: whether servos were told to be on since the arm last told that all was well.
+        speeds: told last [rad/s].
+        driven_at: when a packet that drives was last made [s].
     """
 
     def __init__(
@@ -50,7 +56,6 @@ class Session:
         wire: PacketPort,
         settings: Pa10Settings,
         arm: Arm,
-        translation: Translation,
         counts: LinkCounts,
         clock: Callable[[], float],
         interrupted: Callable[[], str] = lambda: "",
@@ -61,7 +66,6 @@ class Session:
             wire: to the controller.
             settings: of the arm.
             arm: its axes.
-            translation: of payloads.
             counts: to be kept up to date.
             clock: steady time [s].
             interrupted: why what takes many packets is to be given up now; "" while it is not.
@@ -73,7 +77,8 @@ class Session:
             True,
             False,
         )
-        self._settings, self._arm, self._translation = settings, arm, translation
+        self.speeds, self.driven_at = np.zeros(len(arm.joints)), -np.inf
+        self._settings, self._arm, self._translation = settings, arm, Translation(settings, arm)
         self._counts, self._clock, self._interrupted = counts, clock, interrupted
         self._link = Link(wire, variant(settings.variant), counts, clock)
 
@@ -144,9 +149,16 @@ class Session:
         for alarm in self.foreign_alarms:
             raise DeviceAlarm(f"pa10: {alarm.text}.")
 
-    def forget_foreign(self) -> None:
-        """A person looked at it, and goes on."""
+    def forget(self) -> None:
+        """A person looked at the arm, and goes on: neither what it did nor where it was counts any more."""
+        self.has_driven = False
         self._link.forget_foreign()
+        self._translation.forget()
+
+    def lose_control(self) -> None:
+        """The arm was switched off and on, or its cable was out: S again, and wherever it is then is believed."""
+        self.is_in_control = False
+        self._translation.forget()
 
     def _give_up(self) -> None:
         why = self._interrupted()
@@ -183,7 +195,30 @@ class Session:
         return self.is_teaching
 
     # --- C --------------------------------------------------------------------------------------------------------
-    def tell(self, payload: bytes, *, is_driven: bool = False) -> Telling | None:
+    def drive(self, mode: int, torques: Array, speeds: Array) -> Telling | None:
+        """C with servos on; None as of `_tell`.
+
+        Args:
+            mode: of all axes.
+            torques: of the joints [N m].
+            speeds: of the joints [rad/s].
+
+        Raises:
+            Refused: a number that the packet cannot hold; nothing is sent.
+        """
+        payload = self._translation.command(mode, torques, speeds)
+        self.speeds, self.driven_at = speeds, self._clock()
+        return self._tell(payload, is_driven=True)
+
+    def drive_at(self, speeds: Array) -> Telling | None:
+        """C at speeds of the joints [rad/s]; see `drive`."""
+        return self.drive(IN_SPEED, np.zeros_like(speeds), speeds)
+
+    def tell_free(self) -> Telling | None:
+        """C of an arm that people lead."""
+        return self._tell(self._translation.all_axes(_FREE))
+
+    def _tell(self, payload: bytes, *, is_driven: bool = False) -> Telling | None:
         """C, and what the arm tells; None where it told nothing, or what cannot be, or where others took the arm.
 
         Args:
@@ -212,7 +247,7 @@ class Session:
         for i in range(tries):
             if i:
                 self._give_up()
-            told = self.tell(self._translation.all_axes(BRAKED))
+            told = self._tell(self._translation.all_axes(BRAKED))
             if told is not None:
                 self.is_braked = True
                 self.has_driven &= bool(told.alarms)

@@ -10,16 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
-from ada_dynamics.simulation.record.cdr import Message
 from ada_dynamics.simulation.record.joint_states import JointStates
-from ada_dynamics.simulation.record.messages import joint_state
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
+from ada_robot.messages.joint_state_layouts import JointStateLayouts
 from ada_robot.messages.state_message import StateNumbers
 from ada_robot.node.whole_state import StateOfRobot
-
-_NOTHING = np.zeros(0)
 
 
 class JointStateBytes:
@@ -44,7 +40,7 @@ class JointStateBytes:
         self._order = None
         if self._joints is not None and not self.needs_whole:
             self._order = np.array([self._device_joints.index(name) for name in self.names], dtype=np.intp)
-        self._layouts: dict[tuple[tuple[str, ...], tuple[bool, ...]], Message] = {}
+        self._layouts = JointStateLayouts()
 
     def measured(self, feedback: Feedback, state: StateNumbers | None, stamp_ns: int) -> bytes:
         """The measured state; velocities and efforts only where the device reports them of all its joints.
@@ -60,20 +56,10 @@ class JointStateBytes:
             numbers = list(self._joints.numbers(state.q, state.v, state.tau))
         elif self._order is not None:
             numbers = [one[self._order] for one in numbers]
-        return self._filled(
-            self.names, [one if is_known else _NOTHING for one, is_known in zip(numbers, known, strict=True)], stamp_ns
-        )
+        parts = [one if is_known else None for one, is_known in zip(numbers, known, strict=True)]
+        return self._layouts.filled(self.names, parts, stamp_ns)
 
     def commanded(self, demand: Demand, stamp_ns: int) -> bytes:
         """The demand: positions, velocities or efforts."""
-        numbers = [
-            demand.values if mode is demand.mode else _NOTHING for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)
-        ]
-        return self._filled(self._device_joints, numbers, stamp_ns)
-
-    def _filled(self, names: tuple[str, ...], numbers: Sequence[Array], stamp_ns: int) -> bytes:
-        key = names, tuple(bool(len(one)) for one in numbers)
-        layout = self._layouts.get(key)
-        if layout is None:
-            layout = self._layouts[key] = joint_state(*key)
-        return layout.fill_one(stamp_ns, np.concatenate(numbers))
+        parts = [demand.values if mode is demand.mode else None for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)]
+        return self._layouts.filled(self._device_joints, parts, stamp_ns)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HEXA's driver and an emulated table in a process of its own: real UDP packets, real time."""
 
-import threading
-
 import numpy as np
 import pytest
 from hexa_world import joint_path
+from paced_cycles import cycles
 
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.process import EmulatorProcess
@@ -13,34 +12,11 @@ from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.settings import HexaSettings
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Feedback
 from ada_robot.errors import NoAnswer
-from ada_robot.timing.deadlines import DeadlineLoop
 
 # The watchdog is the subject of other tests: here a busy machine may hold either process up for longer than 20 ms.
 PATIENT = {"watchdog": 2.0}
 SLOW = {"reply_timeout": 0.02, "connect_timeout": 20.0}
-DEADLINE = 60.0  # [s] for what takes a second
-
-
-def cycles(driver: HexaDriver, targets: list[np.ndarray]) -> list[Feedback]:
-    """One exchange for each target."""
-    told: list[Feedback] = []
-    done = threading.Event()
-
-    def tick(_: int) -> None:
-        if len(told) < len(targets):
-            told.append(driver.cycle(Demand(Mode.POSITION, targets[len(told)])))
-        else:
-            done.set()
-
-    loop = DeadlineLoop(driver.period, tick, name="cycles")
-    loop.start()
-    ended = done.wait(DEADLINE)
-    loop.stop()
-    assert loop.failure is None, loop.failure
-    assert ended
-    return told
 
 
 def test_the_table_is_opened_moved_and_stopped_over_udp():
@@ -50,7 +26,7 @@ def test_the_table_is_opened_moved_and_stopped_over_udp():
         try:
             driver.start()
             path = joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 2e-3 * min(t, 0.2)), (0.0, 0.0, 0.0)), 0.5)
-            told = cycles(driver, list(path))
+            told = cycles(driver, [Demand(Mode.POSITION, angles) for angles in path])
             assert sum(one.is_fresh for one in told) > 0.8 * len(told)
             assert told[-1].is_driven
             # 0.4 mm down, 0.2 mm of it into the probe, which is 15 times stiffer than the table
@@ -69,7 +45,8 @@ def test_a_table_that_is_killed_is_missed_and_is_no_error_until_it_is_opened_ane
         driver.open()
         driver.start()
         device.kill()
-        told = cycles(driver, [HexaKinematics().inverse(pose_of((0, 0, -0.55), (0, 0, 0)))] * 5)
+        home = HexaKinematics().inverse(pose_of((0, 0, -0.55), (0, 0, 0)))
+        told = cycles(driver, [Demand(Mode.POSITION, home)] * 5)
         assert not any(one.is_fresh for one in told)
         assert driver.counts.missed >= 5
         driver.close()

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
+from paced_cycles import cycles
 from patience import Patience
 
 from ada_hardware.emulation.process import EmulatorProcess
@@ -16,33 +15,11 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
 from ada_robot.errors import NoAnswer
-from ada_robot.timing.deadlines import DeadlineLoop
 
 # The watchdog is the subject of other tests: here a busy machine may hold either process up for longer than 10 ms.
 PATIENT = {"watchdog": 1.0}
 SLOW = {"period": 0.005, "reply_timeout": 0.0045, "start_timeout": 10.0}
 DEADLINE = 30.0  # [s] for what takes fractions of a second
-
-
-def cycles(driver: Pa10Driver, demands: list[Demand | None]) -> list[Feedback]:
-    """One exchange for each demand at the driver's period; None is an idle one."""
-    told: list[Feedback] = []
-    done = threading.Event()
-
-    def tick(_: int) -> None:
-        if len(told) < len(demands):
-            demand = demands[len(told)]
-            told.append(driver.idle() if demand is None else driver.cycle(demand))
-        else:
-            done.set()
-
-    loop = DeadlineLoop(driver.period, tick, name="cycles")
-    loop.start()
-    ended = done.wait(DEADLINE)
-    loop.stop()
-    assert loop.failure is None, loop.failure
-    assert ended
-    return told
 
 
 def newest(told: list[Feedback]) -> Feedback:
