@@ -19,6 +19,7 @@ from ada_dynamics.simulation.integration import Stiffness, is_positive
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.servos import JointServos, ServoBank
+from ada_dynamics.simulation.system import has_friction
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,3 @@ class Acting:
         """What a log needs of it to account for all energy."""
         friction = {"friction_speed": self.friction_speed} if has_friction(model) else {}
         return friction | ({} if self.stops is None else {"stops": asdict(self.stops)})
-
-
-def has_friction(model: Model) -> bool:
-    """True if some joint has Coulomb friction."""
-    return any(joint.friction for joint in model.joints.values())

@@ -273,9 +273,14 @@ def _with_friction(tree: Tree, model: Model) -> Tree:
     return replace(tree, bodies=tuple(replace(b, friction=friction[b.name]) for b in tree.bodies))
 
 
+def has_friction(model: Model) -> bool:
+    """True if some joint has Coulomb friction."""
+    return any(joint.friction for joint in model.joints.values())
+
+
 def frictionless(model: Model) -> Model:
     """The model without Coulomb friction in its joints; itself where there is none."""
-    if not any(joint.friction for joint in model.joints.values()):
+    if not has_friction(model):
         return model
     joints = [replace(joint, friction=0.0) for joint in model.joints.values()]
     return Model(
