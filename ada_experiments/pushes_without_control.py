@@ -19,7 +19,7 @@ from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experim
 from ada_tools.scenario.scenario import Scenario
 
 _UNTIL_DOWN = 0.95  # [s]; before the push. A robot without motors is down by then; what it does there does not count
-_AFTER_PUSH = 3.0  # [s]
+_AFTER_PUSH = 5.0  # [s]; springs alone let the robot lean forward, and it swings back 3 to 4 s after the push
 
 
 class Case(NamedTuple):
