@@ -26,10 +26,10 @@ from ada_experiments.pictures import picture
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, STANDING, robot, survives
 from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
-_KNOWN = ("points", "largest", "spacing", "resolution", "duration", "horizon")
+_KNOWN = ("points", "largest", "spacing", "resolution", "duration", "horizon", "full_angle")
 STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rotation", "combined": "combined"}
 SIDES = {"from behind": 1.0, "from the front": -1.0}
 _START = 0.05  # [s]
@@ -54,6 +54,7 @@ class Settings(NamedTuple):
     resolution: float  # of the largest survived impulse [N s]
     duration: float  # of a push [s]
     horizon: float  # [s]
+    full_angle: float  # of the upper body, at which variable gains are at their end [rad]
 
 
 class Pushed:
@@ -68,7 +69,7 @@ class Pushed:
         self.model = robot(STANDING)
         self.chosen = chosen
         self.dynamics = Dynamics(self.model, pose=np.zeros(self.model.nq))  # of all simulations
-        self.controller = Balance(self.model, {"strategy": strategy})
+        self.controller = Balance(self.model, {"strategy": strategy, "full_angle": chosen.full_angle})
         places = link_poses(self.model, np.zeros(self.model.nq))
         self.arms = {name: places[name][1] - places[TRUNK][1] for name in chosen.points}
 
@@ -125,7 +126,8 @@ def push_sweep(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
                 progress(len(found) / count, f"{strategy_text}, {point}, {side}")
                 found[strategy, side, point] = pushed.tried(point, sign)
     notes = [*_NOTES, _survived_again(found)]
-    return Outcome(_claims(found, chosen), _figures(found, chosen, output), [_table(found, chosen)], notes)
+    figures, tables = _figures(found, chosen, output), [_table(found, chosen)]
+    return Outcome(_claims(found, chosen), figures, tables, notes, quantities=_order(found))
 
 
 def read_settings(scenario: Scenario) -> Settings:
@@ -139,6 +141,7 @@ def read_settings(scenario: Scenario) -> Settings:
         part.positive("resolution", impulse),
         part.positive("duration", units.TIME),
         part.positive("horizon", units.TIME),
+        part.positive("full_angle", units.ANGLE),
     )
 
 
@@ -188,6 +191,18 @@ def _claims(found: Map, chosen: Settings) -> list[Claim]:
             ">=",
         ),
     ]
+
+
+def _order(found: Map) -> dict[str, Quantity]:
+    """The strategies beside each other where the document has them: right shoulder from behind, left one in front."""
+    behind, front = (
+        {name: largest_survived(found[name, side, point]) for name in STRATEGIES}
+        for side, point in zip(SIDES, ("right_shoulder", "left_shoulder"), strict=True)
+    )
+    return {
+        "combined_by_rotation_from_behind": Quantity(behind["combined"] / behind["upper_body_rotation"]),
+        "rotation_by_combined_from_the_front": Quantity(front["upper_body_rotation"] / front["combined"]),
+    }
 
 
 def _table(found: Map, chosen: Settings) -> Table:

@@ -58,7 +58,9 @@ def test_with_springs_alone_a_robot_on_free_feet_falls() -> None:
 
 
 def test_a_harder_push_is_not_survived() -> None:
-    chosen = Settings(("right_shoulder",), largest=1.2, spacing=0.6, resolution=0.2, duration=0.1, horizon=3.5)
+    chosen = Settings(
+        ("right_shoulder",), largest=1.2, spacing=0.6, resolution=0.2, duration=0.1, horizon=3.5, full_angle=0.785
+    )
     tried = Pushed("combined", chosen).tried("right_shoulder", 1.0)
     assert sorted(tried.items()) == [
         (0.6, True),
@@ -71,7 +73,9 @@ def test_a_harder_push_is_not_survived() -> None:
 
 def test_springs_alone_bear_a_push_until_the_robot_swings_back() -> None:
     """Their slowest swing takes 5.4 s: in 1.6 s a push of 0.6 N s from behind is no fall yet."""
-    chosen = Settings(("right_shoulder",), largest=1.0, spacing=0.5, resolution=0.5, duration=0.1, horizon=5.0)
+    chosen = Settings(
+        ("right_shoulder",), largest=1.0, spacing=0.5, resolution=0.5, duration=0.1, horizon=5.0, full_angle=0.785
+    )
     pushed = Pushed("springs", chosen)
     assert survives(pushed.simulation("right_shoulder", 0.6).run(1.6))
     assert not pushed.is_survived("right_shoulder", 0.6)
@@ -118,5 +122,6 @@ def test_settings_of_the_sweep_have_units() -> None:
 def test_claims_hold(name: str, tmp_path: Path) -> None:
     result = scenarios.reproduce(scenarios.load(name), tmp_path)
     assert not result.error
+    assert result.holds
     assert [claim.text for claim in result.outcome.claims if not claim.holds] == []
     assert result.outcome.figures
