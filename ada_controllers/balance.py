@@ -6,6 +6,11 @@ and y, ankle about y and x), 6 to 10 the left one's. All joints turn about +x, +
 for the same sign. The document's pitch joints of the two legs point in opposite directions: its mean ankle angle
 (θ_9 - θ_4)/2 is (θ_4 + θ_9)/2 here. Eq. 6.7 is to move the right ankle against the left one, so that the legs scissor
 and the upper body turns about z, and so it is taken in these axes; in the document's own it would do the opposite.
+
+Sec. 6.3.1 has two phases: a reaction with soft joints, and a recovery with stiffer ones whose dampers at the ankles and
+the hips about z grow from 0 with the turn of the upper body. When one ends and the other begins it does not say; with
+`phases: two` it is when the upper body has begun to turn back. With `phases: merged`, which needs no memory, the joints
+have the constant gains of the recovery from the start, and the dampers grow from those of the reaction.
 """
 
 from __future__ import annotations
@@ -34,6 +39,9 @@ from ada_robot.contract import Command
 
 JOINTS = tuple(f"joint_{i}" for i in range(1, 11))
 TRUNK = "body"
+TURNED = 0.02  # [rad] from which on the upper body counts as turned by a push
+BACK = 0.98  # share of its largest turn under which it counts as turning back
+AT_REST = 1.0  # [s] for which it must not be turned before a new reaction may begin
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,7 @@ class Preset:
         damping: k_d [N m s/rad].
         turned_stiffness: k_p at the full angle.
         turned_damping: k_d there.
+        reacting: k_p and k_d in a reaction phase of its own; none where the gains are all that the document has.
         axis: about which the upper body turns: z is the document's angle α, y its β.
     """
 
@@ -53,6 +62,32 @@ class Preset:
     turned_stiffness: tuple[float, ...]
     turned_damping: tuple[float, ...]
     axis: Literal["y", "z"]
+    reacting: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+    def gains(self, part: Scalar, recovering: Scalar | None) -> tuple[list[Scalar], list[Scalar]]:
+        """k_p and k_d.
+
+        Args:
+            part: of the way to the full angle.
+            recovering: 0 in the reaction, 1 in the recovery; None: both are merged.
+        """
+        springs = _grown(self.stiffness, self.turned_stiffness, part)
+        if recovering is None or self.reacting is None:
+            return springs, _grown(self.damping, self.turned_damping, part)
+        pairs = zip(self.damping, self.turned_damping, strict=True)
+        from_zero = [near if near == far else 0.0 for near, far in pairs]
+        soft, loose = self.reacting
+        return (
+            [between(a, b, recovering) for a, b in zip(soft, springs, strict=True)],
+            [
+                between(a, b, recovering)
+                for a, b in zip(loose, _grown(from_zero, self.turned_damping, part), strict=True)
+            ],
+        )
+
+
+def _grown(near: Sequence[float], far: Sequence[float], part: Scalar) -> list[Scalar]:
+    return [between(a, b, part) if a != b else a for a, b in zip(near, far, strict=True)]
 
 
 def _by_joint(common: float, **own: float) -> tuple[float, ...]:
@@ -67,6 +102,7 @@ _SPRINGS = Preset(
     turned_stiffness=_by_joint(1.5, j1=0.3, j6=0.3, j4=0.3, j9=0.3),
     turned_damping=_by_joint(1.5, j1=0.5, j6=0.5, j4=3.5, j9=3.5),
     axis="z",
+    reacting=(_by_joint(0.3), _by_joint(0.03)),
 )
 PRESETS: Mapping[str, Preset] = {
     "springs": _SPRINGS,
@@ -77,6 +113,7 @@ PRESETS: Mapping[str, Preset] = {
         turned_stiffness=_by_joint(1.5, j1=0.3, j6=0.3, j9=0.3, j3=5.0, j8=5.0, j4=0.0),
         turned_damping=_by_joint(1.5, j1=0.5, j6=0.5, j9=3.5, j3=0.5, j8=0.5, j4=0.0),
         axis="z",
+        reacting=(_by_joint(0.3, j3=5.0, j8=5.0, j4=0.0), _by_joint(0.03, j3=0.5, j8=0.5, j4=0.0)),
     ),
     # Sec. 6.3.2: soft joints, the left ankle by eqs. 6.12 and 6.13 and a spring that grows with the extension β.
     "combined": Preset(
@@ -97,6 +134,12 @@ class BalanceSettings:
         "combined",
         "upper_body_rotation (smaller pushes), combined (rotation with extension and flexion), springs (eq. 6.6 alone)",
         choices=tuple(PRESETS),
+    )
+    phases: str = setting(
+        "merged",
+        "merged: stiff joints from the start; two: soft ones in the reaction, until the upper body turns back, then "
+        "those of the recovery (sec. 6.3.1; the combined strategy has one set)",
+        choices=("merged", "two"),
     )
     carry_weight: bool = setting(
         True,
@@ -126,9 +169,12 @@ class Balance(Controller[BalanceSettings]):
         self._order = [self.joints.index(name) for name in JOINTS]  # of joint_1, ... among the commanded ones
         self.ankle_hip = ankle_hip_model(model)
         self._compiled = compiled(
-            "balance", {"q": model.nq, "v": model.nv, "position": len(JOINTS), "velocity": len(JOINTS)}, self._equations
+            "balance",
+            {"q": model.nq, "v": model.nv, "position": len(JOINTS), "velocity": len(JOINTS), "recovering": 1},
+            self._equations,
         )
         self._zero = np.zeros(len(JOINTS))
+        self._recovery = Recovery()
         self._told = {"upper_body": np.zeros(2), "ankle": np.zeros(2)}
 
     def _commanded_joints(self) -> tuple[str, ...]:
@@ -150,8 +196,13 @@ class Balance(Controller[BalanceSettings]):
                 "its base and on the other one by a loop, as 'hoap2_standing' does."
             )
 
-    def _equations(self, q: Vector, v: Vector, position: Vector, velocity: Vector) -> dict[str, Any]:
-        """The law over generic scalars; vectors of the reference in the order of `joints`."""
+    def _begin(self, state: State, time: float) -> None:
+        self._recovery = Recovery()
+
+    def _equations(
+        self, q: Vector, v: Vector, position: Vector, velocity: Vector, recovering: Vector
+    ) -> dict[str, Any]:
+        """The law over generic scalars; vectors of the reference in the order of `joints`; recovering: 0 or 1."""
         own, tree = self.settings, self.model.tree
         preset = PRESETS[own.strategy]
         roles = self._order
@@ -159,8 +210,8 @@ class Balance(Controller[BalanceSettings]):
         rest, moving = [position[k] for k in roles], [velocity[k] for k in roles]
         yaw, pitch = turned(tree, q, TRUNK, "z"), turned(tree, q, TRUNK, "y")
         part = share(yaw if preset.axis == "z" else pitch, own.full_angle)
-        springs = _scaled(own.gain_scale, preset.stiffness, preset.turned_stiffness, part)
-        dampers = _scaled(own.gain_scale, preset.damping, preset.turned_damping, part)
+        springs, dampers = preset.gains(part, None if own.phases == "merged" else recovering[0])
+        springs, dampers = ([own.gain_scale * gain for gain in gains] for gains in (springs, dampers))
         tau = spring_efforts(springs, dampers, rest, moving, x, rate)
         ankle: tuple[Scalar, Scalar] = (0.0, 0.0)
         if own.strategy == "upper_body_rotation":
@@ -180,7 +231,9 @@ class Balance(Controller[BalanceSettings]):
     def _law(self, state: State, time: float) -> Command:
         wanted = cast(JointReference, self.reference)
         velocity = self._zero if wanted.velocity is None else wanted.velocity
-        tau, upper_body, ankle = self._compiled(state.q, state.v, wanted.position, velocity)
+        recovering = np.array([float(self._recovery.has_begun)])
+        tau, upper_body, ankle = self._compiled(state.q, state.v, wanted.position, velocity, recovering)
+        self._recovery.see(float(upper_body[0]), time)
         self._told = {"upper_body": upper_body, "ankle": ankle}
         return Command(effort=tau)
 
@@ -189,13 +242,22 @@ class Balance(Controller[BalanceSettings]):
         return self._told
 
     def continuous(self, reference: JointReference) -> CompiledController:
-        """The law for a fixed reference as part of the equations of motion, for sweeps; limits do not count."""
+        """The law for a fixed reference as part of the equations of motion, for sweeps; limits do not count.
+
+        Raises:
+            InputError: the law has two phases, which need memory.
+        """
+        if self.settings.phases == "two":
+            raise InputError(
+                f"{self.NAME}: phases 'two' depend on how far the upper body was turned before, which equations of "
+                "motion do not know; take phases 'merged', or sample the controller."
+            )
         self.check(reference)
         zero = self._zero if reference.velocity is None else reference.velocity
         position, velocity = tuple(reference.position.tolist()), tuple(zero.tolist())
 
         def law(_: Scalar, q: Vector, v: Vector) -> list[Scalar]:
-            tau = self._equations(q, v, position, velocity)["tau"]
+            tau = self._equations(q, v, position, velocity, (0.0,))["tau"]
             efforts: list[Scalar] = [0.0] * self.model.nv
             for i, effort in zip(self.v_index, tau, strict=True):
                 efforts[i] = effort
@@ -204,8 +266,25 @@ class Balance(Controller[BalanceSettings]):
         return CompiledController(law)
 
 
-def _scaled(scale: float, near: Sequence[float], far: Sequence[float], part: Scalar) -> list[Scalar]:
-    return [between(scale * a, scale * b, part) if a != b else scale * a for a, b in zip(near, far, strict=True)]
+class Recovery:
+    """Tells reaction from recovery: the upper body turns away, then back; at rest the next push may come."""
+
+    def __init__(self) -> None:
+        """At rest."""
+        self.has_begun = False
+        self._furthest = 0.0
+        self._turned_until = -np.inf
+
+    def see(self, turn: float, time: float) -> None:
+        """Take note of how far the upper body is turned [rad]."""
+        size = abs(turn)
+        if size > TURNED:
+            self._turned_until = time
+        elif time - self._turned_until > AT_REST:
+            self.has_begun, self._furthest = False, 0.0
+        self._furthest = max(self._furthest, size)
+        if self._furthest > TURNED and size < BACK * self._furthest:
+            self.has_begun = True
 
 
 def ankle_hip_model(model: Model) -> AnkleHipModel:

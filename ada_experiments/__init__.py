@@ -27,5 +27,6 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.pa10_trajectory",
     "ada_experiments.space_robots",
     "ada_experiments.two_arm_bar",
+    "ada_experiments.upright_pose",
     "ada_experiments.virtual_chains",
 )

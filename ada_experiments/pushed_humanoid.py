@@ -88,7 +88,7 @@ def on_fixed_feet(push: Push, settings: Mapping[str, Any] | None, duration: floa
 
 
 def on_free_feet(
-    push: Push, settings: Mapping[str, Any], duration: float, *, rotor_inertia: float, stiffness: float
+    push: Push, settings: Mapping[str, Any], duration: float, *, stiffness: float, step: float = STEP
 ) -> Log:
     """A motion on feet that stand on the ground by contact; the controller takes them for fixed.
 
@@ -96,27 +96,25 @@ def on_free_feet(
         push: on the robot.
         settings: of the controller.
         duration: [s].
-        rotor_inertia: of each motor, as seen at its joint [kg m²].
         stiffness: of each of the eight corners of the soles [N/m].
+        step: of the simulation and of its control [s].
     """
     known = robot(push.robot)
-    model = free_robot(push.robot == REACHING, rotor_inertia)
-    loop = InSimulation(make("balance", known, settings), period=STEP, state=by_joint_names(known, model))
-    material = replace(Material.for_weight(model.total_mass, points=8, step=STEP), stiffness=stiffness)
+    model = free_robot(push.robot == REACHING)
+    loop = InSimulation(make("balance", known, settings), period=step, state=by_joint_names(known, model))
+    material = replace(Material.for_weight(model.total_mass, points=8, step=step), stiffness=stiffness)
     contact = Contact.of_soles(model, ["right_foot", "left_foot"], material=material)
     start = start_of(FREE, model)
     simulation = loop.simulation(
-        model, start, step=STEP, integrator="semi_implicit", contact=contact, external=[push.profile]
+        model, start, step=step, integrator="semi_implicit", contact=contact, external=[push.profile]
     )
     return simulation.run(duration)
 
 
 @cache
-def free_robot(is_reaching: bool, rotor_inertia: float) -> Model:
-    """The robot with a floating base and rotors, without which a foot in the air is too light for sampled control."""
+def free_robot(is_reaching: bool) -> Model:
+    """The robot with a floating base and its rotors; with its left arm raised and bent, where it reaches."""
     parts = Parts.of(load(FREE))
-    for name in (f"joint_{i}" for i in range(1, 11)):
-        parts.joints[name] = replace(parts.joints[name], armature=rotor_inertia)
     if is_reaching:
         for name in ("left_shoulder_pitch", "left_elbow"):
             parts.joints[name] = replace(parts.joints[name], rotation=turned_y(-np.pi / 3.0))

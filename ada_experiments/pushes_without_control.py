@@ -15,11 +15,11 @@ from ada_experiments.pictures import picture
 from ada_experiments.push_measures import time_of_fall
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, Push, on_fixed_feet
 from ada_experiments.settings import settings_of
-from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
 _UNTIL_DOWN = 0.95  # [s]; before the push. A robot without motors is down by then; what it does there does not count
-_AFTER_PUSH = 3.0  # [s]
+_AFTER_PUSH = 5.0  # [s]; springs alone let the robot lean forward, and it swings back 3 to 4 s after the push
 
 
 class Case(NamedTuple):
@@ -65,13 +65,7 @@ def pushes_without_control(scenario: Scenario, output: Path, progress: Progress)
     both = max(float(np.min(found.margin)) for found in margins.values())
     claims = [
         Claim("without motors the robot falls at once", falls["off"], 0.7, unit="s", note="its mass 5 cm lower"),
-        Claim(
-            "with springs alone the push at the hand takes the zero-moment point behind the heels: it tips backward",
-            behind,
-            0.0,
-            unit="m",
-        ),
-        Claim("and the push at the shoulder takes it out of the soles as well", both, 0.0, unit="m"),
+        Claim("with springs alone both pushes take the zero-moment point out of the soles", both, 0.0, unit="m"),
         Claim(
             "with the document's gains and nothing that carries the weight it falls before the push: upper-body "
             "rotation",
@@ -96,7 +90,13 @@ def pushes_without_control(scenario: Scenario, output: Path, progress: Progress)
         f"swings back ({1e3 * ahead:.0f} mm are left before the toes after the push at the shoulder, negative: none). "
         "T6.5 has feet that may lift, and there it falls."
     ]
-    return Outcome(claims, _figures(logs, margins, output), [Table("Without control", columns, rows)], notes)
+    return Outcome(
+        claims,
+        _figures(logs, margins, output),
+        [Table("Without control", columns, rows)],
+        notes,
+        quantities={"inside_the_heels": Quantity(behind, "m")},
+    )
 
 
 def _figures(logs: dict[str, Log], margins: dict[str, Any], output: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from ada_dynamics.drawing.panels import Panel, Series, panel
 
 _XYZ = ("x", "y", "z")
 _POSES = 600  # at which the slow measures are worked out
+ROUNDING = 1e-12  # [N, N m] under which a component of a turned wrench is none
 SMALLEST = 1e-18  # of a logarithmic axis: exact zeros stand there
 
 
@@ -152,6 +153,17 @@ def _some(rows: int) -> slice:
 def external(motion: Any) -> list[Panel]:
     """External forces, then moments, link by link."""
     return _wrenches(motion.t, "External", getattr(motion, "external", None) or {})
+
+
+@panel("external_in_world")
+def external_in_world(motion: Any) -> list[Panel]:
+    """The same in the axes of the world, as documents print pushes."""
+    wrenches = getattr(motion, "external", None) or {}
+    turned = {}
+    for link, w in wrenches.items():
+        rotation = dynamics_of(motion).pose(link, motion.q)[:, :3, :3]
+        turned[link] = np.einsum("tij,tkj->tki", rotation, np.asarray(w).reshape(-1, 2, 3)).reshape(-1, 6)
+    return _wrenches(motion.t, "External", {link: np.where(np.abs(w) < ROUNDING, 0.0, w) for link, w in turned.items()})
 
 
 @panel("contact")

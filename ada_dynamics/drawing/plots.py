@@ -29,6 +29,7 @@ PANEL_SIZE = (3.9, 2.45)  # [inch]
 DPI = 130
 POINTS = 4000  # of a curve that are drawn; more cannot be told apart
 _LETTER = 0.6  # width of one in a legend, by its height
+_ROOM = 0.05  # beside markers, of the width of what they show
 _BESIDE = 4.0  # heights of letters that lines and margins of a legend take
 
 
@@ -212,7 +213,10 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     if panel.is_plane:
         axes.set_aspect("equal", adjustable="datalim")
     elif panel.series:
-        axes.set_xlim(*_span([series.x for series in panel.series]))
+        left, right = _span([series.x for series in panel.series])
+        is_scattered = all(series.style and series.style not in colours.DASHES for series in panel.series)
+        room = _ROOM * (right - left) if is_scattered else 0.0  # so that no marker is cut at the border
+        axes.set_xlim(left - room, right + room)
     if any(series.label for series in panel.series):
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
 

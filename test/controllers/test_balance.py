@@ -13,6 +13,7 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, State
 from ada_controllers.balance import JOINTS, Balance
 from ada_dynamics.analysis.fixed_feet import fixed_feet_of
+from ada_dynamics.errors import InputError
 from ada_experiments.push_measures import phase, trunk_angles
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, on_fixed_feet, survives
 
@@ -82,13 +83,13 @@ def test_combined_strategy_drives_the_left_ankle_along_the_null_space(standing: 
 
 def test_ankle_hip_model_has_the_mass_of_the_robot_above_its_ankles(standing: ada.Model) -> None:
     own = plain(standing).ankle_hip
-    feet = 2.0 * (0.171128 + 0.156753)
+    feet = 2.0 * (0.171128 + 0.136753)
     assert own.m1 + own.mh + own.m2 == pytest.approx(standing.total_mass - feet)
     assert own.l1 == pytest.approx(0.2)
     above = own.m1 * own.lg1 + own.mh * own.l1 + own.m2 * (own.l1 + own.lg2)  # first moment about the ankles' height
-    ankles, left_foot = 2.0 * 0.171128 * 0.0032, 0.156753 * -0.0249
-    hips = 2.0 * 0.172696 * -0.0033  # fig. 6.7 has their mass at the joint
-    moving = standing.total_mass - 0.156753  # all but the right foot
+    ankles, left_foot = 2.0 * 0.171128 * 0.00324289, 0.136753 * -0.0248732
+    hips = 0.172696 * (-0.00328966 - 0.00328965) + 2.0 * 0.039388 * 0.0219162  # fig. 6.7 has their mass at the joint
+    moving = standing.total_mass - 0.136753  # all but the right foot
     height = ada.Dynamics(standing).com(np.zeros(10))[2] - 0.037  # of their centre; the ankles are 37 mm high
     assert above + hips + ankles + left_foot == pytest.approx(moving * height, rel=1e-9)
 
@@ -114,17 +115,70 @@ def test_upper_body_rotation_keeps_the_feet_on_the_ground_where_springs_do_not()
     assert phase(log, AT_THE_HAND.start) < -0.9
     turn = np.abs(trunk_angles(log)).max(axis=0)
     assert turn[2] > 2.0 * turn[1]
-    assert float(np.min(fixed_feet_of(log).margin)) > 0.02
+    assert float(np.min(fixed_feet_of(log).margin)) > 0.01
     assert not survives(on_fixed_feet(AT_THE_HAND, {"strategy": "springs"}, 3.0))
 
 
 def test_combined_strategy_turns_the_body_and_not_the_centre_of_mass() -> None:
-    """T6.2."""
+    """T6.2; upper-body rotation does not bear that push."""
     log = on_fixed_feet(AT_THE_SHOULDER, {"strategy": "combined"}, 3.0)
     assert survives(log)
+    assert not survives(on_fixed_feet(AT_THE_SHOULDER, {"strategy": "upper_body_rotation"}, 3.0))
     assert phase(log, AT_THE_SHOULDER.start) > 0.9
     assert np.abs(trunk_angles(log)[:, 2]).max() > 15.0
     assert np.abs(log.com[:, 0] - log.com[0, 0]).max() < 0.006
+
+
+# --- two phases (sec. 6.3.1) ----------------------------------------------------------------------------------------
+def after_turns(controller: Balance, yaws: tuple[float, ...], rate: Array) -> Array:
+    """Efforts of joints 1 to 10 for rates at the last of some turns of the upper body, 0.4 s apart."""
+    order = [controller.joints.index(name) for name in JOINTS]
+    controller.reset(State(np.zeros(10), np.zeros(10)), 0.0)
+    controller.update(State(np.zeros(10), np.zeros(10)), JointReference(np.zeros(10)), 0.0)
+    told = np.zeros(10)
+    for i, yaw in enumerate(yaws):
+        q, v = np.zeros(10), np.zeros(10)
+        q[controller.q_index[[order[0], order[5]]]], v[controller.v_index[order]] = yaw, rate
+        effort = controller.update(State(q, v), None, 0.4 * (i + 1)).effort
+        assert effort is not None
+        told = effort[order]
+    return told
+
+
+SOFT = np.full(10, 0.03)
+STIFF_FROM_ZERO = np.array([0.0, 1.5, 1.5, 0.0, 1.5, 0.0, 1.5, 1.5, 0.0, 1.5])
+
+
+@pytest.mark.parametrize(
+    ("yaws", "damping"),
+    [
+        ((0.0,), SOFT),  # standing: the next push may come
+        ((0.1, 0.3, 0.0), SOFT),  # turned, but only now seen to turn back
+        ((0.1, 0.3, 0.2, 0.0), STIFF_FROM_ZERO),  # turns back: recovery
+        ((0.1, 0.3, 0.2, -0.1, 0.0), STIFF_FROM_ZERO),  # and swings over
+        ((0.1, 0.3, 0.2, 0.0, 0.0, 0.0, 0.0, 0.0), SOFT),  # more than a second at rest
+    ],
+)
+def test_recovery_begins_where_the_upper_body_turns_back(
+    standing: ada.Model, yaws: tuple[float, ...], damping: Array
+) -> None:
+    controller = Balance(standing, {"strategy": "springs", "phases": "two", "carry_weight": False})
+    assert after_turns(controller, yaws, RATES) == pytest.approx(-damping * RATES, abs=1e-12)
+
+
+def test_soft_springs_of_the_reaction_keep_the_laws_of_the_strategy(standing: ada.Model) -> None:
+    """k_p = 0.3 at all joints but the hips about y, which are 5, and the right ankle, which has eq. 6.7."""
+    controller = plain(standing, strategy="upper_body_rotation", phases="two")
+    kp = np.array([0.3, 0.3, 5.0, 0.0, 0.3, 0.3, 0.3, 5.0, 0.3, 0.3])
+    kd = np.array([0.03, 0.03, 0.5, 0.0, 0.03, 0.03, 0.03, 0.5, 0.03, 0.03])
+    wanted = -kp * SMALL - kd * RATES
+    wanted[3] = -(5.0 * SMALL[8] + 0.5 * RATES[8])
+    assert told(controller, SMALL, RATES) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_two_phases_are_no_part_of_equations_of_motion(standing: ada.Model) -> None:
+    with pytest.raises(InputError, match=r"phases 'two'.*take phases 'merged'"):
+        Balance(standing, {"phases": "two"}).continuous(JointReference(np.zeros(10)))
 
 
 def test_continuous_law_is_the_sampled_one(standing: ada.Model) -> None:

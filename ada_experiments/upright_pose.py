@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""T6.6: small motions of HOAP-2 on fixed feet about its upright pose, under the gains of Takahashi 2012, sec. 6.3.1.
+
+The motors carry the weight, so that every pose of the closed chain is at rest without springs. With q = N y, N a basis
+of the motions that leave both soles in place, small motions are Nᵀ M N ÿ + Nᵀ D N ẏ + Nᵀ K N y = 0. Eq. 6.7 puts k_p4
+and k_d4 beside the diagonals of K and D: the right ankle turns with the left one, and not the left one with the right.
+Such a force is no spring's, and can excite a motion.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_controllers.balance import JOINTS, PRESETS, BalanceSettings
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.model import Model
+from ada_dynamics.robots.mechanisms import hoap2_reaching
+from ada_experiments.pictures import picture
+from ada_experiments.settings import settings_of
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rotation"}
+PHASES = {"merged": None, "reaction": 0.0, "recovery": 1.0}  # share of the recovery's gains; None: both merged
+
+
+class Case(NamedTuple):
+    """Whose small motions."""
+
+    strategy: str
+    phase: str
+    rotors: bool
+
+
+CASES = tuple(Case(strategy, phase, rotors) for rotors in (False, True) for strategy in STRATEGIES for phase in PHASES)
+
+
+@experiment("upright_pose")
+def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """Eigenvalues of the four motions, by strategy and phase, with rotors and without."""
+    settings_of(scenario, ())
+    found = {}
+    for i, case in enumerate(CASES):
+        progress(i / len(CASES), f"{STRATEGIES[case.strategy]}, {case.phase}")
+        found[case] = eigenvalues(hoap2_reaching(rotors=case.rotors).model, case.strategy, PHASES[case.phase])
+    slowest = found[Case("springs", "merged", False)][0]
+    rotation = {(case.phase, case.rotors): values[0].real for case, values in found.items() if "rot" in case.strategy}
+    claims = [
+        Claim(
+            "upper-body rotation comes to rest where both phases are merged", rotation["merged", False], 0.0, unit="1/s"
+        ),
+        Claim(
+            "with dampers from 0.0, as printed for the recovery, eq. 6.7 excites a swing",
+            rotation["recovery", False],
+            0.0,
+            ">=",
+            "1/s",
+        ),
+        Claim(
+            "with rotors it does so with all gains", min(rotation[phase, True] for phase in PHASES), 0.0, ">=", "1/s"
+        ),
+        Claim(
+            "springs alone come to rest, with a swing that takes seconds: a period of",
+            2.0 * np.pi / abs(slowest.imag),
+            5.0,
+            ">=",
+            "s",
+            "so whether a push is survived is seen only after it",
+        ),
+        Claim("which dies out at a rate of", abs(slowest.real), 0.1, unit="1/s"),
+    ]
+    rows = [
+        (
+            STRATEGIES[case.strategy],
+            case.phase,
+            "with" if case.rotors else "without",
+            ", ".join(f"{value.real:+.2f} ± {abs(value.imag):.2f}i" for value in values[values.imag >= 0.0][:3]),
+        )
+        for case, values in found.items()
+    ]
+    table = Table("Least damped small motions [1/s, rad/s]", ("strategy", "gains", "rotors", "eigenvalues"), rows)
+    return Outcome(claims, [_figure(found, output)], [table])
+
+
+def eigenvalues(model: Model, strategy: str, recovering: float | None) -> Array:
+    """Of small motions about the upright pose, the least damped one first [1/s, rad/s].
+
+    Args:
+        model: on fixed feet.
+        strategy: of the controller.
+        recovering: share of the recovery's gains; None: those of both phases merged.
+    """
+    dynamics, upright = Dynamics(model), np.zeros(model.nq)
+    loop = dynamics.jacobian("left_sole", upright)
+    basis = np.linalg.svd(loop)[2][np.linalg.matrix_rank(loop) :].T
+    stiffness, damping = (basis.T @ matrix @ basis for matrix in gain_matrices(model, strategy, recovering))
+    mass = basis.T @ dynamics.mass_matrix(upright) @ basis
+    count = basis.shape[1]
+    motion = np.block(
+        [[np.zeros((count, count)), np.eye(count)], [-np.linalg.solve(mass, np.hstack([stiffness, damping]))]]
+    )
+    found = np.linalg.eigvals(motion)
+    return np.asarray(found[np.argsort(-found.real)])
+
+
+def gain_matrices(model: Model, strategy: str, recovering: float | None) -> tuple[Array, Array]:
+    """K and D of the upright robot: efforts are -K θ - D θ̇ beside what carries the weight."""
+    at = [model.v_index(name).start for name in JOINTS]
+    stiffness, damping = (np.zeros((model.nv, model.nv)) for _ in range(2))
+    for matrix, gains in zip((stiffness, damping), PRESETS[strategy].gains(0.0, recovering), strict=True):
+        matrix[at, at] = gains
+    if strategy == "upper_body_rotation":
+        own = BalanceSettings()  # eq. 6.7
+        stiffness[at[3], [at[3], at[8]]] = 0.0, own.right_ankle_stiffness
+        damping[at[3], [at[3], at[8]]] = 0.0, own.right_ankle_damping
+    return stiffness, damping
+
+
+def _figure(found: dict[Case, Array], output: Path) -> Path:
+    panels = []
+    for rotors in (False, True):
+        curves = tuple(
+            Series(f"{STRATEGIES[case.strategy]}, {case.phase}", values.real, values.imag, "o")
+            for case, values in found.items()
+            if case.rotors == rotors
+        )
+        title = "with rotors" if rotors else "without rotors"
+        panels.append(Panel(title, "imaginary part [rad/s]", curves, xlabel="real part [1/s]"))
+    return picture(panels, output / "t6_6_eigenvalues.png", "Small motions about the upright pose", 2)
