@@ -16,6 +16,7 @@ import os
 import stat
 import struct
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -100,9 +101,14 @@ class ObjectCache:
                 with contextlib.suppress(OSError):
                     Path(temporary).unlink()
                 raise
-            self.prune()
+            self._prune_sometimes(key)
         except OSError as error:
             _warn_once(str(self.directory), str(error))
+
+    def _prune_sometimes(self, key: str) -> None:
+        """Looking at thousands of entries takes longer than writing one: every sixteenth looks, whoever wrote it."""
+        if zlib.crc32(key.encode()) % 16 == 0:
+            self.prune()
 
     def prune(self) -> None:
         """Remove the oldest entries until the rest fit the limit; other processes may do the same meanwhile."""

@@ -151,8 +151,16 @@ def test_the_oldest_entries_go_first_when_the_limit_is_reached(tmp_path):
             path = tmp_path / "objects" / f"key{other}.adaobj"
             if path.exists():
                 os.utime(path, (1000 + other, 1000 + other))
+    store.prune()
     left = sorted(path.stem for path in (tmp_path / "objects").iterdir())
     assert left == ["key2", "key3", "key4"]
+
+
+def test_a_cache_that_nobody_prunes_stays_near_its_limit(tmp_path):
+    store = ObjectCache(tmp_path / "objects", limit=10_000)
+    for index in range(200):
+        store.store(f"key{index}", bytes(900), {})
+    assert sum(path.stat().st_size for path in (tmp_path / "objects").iterdir()) < 60_000
 
 
 def test_an_entry_that_is_used_counts_as_young(tmp_path):
