@@ -52,8 +52,6 @@ class PythonBackend:
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
         """Status of one state."""
-        if not all(map(math.isfinite, np.concatenate(inputs).tolist())):
-            return NOT_FINITE
         try:
             *results, guards = self._function("math")(*(array.tolist() for array in inputs))
         except (ZeroDivisionError, ValueError, OverflowError):
@@ -62,18 +60,16 @@ class PythonBackend:
             return self.batch(columns, [out.reshape(1, *out.shape) for out in outputs], 1, False)
         for out, values in zip(outputs, results, strict=True):
             out[...] = np.reshape(values, out.shape)
-        return _status(outputs, all(guard >= 0.0 for guard in guards))
+        return _status([*inputs, *outputs], all(guard >= 0.0 for guard in guards))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
         """Status of a batch; numpy works on one column of states at a time."""
-        if not all(np.isfinite(array).all() for array in inputs):
-            return NOT_FINITE
         with np.errstate(all="ignore"):
             *results, guards = self._function("numpy")(*(list(array.T) for array in inputs))
         for (_, shape), out, values in zip(self.signature.outputs, outputs, results, strict=True):
             for position, value in zip(_positions(shape), values, strict=True):
                 out[(slice(None), *position)] = value
-        return _status(outputs, all(np.all(guard >= 0.0) for guard in guards))
+        return _status([*inputs, *outputs], all(np.all(guard >= 0.0) for guard in guards))
 
     def repeat(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, repeats: int) -> int:
         """Run `single` over all rows, again and again."""
@@ -97,9 +93,9 @@ class PythonBackend:
             return self._compiled[namespace]
 
 
-def _status(outputs: Sequence[Array], guards_hold: bool) -> int:
-    """The status word of compiled kernels."""
-    finite = all(np.isfinite(out).all() for out in outputs)
+def _status(numbers: Sequence[Array], guards_hold: bool) -> int:
+    """The status word of compiled kernels, of inputs and outputs."""
+    finite = all(np.isfinite(array).all() for array in numbers)
     return (0 if finite else NOT_FINITE) | (0 if guards_hold else GUARD_FAILED)
 
 

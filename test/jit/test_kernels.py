@@ -180,6 +180,17 @@ def test_unchecked_kernels_do_not_look_at_their_inputs(make):
     assert kernel.single_status(q[4], v[4], tau[4])[1] == 0
 
 
+def test_of_an_input_that_is_no_number_no_output_that_needs_it_is_one(made):
+    kernel, batch = made(square()), states(square(), 9)
+    sound = kernel.batch(*batch)
+    for array in batch:
+        array[4] = np.nan
+    assert np.isnan(kernel.single_status(*(array[4] for array in batch))[0]).all()
+    found = kernel.batch_status(*batch)[0]
+    assert np.isnan(found[4]).all()
+    assert np.array_equal(np.delete(found, 4, 0), np.delete(sound, 4, 0))
+
+
 # --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("change", "message"),
