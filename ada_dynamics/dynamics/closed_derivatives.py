@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of forward dynamics with loops, by the first tier that can: fast, robust, or on numbers.
 
-In singular poses, where accelerations jump between branches or do not depend smoothly on the state, there are none:
-they are not a number there, and a warning says so.
+In singular poses accelerations do not depend smoothly on the state, and there are none.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.dynamics.singular_warnings import OF_DERIVATIVES, warn_singular
+from ada_dynamics.errors import SingularPoseError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops import singular
 
@@ -25,11 +24,8 @@ if TYPE_CHECKING:
 
 Changes = tuple[Array, Array, Array]  # of the accelerations, by q, v and τ
 
-
-SPARSE, LATE = (
-    "kkt sparse",
-    "late",
-)  # the candidate with the least fill, which all right sides go through; the robust one
+SPARSE = "kkt sparse"  # the candidate with the least fill, which all right sides go through
+LATE = "late"  # the robust one
 
 
 def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> quantities.Equations:
@@ -39,10 +35,19 @@ def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> quantities.Equ
 
 
 def rescue(closed: ClosedDynamics, inputs: Sequence[Array], is_batch: bool) -> Changes:
-    """Derivatives where some state stopped the fast tier."""
+    """Derivatives where some state stopped the fast tier.
+
+    Raises:
+        SingularPoseError: a state is in a singular pose; the message says which one, and names the loops.
+    """
     if not is_batch:
         return _of_state(closed, *map(np.ascontiguousarray, inputs))
-    found = [_of_state(closed, *map(np.ascontiguousarray, state)) for state in zip(*inputs, strict=True)]
+    found = []
+    for i, state in enumerate(zip(*inputs, strict=True)):
+        try:
+            found.append(_of_state(closed, *map(np.ascontiguousarray, state)))
+        except SingularPoseError as problem:
+            raise SingularPoseError(f"state {i}: {problem}") from None
     dq, dv, du = (np.array(parts) for parts in zip(*found, strict=True))
     return dq, dv, du
 
@@ -64,9 +69,11 @@ def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Change
     system = closed.system(q, v, tau)
     solution = singular.solve(system, rank, v, lambda: closed.rates(q, v))
     if solution.is_singular:
-        warn_singular(closed.model, closed.lost_names(solution), OF_DERIVATIVES, None)
-        dq, dv, du = np.full((3, n, n), np.nan)
-        return dq, dv, du
+        loops = ", ".join(sorted(closed.lost_names(solution)))
+        raise SingularPoseError(
+            f"model {closed.model.name!r} is in a singular pose (loops {loops}): its accelerations have no derivatives "
+            "there. Take a pose beside it; the branches are told by `tangents`."
+        )
     by_q, by_v = _residual(closed).single(q, v, solution.accelerations, solution.multipliers / w)
     dr = np.concatenate([by_q, by_v, -np.eye(n + len(w), n)], axis=1)
     U, s, Vt = np.linalg.svd(system.J)

@@ -37,9 +37,9 @@ class Derivatives(NamedTuple):
 class DerivativeQueries(AlongLoops):
     """How results change with their arguments. A step of q is a velocity, so quaternions need no care.
 
-    With loops they are those by all coordinates of the tree, one by one: along motions that the loops allow
-    they say how `forward` changes; off the loops, how it does where the loops stay as far open as they are. In singular
-    poses there are none: they are nan, and a warning says so.
+    With loops they are those by all coordinates of the tree, one by one: along motions that the loops allow they say
+    how `forward` changes; off the loops, how it does where the loops stay as far open as they are. In singular poses
+    there are none: a `SingularPoseError` names the state and the loops.
     """
 
     forward: Callable[..., Array]

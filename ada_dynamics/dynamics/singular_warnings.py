@@ -13,13 +13,12 @@ from ada_dynamics.dynamics.off_loops import level_of_caller
 from ada_dynamics.errors import BifurcationWarning, SingularPoseWarning
 from ada_dynamics.model.model import Model
 
-# By what is asked for: accelerations, efforts, a state that is projected, or derivatives.
-OF_FORWARD, OF_INVERSE, OF_STATE, OF_DERIVATIVES = "forward", "inverse", "state", "derivatives"
+# By what is asked for: accelerations, efforts, or a state that is projected.
+OF_FORWARD, OF_INVERSE, OF_STATE = "forward", "inverse", "state"
 _MOVING = {
     OF_FORWARD: "its acceleration follows from the rate of the loop conditions; joint forces can be infinite",
     OF_INVERSE: "the efforts are those along the branch on which it moves; joint forces can be infinite",
     OF_STATE: "its loops allow more velocities here than motions; those of its branch are what it goes on with",
-    OF_DERIVATIVES: "its accelerations have no derivatives there, which are nan",
 }
 _AT_REST = {
     OF_FORWARD: "The accelerations are those of least constraint",
