@@ -114,9 +114,12 @@ def _show(figures: dict[str, Any]) -> None:
         f"  loop     delay p50 {delay[0]:.1f}, p99 {delay[1]:.1f}, max {delay[2]:.1f} ms; round trip p50 "
         f"{trip[0]:.1f}, p99 {trip[1]:.1f} ms; {d['lost']} of {answers} lost, {dynamics['filled']} guessed"
     )
-    for key, unit, factor in (("duration", "ms", 1e3), ("peak", "N", 1.0), ("gain", "%", 100.0)):
+    shown = (("duration", "ms", 1e3), ("peak", "N", 1.0), ("gain", "%", 100.0), ("energy_made", "%", 100.0))
+    for key, unit, factor in shown:
         values = sorted(factor * one[key] for one in dynamics["touches"])
-        print(f"  {key:8} {values[0]:.2f} to {values[-1]:.2f}, median {values[len(values) // 2]:.2f} {unit}")
+        print(f"  {key:11} {values[0]:.2f} to {values[-1]:.2f}, median {values[len(values) // 2]:.2f} {unit}")
+    active = sum(not one["is_passive"] for one in dynamics["touches"])
+    print(f"  {active} of {len(dynamics['touches'])} touches got energy from the loop")
     late = sum(not one["is_in_time"] for one in dynamics["touches"])
     print(
         f"  {late} of {len(dynamics['touches'])} touches are not to be trusted: a force was later than can be guessed"

@@ -8,6 +8,7 @@ pushes both simulated robots.
     frames                                      how poses and forces go between the simulated world and the laboratory
     free_robot, robot_pair                      the simulated robots
     prediction, delay_meter, force_filling      what is done against the loop's delay and lost packets
+    passivity                                   energy that the loop makes; warns
     motion_table, impedance_table, hexa_table, probe_sensor, emulated_table     the table and the sensor under its probe
     packets                                     what is sent between the programs
     dynamics_program, table_program             the two sides of the loop, without clocks and sockets

@@ -7,6 +7,7 @@ out before the step is computed, so that the table has it as early as can be.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from enum import Enum
 
@@ -26,7 +27,8 @@ from ada_experiments.motion_simulation.packets import (
     decode,
     encode,
 )
-from ada_experiments.motion_simulation.prediction import predicted
+from ada_experiments.motion_simulation.passivity import ActiveLoopWarning, PassivityObserver
+from ada_experiments.motion_simulation.prediction import longest_passive_delay, predicted
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_robot.errors import NoAnswer, Refused
 
@@ -40,6 +42,9 @@ class LoopSettings:
     expected_stiffness: float = setting(0.0, "of the touch, until it is identified", unit="N/m", lower=0.0)
     least_force: float = setting(
         0.05, "under which a force is the sensor's noise and pushes nothing", unit="N", lower=0.0
+    )
+    energy_tolerance: float = setting(
+        0.02, "share of a touch's energy that the loop may make before it warns", lower=0.0, upper=10.0
     )
     silence: float = setting(0.1, "without a new force after which the motion ends", unit="s", lower=0.01, upper=10.0)
 
@@ -106,9 +111,11 @@ class DynamicsProgram:
         self.mounting: Mounting = pair.mounting
         self.rows: list[Row] = []
         self._keeps, self._every = keeps_rows, pictures_every
-        self._step = pair.settings.step
+        self._step, self._mass = pair.settings.step, pair.effective_mass()
         self._meter = DelayMeter(self._step)
         self._filling = ForceFilling(self._step, self.settings.least_force, self.settings.expected_stiffness)
+        self._passivity = PassivityObserver(self._step, self.settings.energy_tolerance)
+        self._has_warned = False
         self._sequence = self._pictures = 0
         self._newest: ForcePacket | None = None
         self._waits_since = 0  # clock [ns]; answers to older poses are those of another motion
@@ -125,6 +132,11 @@ class DynamicsProgram:
     def filling(self) -> ForceFilling:
         """Predictor of lost forces."""
         return self._filling
+
+    @property
+    def passivity(self) -> PassivityObserver:
+        """Energy that the loop takes and makes."""
+        return self._passivity
 
     # --- in and out -------------------------------------------------------------------------------------------------
     def received(self, data: bytes, now: float) -> None:
@@ -179,6 +191,8 @@ class DynamicsProgram:
         self._filling.sent(time, ahead.pose[:3, 3])
         picture = self._picture(wrench, pose) if self._every and self._sequence % self._every == 0 else None
         if running:
+            self._passivity.observe(wrench, relative)
+            self._warn_if_active()
             self._keep(wrench, relative, ahead.pose)
             self.pair.step(wrench)
         return encode(packet), picture
@@ -192,6 +206,7 @@ class DynamicsProgram:
         self.pair.reset()
         self.phase, self._waits_since, self._newest = Phase.WAITING, round(now * 1e9), None
         self._filling.restart()
+        self._passivity.restart()
 
     def end(self, now: float) -> bytes:
         """The last packet for the table: hold where you are."""
@@ -239,6 +254,26 @@ class DynamicsProgram:
         if float(np.linalg.norm(wrench[:3])) < self.settings.least_force:
             return np.zeros(6)
         return wrench
+
+    def _warn_if_active(self) -> None:
+        """Say once that the loop makes energy, and what it bears."""
+        if self._has_warned or not self._passivity.is_active:
+            return
+        self._has_warned = True
+        made, allowed = 100 * self._passivity.made, 100 * self._passivity.tolerance
+        stiffness, order = self._filling.stiffness, self.settings.compensation
+        bears = ""
+        if stiffness > 0.0 and order == 2:
+            longest = 1e3 * longest_passive_delay(stiffness, self._mass)
+            bears = f"; a touch of {stiffness:.0f} N/m bears {longest:.0f} ms, less the table's own lag"
+        warnings.warn(
+            f"hybrid loop: at t = {self.pair.time:.3f} s it has given the robots {made:.1f} % more energy than the "
+            f"touch took (allowed {allowed:g} %); forces are {1e3 * self._meter.delay:.1f} ms late, compensation = "
+            f"{order}{bears}. What follows is not the motion of the robots: compensate the delay (compensation = 2), "
+            "shorten it, or make the table softer (K_p).",
+            ActiveLoopWarning,
+            stacklevel=3,
+        )
 
     def _keep(self, wrench: Array, relative: Motion, sent: Array) -> None:
         if not self._keeps or self._newest is None:

@@ -46,6 +46,7 @@ class Record:
         stiffness: of the touch, as identified [N/m].
         filled: steps whose force was guessed.
         coasted: periods of the table without a new pose.
+        made: share of a touch's energy that the loop made of its own, as its observer saw it; 0: it was passive.
     """
 
     t: Array
@@ -63,6 +64,7 @@ class Record:
     stiffness: float
     filled: int
     coasted: int
+    made: float
 
     @property
     def push(self) -> Array:
@@ -176,4 +178,5 @@ def _record(dynamics: DynamicsProgram, follower: TableProgram, touch_energy: flo
         stiffness=dynamics.filling.stiffness,
         filled=dynamics.filling.filled,
         coasted=follower.coasted,
+        made=dynamics.passivity.made,
     )

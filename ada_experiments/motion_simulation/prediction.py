@@ -14,6 +14,14 @@ swing with ω
 
 a lead instead of a lag, which takes a little energy. T is what the loop's packets say about themselves
 (`delay_meter`), and nothing needs to be known of the contact.
+
+All that is for small ω T. The acceleration that is predicted with comes of the late force itself, so that
+
+    s² + ω² exp(-s T) (1 + s T + ½ s² T²) = 0
+
+sets an end: a lasting contact swings up from ω T = 1.348 on (the root s = jφ / T with tan φ = φ / (1 - ½ φ²), φ =
+2.082), the highest frequencies from √2 on (½ ω² T² = 1, an equation of neutral type). A touch, half a swing with a
+begin and an end, gives back all that it took at ω T = 1.224 (`PASSIVE_TO`), by integration of the delayed equation.
 """
 
 from __future__ import annotations
@@ -21,6 +29,20 @@ from __future__ import annotations
 import numpy as np
 
 from ada_experiments.motion_simulation.frames import Motion, rotation_of
+
+PASSIVE_TO = 1.224  # ω T [rad]
+
+
+def longest_passive_delay(stiffness: float, mass: float) -> float:
+    """Delay up to which a touch predicted by acceleration gives back no more energy than it took [s].
+
+    Of an ideal spring; the lag of a real table's servo counts as delay, too.
+
+    Args:
+        stiffness: of the touch [N/m].
+        mass: effective mass of both bodies [kg].
+    """
+    return PASSIVE_TO * float(np.sqrt(mass / stiffness))
 
 
 def predicted(motion: Motion, horizon: float, order: int = 2) -> Motion:

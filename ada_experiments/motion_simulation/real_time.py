@@ -300,6 +300,8 @@ class DynamicsClient:
                 "peak": float(smoothed(push, step).max()),
                 "duration": end - begin,
                 "gain": (last.energy - rows[0].energy) / self._touch_energy,
+                "energy_made": self.program.passivity.made,
+                "is_passive": not self.program.passivity.is_active,
                 "parted": parted,
                 "worst_delay": worst,
                 "behind": behind,

@@ -8,7 +8,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 
 SMOOTHED = 0.010  # [s]
-_JUMP = 0.020  # [s]
+JUMP = 0.020  # [s]; in shorter gaps the plate jumps, and still touches
 
 
 def smoothed(push: Array, step: float, span: float = SMOOTHED) -> Array:
@@ -37,6 +37,6 @@ def first_touch(t: Array, push: Array, step: float) -> tuple[float, float] | Non
     touching = np.flatnonzero(push > 0.0)
     if not len(touching):
         return None
-    parted = np.flatnonzero(np.diff(touching) > _JUMP / step)
+    parted = np.flatnonzero(np.diff(touching) > JUMP / step)
     last = touching[parted[0]] if len(parted) else touching[-1]
     return float(t[touching[0]]), float(t[last] + step)
