@@ -16,6 +16,7 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.hybrid_cost",
     "ada_experiments.hybrid_motion",
     "ada_experiments.joint_tables",
+    "ada_experiments.late_loop",
     "ada_experiments.open_and_closed",
     "ada_experiments.push_estimate",
     "ada_experiments.push_measures",

@@ -22,7 +22,7 @@ from ada_tools.scenario import units
 from ada_tools.scenario.registry import Outcome, Progress, experiment
 from ada_tools.scenario.scenario import Scenario
 
-_KNOWN = (
+KNOWN = (
     "stiffnesses",
     "dampings",
     "approach",
@@ -61,9 +61,14 @@ def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outco
     return Outcome(claims, figures, [table_of(cases)], _notes(chosen, cases, bad), dict(CAPTIONS), quantities_of(cases))
 
 
-def read_settings(scenario: Scenario) -> Settings:
-    """The settings of a scenario, with units."""
-    part = settings_of(scenario, _KNOWN)
+def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> Settings:
+    """The settings of a scenario, with units.
+
+    Args:
+        scenario: that tells them.
+        also: keys that its experiment reads itself.
+    """
+    part = settings_of(scenario, (*KNOWN, *also))
     network = part.part("network", _NETWORK)
     count = len(part.items("stiffnesses"))
     stiffnesses = part.vector("stiffnesses", (units.TURNING_STIFFNESS,) * count)

@@ -97,9 +97,14 @@ def claims_of(
 
 
 def quantities_of(cases: Sequence[Case]) -> dict[str, Quantity]:
-    """How far hybrid and numeric models are apart."""
+    """How far hybrid and numeric models are apart, and what a touch gains with and without compensation."""
     peaks, durations, _ = np.max([differences(case) for case in cases], axis=0)
-    return {"peak_difference": Quantity(float(peaks)), "duration_difference": Quantity(float(durations))}
+    return {
+        "peak_difference": Quantity(float(peaks)),
+        "duration_difference": Quantity(float(durations)),
+        "gain": Quantity(max(case.hybrid.gain for case in cases)),
+        "gain_uncompensated": Quantity(max(case.late.gain for case in cases)),
+    }
 
 
 def _physics(chosen: Settings, usual: Sequence[Case], cases: Sequence[Case], changes: Array) -> list[Claim]:

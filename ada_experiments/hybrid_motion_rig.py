@@ -95,10 +95,19 @@ class Rig:
     def case(self, name: str, i: int, *, heavy: bool) -> Case:
         """One of figs. 12-15."""
         kp = self.chosen.stiffnesses[i]
-        table = stiffness_along(self._jacobian, kp, space_robots.NORMAL)
-        both = 1.0 / (1.0 / table + 1.0 / self.chosen.probe_stiffness)
+        both = self.stiffness(i)
         hybrid, late = (self.hybrid(i, compensation=order, heavy=heavy) for order in (2, 0))
         return Case(name, kp, both, hybrid, late, self._numeric(name, kp, both, heavy))
+
+    def stiffness(self, i: int) -> float:
+        """Of a touch: table (eq. 15) and probe in a row [N/m]."""
+        table = stiffness_along(self._jacobian, self.chosen.stiffnesses[i], space_robots.NORMAL)
+        return 1.0 / (1.0 / table + 1.0 / self.chosen.probe_stiffness)
+
+    @property
+    def mass(self) -> float:
+        """Effective mass of a touch of the usual robots [kg]."""
+        return self._pair(False, "order_n").effective_mass()
 
     def hybrid(
         self,

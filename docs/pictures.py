@@ -25,6 +25,7 @@ from ada_dynamics.drawing.maps import plot_map
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
+from ada_experiments import late_loop
 from ada_tools import scenario as scenarios
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -254,7 +255,13 @@ def swing_up(example: Names) -> Figure:
     return figure
 
 
-OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions, "control": control}
+def passivity() -> Figure:
+    """Energy that a touch of the hybrid motion simulation gains, over delay and K_p (S3)."""
+    figure: Figure = late_loop.draw(late_loop.passivity_map(scenarios.load("S3"), lambda share, what: None))
+    return figure
+
+
+OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions, "control": control, "passivity": passivity}
 PICTURES: dict[str, Callable[[Names], Figure]] = {
     one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing, five_bar_map, swing_up)
 }

@@ -31,10 +31,10 @@ class PassivityObserver:
     """Accumulates the energy of the port between robots and table, touch by touch.
 
     Attributes:
-        tolerance: share of the energy that a touch has held, by which it may fall under zero.
+        tolerance: share of `held` by which a touch may fall under zero.
         energy: taken from the robots since the touch began; negative: given to them [J].
-        held: the most that this touch has taken at any time [J].
-        made: share of a touch's energy that the loop has made of its own: the largest since the motion began.
+        held: the most that a touch of this motion has taken at any time [J].
+        made: energy that the loop has made of its own in a touch, by `held`: the largest since the motion began.
     """
 
     def __init__(self, step: float, tolerance: float) -> None:
@@ -74,7 +74,7 @@ class PassivityObserver:
                 self.made = max(self.made, -self.energy / max(self.held, LEAST_ENERGY))
         self._free = 0.0 if wrench.any() else self._free + self._step
         if self._free > JUMP:
-            self.energy = self.held = 0.0
+            self.energy = 0.0
         self._wrench, self._rate = wrench, rate
 
 

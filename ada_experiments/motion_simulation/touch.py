@@ -23,8 +23,23 @@ def smoothed(push: Array, step: float, span: float = SMOOTHED) -> Array:
     return np.convolve(push, np.full(count, 1.0 / count))[count // 2 : count // 2 + len(push)]
 
 
+def touches(push: Array, step: float) -> list[tuple[int, int]]:
+    """First and last row of each touch: gaps shorter than 20 ms, in which the plate jumps, count as touch.
+
+    Args:
+        push: force at each step [N].
+        step: between two [s].
+    """
+    touching = np.flatnonzero(push > 0.0)
+    if not len(touching):
+        return []
+    parted = np.flatnonzero(np.diff(touching) > JUMP / step)
+    firsts, lasts = touching[np.r_[0, parted + 1]], touching[np.r_[parted, len(touching) - 1]]
+    return [(int(first), int(last)) for first, last in zip(firsts, lasts, strict=True)]
+
+
 def first_touch(t: Array, push: Array, step: float) -> tuple[float, float] | None:
-    """Begin and end of the first touch: gaps shorter than 20 ms, in which the plate jumps, count as touch [s].
+    """Begin and end of the first of `touches` [s].
 
     Args:
         t: times [s].
@@ -34,9 +49,6 @@ def first_touch(t: Array, push: Array, step: float) -> tuple[float, float] | Non
     Returns:
         None: nothing touched.
     """
-    touching = np.flatnonzero(push > 0.0)
-    if not len(touching):
-        return None
-    parted = np.flatnonzero(np.diff(touching) > JUMP / step)
-    last = touching[parted[0]] if len(parted) else touching[-1]
-    return float(t[touching[0]]), float(t[last] + step)
+    for first, last in touches(push, step)[:1]:
+        return float(t[first]), float(t[last] + step)
+    return None
