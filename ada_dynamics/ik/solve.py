@@ -138,8 +138,8 @@ def _descend(problem: Problem, q: Array, tolerance: float, max_steps: int) -> _D
             candidate = problem.moved(q, along @ z * min(1.0, _LONGEST / size))
             found = None if candidate is None else _costs(problem, candidate)
             if candidate is not None and found is not None and _is_better(found, costs):
-                share = (sum(costs) - sum(found)) / _foreseen(levels, z)
-                damping = max(damping * float(np.clip(1.0 - (2.0 * share - 1.0) ** 3, 0.1, 2.0)), _SMALLEST)
+                kept = min(max((sum(costs) - sum(found)) / _foreseen(levels, z), 0.0), 1.0)
+                damping = max(damping * max(1.0 - (2.0 * kept - 1.0) ** 3, 0.1), _SMALLEST)
                 q, costs = candidate, found
                 break
             damping *= rise

@@ -9,6 +9,7 @@ import pytest
 import ada_dynamics as ada
 from ada_controllers import pa10_kinematics as pa10
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit import lock
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.orientation import pose_of
 
@@ -89,6 +90,20 @@ def test_random_reachable_poses_of_an_arm_are_reached_as_pinocchio_and_the_close
         error = pin.log6(pin.SE3(frame.R, frame.p).actInv(pin.SE3(goal))).vector
         assert np.abs(error).max() < 2.0 * TOLERANCE
     assert starts.count(0) >= 190
+
+
+def test_an_arm_of_six_axes_reaches_every_pose_from_one_of_several_starts(arm, hand):
+    """Without a joint to spare one start in six ends before a limit, in the nearest pose on its way."""
+    six = ada.Dynamics(lock(arm.model, {"s3": 0.0}))
+    rng, starts = np.random.default_rng(2), []
+    for _ in range(100):
+        goal = six.pose(hand, six.model.random_state(rng)[0])
+        found = ada.solve_ik(six, ada.PoseTask(hand, goal), starts=20)
+        assert found.reached
+        assert np.abs(six.pose(hand, found.q) - goal).max() < 2.0 * TOLERANCE
+        starts.append(found.start)
+    assert starts.count(0) >= 75
+    assert max(starts) > 0, "the first start always does: the test shows nothing of the others"
 
 
 def test_an_answer_is_among_all_solutions_of_the_closed_form(arm, hand):
@@ -227,6 +242,26 @@ def test_a_delta_robot_cannot_turn_its_plate_and_says_by_how_much():
     assert not found.reached
     assert found.angle[0] == pytest.approx(0.2, abs=1e-9)
     assert found.distance[0] < 1e-7
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bennett", "bricard", "four_bar", "goldberg", "hexa", "ring", "sarrus", "slider_crank", "spherical_four_bar"],
+)
+def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
+    """Redundant loops among them; the last two links are asked to be where a short walk along the loops took them."""
+    model, q = getattr(mechanisms, name)()
+    dynamics, rng, rest = ada.Dynamics(model, pose=q), np.random.default_rng(0), np.zeros(model.nv)
+    there = q
+    for _ in range(4):
+        along = dynamics.velocity_map(there, "independent")
+        there, _ = dynamics.project(model.integrate(there, along @ rng.normal(size=along.shape[1]) * 0.08), rest)
+    tasks = [ada.PoseTask(link, dynamics.pose(link, there)) for link in model.link_names[-2:]]
+    found = ada.solve_ik(dynamics, tasks, q, limits=False)
+    assert found.reached
+    assert found.gap < 1e-12
+    for task in tasks:
+        assert np.abs(dynamics.pose(task.link, found.q) - task.goal).max() < 2.0 * TOLERANCE
 
 
 def test_limits_hold_legs_that_follow_along_the_loops():
