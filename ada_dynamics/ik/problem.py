@@ -123,17 +123,28 @@ def _as_model(robot: object) -> Model:
     return robot
 
 
+def _rising(joint: str, pair: object) -> tuple[float, float]:
+    """Two limits of a joint, checked."""
+    try:
+        least, most = (float(x) for x in pair)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        least, most = np.nan, np.nan
+    if not least <= most:
+        raise InputError(f"limits of joint {joint!r} are {pair!r:.80}; they must be two numbers that do not fall.")
+    return least, most
+
+
 def _bounds(model: Model, limits: JointBounds) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
     """Places in v and q of limited joints whose positions are free numbers, and their limits."""
     v_places: list[int] = []
     q_places: list[int] = []
     lower, upper = model.lower.copy(), model.upper.copy()
+    if not isinstance(limits, (bool, Mapping)):
+        raise WrongTypeError(f"limits are {limits!r:.100}; they must be True, False, or {{joint: (lower, upper)}}.")
     given = limits if isinstance(limits, Mapping) else {}
-    for name, (least, most) in given.items():
-        if not least <= most:
-            raise InputError(f"limits of joint {name!r} are ({least}, {most}); the first must not exceed the second.")
-        lower[model.q_index(name)], upper[model.q_index(name)] = least, most
-    for name in model.joint_names if limits else ():
+    for name, pair in given.items():
+        lower[model.q_index(name)], upper[model.q_index(name)] = _rising(name, pair)
+    for name in () if limits is False else model.joint_names:
         q_own, v_own = model.q_index(name), model.v_index(name)
         if q_own.stop - q_own.start != v_own.stop - v_own.start:
             if name in given:

@@ -81,7 +81,7 @@ def solve_ik(
         robot: a model, or its `Dynamics`, which keeps compiled code for the next goal.
         tasks: one or several.
         q: where to start; the last pose of a moving goal is a warm start. The neutral pose by default.
-        limits: of joints: True for those of the model, False for none, or {joint: (lower, upper)}, which replace them.
+        limits: of joints: True for those of the model, False for none, or {joint: (lower, upper)} in place of some.
         tolerance: what may be left of a task [m, rad].
         max_steps: from each start.
         starts: how many to try until the tasks are served: the first is `q`, the others are random poses.

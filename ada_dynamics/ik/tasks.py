@@ -61,12 +61,17 @@ class Task(ABC):
     def weights(self, dynamics: Dynamics) -> Array:
         """Of each row, with lengths in those of the mechanism."""
         units = self.row_units(dynamics)
-        found = np.asarray(self.weight, dtype=np.float64)
+        try:
+            found = np.asarray(self.weight, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.full(0, np.nan)
         if found.shape not in ((), (len(units),)) or not np.isfinite(found).all() or (found < 0.0).any():
             raise InputError(
                 f"weight of a {type(self).__name__} is {self.weight!r:.80}; it must be one number, not negative, "
                 f"or {len(units)}, one for each row."
             )
+        if not isinstance(self.level, int):
+            raise InputError(f"level of a {type(self).__name__} is {self.level!r:.80}; it must be a whole number.")
         return found * np.where(np.array(units) == METRES, 1.0 / dynamics.choices.length, 1.0)
 
 

@@ -184,6 +184,22 @@ def test_a_posture_below_a_place_is_the_nearest_that_the_place_allows(arm, hand)
     assert np.abs(found.q - theirs.x).max() < 1e-5
 
 
+def test_a_start_beyond_the_limits_is_brought_within(arm, hand):
+    q = np.full(7, 0.3)
+    q[3] = arm.model.upper[3] + 0.4
+    goal = arm.pose(hand, np.full(7, 0.5))
+    found = ada.solve_ik(arm, ada.PoseTask(hand, goal), q)
+    assert found.reached
+    assert found.excess == 0.0
+
+
+def test_too_few_steps_are_told(arm, hand):
+    found = ada.solve_ik(arm, ada.PoseTask(hand, arm.pose(hand, np.full(7, 0.5))), max_steps=1)
+    assert not found.reached
+    assert found.reason == "steps spent"
+    assert found.distance[0] > 0.0
+
+
 # --- floating bases ---------------------------------------------------------------------------------------------------
 def test_a_humanoid_keeps_its_feet_and_shifts_its_centre_of_mass(humanoid):
     from ada_dynamics.robots.catalogue import start_of
@@ -294,6 +310,14 @@ def test_a_leg_in_two_loops_keeps_its_springs_while_the_foot_is_placed(leg):
     assert np.abs([found.q[dynamics.model.q_index(name)][0] for name in springs]).max() < TOLERANCE
 
 
+# --- a row that is left free ------------------------------------------------------------------------------------------
+def test_a_row_without_weight_is_free_and_does_not_count(arm, hand):
+    found = ada.solve_ik(arm, ada.PositionTask(hand, (0.4, 0.1, 5.0), weight=(1.0, 1.0, 0.0)), np.full(7, 0.3))
+    assert found.reached
+    assert found.distance[0] < TOLERANCE
+    assert np.abs(arm.pose(hand, found.q)[:2, 3] - (0.4, 0.1)).max() < TOLERANCE
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("task", "message"),
@@ -306,6 +330,9 @@ def test_a_leg_in_two_loops_keeps_its_springs_while_the_foot_is_placed(leg):
         (lambda hand: ada.PositionTask(hand, (0, 0, np.nan)), "finite numbers"),
         (lambda hand: ada.PoseTask(hand, np.diag([1.0, 1.0, 2.0, 1.0])), "not a rotation matrix"),
         (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=-1.0), "weight of a PositionTask is -1.0"),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight="much"), "weight of a PositionTask is 'much'"),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=(1.0, 2.0)), "or 3, one for each row"),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), level=0.5), "level of a PositionTask is 0.5"),
         (lambda hand: ada.PostureTask(np.zeros(7), joints=["s9"]), "no joint is named 's9'"),
         (lambda hand: ada.PostureTask(np.zeros(6)), "shape \\(7,\\)"),
         (lambda hand: (), "at least one of PoseTask"),
@@ -319,9 +346,21 @@ def test_a_task_that_cannot_be_meant_is_refused(arm, hand, task, message):
 
 def test_arguments_that_cannot_be_meant_are_refused(arm, hand):
     task = ada.PositionTask(hand, (0.4, 0.0, 0.5))
-    with pytest.raises(InputError, match="limits of joint 's1'"):
-        ada.solve_ik(arm, task, limits={"s1": (1.0, -1.0)})
+    for pair in ((1.0, -1.0), (0.0, np.nan), 1.0, ("a", "b")):
+        with pytest.raises(InputError, match=r"limits of joint 's1' are .* two numbers"):
+            ada.solve_ik(arm, task, limits={"s1": pair})
+    with pytest.raises(InputError, match="no joint is named 's9'"):
+        ada.solve_ik(arm, task, limits={"s9": (-1.0, 1.0)})
+    with pytest.raises(InputError, match="limits are \\[-1, 1\\]; they must be True, False"):
+        ada.solve_ik(arm, task, limits=[-1, 1])
+    with pytest.raises(InputError, match="cannot be limited"):
+        ada.solve_ik(*_floating(), limits={"root_joint": (-1.0, 1.0)})
     with pytest.raises(InputError, match="needs a Model or a Dynamics"):
         ada.solve_ik("pa10", task)
     with pytest.raises(InputError, match="more than zero"):
         ada.solve_ik(arm, task, tolerance=0.0)
+
+
+def _floating():
+    model = ada.load("khr1")
+    return model, ada.ComTask((0.0, 0.0, 0.3))
