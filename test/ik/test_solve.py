@@ -8,6 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_controllers import pa10_kinematics as pa10
+from ada_dynamics import ik
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import lock
 from ada_dynamics.robots import mechanisms
@@ -308,6 +309,20 @@ def test_a_leg_in_two_loops_keeps_its_springs_while_the_foot_is_placed(leg):
     assert found.gap < 1e-12
     assert np.abs(dynamics.pose("foot", found.q)[:3, 3] - place).max() < TOLERANCE
     assert np.abs([found.q[dynamics.model.q_index(name)][0] for name in springs]).max() < TOLERANCE
+
+
+def test_limits_that_no_pose_of_a_linkage_keeps_are_told():
+    """One motion, and two joints that would have to be elsewhere on it."""
+    model, q = mechanisms.four_bar()
+    first, second = model.joint_names[:2]
+    limits = {first: (q[0] - 0.01, q[0] + 0.01), second: (q[1] + 0.5, q[1] + 0.6)}
+    found = ada.solve_ik(model, ada.PostureTask(q), q, limits=limits)
+    assert not found.reached
+    assert found.excess > 0.01
+    assert found.gap < 1e-12
+    step = ik.velocity(model, ada.PostureTask(q), q, 0.01, limits=limits)
+    assert not step.within_limits
+    assert step.v[1] >= -1e-12, "further beyond its limit"
 
 
 # --- a row that is left free ------------------------------------------------------------------------------------------
