@@ -33,6 +33,7 @@ from ada_dynamics.errors import (
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.ik import ComTask, IkResult, OrientationTask, PoseTask, PositionTask, PostureTask, solve_ik
     from ada_dynamics.loops.assemble import assemble
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
     from ada_dynamics.robots.check import check
@@ -42,31 +43,44 @@ if TYPE_CHECKING:
 # Loaded when first used, so that `import ada_dynamics` costs next to nothing.
 _HOMES = {
     "Builder": "ada_dynamics.model",
+    "ComTask": "ada_dynamics.ik",
     "Contact": "ada_dynamics.simulation",
     "Dynamics": "ada_dynamics.dynamics",
+    "IkResult": "ada_dynamics.ik",
     "Log": "ada_dynamics.simulation",
     "Model": "ada_dynamics.model",
+    "OrientationTask": "ada_dynamics.ik",
+    "PoseTask": "ada_dynamics.ik",
+    "PositionTask": "ada_dynamics.ik",
+    "PostureTask": "ada_dynamics.ik",
     "Simulation": "ada_dynamics.simulation",
     "assemble": "ada_dynamics.loops.assemble",
     "chain_3d": "ada_dynamics.model",
     "check": "ada_dynamics.robots.check",
     "load": "ada_dynamics.robots.load",
     "planar_chain": "ada_dynamics.model",
+    "solve_ik": "ada_dynamics.ik",
 }
 
 __all__ = [
     "AdaError",
     "BifurcationWarning",
     "Builder",
+    "ComTask",
     "CompileError",
     "Contact",
     "Dynamics",
+    "IkResult",
     "InputError",
     "Log",
     "LoopVelocityWarning",
     "Model",
     "ModelError",
     "OpenLoopWarning",
+    "OrientationTask",
+    "PoseTask",
+    "PositionTask",
+    "PostureTask",
     "ReadOnlyError",
     "RecordingCutShortWarning",
     "RecordingError",
@@ -81,6 +95,7 @@ __all__ = [
     "check",
     "load",
     "planar_chain",
+    "solve_ik",
 ]
 
 

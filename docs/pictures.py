@@ -130,6 +130,20 @@ def cassie_leg(example: Names) -> Figure:
     return figure
 
 
+def cassie_leg_ik(example: Names) -> Figure:
+    """The leg in its poses, and the angles of the motors that move."""
+    figure, (left, right) = _two_panels()
+    model, poses = example["model"], example["poses"]
+    for i, q in enumerate(poses):
+        _side_view(left, example["dyn"], q, 0.15 + 0.85 * i / (len(poses) - 1))
+    share = np.linspace(0.0, 1.0, len(poses))
+    for name in ("hip_pitch", "knee", "foot_crank"):
+        right.plot(share, [np.degrees(q[model.q_index(name)][0]) for q in poses], "o-", markersize=3, label=name)
+    right.set(xlabel="share of the swing", ylabel="angle of the motor [deg]")
+    right.legend(fontsize="small", loc=(0.65, 0.26))
+    return figure
+
+
 def singular_passing(example: Names) -> Figure:
     """How near the linkage comes to the singular pose, and what happens to its energy."""
     figure = Figure(figsize=SIZE, layout="constrained")
@@ -263,7 +277,8 @@ def passivity() -> Figure:
 
 OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions, "control": control, "passivity": passivity}
 PICTURES: dict[str, Callable[[Names], Figure]] = {
-    one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing, five_bar_map, swing_up)
+    one.__name__: one
+    for one in (four_bar, stewart, delta, cassie_leg, cassie_leg_ik, singular_passing, five_bar_map, swing_up)
 }
 
 

@@ -32,8 +32,13 @@ RANK = 1e-8  # of orthonormal motions: a smaller singular value of some of their
 
 def velocity_units(model: Model, length: float) -> Array:
     """What counts as much as a radian, by velocity of the model: 1, or the mechanism's length for a slide."""
+    return np.where(np.array(units_of_rates(model), dtype=str) == "m", length, 1.0)
+
+
+def units_of_rates(model: Model) -> list[str]:
+    """Metres or radians, "m" or "rad", for each velocity."""
     kinds = [JOINT_TYPES[model.joints[name].kind] for name in model.joint_names]
-    return np.array([length if rate.unit == "m" else 1.0 for kind in kinds for rate in kind.rates])
+    return [rate.unit for kind in kinds for rate in kind.rates]
 
 
 def sample_motions(study: Study, units: Array) -> list[Array]:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inverse kinematics of a servo loop: joint velocities for one period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.ik.bounded import Level, Limits, by_priority
+from ada_dynamics.ik.problem import JointBounds, Problem
+from ada_dynamics.ik.tasks import Task
+from ada_dynamics.model.model import Model
+
+
+class VelocityStep(NamedTuple):
+    """Velocities of one period.
+
+    Attributes:
+        v: velocities of all joints, along the loops.
+        missing: by task, row by row, the rate that was asked for and is not got [m/s, rad/s].
+        at_limit: joints that a limit of position or velocity holds back.
+        within_limits: False where no velocity along the loops brings every joint within its limits: then v is one that
+            leads none further beyond.
+    """
+
+    v: Array
+    missing: tuple[Array, ...]
+    at_limit: tuple[str, ...]
+    within_limits: bool
+
+
+def velocity(
+    robot: Model | Dynamics,
+    tasks: Task | Sequence[Task],
+    q: ArrayLike,
+    dt: float,
+    *,
+    gain: float = 1.0,
+    limits: JointBounds = True,
+    velocity_limits: bool = True,
+    damping: float = 1e-6,
+) -> VelocityStep:
+    """Joint velocities that bring a robot nearer to its goals in one period.
+
+    Args:
+        robot: a model, or its `Dynamics`, which keeps compiled code for the next period.
+        tasks: one or several.
+        q: positions, with the loops closed.
+        dt: the period [s].
+        gain: share of what is left that one period is to take away, in (0, 1].
+        limits: of positions, as for `solve_ik`: v dt stays within.
+        velocity_limits: True for those of the model.
+        damping: of v dt against what is left, in units of the mechanism's length: keeps v small near singular poses.
+
+    Raises:
+        InputError: an argument is unusable.
+    """
+    if not dt > 0.0 or not 0.0 < gain <= 1.0 or not damping > 0.0:
+        raise InputError(
+            f"dt is {dt!r} s, gain {gain!r}, damping {damping!r}; dt and damping must be above zero, gain in (0, 1]."
+        )
+    problem = Problem.of(robot, tasks, limits)
+    dynamics, at = problem.dynamics, problem.dynamics.model.as_positions(q)
+    along = problem.motions(at)
+    lower, upper = _bounds(problem, at, dt, velocity_limits)
+    moving = Limits(along, lower, upper)
+    left = [gain * x for x in problem.residuals(at)]
+    levels = [Level(A, b, damping) for A, b in zip(problem.jacobians(at, along), left, strict=True)]
+    z = by_priority(levels, moving)
+    within = z is not None
+    if z is None:
+        z = by_priority(levels, Limits(along, np.minimum(lower, 0.0), np.maximum(upper, 0.0)))
+    step = along @ (np.zeros(along.shape[1]) if z is None else z)
+    order = [tasks] if isinstance(tasks, Task) else list(tasks)
+    missing = tuple((gain * task.left(dynamics, at) - task.jacobian(dynamics, at) @ step) / dt for task in order)
+    held = np.flatnonzero((step <= lower + 1e-9 * dt) | (step >= upper - 1e-9 * dt))
+    return VelocityStep(step / dt, missing, tuple(dynamics.choices.label(int(k)) for k in held), within)
+
+
+def _bounds(problem: Problem, q: Array, dt: float, by_velocity: bool) -> tuple[Array, Array]:
+    """Of the step of each joint: what its speed allows, and within that what its position does."""
+    model = problem.dynamics.model
+    fastest = model.velocity_limit * dt if by_velocity else np.full(model.nv, np.inf)
+    lower, upper = -fastest, fastest.copy()
+    down, up = problem.room(q)
+    own = problem.limited
+    lower[own] = np.clip(down, -fastest[own], fastest[own])
+    upper[own] = np.clip(up, -fastest[own], fastest[own])
+    return lower, upper

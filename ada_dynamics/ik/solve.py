@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inverse kinematics: the pose that serves its tasks best, within limits, with all loops closed.
+
+Levenberg-Marquardt on the configuration manifold. In each pose a step of `by_priority`, damped by μ times what is left;
+a step is taken if no level suffers, and μ grows until one is; it shrinks as far as the step kept what it promised
+(Nielsen 1999).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, ModelError
+from ada_dynamics.ik.bounded import Level, Limits, by_priority
+from ada_dynamics.ik.problem import JointBounds, Problem
+from ada_dynamics.ik.tasks import METRES, RADIANS, Task
+from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.model.model import Model
+
+REACHED, NEAREST, STEPS_SPENT = "reached", "nearest pose", "steps spent"
+_LEAST_DAMPING, _FIRST, _SMALLEST, _LARGEST = 1e-9, 1e-2, 1e-6, 1e9
+_LONGEST = 0.5  # of one step, [rad] or in lengths
+_STANDS = 1e-8  # a step that is none
+_SLACK = 1e-7  # squared: by so much a level may suffer from a step that serves a lower one, which the next one mends
+_WITHIN = 1e-9  # beyond a limit: rounding
+
+
+class IkResult(NamedTuple):
+    """A pose, and how far from its goals it is.
+
+    Attributes:
+        q: positions, with all loops closed; also where goals are out of reach.
+        reached: True if every task of the first level is served to the tolerance, within the limits; lower levels are
+            often wishes, such as a posture.
+        served: likewise of each task, in their order.
+        reason: "reached"; "nearest pose", where no step leads nearer; or "steps spent".
+        distance: what is left of each task's way [m], in the order of the tasks; 0 for tasks without one.
+        angle: likewise of its turn [rad].
+        left: what is left of each task, row by row [m, rad].
+        at_limit: joints at a limit.
+        excess: by how much the worst joint is beyond its limit [m, rad].
+        gap: largest gap of the loops [m, rad].
+        steps: taken in all.
+        start: number of the start that led here: 0 is the guess.
+    """
+
+    q: Array
+    reached: bool
+    served: tuple[bool, ...]
+    reason: str
+    distance: Array
+    angle: Array
+    left: tuple[Array, ...]
+    at_limit: tuple[str, ...]
+    excess: float
+    gap: float
+    steps: int
+    start: int
+
+
+def solve_ik(
+    robot: Model | Dynamics,
+    tasks: Task | Sequence[Task],
+    q: ArrayLike | None = None,
+    *,
+    limits: JointBounds = True,
+    tolerance: float = 1e-8,
+    max_steps: int = 100,
+    starts: int = 1,
+    seed: int = 0,
+) -> IkResult:
+    """A pose that serves tasks; where they are out of reach, the nearest one from the start, flagged, with distances.
+
+    Args:
+        robot: a model, or its `Dynamics`, which keeps compiled code for the next goal.
+        tasks: one or several.
+        q: where to start; the last pose of a moving goal is a warm start. The neutral pose by default.
+        limits: of joints: True for those of the model, False for none, or {joint: (lower, upper)} in place of some.
+        tolerance: what may be left of a task [m, rad].
+        max_steps: from each start.
+        starts: how many to try until the tasks are served: the first is `q`, the others are random poses.
+        seed: of the random poses.
+
+    Raises:
+        InputError: an argument is unusable.
+        ModelError: the loops do not close near the start.
+    """
+    problem = Problem.of(robot, tasks, limits)
+    if not tolerance > 0.0 or max_steps < 1 or starts < 1:
+        raise InputError(
+            f"tolerance is {tolerance!r}, max_steps {max_steps!r}, starts {starts!r}; they must be more than zero."
+        )
+    model = problem.dynamics.model
+    rng = np.random.default_rng(seed)
+    order = problem.tasks if isinstance(tasks, Task) else list(tasks)
+    first = np.array(assemble(model, q))
+    best = _result(problem, order, _descend(problem, first, tolerance, max_steps), tolerance, 0)
+    for start in range(1, starts):
+        if best.reached:
+            break
+        try:
+            guess = np.array(assemble(model, model.random_state(rng)[0]))
+        except ModelError:  # a random pose from which the loops do not close: the next one may
+            continue
+        found = _result(problem, order, _descend(problem, guess, tolerance, max_steps), tolerance, start)
+        if found.reached or _is_better(_costs(problem, found.q), _costs(problem, best.q)):
+            best = found
+    return best
+
+
+class _Descent(NamedTuple):
+    q: Array
+    steps: int
+    stands: bool
+
+
+def _descend(problem: Problem, q: Array, tolerance: float, max_steps: int) -> _Descent:
+    costs, damping = _costs(problem, q), _FIRST
+    only = len(problem.levels) == 1
+    for step in range(max_steps):
+        if only and _is_served(problem, problem.tasks, q, tolerance):
+            return _Descent(q, step, True)
+        along = problem.motions(q)
+        levels = list(zip(problem.jacobians(q, along), problem.residuals(q), strict=True))
+        limits = Limits(along[problem.limited], *problem.room(q))
+        rise = 2.0
+        while True:
+            z = _step(levels, limits, damping)
+            size = float(np.max(np.abs(z), initial=0.0))
+            if size < _STANDS:
+                return _Descent(q, step, True)
+            candidate = problem.moved(q, along @ z * min(1.0, _LONGEST / size))
+            found = None if candidate is None else _costs(problem, candidate)
+            if candidate is not None and found is not None and _is_better(found, costs):
+                kept = min(max((sum(costs) - sum(found)) / _foreseen(levels, z), 0.0), 1.0)
+                damping = max(damping * max(1.0 - (2.0 * kept - 1.0) ** 3, 0.1), _SMALLEST)
+                q, costs = candidate, found
+                break
+            damping *= rise
+            rise *= 2.0
+            if damping > _LARGEST:
+                return _Descent(q, step, True)
+    return _Descent(q, max_steps, False)
+
+
+def _step(levels: Sequence[tuple[Array, Array]], limits: Limits, damping: float) -> Array:
+    """Within limits, if any step is; else one that leads no joint further beyond."""
+    damped = [Level(A, b, damping * float(b @ b) + _LEAST_DAMPING) for A, b in levels]
+    found = by_priority(damped, limits)
+    if found is None:
+        widened = Limits(limits.C, np.minimum(limits.lower, 0.0), np.maximum(limits.upper, 0.0))
+        found = by_priority(damped, widened)
+    return np.zeros(limits.C.shape[1]) if found is None else found
+
+
+def _foreseen(levels: Sequence[tuple[Array, Array]], z: Array) -> float:
+    """By how much a step would lessen the squares of what is left if all were linear; never quite zero."""
+    gains = [float(b @ b) - float(np.sum((b - A @ z) ** 2)) for A, b in levels]
+    return max(abs(sum(gains)), 1e-300)
+
+
+def _costs(problem: Problem, q: Array) -> list[float]:
+    """Squares of what is beyond limits, and of what is left, by level."""
+    return [problem.excess(q) ** 2, *(float(left @ left) for left in problem.residuals(q))]
+
+
+def _is_better(new: Sequence[float], old: Sequence[float]) -> bool:
+    """True if the first level that changes noticeably gains, and none before it suffers."""
+    *before, (last, was) = zip(new, old, strict=True)
+    for cost, earlier in before:
+        if cost > earlier * 1.001 + _SLACK:
+            return False
+        if cost < earlier * 0.999 - _SLACK or (cost < 0.5 * earlier and earlier > _WITHIN**2):
+            return True
+    return last < was
+
+
+def _is_served(problem: Problem, tasks: Sequence[Task], q: Array, tolerance: float) -> bool:
+    counted = [task.left(problem.dynamics, q)[task.weights(problem.dynamics) > 0.0] for task in tasks]
+    return problem.excess(q) <= _WITHIN and all(np.max(np.abs(x), initial=0.0) <= tolerance for x in counted)
+
+
+def _result(problem: Problem, tasks: Sequence[Task], end: _Descent, tolerance: float, start: int) -> IkResult:
+    dynamics, q = problem.dynamics, end.q
+    left = tuple(task.left(dynamics, q) for task in tasks)
+    counted = [np.where(task.weights(dynamics) > 0.0, x, 0.0) for task, x in zip(tasks, left, strict=True)]
+    units = [np.array(task.row_units(dynamics)) for task in tasks]
+    distance, angle = (
+        np.array([float(np.linalg.norm(x[unit == kind])) for x, unit in zip(counted, units, strict=True)])
+        for kind in (METRES, RADIANS)
+    )
+    served = [_is_served(problem, [task], q, tolerance) for task in tasks]
+    reached = _is_served(problem, problem.levels[0], q, tolerance)
+    return IkResult(
+        q,
+        reached,
+        tuple(served),
+        REACHED if reached else NEAREST if end.stands else STEPS_SPENT,
+        distance,
+        angle,
+        left,
+        problem.at_limit(q),
+        problem.excess(q),
+        float(dynamics.largest_gap(q)),
+        end.steps,
+        start,
+    )

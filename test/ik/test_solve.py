@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inverse kinematics against pinocchio's frame errors, closed forms of parallel robots and the PA-10, and scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_controllers import pa10_kinematics as pa10
+from ada_dynamics import ik
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit import lock
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.spatial.orientation import pose_of
+
+TOLERANCE = 1e-8
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return ada.Dynamics(ada.load("pa10"))
+
+
+@pytest.fixture(scope="module")
+def hand(arm):
+    return arm.model.link_names[-1]
+
+
+@pytest.fixture(scope="module")
+def leg():
+    model, q = mechanisms.cassie_leg(hip=(0, 0, -1.2))
+    return ada.Dynamics(model, pose=q), q
+
+
+@pytest.fixture(scope="module")
+def humanoid():
+    return ada.Dynamics(ada.load("khr1"))
+
+
+# --- tasks ------------------------------------------------------------------------------------------------------------
+def tasks_of(dynamics, links, q):
+    first, second = links
+    pose = pose_of((0.1, -0.2, 0.3), (0.4, -0.5, 0.6))
+    return {
+        "pose": ada.PoseTask(first, pose, point=(0.05, 0.02, -0.1)),
+        "position": ada.PositionTask(first, (0.3, 0.2, 0.1), point=(0.0, 0.1, 0.0)),
+        "orientation": ada.OrientationTask(second, pose[:3, :3]),
+        "relative": ada.PoseTask(first, pose, point=(0.05, 0.02, -0.1), relative_to=second),
+        "com": ada.ComTask((0.1, 0.0, 0.2)),
+        "posture": ada.PostureTask(dynamics.model.integrate(q, np.full(dynamics.model.nv, 0.2))),
+    }
+
+
+@pytest.mark.parametrize("kind", ["pose", "position", "orientation", "relative", "com", "posture"])
+@pytest.mark.parametrize("robot", ["arm", "humanoid"])
+def test_the_slope_of_what_is_left_is_that_of_differences(kind, robot, request):
+    dynamics = request.getfixturevalue(robot)
+    model = dynamics.model
+    q, v = model.random_state(np.random.default_rng(3))
+    task = tasks_of(dynamics, (model.link_names[-1], model.link_names[3]), q)[kind]
+
+    def half_square(h):
+        left = task.left(dynamics, model.integrate(q, v, h))
+        return 0.5 * np.array([left[:3] @ left[:3], left[3:] @ left[3:]])
+
+    h = 1e-5
+    expected = (half_square(h) - half_square(-h)) / (2.0 * h)
+    left, rate = task.left(dynamics, q), task.jacobian(dynamics, q) @ v
+    slope = -np.array([left[:3] @ rate[:3], left[3:] @ rate[3:]])
+    assert np.abs(slope - expected).max() < 1e-7 * max(1.0, np.abs(expected).max())
+
+
+# --- chains -----------------------------------------------------------------------------------------------------------
+def test_random_reachable_poses_of_an_arm_are_reached_as_pinocchio_and_the_closed_form_say(arm, hand):
+    """Of 200 nearly all from the zero pose, and the others from a random one."""
+    pin = pytest.importorskip("pinocchio")
+    from pin_tree import PinTree
+
+    theirs = PinTree(arm.model)
+    rng, q = np.random.default_rng(1), np.zeros(arm.model.nq)
+    starts = []
+    for _ in range(200):
+        goal = arm.pose(hand, arm.model.random_state(rng)[0])
+        found = ada.solve_ik(arm, ada.PoseTask(hand, goal), q, starts=10)
+        assert found.reached
+        starts.append(found.start)
+        assert (found.q >= arm.model.lower).all() and (found.q <= arm.model.upper).all()
+        theirs.move(found.q)
+        frame = theirs.frame(hand)
+        error = pin.log6(pin.SE3(frame.R, frame.p).actInv(pin.SE3(goal))).vector
+        assert np.abs(error).max() < 2.0 * TOLERANCE
+    assert starts.count(0) >= 190
+
+
+def test_an_arm_of_six_axes_reaches_every_pose_from_one_of_several_starts(arm, hand):
+    """Without a joint to spare one start in six ends before a limit, in the nearest pose on its way."""
+    six = ada.Dynamics(lock(arm.model, {"s3": 0.0}))
+    rng, starts = np.random.default_rng(2), []
+    for _ in range(100):
+        goal = six.pose(hand, six.model.random_state(rng)[0])
+        found = ada.solve_ik(six, ada.PoseTask(hand, goal), starts=20)
+        assert found.reached
+        assert np.abs(six.pose(hand, found.q) - goal).max() < 2.0 * TOLERANCE
+        starts.append(found.start)
+    assert starts.count(0) >= 75
+    assert max(starts) > 0, "the first start always does: the test shows nothing of the others"
+
+
+def test_an_answer_is_among_all_solutions_of_the_closed_form(arm, hand):
+    lengths = "CE"
+    zero = np.zeros(7)
+    tool = np.linalg.inv(pa10.forward(zero, lengths)) @ arm.pose(hand, zero)
+    place = np.array([0.4, 0.2, 0.6])
+    goal = pose_of(place, (2.0, 0.4, -0.3))
+    found = ada.solve_ik(arm, ada.PoseTask(hand, goal))
+    assert found.reached
+    every = pa10.inverse(goal @ np.linalg.inv(tool), lengths, "s3", found.q[2])
+    apart = np.abs(np.remainder(every - found.q + np.pi, 2.0 * np.pi) - np.pi).max(axis=1)
+    assert apart.min() < 1e-6
+
+
+def test_out_of_reach_gives_the_nearest_pose_and_its_distance():
+    """A planar arm of two metres, drawn at straight from 3 m away; and bent as far as a limit lets it."""
+    model = ada.planar_chain(2)
+    dynamics = ada.Dynamics(model)
+    tip = model.link_names[-1]
+    q = np.array([0.4, 0.7])
+    end = _tip_of(dynamics, tip)
+    length = [np.linalg.norm(end), np.linalg.norm(dynamics.pose(tip, np.zeros(2))[:3, 3])]
+    goal = dynamics.pose(tip, np.zeros(2))[:3, :3] @ end * 3.0 / length[0] + dynamics.pose(tip, np.zeros(2))[:3, 3]
+    task = ada.PositionTask(tip, goal, point=end)
+    found = ada.solve_ik(dynamics, task, q)
+    assert not found.reached
+    assert found.reason == "nearest pose"
+    assert found.distance[0] == pytest.approx(3.0 - length[0], abs=1e-9)
+    name = model.joint_names[1]
+    held = ada.solve_ik(dynamics, task, q, limits={name: (0.5, 1.0)})
+    assert held.at_limit == (name,)
+    assert held.q[1] == pytest.approx(0.5, abs=1e-12)
+    a, b = length[1], length[0]
+    assert held.distance[0] == pytest.approx(a + 3.0 - np.sqrt(a * a + b * b + 2.0 * a * b * np.cos(0.5)), abs=1e-9)
+
+
+def _tip_of(dynamics, tip):
+    """As far beyond the last link's origin as that is from the first one's."""
+    pose = dynamics.pose(tip, np.zeros(dynamics.model.nq))
+    return pose[:3, :3].T @ pose[:3, 3]
+
+
+def test_weights_share_what_cannot_be_had_together(arm, hand):
+    """Two places for one point: it comes to rest between them, in the ratio of the weights squared."""
+    a, b = np.array([0.4, 0.1, 0.5]), np.array([0.5, 0.0, 0.6])
+    tasks = [ada.PositionTask(hand, a, weight=2.0), ada.PositionTask(hand, b)]
+    found = ada.solve_ik(arm, tasks, np.full(7, 0.3))
+    assert not found.reached
+    assert np.abs(arm.pose(hand, found.q)[:3, 3] - (4.0 * a + b) / 5.0).max() < 1e-7
+    free = ada.solve_ik(arm, [tasks[0], ada.PositionTask(hand, b, level=1)], np.full(7, 0.3))
+    assert free.reached
+    assert free.served == (True, False)
+    assert free.distance[1] == pytest.approx(np.linalg.norm(a - b), abs=1e-7)
+
+
+def test_a_posture_below_a_place_is_the_nearest_that_the_place_allows(arm, hand):
+    """Against scipy, which minimises with the place as a condition."""
+    optimize = pytest.importorskip("scipy.optimize")
+    wish, place = np.array([0.1, 0.6, -0.2, 0.9, 0.1, 0.3, 0.0]), np.array([0.45, 0.2, 0.55])
+    tasks = [ada.PositionTask(hand, place), ada.PostureTask(wish, level=1)]
+    found = ada.solve_ik(arm, tasks, wish)
+    condition = {
+        "type": "eq",
+        "fun": lambda q: arm.pose(hand, q)[:3, 3] - place,
+        "jac": lambda q: arm.jacobian(hand, q)[:3],
+    }
+    options = {"maxiter": 300, "ftol": 1e-15}
+    theirs = optimize.minimize(
+        lambda q: (q - wish) @ (q - wish),
+        found.q + 0.05,
+        jac=lambda q: 2.0 * (q - wish),
+        constraints=condition,
+        method="SLSQP",
+        options=options,
+    )
+    assert found.reached
+    assert np.abs(found.q - theirs.x).max() < 1e-5
+
+
+def test_a_start_beyond_the_limits_is_brought_within(arm, hand):
+    q = np.full(7, 0.3)
+    q[3] = arm.model.upper[3] + 0.4
+    goal = arm.pose(hand, np.full(7, 0.5))
+    found = ada.solve_ik(arm, ada.PoseTask(hand, goal), q)
+    assert found.reached
+    assert found.excess == 0.0
+
+
+def test_too_few_steps_are_told(arm, hand):
+    found = ada.solve_ik(arm, ada.PoseTask(hand, arm.pose(hand, np.full(7, 0.5))), max_steps=1)
+    assert not found.reached
+    assert found.reason == "steps spent"
+    assert found.distance[0] > 0.0
+
+
+# --- floating bases ---------------------------------------------------------------------------------------------------
+def test_a_humanoid_keeps_its_feet_and_shifts_its_centre_of_mass(humanoid):
+    from ada_dynamics.robots.catalogue import start_of
+
+    q = start_of("khr1")
+    feet = [name for name in humanoid.model.link_names if "foot" in name][:2]
+    before = [humanoid.pose(foot, q) for foot in feet]
+    goal = humanoid.com(q) + np.array([0.005, 0.01, -0.01])
+    tasks = [*(ada.PoseTask(foot, pose) for foot, pose in zip(feet, before, strict=True)), ada.ComTask(goal)]
+    found = ada.solve_ik(humanoid, tasks, q)
+    assert found.reached
+    assert np.abs(humanoid.com(found.q) - goal).max() < TOLERANCE
+    for foot, pose in zip(feet, before, strict=True):
+        assert np.abs(humanoid.pose(foot, found.q) - pose).max() < 2.0 * TOLERANCE
+
+
+def test_a_relative_pose_leaves_the_base_where_it_is(humanoid):
+    q = humanoid.model.random_state(np.random.default_rng(4))[0]
+    links = humanoid.model.link_names
+    reachable = humanoid.model.random_state(np.random.default_rng(5))[0]
+    goal = np.linalg.inv(humanoid.pose(links[3], reachable)) @ humanoid.pose(links[-1], reachable)
+    found = ada.solve_ik(humanoid, ada.PoseTask(links[-1], goal, relative_to=links[3]), q, starts=5)
+    assert found.reached
+    here = np.linalg.inv(humanoid.pose(links[3], found.q)) @ humanoid.pose(links[-1], found.q)
+    assert np.abs(here - goal).max() < 2.0 * TOLERANCE
+
+
+# --- loops ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(5))
+def test_legs_of_a_stewart_platform_are_as_long_as_the_closed_form_says(seed):
+    rng = np.random.default_rng(seed)
+    model, q = mechanisms.stewart()
+    place, turn = np.array([0.0, 0.0, 0.7]) + rng.uniform(-0.1, 0.1, 3), rng.uniform(-0.3, 0.3, 3)
+    found = ada.solve_ik(model, ada.PoseTask("platform", pose_of(place, turn)), q)
+    closed = mechanisms.stewart(position=place, rpy=turn).q
+    assert found.reached
+    assert found.gap < 1e-12
+    for name in model.actuated:
+        assert found.q[model.q_index(name)][0] == pytest.approx(closed[model.q_index(name)][0], abs=1e-7)
+
+
+def test_a_delta_robot_that_starts_elsewhere_has_the_cranks_of_the_closed_form():
+    model, q = mechanisms.delta()
+    dynamics = ada.Dynamics(model, pose=q)
+    for place in ((0.1, 0.0, -0.55), (-0.05, 0.1, -0.6), (0.0, -0.12, -0.5)):
+        found = ada.solve_ik(dynamics, ada.PositionTask("platform", place), q)
+        assert found.reached
+        assert found.gap < 1e-12
+        assert np.abs(model.difference(found.q, mechanisms.delta(place).q)).max() < 1e-7
+        q = found.q  # a warm start
+
+
+def test_a_delta_robot_cannot_turn_its_plate_and_says_by_how_much():
+    model, q = mechanisms.delta()
+    found = ada.solve_ik(model, [ada.PoseTask("platform", pose_of((0.0, 0.0, -0.6), (0, 0, 0.2)))], q)
+    assert not found.reached
+    assert found.angle[0] == pytest.approx(0.2, abs=1e-9)
+    assert found.distance[0] < 1e-7
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bennett", "bricard", "four_bar", "goldberg", "hexa", "ring", "sarrus", "slider_crank", "spherical_four_bar"],
+)
+def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
+    """Redundant loops among them; the last two links are asked to be where a short walk along the loops took them."""
+    model, q = getattr(mechanisms, name)()
+    dynamics, rng, rest = ada.Dynamics(model, pose=q), np.random.default_rng(0), np.zeros(model.nv)
+    there = q
+    for _ in range(4):
+        along = dynamics.velocity_map(there, "independent")
+        there, _ = dynamics.project(model.integrate(there, along @ rng.normal(size=along.shape[1]) * 0.08), rest)
+    tasks = [ada.PoseTask(link, dynamics.pose(link, there)) for link in model.link_names[-2:]]
+    found = ada.solve_ik(dynamics, tasks, q, limits=False)
+    assert found.reached
+    assert found.gap < 1e-12
+    for task in tasks:
+        assert np.abs(dynamics.pose(task.link, found.q) - task.goal).max() < 2.0 * TOLERANCE
+
+
+def test_limits_hold_legs_that_follow_along_the_loops():
+    """A platform that stays level and is asked higher than its legs reach: all six are as long as they may be.
+
+    Its places are then an intersection of balls, convex and symmetric, so that the nearest one is right below.
+    """
+    model, q = mechanisms.stewart(position=(0, 0, 0.7), rpy=(0, 0, 0))
+    longest = mechanisms.stewart(position=(0, 0, 0.8), rpy=(0, 0, 0)).q[model.q_index("leg_1_slide")][0]
+    limits = dict.fromkeys(model.actuated, (0.0, longest))
+    tasks = [ada.OrientationTask("platform", np.eye(3)), ada.PositionTask("platform", (0, 0, 0.9), level=1)]
+    found = ada.solve_ik(model, tasks, q, limits=limits)
+    assert found.served == (True, False)
+    assert found.distance[1] == pytest.approx(0.1, abs=1e-8)
+    assert set(found.at_limit) == set(model.actuated)
+    assert found.excess < 1e-9
+    assert found.gap < 1e-12
+
+
+def test_a_leg_in_two_loops_keeps_its_springs_while_the_foot_is_placed(leg):
+    dynamics, q = leg
+    place = dynamics.pose("foot", q)[:3, 3] + (0.05, 0.0, 0.1)
+    springs = ["shin", "heel"]
+    tasks = [ada.PositionTask("foot", place), ada.PostureTask(q, joints=springs), ada.PostureTask(q, level=1)]
+    found = ada.solve_ik(dynamics, tasks, q)
+    assert found.reached
+    assert found.served == (True, True, False)
+    assert found.gap < 1e-12
+    assert np.abs(dynamics.pose("foot", found.q)[:3, 3] - place).max() < TOLERANCE
+    assert np.abs([found.q[dynamics.model.q_index(name)][0] for name in springs]).max() < TOLERANCE
+
+
+def test_limits_that_no_pose_of_a_linkage_keeps_are_told():
+    """One motion, and two joints that would have to be elsewhere on it."""
+    model, q = mechanisms.four_bar()
+    first, second = model.joint_names[:2]
+    limits = {first: (q[0] - 0.01, q[0] + 0.01), second: (q[1] + 0.5, q[1] + 0.6)}
+    found = ada.solve_ik(model, ada.PostureTask(q), q, limits=limits)
+    assert not found.reached
+    assert found.excess > 0.01
+    assert found.gap < 1e-12
+    step = ik.velocity(model, ada.PostureTask(q), q, 0.01, limits=limits)
+    assert not step.within_limits
+    assert step.v[1] >= -1e-12, "further beyond its limit"
+
+
+# --- a row that is left free ------------------------------------------------------------------------------------------
+def test_a_row_without_weight_is_free_and_does_not_count(arm, hand):
+    found = ada.solve_ik(arm, ada.PositionTask(hand, (0.4, 0.1, 5.0), weight=(1.0, 1.0, 0.0)), np.full(7, 0.3))
+    assert found.reached
+    assert found.distance[0] < TOLERANCE
+    assert np.abs(arm.pose(hand, found.q)[:2, 3] - (0.4, 0.1)).max() < TOLERANCE
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (lambda hand: ada.PositionTask("hnad", (0, 0, 1)), "no link is named 'hnad'"),
+        (
+            lambda hand: ada.PositionTask(hand, (0, 0)),
+            "goal is \\(0, 0\\); it must be finite numbers of shape \\(3,\\)",
+        ),
+        (lambda hand: ada.PositionTask(hand, (0, 0, np.nan)), "finite numbers"),
+        (lambda hand: ada.PoseTask(hand, np.diag([1.0, 1.0, 2.0, 1.0])), "not a rotation matrix"),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=-1.0), "weight of a PositionTask is -1.0"),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight="much"), "weight of a PositionTask is 'much'"),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=(1.0, 2.0)), "or 3, one for each row"),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), level=0.5), "level of a PositionTask is 0.5"),
+        (lambda hand: ada.PostureTask(np.zeros(7), joints=["s9"]), "no joint is named 's9'"),
+        (lambda hand: ada.PostureTask(np.zeros(6)), "shape \\(7,\\)"),
+        (lambda hand: (), "at least one of PoseTask"),
+        (lambda hand: "up", "at least one of PoseTask"),
+    ],
+)
+def test_a_task_that_cannot_be_meant_is_refused(arm, hand, task, message):
+    with pytest.raises(InputError, match=message):
+        ada.solve_ik(arm, task(hand))
+
+
+def test_arguments_that_cannot_be_meant_are_refused(arm, hand):
+    task = ada.PositionTask(hand, (0.4, 0.0, 0.5))
+    for pair in ((1.0, -1.0), (0.0, np.nan), 1.0, ("a", "b")):
+        with pytest.raises(InputError, match=r"limits of joint 's1' are .* two numbers"):
+            ada.solve_ik(arm, task, limits={"s1": pair})
+    with pytest.raises(InputError, match="no joint is named 's9'"):
+        ada.solve_ik(arm, task, limits={"s9": (-1.0, 1.0)})
+    with pytest.raises(InputError, match="limits are \\[-1, 1\\]; they must be True, False"):
+        ada.solve_ik(arm, task, limits=[-1, 1])
+    with pytest.raises(InputError, match="cannot be limited"):
+        ada.solve_ik(*_floating(), limits={"root_joint": (-1.0, 1.0)})
+    with pytest.raises(InputError, match="needs a Model or a Dynamics"):
+        ada.solve_ik("pa10", task)
+    with pytest.raises(InputError, match="more than zero"):
+        ada.solve_ik(arm, task, tolerance=0.0)
+
+
+def _floating():
+    model = ada.load("khr1")
+    return model, ada.ComTask((0.0, 0.0, 0.3))
