@@ -53,6 +53,7 @@ ARM_PATIENT = """
 /**/controller_node:
   ros__parameters:
     state_timeout: 20.0
+    max_gap: 20.0
     computed_torque.stiffness: [25.0]
     computed_torque.damping: [10.0]
 """
