@@ -17,7 +17,7 @@ from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vec3 import Vec3
-from benchmarks import assembly_steps, parallel_model, spherical
+from benchmarks import assembly_steps, parallel_model, parallel_run, spherical
 from benchmarks.assembly_steps import BOTH, CHAIN, Kind
 from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.parallel_model import Speed, Worker
@@ -31,6 +31,8 @@ QUICK = (8, 64)
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 MOST = WORKERS[-1]
 COMPARED = 512  # links of the chains whose time per joint is taken
+RUN = (16, 64, 256, 1024, 4096, 16384)  # links of the chains that are really run depth by depth
+THREADS = 2
 CHECKED = (8, 16)  # links of chains whose own balanced kernels are timed
 # Assumptions, stated with the tables. A cache line goes from one core to another in about 0.1 us; a barrier takes
 # log2(p) of them.
@@ -90,6 +92,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     _show_gpu(report, functions, joints, lengths)
     own = _speed(functions, timings, prefix=FOLDED)
     _check(report, functions, timings, worker.single, own, checked)
+    _show_runs(report, plan, QUICK if quick else RUN)
     spherical.run(report, plan, quick)
 
 
@@ -217,6 +220,21 @@ def _show_gpu(
     bounds.append(["one core here, measured", joints["ada batch"] * 1e9])
     report.table("computed: a batch by ADA, joint by joint, one state per thread", ["bound by", "ns per joint"], bounds)
     report.note("nothing was run on a GPU; latencies are assumed, peaks are published ones")
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+def _show_runs(report: Report, plan: Plan, lengths: Sequence[int]) -> None:
+    steps = parallel_run.Steps()
+    rows: list[list[object]] = []
+    for n in lengths:
+        of = parallel_run.times(n, steps, THREADS, plan.rounds)
+        depth = len(parallel_model.balanced(n))
+        rows.append(
+            [n, depth, *(1e6 * seconds for seconds in of[:3]), of.aba / min(of.lanes, of.threads), of.difference]
+        )
+    columns = ["links", "depth", "ABA", "one thread", f"{THREADS} threads", "ABA / the better", "difference"]
+    report.table("measured: one evaluation [us], depth by depth, in lanes", columns, rows)
+    report.note("by the clock on the wall; difference: of accelerations, relative to the largest")
 
 
 # --- check ----------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Opera
 from ada_dynamics.algorithms.assemble import ClosedStep
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder
 from ada_dynamics.algorithms.closing import Close, Conditions, JointFrame, Terms, TreeJoint, bias_between, moving_of
+from ada_dynamics.algorithms.dense_ldl import DenseFactors
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Expr, Function, trace
 from ada_dynamics.model.joints import Revolute
@@ -84,18 +85,15 @@ def step(kind: Kind, algorithm: str = "ada", placement: Transform | None = None)
         algorithm: ada or dca.
         placement: of the joint on its parent, folded in; an input where it is not given, as for any robot.
     """
-    inner, outer = ([LETTERS.index(x) for x in part] for part in (kind.parent, kind.child))
-    kept = tuple(sorted(LETTERS.index(x) for x in kind.kept))
-    sizes = {"own": _size(outer), "q": 1, "v": 1, "tau": 1, "w": 3}
-    sizes |= {"other": _size(inner)} if inner else {"upward": 3}
+    inner, outer, kept = _sides(kind)
+    sizes = _sizes(kind)
     sizes |= {"forces": 6 * len(kept)} if kept else {}
     sizes |= {} if placement is not None else {"place": 12}
 
     def body(**given: tuple[Expr, ...]) -> dict[str, Any]:
         parts = [_read(outer, given["own"]), *([_read(inner, given["other"])] if inner else [])]
         bias = {link: motion for part in parts for link, motion in part.bias.items()}
-        at = placement or Transform(MatrixRotation(_mat(given["place"])), _vec(given["place"][9:]))
-        joint = _joint(kind, at, given, bias)
+        joint = _joint(kind, placement or _placement(given), given, bias)
         joined, closed = CLOSE[algorithm](Conditions(parts, [joint]), kept)
         forces = {link: _force(given["forces"][6 * i :]) for i, link in enumerate(kept)}
         release = ClosedStep([C], [joint], closed).release(forces)
@@ -110,6 +108,54 @@ def step(kind: Kind, algorithm: str = "ada", placement: Transform | None = None)
     return trace(f"step_{kind.parent}_{kind.child}_{kind.kept}_{algorithm}", sizes, body)
 
 
+def assembly(kind: Kind) -> Function:
+    """The way up of one step of ADA: the joined body, and `way`, all that the way back needs."""
+    inner, outer, kept = _sides(kind)
+
+    def body(**given: tuple[Expr, ...]) -> dict[str, Any]:
+        parts = [_read(outer, given["own"]), *([_read(inner, given["other"])] if inner else [])]
+        bias = {link: motion for part in parts for link, motion in part.bias.items()}
+        joined, closed = ada.close(Conditions(parts, [_joint(kind, _placement(given), given, bias)]), kept)
+        return {"joined": _write(joined), "way": _way(closed, kept)}
+
+    return trace(f"assembly_{kind.parent}_{kind.child}_{kind.kept}", _sizes(kind) | {"place": 12}, body)
+
+
+def release(kind: Kind) -> Function:
+    """The way down: the joint's acceleration, and forces on the handles of its two bodies (`inner`, `outer`)."""
+    inner, outer, kept = _sides(kind)
+    sizes = {"way": way_size(kind), "q": 1, "tau": 1, "forces": 6 * len(kept), "place": 12}
+
+    def body(**given: tuple[Expr, ...]) -> dict[str, Any]:
+        still = {link: Motion(ZERO3, ZERO3) for link in range(4)}  # the way holds all that depends on velocities
+        joint = _joint(kind, _placement(given), {**given, "v": (0.0,), "w": (0.0,) * 3, "upward": (0.0,) * 3}, still)
+        forces = {link: _force(given["forces"][6 * i :]) for i, link in enumerate(kept)}
+        closed = _read_way(given["way"], given["tau"], kept)
+        found = ClosedStep([C], [joint], closed).release(forces)
+        result: dict[str, Any] = {"rate": found.outcomes[C][0].rates}
+        for name, links in (("inner", inner), ("outer", outer)):
+            if len(links) == 2:  # there is something inside
+                result[name] = [x for link in links for x in _flat(found.forces[link])]
+        return result
+
+    return trace(f"release_{kind.parent}_{kind.child}_{kind.kept}", sizes, body)
+
+
+def _sides(kind: Kind) -> tuple[list[int], list[int], tuple[int, ...]]:
+    inner, outer = ([LETTERS.index(x) for x in part] for part in (kind.parent, kind.child))
+    return inner, outer, tuple(sorted(LETTERS.index(x) for x in kind.kept))
+
+
+def _sizes(kind: Kind) -> dict[str, int]:
+    inner, outer, _ = _sides(kind)
+    sizes = {"own": _size(outer), "q": 1, "v": 1, "tau": 1, "w": 3}
+    return sizes | ({"other": _size(inner)} if inner else {"upward": 3})
+
+
+def _placement(given: Mapping[str, Sequence[Scalar]]) -> Transform:
+    return Transform(MatrixRotation(_mat(given["place"])), _vec(given["place"][9:]))
+
+
 def _joint(kind: Kind, at: Transform, given: Mapping[str, Sequence[Scalar]], bias: Mapping[int, Motion]) -> TreeJoint:
     massless = RigidInertia(0.0, ZERO3, ZERO33)  # not asked for
     parent = P if kind.parent else WORLD
@@ -117,7 +163,7 @@ def _joint(kind: Kind, at: Transform, given: Mapping[str, Sequence[Scalar]], bia
     q, v = given["q"], given["v"]
     moved = bias[P] if kind.parent else Motion(ZERO3, _vec(given["upward"]))
     between = bias_between(body, q, v, bias[C], moving_of(_vec(given["w"]), moved))
-    return TreeJoint(body, q, JointFrame.of(body, q, "C" not in kind.kept), between, Terms(5, tuple(given["tau"])))
+    return TreeJoint(body, q, JointFrame.of(body, q, "C" not in kind.kept), between, Terms(_HELD, tuple(given["tau"])))
 
 
 def link() -> Function:
@@ -136,6 +182,29 @@ def link() -> Function:
     return trace("link", sizes, body)
 
 
+def free_link() -> Function:
+    """A link as an articulated body, by its velocity."""
+    sizes = {"w": 3, "com": 3, "about": 6, "inverse": 6, "operator": 21}
+
+    def body(**given: tuple[Expr, ...]) -> dict[str, Any]:
+        about, inverse = symmetric_of(given["about"]), symmetric_of(given["inverse"])
+        bias = FreeBody(_operator(given["operator"]), _vec(given["com"]), about, inverse).acceleration(_vec(given["w"]))
+        return {"body": [*given["operator"], *bias.angular, *bias.linear]}
+
+    return trace("free_link", sizes, body)
+
+
+def own_turn() -> Function:
+    """A joint's turn and velocity, as `turn` takes them."""
+
+    def body(**given: tuple[Expr, ...]) -> dict[str, Any]:
+        joint = Revolute(2)
+        R = (Transform(MatrixRotation(_mat(given["place"])), ZERO3) @ joint.pose(given["q"])).rotation.matrix()
+        return {"turn": [*_entries(R), *joint.relative_velocity(given["q"], given["v"]).angular]}
+
+    return trace("own_turn", {"place": 12, "q": 1, "v": 1}, body)
+
+
 def turn() -> Function:
     """Two links' turns and velocities as one: what a parallel prefix of the velocities consists of."""
 
@@ -145,6 +214,50 @@ def turn() -> Function:
         return {"joined": [*_entries(R.matrix() @ S.matrix()), *w]}
 
     return trace("turn", {"inner": 12, "outer": 12}, body)
+
+
+def turned() -> Function:
+    """The velocity behind a turn, by that before it."""
+
+    def body(before: tuple[Expr, ...], turn: tuple[Expr, ...]) -> dict[str, Any]:
+        return {"behind": [*(MatrixRotation(_mat(turn)).to_child(_vec(before)) + _vec(turn[9:]))]}
+
+    return trace("turned", {"before": 3, "turn": 12}, body)
+
+
+# --- a way back as a row of numbers ---------------------------------------------------------------------------------
+_HELD = 5  # λ of a revolute joint
+
+
+def way_size(kind: Kind) -> int:
+    """How many numbers the way back of such a step needs."""
+    kept = kind.kept
+    return _HELD * (_HELD - 1) // 2 + _HELD + 6 * _HELD * len(kept) + 1 + _HELD + 6 * len(kept)
+
+
+def _way(closed: ada.WayBack, kept: Sequence[int]) -> list[Scalar]:
+    """What the accelerations need of it: factors, λ without forces, what forces pull, q̈ by all of these."""
+    (rate,) = closed.rates
+    row = [x for lower in closed.factors.lower for x in lower] + list(closed.start)
+    row += [x for link in kept for motion in closed.pulled[link] for part in motion for x in part]
+    return [*row, rate.offset, *rate.weights, *(x for link in kept for part in rate.columns[link] for x in part)]
+
+
+def _read_way(x: Sequence[Scalar], tau: Sequence[Scalar], kept: Sequence[int]) -> ada.WayBack:
+    row = iter(x)
+
+    def some(count: int) -> tuple[Scalar, ...]:
+        return tuple(next(row) for _ in range(count))
+
+    lower = tuple(some(i) for i in range(_HELD))
+    start = some(_HELD)
+    pulled = {link: [_motion(some(6)) for _ in range(_HELD)] for link in kept}
+    (offset,) = some(1)
+    rate = ada.Rate(offset, list(some(_HELD)), {link: _motion(some(6)) for link in kept})
+    known = [*(0.0,) * _HELD, *tau]
+    return ada.WayBack(
+        [Terms(_HELD, tuple(tau))], known, range(_HELD), DenseFactors(lower, (), ()), start, pulled, [rate]
+    )
 
 
 # --- operators as rows of numbers -----------------------------------------------------------------------------------
@@ -169,10 +282,15 @@ def _write(body: ArticulatedBody) -> list[Scalar]:
     row: list[Scalar] = []
     for (i, j), operator in sorted(body.operators.items()):
         if i == j:
-            row += [*_upper(operator.aa), *_entries(operator.la), *_upper(operator.ll)]
+            row += operator_entries(operator)
         else:
             row += [x for block in operator for x in _entries(block)]
     return row + [x for handle in sorted(body.handles) for part in body.bias[handle] for x in part]
+
+
+def operator_entries(operator: Operator) -> list[Scalar]:
+    """Of a symmetric one."""
+    return [*upper(operator.aa), *_entries(operator.la), *upper(operator.ll)]
 
 
 def _operator(x: Sequence[Scalar]) -> Operator:
@@ -188,7 +306,8 @@ def _mat(x: Sequence[Scalar]) -> Mat3:
     return Mat3.of((x[0:3], x[3:6], x[6:9]))
 
 
-def _upper(A: Mat3) -> list[Scalar]:
+def upper(A: Mat3) -> list[Scalar]:
+    """Of a symmetric matrix."""
     return [A[0][0], A[0][1], A[0][2], A[1][1], A[1][2], A[2][2]]
 
 

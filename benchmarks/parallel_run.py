@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One evaluation in log depth, really run: the balanced order of a chain, depth by depth, in lanes and on threads.
+
+Bodies of one depth lie in one array in bit-reversed order, so that the inner bodies of the next depth's pairs are its
+first half, the outer ones its second, and the joint of pair p stands at the outer's place: nothing is copied. Each
+thread takes a block of neighbours from its links to one body, and back; in between the blocks are joined.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms.articulated import FreeBody
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Function
+from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.model.tree import Body
+from benchmarks import assembly_steps
+from benchmarks.assembly_steps import BOTH, PAIR, Kind
+from benchmarks.parallel_model import TIP
+
+ACROSS = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from one joint's frame to the next
+ONE, TWO = 27, 90  # numbers of an articulated body with so many handles
+REPEATS = 5  # of a run, in one round
+Run = Callable[[], object]
+
+
+def chain(n: int) -> ada.Model:
+    """A chain of n equal rods whose joints turn about their own z axes, each across the one before."""
+    mass, about = 1.0, 0.01 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]])
+    builder = ada.Builder(f"crossed_{n}").link("base", mass)
+    for i in range(n):
+        builder.link(f"link_{i}", mass, (0.01, 0.02, 0.05), about)
+        parent, height = ("base", 0.0) if i == 0 else (f"link_{i - 1}", 0.1)
+        at = (0.0, 0.0, height)
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", at, rotation=ACROSS, axis=(0.0, 0.0, 1.0))
+    return builder.build()
+
+
+class Step:
+    """A kernel on many rows at a call, in lanes; it lets other threads run meanwhile."""
+
+    def __init__(self, function: Function) -> None:
+        """Compile."""
+        self._kernel = Kernel(Signature.of(function), lambda: function, f"benchmark {function.name}")
+        self._sizes = {**function.inputs, **{name: shape[0] for name, shape in function.shapes.items()}}
+        self._lanes = self._kernel.info().lanes
+        pointers = (ctypes.c_void_p,) * len(self._sizes)
+        count = ctypes.c_int64
+        self._wide = ctypes.CFUNCTYPE(ctypes.c_int, *pointers, count)(self._kernel.native_address("kernel_rows"))
+        single = self._kernel.native_address("kernel_repeat")
+        self._few = ctypes.CFUNCTYPE(ctypes.c_int, *pointers, count, count)(single)
+
+    def on(self, **rows: Array) -> Run:
+        """The call on arrays whose rows lie one after the other."""
+        count = len(next(iter(rows.values())))
+        for name, size in self._sizes.items():
+            if rows[name].shape != (count, size) or not rows[name].flags.c_contiguous:
+                raise InputError(f"{name} has the shape {rows[name].shape}, not {(count, size)} in rows.")
+        given: list[object] = [ctypes.c_void_p(rows[name].ctypes.data) for name in self._sizes]
+        how, *more = (self._few, count, 1) if count < self._lanes else (self._wide, count)
+        given += [ctypes.c_int64(number) for number in more]
+
+        def run(_keep: Mapping[str, Array] = rows) -> object:
+            return how(*given)
+
+        return run
+
+
+class Steps:
+    """All kernels; they know nothing of the chain."""
+
+    def __init__(self) -> None:
+        """Compile."""
+        self.link = Step(assembly_steps.free_link())
+        self.own_turn, self.turn = Step(assembly_steps.own_turn()), Step(assembly_steps.turn())
+        self.turned = Step(assembly_steps.turned())
+        self.up = {kind: Step(assembly_steps.assembly(kind)) for kind in (PAIR, BOTH, TIP)}
+        self.down = {kind: Step(assembly_steps.release(kind)) for kind in (PAIR, BOTH, TIP)}
+
+
+class Pairs:
+    """Neighbouring bodies, as many as a power of two, joined pair by pair to one.
+
+    Attributes:
+        place, q, v, tau: of the joint that carries each body.
+        rate: accelerations of these joints; that of the first is not found here.
+        before: velocity of the link that carries each body.
+        turns, joined, forces: by depth: of the bodies to be joined, of the pairs, ..., of the one.
+        turn_up, turn_down, up, down: calls, in order.
+    """
+
+    def __init__(self, steps: Steps, first: Kind, place: Array) -> None:
+        """Lay out everything.
+
+        Args:
+            steps: kernels.
+            first: PAIR where the bodies are links, BOTH where they have two handles.
+            place: of the joints on their parents, in bit-reversed order.
+        """
+        count = len(place)
+        self.place = place
+        self.q, self.v, self.tau, self.rate = (np.zeros((count, 1)) for _ in range(4))
+        self.before = np.zeros((count, 3))
+        widths = [count >> k for k in range(count.bit_length())]
+        handles = [ONE if first == PAIR else TWO] + [TWO] * (len(widths) - 1)
+        self.turns = [np.zeros((m, 12)) for m in widths]
+        self.joined = [np.zeros((m, size)) for m, size in zip(widths, handles, strict=True)]
+        self.forces = [np.zeros((m, 12)) for m in widths]
+        self.turn_up: list[Run] = []
+        self.turn_down: list[Run] = []
+        self.up: list[Run] = []
+        self.down: list[Run] = []
+        for depth, m in enumerate(widths[1:], start=1):
+            self._join(steps, first if depth == 1 else BOTH, depth, slice(0, m), slice(m, 2 * m))
+        self.turn_down.reverse()
+        self.down.reverse()
+
+    def _join(self, steps: Steps, kind: Kind, depth: int, inner: slice, outer: slice) -> None:
+        turns, joined, forces = (rows[depth - 1] for rows in (self.turns, self.joined, self.forces))
+        self.turn_up.append(steps.turn.on(inner=turns[inner], outer=turns[outer], joined=self.turns[depth]))
+        self.turn_down.append(steps.turned.on(before=self.before[inner], turn=turns[inner], behind=self.before[outer]))
+        way = np.zeros((inner.stop, assembly_steps.way_size(kind)))
+        joint = {"place": self.place[outer], "q": self.q[outer], "tau": self.tau[outer]}
+        self.up.append(
+            steps.up[kind].on(
+                own=joined[outer],
+                v=self.v[outer],
+                w=self.before[outer],
+                other=joined[inner],
+                joined=self.joined[depth],
+                way=way,
+                **joint,
+            )
+        )
+        below = {} if kind == PAIR else {"inner": forces[inner], "outer": forces[outer]}
+        self.down.append(
+            steps.down[kind].on(way=way, forces=self.forces[depth], rate=self.rate[outer], **joint, **below)
+        )
+
+
+class Times(NamedTuple):
+    """Of one evaluation [s], by the clock on the wall, and how far results are apart."""
+
+    aba: float
+    lanes: float
+    threads: float
+    difference: float
+
+
+def times(n: int, steps: Steps, threads: int, rounds: int) -> Times:
+    """Sequential ABA, log depth in the lanes of one thread, and on several threads, in turn; medians."""
+    model = chain(n)
+    rng = np.random.default_rng(n)
+    q, v, tau = (rng.normal(size=n) for _ in range(3))
+    dynamics = ada.Dynamics(model, "aba")
+    expected = dynamics.forward(q, v, tau)
+    found: list[list[float]] = [[], [], []]
+    runs: list[Run] = [lambda: dynamics.forward(q, v, tau)]
+    chains = [Chain(model, steps, 1), Chain(model, steps, threads)]
+    for one in chains:
+        one.set(q, v, tau)
+        one.run()
+        runs.append(one.run)
+    for _ in range(rounds):
+        for of, run in zip(found, runs, strict=True):
+            begin = time.perf_counter()
+            for _ in range(REPEATS):
+                run()
+            of.append((time.perf_counter() - begin) / REPEATS)
+    off = max(float(np.abs(one.acceleration - expected).max()) for one in chains) / float(np.abs(expected).max())
+    aba, lanes, several = map(median, found)
+    return Times(aba, lanes, several, off)
+
+
+class Chain:
+    """Forward dynamics of a serial chain of revolute joints, by as many threads as there are blocks."""
+
+    def __init__(self, model: ada.Model, steps: Steps, threads: int = 1) -> None:
+        """Lay out all arrays.
+
+        Args:
+            model: whose joints turn about their own z axes; as many links as a power of two, at least two for each.
+            steps: kernels.
+            threads: a power of two.
+        """
+        bodies = model.tree.bodies
+        n = len(bodies)
+        if n & (n - 1) or threads & (threads - 1) or n < 2 * threads:
+            raise InputError(f"{n} links and {threads} threads: give powers of two, and two links for each thread.")
+        each = n // threads
+        within, among = _bit_reversed(each), _bit_reversed(threads)
+        self._where = [(block, block * each + within) for block in range(threads)]
+        self._blocks = [Pairs(steps, PAIR, _places([bodies[i] for i in links])) for _, links in self._where]
+        self._top = Pairs(steps, BOTH, _places([bodies[block * each] for block in among]))
+        self._rows = np.argsort(among)  # of the blocks in the top's arrays
+        self._links: list[list[Run]] = []
+        self._own: list[Run] = []
+        for block, (_, links) in zip(self._blocks, self._where, strict=True):
+            own = {"place": block.place, "q": block.q, "v": block.v}
+            self._own.append(steps.own_turn.on(**own, turn=block.turns[0]))
+            w = np.zeros((each, 3))
+            constants = _inertias([bodies[i] for i in links])
+            turned = steps.turned.on(before=block.before, turn=block.turns[0], behind=w)
+            free = steps.link.on(w=w, body=block.joined[0], **constants)
+            self._links += [[turned, free]]
+        self._tip_up, self._tip_down = self._tip(steps, [-g for g in model.tree.gravity])
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.acceleration = np.zeros(n)
+
+    def _tip(self, steps: Steps, upward: Sequence[float]) -> tuple[Run, Run]:
+        """The joint to the ground."""
+        top = self._top
+        joint = {"place": top.place[:1], "q": top.q[:1], "tau": top.tau[:1]}
+        way, zeros = np.zeros((1, assembly_steps.way_size(TIP))), np.zeros((1, ONE))
+        up = steps.up[TIP].on(
+            own=top.joined[-1],
+            v=top.v[:1],
+            w=zeros[:, :3].copy(),
+            upward=np.array([upward]),
+            joined=np.zeros((1, ONE)),
+            way=way,
+            **joint,
+        )
+        free = np.zeros((1, 6))
+        down = steps.down[TIP].on(way=way, forces=free, rate=top.rate[:1], outer=top.forces[-1], **joint)
+        return up, down
+
+    def set(self, q: Array, v: Array, tau: Array) -> None:
+        """Take a state."""
+        for block, (number, links) in zip(self._blocks, self._where, strict=True):
+            row = self._rows[number]
+            for name, values in (("q", q), ("v", v), ("tau", tau)):
+                rows = getattr(block, name)
+                rows[:, 0] = values[links]
+                getattr(self._top, name)[row] = rows[0]
+
+    def run(self) -> None:
+        """Evaluate; the threads meet four times."""
+        top, blocks, rows = self._top, self._blocks, self._rows
+        self._each(lambda i: _all([self._own[i], *blocks[i].turn_up]))
+        for block, row in zip(blocks, rows, strict=True):
+            top.turns[0][row] = block.turns[-1][0]
+        _all([*top.turn_up, *top.turn_down])
+        for block, row in zip(blocks, rows, strict=True):
+            block.before[0] = top.before[row]
+        self._each(lambda i: _all([*blocks[i].turn_down, *self._links[i], *blocks[i].up]))
+        for block, row in zip(blocks, rows, strict=True):
+            top.joined[0][row] = block.joined[-1][0]
+        _all([*top.up, self._tip_up, self._tip_down, *top.down])
+        for block, row in zip(blocks, rows, strict=True):
+            block.forces[-1][0] = top.forces[0][row]
+        self._each(lambda i: _all(blocks[i].down))
+        for block, (number, links) in zip(blocks, self._where, strict=True):
+            self.acceleration[links] = block.rate[:, 0]
+            self.acceleration[number * len(links)] = top.rate[rows[number], 0]
+
+    def _each(self, work: Callable[[int], None]) -> None:
+        if self._pool is None:
+            work(0)
+        else:
+            list(self._pool.map(work, range(len(self._blocks))))
+
+
+def _all(runs: Sequence[Run]) -> None:
+    for run in runs:
+        run()
+
+
+def _bit_reversed(count: int) -> npt.NDArray[np.intp]:
+    """0 to count - 1, each with its bits in the opposite order."""
+    order = np.zeros(1, dtype=np.intp)
+    while len(order) < count:
+        order = np.concatenate([2 * order, 2 * order + 1])
+    return order
+
+
+def _places(bodies: Sequence[Body]) -> Array:
+    """Rotation and position of each joint on its parent."""
+    rows = []
+    for body in bodies:
+        at = body.placement
+        rows.append([*(x for row in at.rotation.matrix() for x in row), *at.position])
+    return np.array(rows, dtype=np.float64)
+
+
+def _inertias(bodies: Sequence[Body]) -> Mapping[str, Array]:
+    """Constants of links, as `assembly_steps.free_link` takes them."""
+    free = [FreeBody.of(body.inertia) for body in bodies]
+    return {
+        "com": np.array([[*one.com] for one in free]),
+        "about": np.array([assembly_steps.upper(one.about_com) for one in free]),
+        "inverse": np.array([assembly_steps.upper(one.inverse_about_com) for one in free]),
+        "operator": np.array([assembly_steps.operator_entries(one.operator) for one in free]),
+    }
