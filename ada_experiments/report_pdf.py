@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ LINE = 1.45  # of the size of the letters
 _INK, _SOFT, _GOOD, _BAD = "#1c2126", "#5c666f", "#00664f", "#a93200"
 _VERDICTS = {HOLDS: _GOOD, NOT_CONFIRMED: _SOFT, FAILS: _BAD}
 _POINT = 1.0 / 72.0  # [inch]
+_OWN_NAME = re.compile("「.*?」")  # what the document calls it; matplotlib's letters have no Japanese
 _DRAWN = (".png", ".jpg")  # what matplotlib reads; moving pictures stay in the HTML page
 
 
@@ -183,7 +185,8 @@ def _experiment(paper: _Paper, result: Result) -> None:
     paper.new_page()
     outcome = result.outcome
     paper.write(f"{result.name}: {result.title}", 14, weight="bold")
-    paper.write(f"{result.source}{'. ' if result.source else ''}Took {result.seconds:.1f} s.", 9, _SOFT)
+    source = _OWN_NAME.sub("", result.source)
+    paper.write(f"{source}{'. ' if source else ''}Took {result.seconds:.1f} s.", 9, _SOFT)
     paper.space(0.1)
     if result.error:
         paper.write(f"It did not run to its end: {result.error}", 9.5, _BAD)
