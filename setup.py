@@ -53,6 +53,7 @@ NODE_NAMES = (
 # Why each of these is here, and what happens without it: docs/dependencies.md.
 # MuJoCo 4 needs Python 3.11: Python 3.10 gets the last of its 3.
 ORACLE = ["pin>=4,<5", "mujoco>=3.3,<5"]
+BENCH = ["pin-pink>=3,<5", "quadprog>=0.1.11,<0.2"]
 RECORD = ["mcap>=1.6,<2"]  # 1.6 is the first whose writer hands a chunk to the disk when told to
 # viser 1.1 is the first that lets links be dragged with the mouse.
 VIEW = ["viser>=1.1,<2", "trimesh>=4,<6", "pycollada>=0.8,<1"]
@@ -75,6 +76,7 @@ HARDWARE = ["pyserial>=3.5,<4"]
 CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
 EXTRAS = {
     "oracle": ORACLE,
+    "bench": BENCH,
     "ros": [requirement + ROS_WHEELS for requirement in ROS],
     "xacro": ["xacro>=2.1,<3"],
     "record": RECORD,
@@ -98,6 +100,7 @@ EXTRAS = {
         "scipy>=1.11,<2",
         "transforms3d>=0.4.2,<0.5",
         *ORACLE,
+        *BENCH,
         *RECORD,
         *VIEW,
         # The browser itself, and its driver, come from the system: chromium and chromium-driver on Debian.

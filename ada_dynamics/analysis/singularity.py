@@ -97,8 +97,10 @@ def point_jacobian(
     if link == WORLD_LINK and link not in dynamics.model.links:
         columns = dynamics.model.nv if by == "tree" else len(dynamics.velocity_indices(by))
         return np.zeros((*poses.shape[:-1], 6, columns))
-    J = np.array(dynamics.jacobian(link, poses, by=by))
-    arm = dynamics.pose(link, poses)[..., :3, :3] @ np.asarray(point, dtype=np.float64)
+    J = np.asarray(dynamics.jacobian(link, poses, by=by))
+    if not np.any(point):
+        return J
+    arm = (dynamics.pose(link, poses)[..., :3, :3] @ np.asarray(point, dtype=np.float64)[..., None])[..., 0]
     J[..., :3, :] += np.cross(J[..., 3:, :], arm[..., :, None], axis=-2)
     return J
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.jit.compiled import Vector, compiled
+from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.compiled import Vector, compiled, compiled_kernel
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
@@ -38,6 +39,15 @@ def twist_between(pose: Array, other: Array) -> Array:
 def way_and_turn(pose: Array, other: Array) -> Array:
     """The way from one pose to the other, and its rotation vector, in the first one's axes."""
     return np.asarray(_between()(pose.ravel(), other.ravel())[1])
+
+
+def ways_and_turns(poses: Array, others: Array) -> Array:
+    """Likewise as rows (..., 2, 3) of one pose or of many; one pose is compared with each of the others."""
+    if poses.ndim == others.ndim == 2:
+        return way_and_turn(poses, others).reshape(2, 3)
+    poses, others = (np.ascontiguousarray(x) for x in np.broadcast_arrays(poses, others))
+    whole = _between_kernel().batch(poses.reshape(-1, 16), others.reshape(-1, 16))[1]
+    return np.asarray(whole).reshape(-1, 2, 3)
 
 
 def moved(pose: Array, twist: Array) -> Array:
@@ -132,6 +142,12 @@ def _one_and(w: Vec3, first: Scalar, second: Scalar) -> list[list[Scalar]]:
 
 @lru_cache(maxsize=1)
 def _between() -> Callable[..., Any]:
+    kernel = _between_kernel()
+    return kernel.python_call(kernel.single)
+
+
+@lru_cache(maxsize=1)
+def _between_kernel() -> Kernel:
     """(T, T') -> T^∨ of T⁻¹ T', and its way and turn."""
 
     def body(pose: Vector, other: Vector) -> Any:
@@ -144,7 +160,7 @@ def _between() -> Callable[..., Any]:
         screw = [sum((row[j] * way[j] for j in (1, 2)), row[0] * way[0]) for row in back]
         return {"screw": [*screw, *w], "straight": [*way, *w]}
 
-    return compiled("twist_between", {"pose": 16, "other": 16}, body)
+    return compiled_kernel("twist_between", {"pose": 16, "other": 16}, body)
 
 
 @lru_cache(maxsize=1)

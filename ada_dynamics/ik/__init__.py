@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics of chains, floating bases and mechanisms with loops."""
 
+from ada_dynamics.ik.many import IkResults, solve_many
 from ada_dynamics.ik.servo import VelocityStep, velocity
 from ada_dynamics.ik.solve import IkResult, solve_ik
 from ada_dynamics.ik.tasks import ComTask, OrientationTask, PoseTask, PositionTask, PostureTask, Task
@@ -8,6 +9,7 @@ from ada_dynamics.ik.tasks import ComTask, OrientationTask, PoseTask, PositionTa
 __all__ = [
     "ComTask",
     "IkResult",
+    "IkResults",
     "OrientationTask",
     "PoseTask",
     "PositionTask",
@@ -15,5 +17,6 @@ __all__ = [
     "Task",
     "VelocityStep",
     "solve_ik",
+    "solve_many",
     "velocity",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a robot in one pose, as least squares along its loops.
+"""Tasks of a robot in one pose or in many, as least squares along its loops.
 
 Velocities of the tree are v = U N z: the columns of N are the orthonormal motions that the loops leave, U the units of
 the mechanism's length. So no choice of independent joints can fail on the way, and no step opens a loop to first order.
@@ -8,21 +8,52 @@ the mechanism's length. So no choice of independent joints can fail on the way, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, WrongTypeError
 from ada_dynamics.ik.tasks import Task
-from ada_dynamics.loops.assembly import close
+from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.loops.assembly import close, start_of
 from ada_dynamics.loops.velocities import motions
 from ada_dynamics.model.model import Model
 
+WITHIN = 1e-9  # beyond a limit: rounding
 _OPEN = 1e-9  # of the mechanism's length: a gap that closing may leave
+_CLOSING_STEPS, _RANK = 12, 1e-9
 JointBounds = bool | Mapping[str, tuple[float, float]]
+
+
+class Here(NamedTuple):
+    """A pose, or many of them, and what is left there.
+
+    Attributes:
+        q: positions.
+        left: of each task, level by level [m, rad].
+        weighted: likewise, weighted, in units of the mechanism's length.
+        excess: by how much the worst joint is beyond its limit [m, rad].
+    """
+
+    q: Array
+    left: list[list[Array]]
+    weighted: list[Array]
+    excess: Array
+
+    @property
+    def costs(self) -> list[Array]:
+        """Squares of what is beyond limits, and of what is left, by level."""
+        return [self.excess**2, *((x * x).sum(axis=-1) for x in self.weighted)]
+
+    def some(self, rows: NDArray[np.bool_]) -> Here:
+        """Some of the poses."""
+        left = [[x[rows] for x in level] for level in self.left]
+        return Here(self.q[rows], left, [x[rows] for x in self.weighted], self.excess[rows])
 
 
 @dataclass(frozen=True)
@@ -54,40 +85,81 @@ class Problem:
         return cls(dynamics, levels, *_bounds(dynamics.model, limits))
 
     @property
+    def count(self) -> int | None:
+        """How many goals the tasks have; None where none of them is stacked."""
+        counts = {task.count for task in self.tasks} - {None}
+        if len(counts) > 1:
+            raise InputError(
+                f"tasks have {sorted(filter(None, counts))} goals; those that are stacked must be as many."
+            )
+        return counts.pop() if counts else None
+
+    def some(self, rows: NDArray[np.intp]) -> Problem:
+        """The same for some of the goals."""
+        return replace(self, levels=[[task.some(rows) for task in level] for level in self.levels])
+
+    def of_one_goal(self) -> Problem:
+        """Itself; refused where goals are stacked."""
+        if self.count is not None:
+            raise InputError(f"{self.count} goals are stacked; ada.ik.solve_many takes them, all at once.")
+        return self
+
+    @property
     def tasks(self) -> list[Task]:
         """All of them, by level."""
         return [task for level in self.levels for task in level]
 
+    @cached_property
+    def _weights(self) -> list[list[Array]]:
+        return [[task.weights(self.dynamics) for task in level] for level in self.levels]
+
+    @cached_property
+    def _free(self) -> Array:
+        """U N where there are no loops."""
+        return np.diag(self.dynamics.choices.units)
+
     def motions(self, q: Array) -> Array:
         """U N, (nv, mobility)."""
+        if not self.dynamics.model.loops:
+            return np.broadcast_to(self._free, (*q.shape[:-1], *self._free.shape))
         choices = self.dynamics.choices
         basis = motions(self.dynamics.loop_conditions(q), choices.mobility).basis()
         return np.asarray(choices.units[:, None] * basis)
 
-    def residuals(self, q: Array) -> list[Array]:
-        """What is left, weighted, in units of the mechanism's length; level by level."""
-        return [
-            np.concatenate([task.weights(self.dynamics) * task.left(self.dynamics, q) for task in level])
-            for level in self.levels
+    def at(self, q: Array) -> Here:
+        """What is left of everything."""
+        left = [[task.left(self.dynamics, q) for task in level] for level in self.levels]
+        weighted = [
+            np.concatenate([w * x for w, x in zip(weights, level, strict=True)], axis=-1)
+            for weights, level in zip(self._weights, left, strict=True)
         ]
+        return Here(q, left, weighted, self.excess(q))
+
+    def is_served(self, here: Here, tolerance: float) -> NDArray[np.bool_]:
+        """True if every task of the first level is."""
+        served = here.excess <= WITHIN
+        for weights, left in zip(self._weights[0], here.left[0], strict=True):
+            served = served & (np.abs(left[..., weights > 0.0]) <= tolerance).all(axis=-1)
+        return np.asarray(served)
 
     def jacobians(self, q: Array, along: Array) -> list[Array]:
-        """By how much each motion lessens them."""
+        """By how much each motion lessens what is left, weighted, level by level."""
+        dynamics = self.dynamics
         return [
-            np.concatenate([task.weights(self.dynamics)[:, None] * task.jacobian(self.dynamics, q) for task in level])
+            np.concatenate([w[:, None] * t.jacobian(dynamics, q) for w, t in zip(weights, level, strict=True)], axis=-2)
             @ along
-            for level in self.levels
+            for weights, level in zip(self._weights, self.levels, strict=True)
         ]
 
     def room(self, q: Array) -> tuple[Array, Array]:
         """How far each limited joint is from its limits, down and up; the other way where it is beyond."""
-        at = q[self.positions]
+        at = q[..., self.positions]
         return self.lower - at, self.upper - at
 
-    def excess(self, q: Array) -> float:
+    def excess(self, q: Array) -> Array:
         """By how much the worst joint is beyond its limit [m, rad]."""
         down, up = self.room(q)
-        return float(max(np.max(down, initial=0.0), np.max(-up, initial=0.0)))
+        return np.asarray(np.maximum(np.max(down, axis=-1, initial=0.0), np.max(-up, axis=-1, initial=0.0)))
 
     def at_limit(self, q: Array, margin: float = 1e-9) -> tuple[str, ...]:
         """Joints at a limit."""
@@ -95,13 +167,44 @@ class Problem:
         places = self.limited[(down >= -margin) | (up <= margin)]
         return tuple(self.dynamics.choices.label(int(k)) for k in places)
 
+    def start(self, q: ArrayLike | None) -> Array:
+        """A pose with its loops closed, near a guess; ModelError where there is none."""
+        model = self.dynamics.model
+        (plain,), (good,) = self.all_closed(start_of(model, q)[None])
+        return np.asarray(plain if good else assemble(model, q))
+
     def closed(self, q: Array) -> Array | None:
         """The pose with its loops closed, close by; None where they do not close from there."""
         study = self.dynamics.choices.study
         if study is None:
             return q
+        (plain,), (good,) = self.all_closed(q[None])
+        if good:
+            return np.asarray(plain)
         found = close(study.numbers, q)
         return found.q if found.gap < _OPEN else None
+
+    def all_closed(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Many poses with their loops closed by plain Newton steps, and which of them are."""
+        dynamics, q = self.dynamics, np.array(q)
+        good, most = np.ones(len(q), dtype=np.bool_), _OPEN * dynamics.choices.length
+        if not dynamics.model.loops:
+            return q, good
+        for _ in range(_CLOSING_STEPS):
+            gaps = dynamics.loop_gaps(q)
+            good = np.max(np.abs(gaps), axis=-1, initial=0.0) <= most
+            back = np.linalg.pinv(dynamics.loop_conditions(q), rcond=_RANK) @ gaps[..., None]
+            q = dynamics.model.integrate(q, -dynamics.choices.units * back[..., 0])
+            if good.all():
+                break
+        return q, good
+
+    def all_moved(self, q: Array, steps: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Likewise many poses, each after a step of its own."""
+        at = self.dynamics.model.integrate(q, steps)
+        if not self.dynamics.model.loops:
+            at[:, self.positions] = np.clip(at[:, self.positions], *self._reachable(q))
+        return self.all_closed(at)
 
     def moved(self, q: Array, step: Array) -> Array | None:
         """The pose after a step along the loops, with the loops closed and rounding beyond a limit taken off."""
@@ -113,7 +216,7 @@ class Problem:
 
     def _reachable(self, q: Array) -> tuple[Array, Array]:
         """Limits, widened to where joints already are."""
-        own = q[self.positions]
+        own = q[..., self.positions]
         return np.minimum(self.lower, own), np.maximum(self.upper, own)
 
 

@@ -65,12 +65,12 @@ def velocity(
         raise InputError(
             f"dt is {dt!r} s, gain {gain!r}, damping {damping!r}; dt and damping must be above zero, gain in (0, 1]."
         )
-    problem = Problem.of(robot, tasks, limits)
+    problem = Problem.of(robot, tasks, limits).of_one_goal()
     dynamics, at = problem.dynamics, problem.dynamics.model.as_positions(q)
     along = problem.motions(at)
     lower, upper = _bounds(problem, at, dt, velocity_limits)
     moving = Limits(along, lower, upper)
-    left = [gain * x for x in problem.residuals(at)]
+    left = [gain * x for x in problem.at(at).weighted]
     levels = [Level(A, b, damping) for A, b in zip(problem.jacobians(at, along), left, strict=True)]
     z = by_priority(levels, moving)
     within = z is not None

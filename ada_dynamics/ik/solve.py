@@ -12,23 +12,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.ik.bounded import Level, Limits, by_priority
-from ada_dynamics.ik.problem import JointBounds, Problem
+from ada_dynamics.ik.problem import WITHIN, JointBounds, Problem
 from ada_dynamics.ik.tasks import METRES, RADIANS, Task
-from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.model.model import Model
 
 REACHED, NEAREST, STEPS_SPENT = "reached", "nearest pose", "steps spent"
-_LEAST_DAMPING, _FIRST, _SMALLEST, _LARGEST = 1e-9, 1e-2, 1e-6, 1e9
-_LONGEST = 0.5  # of one step, [rad] or in lengths
-_STANDS = 1e-8  # a step that is none
+LEAST_DAMPING, FIRST, SMALLEST, LARGEST = 1e-9, 1e-2, 1e-6, 1e9
+LONGEST = 0.5  # of one step, [rad] or in lengths
+STANDS = 1e-8  # a step that is none
 _SLACK = 1e-7  # squared: by so much a level may suffer from a step that serves a lower one, which the next one mends
-_WITHIN = 1e-9  # beyond a limit: rounding
 
 
 class IkResult(NamedTuple):
@@ -91,25 +89,21 @@ def solve_ik(
         InputError: an argument is unusable.
         ModelError: the loops do not close near the start.
     """
-    problem = Problem.of(robot, tasks, limits)
-    if not tolerance > 0.0 or max_steps < 1 or starts < 1:
-        raise InputError(
-            f"tolerance is {tolerance!r}, max_steps {max_steps!r}, starts {starts!r}; they must be more than zero."
-        )
+    problem = Problem.of(robot, tasks, limits).of_one_goal()
+    refuse_settings(tolerance, max_steps, starts)
     model = problem.dynamics.model
     rng = np.random.default_rng(seed)
     order = problem.tasks if isinstance(tasks, Task) else list(tasks)
-    first = np.array(assemble(model, q))
-    best = _result(problem, order, _descend(problem, first, tolerance, max_steps), tolerance, 0)
+    best = _result(problem, order, _descend(problem, problem.start(q), tolerance, max_steps), tolerance, 0)
     for start in range(1, starts):
         if best.reached:
             break
         try:
-            guess = np.array(assemble(model, model.random_state(rng)[0]))
+            guess = problem.start(model.random_state(rng)[0])
         except ModelError:  # a random pose from which the loops do not close: the next one may
             continue
         found = _result(problem, order, _descend(problem, guess, tolerance, max_steps), tolerance, start)
-        if found.reached or _is_better(_costs(problem, found.q), _costs(problem, best.q)):
+        if found.reached or is_better(problem.at(found.q).costs, problem.at(best.q).costs):
             best = found
     return best
 
@@ -121,37 +115,38 @@ class _Descent(NamedTuple):
 
 
 def _descend(problem: Problem, q: Array, tolerance: float, max_steps: int) -> _Descent:
-    costs, damping = _costs(problem, q), _FIRST
+    here, damping = problem.at(q), FIRST
     only = len(problem.levels) == 1
     for step in range(max_steps):
-        if only and _is_served(problem, problem.tasks, q, tolerance):
-            return _Descent(q, step, True)
+        if only and problem.is_served(here, tolerance):
+            return _Descent(here.q, step, True)
+        q, cost = here.q, here.costs
         along = problem.motions(q)
-        levels = list(zip(problem.jacobians(q, along), problem.residuals(q), strict=True))
+        levels = list(zip(problem.jacobians(q, along), here.weighted, strict=True))
         limits = Limits(along[problem.limited], *problem.room(q))
         rise = 2.0
         while True:
-            z = _step(levels, limits, damping)
+            z = step_of(levels, limits, damping)
             size = float(np.max(np.abs(z), initial=0.0))
-            if size < _STANDS:
+            if size < STANDS:
                 return _Descent(q, step, True)
-            candidate = problem.moved(q, along @ z * min(1.0, _LONGEST / size))
-            found = None if candidate is None else _costs(problem, candidate)
-            if candidate is not None and found is not None and _is_better(found, costs):
-                kept = min(max((sum(costs) - sum(found)) / _foreseen(levels, z), 0.0), 1.0)
-                damping = max(damping * max(1.0 - (2.0 * kept - 1.0) ** 3, 0.1), _SMALLEST)
-                q, costs = candidate, found
+            candidate = problem.moved(q, along @ z * min(1.0, LONGEST / size))
+            there = None if candidate is None else problem.at(candidate)
+            if there is not None and is_better(there.costs, cost):
+                kept = min(max(float(sum(cost) - sum(there.costs)) / _foreseen(levels, z), 0.0), 1.0)
+                damping = max(damping * max(1.0 - (2.0 * kept - 1.0) ** 3, 0.1), SMALLEST)
+                here = there
                 break
             damping *= rise
             rise *= 2.0
-            if damping > _LARGEST:
+            if damping > LARGEST:
                 return _Descent(q, step, True)
-    return _Descent(q, max_steps, False)
+    return _Descent(here.q, max_steps, False)
 
 
-def _step(levels: Sequence[tuple[Array, Array]], limits: Limits, damping: float) -> Array:
+def step_of(levels: Sequence[tuple[Array, Array]], limits: Limits, damping: float) -> Array:
     """Within limits, if any step is; else one that leads no joint further beyond."""
-    damped = [Level(A, b, damping * float(b @ b) + _LEAST_DAMPING) for A, b in levels]
+    damped = [Level(A, b, damping * float(b @ b) + LEAST_DAMPING) for A, b in levels]
     found = by_priority(damped, limits)
     if found is None:
         widened = Limits(limits.C, np.minimum(limits.lower, 0.0), np.maximum(limits.upper, 0.0))
@@ -165,49 +160,69 @@ def _foreseen(levels: Sequence[tuple[Array, Array]], z: Array) -> float:
     return max(abs(sum(gains)), 1e-300)
 
 
-def _costs(problem: Problem, q: Array) -> list[float]:
-    """Squares of what is beyond limits, and of what is left, by level."""
-    return [problem.excess(q) ** 2, *(float(left @ left) for left in problem.residuals(q))]
-
-
-def _is_better(new: Sequence[float], old: Sequence[float]) -> bool:
+def is_better(new: Sequence[Array], old: Sequence[Array]) -> NDArray[np.bool_]:
     """True if the first level that changes noticeably gains, and none before it suffers."""
     *before, (last, was) = zip(new, old, strict=True)
-    for cost, earlier in before:
-        if cost > earlier * 1.001 + _SLACK:
-            return False
-        if cost < earlier * 0.999 - _SLACK or (cost < 0.5 * earlier and earlier > _WITHIN**2):
-            return True
-    return last < was
+    better = np.asarray(last < was)
+    for cost, earlier in reversed(before):
+        gains = (cost < earlier * 0.999 - _SLACK) | ((cost < 0.5 * earlier) & (earlier > WITHIN**2))
+        better = (better | gains) & ~(cost > earlier * 1.001 + _SLACK)
+    return better
 
 
-def _is_served(problem: Problem, tasks: Sequence[Task], q: Array, tolerance: float) -> bool:
-    counted = [task.left(problem.dynamics, q)[task.weights(problem.dynamics) > 0.0] for task in tasks]
-    return problem.excess(q) <= _WITHIN and all(np.max(np.abs(x), initial=0.0) <= tolerance for x in counted)
+class Left(NamedTuple):
+    """How far from its goals one pose is, or each of many; see `IkResult`."""
+
+    left: tuple[Array, ...]
+    distance: Array
+    angle: Array
+    served: NDArray[np.bool_]
+    reached: NDArray[np.bool_]
+    excess: Array
+    gap: Array
 
 
-def _result(problem: Problem, tasks: Sequence[Task], end: _Descent, tolerance: float, start: int) -> IkResult:
-    dynamics, q = problem.dynamics, end.q
+def left_of(problem: Problem, tasks: Sequence[Task], q: Array, tolerance: float) -> Left:
+    """Likewise, by tasks in the order in which they were given."""
+    dynamics, excess = problem.dynamics, problem.excess(q)
     left = tuple(task.left(dynamics, q) for task in tasks)
     counted = [np.where(task.weights(dynamics) > 0.0, x, 0.0) for task, x in zip(tasks, left, strict=True)]
     units = [np.array(task.row_units(dynamics)) for task in tasks]
     distance, angle = (
-        np.array([float(np.linalg.norm(x[unit == kind])) for x, unit in zip(counted, units, strict=True)])
+        np.stack(
+            [np.linalg.norm(x[..., unit == kind], axis=-1) for x, unit in zip(counted, units, strict=True)], axis=-1
+        )
         for kind in (METRES, RADIANS)
     )
-    served = [_is_served(problem, [task], q, tolerance) for task in tasks]
-    reached = _is_served(problem, problem.levels[0], q, tolerance)
+    largest = np.stack([np.max(np.abs(x), axis=-1, initial=0.0) for x in counted], axis=-1)
+    served = (largest <= tolerance) & (excess <= WITHIN)[..., None]
+    of_first = [task in problem.levels[0] for task in tasks]
+    gap = np.asarray(dynamics.largest_gap(q))
+    return Left(left, distance, angle, served, np.asarray(served[..., of_first].all(axis=-1)), excess, gap)
+
+
+def refuse_settings(tolerance: float, max_steps: int, starts: int) -> None:
+    """Raise where one is not above zero."""
+    if not tolerance > 0.0 or max_steps < 1 or starts < 1:
+        raise InputError(
+            f"tolerance is {tolerance!r}, max_steps {max_steps!r}, starts {starts!r}; they must be more than zero."
+        )
+
+
+def _result(problem: Problem, tasks: Sequence[Task], end: _Descent, tolerance: float, start: int) -> IkResult:
+    found = left_of(problem, tasks, end.q, tolerance)
+    reached = bool(found.reached)
     return IkResult(
-        q,
+        end.q,
         reached,
-        tuple(served),
+        tuple(found.served.tolist()),
         REACHED if reached else NEAREST if end.stands else STEPS_SPENT,
-        distance,
-        angle,
-        left,
-        problem.at_limit(q),
-        problem.excess(q),
-        float(dynamics.largest_gap(q)),
+        found.distance,
+        found.angle,
+        found.left,
+        problem.at_limit(end.q),
+        float(found.excess),
+        float(found.gap),
         end.steps,
         start,
     )

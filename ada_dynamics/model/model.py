@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ReadOnlyError, unknown_name
@@ -184,6 +184,15 @@ class Model:
         return [(kinds[name], self._q[name], self._v[name]) for name in self._q]
 
     @cached_property
+    def _kinds_of_space(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[JointType, slice, slice]]]:
+        """Places in q and v of joints whose positions add up, and the other joints."""
+        flat = [one for one in self._space if type(one[0]).integrate is JointType.integrate]
+        q_places = [k for _, i, _ in flat for k in range(i.start, i.stop)]
+        v_places = [k for _, _, j in flat for k in range(j.start, j.stop)]
+        others = [one for one in self._space if one not in flat]
+        return np.array(q_places, dtype=np.intp), np.array(v_places, dtype=np.intp), others
+
+    @cached_property
     def _space(self) -> list[tuple[JointType, slice, slice]]:
         return self._own_joints()
 
@@ -204,7 +213,12 @@ class Model:
         """q moved along v for the time dt, on the configuration manifold; rows of a 2-D q and v one by one."""
         q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         if q.ndim == 2:
-            return np.array([self.integrate(a, b, dt) for a, b in zip(q, v, strict=True)])
+            flat_q, flat_v, others = self._kinds_of_space
+            moved, v = np.array(self._as_rows(q, self.nq, "q")), self._as_rows(v, self.nv, "v", len(q))
+            moved[:, flat_q] += v[:, flat_v] * dt
+            for t, i, j in others:
+                moved[:, i] = [t.integrate(a, b) for a, b in zip(q[:, i], v[:, j] * dt, strict=True)]
+            return moved
         q, v = self.as_positions(q), self.as_velocities(v)
         return np.concatenate([np.zeros(0), *(t.integrate(q[i], v[j] * dt) for t, i, j in self._space)])
 
@@ -212,7 +226,13 @@ class Model:
         """The velocity that leads from q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
         q0, q1 = np.asarray(q0, dtype=float), np.asarray(q1, dtype=float)
         if q0.ndim == 2:
-            return np.array([self.difference(a, b) for a, b in zip(q0, q1, strict=True)])
+            flat_q, flat_v, others = self._kinds_of_space
+            q0, q1 = self._as_rows(q0, self.nq, "q0"), self._as_rows(q1, self.nq, "q1", len(q0))
+            step = np.empty((len(q0), self.nv))
+            step[:, flat_v] = q1[:, flat_q] - q0[:, flat_q]
+            for t, i, j in others:
+                step[:, j] = [t.difference(a, b) for a, b in zip(q0[:, i], q1[:, i], strict=True)]
+            return step
         q0, q1 = self.as_positions(q0), self.as_positions(q1)
         return np.concatenate([np.zeros(0), *(t.difference(q0[i], q1[i]) for t, i, _ in self._space)])
 
@@ -223,6 +243,12 @@ class Model:
     def as_velocities(self, v: ArrayLike, name: str = "v") -> Array:
         """Likewise for velocities, and all that has one number for each: accelerations, efforts."""
         return self._as_vector(v, self.nv, name)
+
+    def _as_rows(self, x: Array, size: int, name: str, count: int | None = None) -> Array:
+        wanted = (len(x) if count is None else count, size)
+        if x.shape != wanted:
+            raise InputError(f"{name} has shape {x.shape}; model {self.name!r} needs {wanted}.")
+        return x
 
     def _as_vector(self, values: ArrayLike, size: int, name: str) -> Array:
         try:

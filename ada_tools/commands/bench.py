@@ -22,11 +22,13 @@ from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import cuts
 from ada_dynamics.hybrid.measure import Evaluate, Measured, by_size, compiled, counted, timed
 from ada_dynamics.jit import Kernel
+from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.loops.plans import make_plans
 from ada_dynamics.loops.study import study
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_tools.commands import bench_ik
 from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,
@@ -59,7 +61,15 @@ for the cuts that hybrid="auto" would choose, and shows for each:
 
 beside articulated bodies (aba), composite inertias (crba), ADA and Lagrange (which knows no loops).
 
+ada bench ik ROBOT: how many goals does inverse kinematics reach, and how fast?
+
+A link is to come to poses that random positions within the joints' limits give it (with loops: to poses near the
+start). All programs get the same goals, start, tolerance and limits: ada.solve_ik goal by goal, ada.ik.solve_many, and
+pink's differential inverse kinematics with quadprog, with three values of its damping.
+
 examples:
+  ada bench ik pa10 --goals 1000
+  ada bench ik stewart --link platform
   ada bench hybrid pa10
   ada bench hybrid robot.urdf --base floating --sizes 1 3 6 --plot pieces.png
   ada bench hybrid hexa --json
@@ -69,9 +79,11 @@ STATES = 64
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("what", choices=["hybrid"], help="what to measure")
+    parser.add_argument("what", choices=["hybrid", "ik"], help="what to measure")
     parser.add_argument("robot", metavar="ROBOT", help="file of a robot, name from `ada list`, or - for stdin")
     parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="links in a piece (default: all)")
+    parser.add_argument("--link", metavar="NAME", help="ik: the link that has goals (default: the last one)")
+    parser.add_argument("--goals", type=int, default=200, metavar="N", help="ik: how many (default: 200)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     add_robot_arguments(parser)
@@ -81,6 +93,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure, show, plot."""
+    return _run_ik(options) if options.what == "ik" else _run_hybrid(options)
+
+
+def _run_ik(options: argparse.Namespace) -> int:
+    if options.goals < 1:
+        raise InputError(f"--goals {options.goals}: give one at least.")
+    model = robot_of(options)
+    link, start = bench_ik.link_of(model, options.link), assemble(model, start_pose(options, model))
+    found, missing = bench_ik.measure(Dynamics(model, pose=start), link, start, options.goals)
+    if options.json:
+        print_json({"robot": model.name, "link": link, "missing": missing, "programs": [asdict(one) for one in found]})
+    else:
+        print("\n".join(bench_ik.text(model, link, found, missing)))
+    return 0
+
+
+def _run_hybrid(options: argparse.Namespace) -> int:
     if any(size < 1 for size in options.sizes):
         raise InputError(f"--sizes {' '.join(map(str, options.sizes))}: a piece has one link at least.")
     if options.plot:

@@ -248,7 +248,7 @@ def test_every_imported_module_is_a_declared_dependency(wheel):
     by_rosdep = {tag.text for tag in ElementTree.parse(REPOSITORY / "package.xml").iter("exec_depend")}
 
     files = [path for package in (*PACKAGES, "launch") for path in (REPOSITORY / package).rglob("*.py")]
-    names = {"yaml": "pyyaml", "pinocchio": "pin", "serial": "pyserial", "PIL": "pillow"}
+    names = {"yaml": "pyyaml", "pinocchio": "pin", "pink": "pin-pink", "serial": "pyserial", "PIL": "pillow"}
     names |= {"mpl_toolkits": "matplotlib", "imageio_ffmpeg": "imageio-ffmpeg"}
     undeclared = {names.get(module, module) for module in imported_modules(files)} - by_pip - by_rosdep
     # Not on PyPI and not in every ROS distribution: imported where present.

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada bench ik`: all programs get the same goals; pink, which we did not write, reaches those that it can."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ada_tools.cli import main
+from ada_tools.commands import bench_ik
+
+
+def measured(capsys, *words):
+    assert main(["bench", "ik", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_arm_reaches_its_goals_as_often_as_with_pink(capsys):
+    pytest.importorskip("pink")
+    found = measured(capsys, "pa10", "--goals", "30")
+    programs = {one["name"]: one for one in found["programs"]}
+    assert list(programs)[:2] == ["ada, one by one", "ada, all at once"] and len(programs) == 5
+    ours = programs["ada, all at once"]
+    assert ours["reached"] == programs["ada, one by one"]["reached"] >= 29
+    assert ours["reached"] >= max(one["reached"] for name, one in programs.items() if name.startswith("pink"))
+    assert max(one["reached"] for name, one in programs.items() if name.startswith("pink")) >= 28
+    assert not found["missing"]
+
+
+def test_loops_are_what_pink_cannot(capsys):
+    found = measured(capsys, "stewart", "--link", "platform", "--goals", "5")
+    assert [one["reached"] for one in found["programs"]] == [5, 5]
+    assert found["missing"] == "pink knows no loops: its tree falls apart at them"
+
+
+def test_without_pink_the_table_says_how_to_get_it(capsys, monkeypatch):
+    def missing(*_):
+        raise ImportError
+
+    monkeypatch.setattr(bench_ik, "_pink", missing)
+    assert main(["bench", "ik", "planar_3r", "--goals", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "pink is not installed; pip install" in shown and "[bench]" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [(["pa10", "--goals", "0"], "--goals 0: give one"), (["pa10", "--link", "hnd"], "no link 'hnd'")],
+)
+def test_what_cannot_be_measured_is_refused(words, problem, capsys):
+    assert main(["bench", "ik", *words]) == 2
+    assert problem in capsys.readouterr().err

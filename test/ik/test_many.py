@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thousands of goals at once: what each would get by itself, from chains and from mechanisms with loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics import ik
+from ada_dynamics.errors import InputError
+from ada_dynamics.ik.bounded import Level, Limits, nearest, nearest_of_many
+from ada_dynamics.robots import mechanisms
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return ada.Dynamics(ada.load("pa10"))
+
+
+def goals_of(dynamics, link, count, seed=0):
+    model, rng = dynamics.model, np.random.default_rng(seed)
+    return np.array(dynamics.pose(link, rng.uniform(model.lower, model.upper, (count, model.nq))))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_of_many_are_those_of_each(seed):
+    rng = np.random.default_rng(seed)
+    A, b, C = rng.normal(size=(50, 6, 7)), 3.0 * rng.normal(size=(50, 6)), rng.normal(size=(50, 9, 7))
+    damping, lower, upper = rng.uniform(1e-6, 1.0, 50), -rng.uniform(0.0, 0.5, (50, 9)), rng.uniform(0.0, 0.5, (50, 9))
+    lower[:, 0], upper[:, 1] = -np.inf, np.inf
+    many, found = nearest_of_many(Level(A, b, damping), Limits(C, lower, upper))
+    each = [nearest(Level(A[k], b[k], damping[k]), Limits(C[k], lower[k], upper[k])) for k in range(50)]
+    assert found.sum() > 25, "hardly any is found at once"
+    at_a_side = np.abs(np.einsum("nij,nj->ni", C, many) - upper).min(axis=-1) < 1e-9
+    assert (found & at_a_side).any(), "no limit is met: the test shows nothing"
+    for k in np.flatnonzero(found):
+        assert np.abs(many[k] - each[k]).max() < 1e-8
+
+
+def test_an_arm_takes_the_poses_that_it_would_take_one_by_one(arm):
+    goals = goals_of(arm, "flange", 100)
+    many = ik.solve_many(arm, ada.PoseTask("flange", goals))
+    assert many.reached.mean() >= 0.98
+    for k in range(0, 100, 5):
+        one = ada.solve_ik(arm, ada.PoseTask("flange", goals[k]))
+        assert one.reached == many.reached[k] and one.steps == many.steps[k]
+        assert np.abs(one.q - many.q[k]).max() < 1e-6
+        assert many.distance[k] == pytest.approx(one.distance, abs=1e-8)
+
+
+def test_random_starts_reach_the_rest_within_limits(arm):
+    goals, model = goals_of(arm, "flange", 1000), arm.model
+    found = ik.solve_many(arm, ada.PoseTask("flange", goals), starts=10)
+    assert found.reached.all() and found.start.max() > 0
+    assert (found.q >= model.lower).all() and (found.q <= model.upper).all()
+    assert np.abs(arm.pose("flange", found.q) - goals).max() < 1e-7
+
+
+def test_goals_out_of_reach_get_the_nearest_pose_and_its_distance(arm):
+    directions = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8], [-0.6, 0.0, 0.8]])
+    shoulder = arm.pose("link_2", np.zeros(7))[:3, 3]
+    reach = np.linalg.norm(arm.pose("flange", np.zeros(7))[:3, 3] - shoulder)
+    found = ik.solve_many(arm, ada.PositionTask("flange", shoulder + 2.0 * directions), np.full(7, 0.3))
+    assert not found.reached.any()
+    assert found.distance[:, 0] == pytest.approx(2.0 - reach, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["stewart", "delta"])
+def test_loops_stay_closed(name):
+    model, q = getattr(mechanisms, name)()
+    dynamics, rng = ada.Dynamics(model, pose=q), np.random.default_rng(0)
+    places = dynamics.pose("platform", q)[:3, 3] + rng.uniform(-0.03, 0.03, (40, 3))
+    found = ik.solve_many(dynamics, ada.PositionTask("platform", places), q)
+    assert found.reached.all() and found.gap.max() < 1e-14
+    assert np.abs(dynamics.pose("platform", found.q)[:, :3, 3] - places).max() < 1e-8
+
+
+def test_a_floating_base_and_goals_that_all_share():
+    model = ada.load("khr1", base="floating")
+    dynamics = ada.Dynamics(model)
+    foot, start = dynamics.pose("left_foot", model.neutral()), model.neutral()
+    places = dynamics.com(start) + np.random.default_rng(0).uniform(-0.01, 0.01, (20, 3))
+    tasks = [ada.PoseTask("left_foot", foot), ada.ComTask(places)]
+    found = ik.solve_many(dynamics, tasks, start)
+    assert found.reached.all() and found.served.shape == (20, 2)
+    assert np.abs(dynamics.com(found.q) - places).max() < 1e-7
+
+
+def test_each_goal_may_have_its_own_start(arm):
+    poses = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 7))
+    found = ik.solve_many(arm, ada.PoseTask("flange", np.array(arm.pose("flange", poses))), poses)
+    assert found.reached.all() and not found.steps.any()
+    assert np.array_equal(found.q, poses)
+
+
+def test_what_is_asked_of_many_has_to_fit(arm):
+    goals = goals_of(arm, "flange", 4)
+    with pytest.raises(InputError, match=r"no goal is stacked along a first axis; ada.solve_ik takes"):
+        ik.solve_many(arm, ada.PoseTask("flange", goals[0]))
+    with pytest.raises(InputError, match=r"4 goals are stacked; ada.ik.solve_many takes them"):
+        ada.solve_ik(arm, ada.PoseTask("flange", goals))
+    with pytest.raises(InputError, match=r"tasks have \[2, 4\] goals; those that are stacked must be as many"):
+        ik.solve_many(arm, [ada.PoseTask("flange", goals), ada.PositionTask("link_2", goals[:2, :3, 3])])
+    with pytest.raises(InputError, match="tasks have several levels; many goals at once take one"):
+        ik.solve_many(arm, [ada.PoseTask("flange", goals), ada.PostureTask(np.zeros(7), level=1)])
+    with pytest.raises(InputError, match=r"q has shape \(3, 7\); 4 goals need finite numbers of shape \(4, 7\)"):
+        ik.solve_many(arm, ada.PoseTask("flange", goals), np.zeros((3, 7)))
+    turned = goals.copy()
+    turned[2, :3, :3] *= 2.0
+    with pytest.raises(InputError, match=r"goal 2 of link 'flange' is turned by .* not a rotation matrix"):
+        ik.solve_many(arm, ada.PoseTask("flange", turned))
