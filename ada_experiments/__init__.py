@@ -7,6 +7,7 @@ from __future__ import annotations
 MODULES: tuple[str, ...] = (
     "ada_experiments.algorithm_table",
     "ada_experiments.arm_in_null_space",
+    "ada_experiments.awa_own_robot",
     "ada_experiments.awa_pipeline",
     "ada_experiments.awa_simulators",
     "ada_experiments.crb_note",

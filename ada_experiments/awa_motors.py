@@ -7,16 +7,19 @@ move is a motor that stands still, and so is the body, the first of them all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Fixed, Revolute
 from ada_dynamics.model.model import Model
 
+# Table 4: masses [kg] and sizes [m]; x forward, y to the left, z along the limb.
+MOTOR, SOLE, BOARD = (0.045, (0.021, 0.035, 0.041)), (0.002, (0.080, 0.045, 0.001)), (0.025, (0.035, 0.070, 0.045))
 WORLD = -1  # parent of the body
 
 
@@ -98,3 +101,26 @@ def angle_columns(model: Model) -> dict[str, int]:
     """Column of each turning joint in a table of joint angles: the order of the model's joints."""
     turning = [name for name in model.joint_names if model.joints[name].type.turns()]
     return {name: i for i, name in enumerate(turning)}
+
+
+def paper_robot(model: Model) -> Model:
+    """The robot with the masses of table 4: a motor in each link that a joint turns, soles, and one board in the body.
+
+    The centre of mass is at half of each link (sec. 4.1); of links that carry nothing further, where the description
+    has it. Moments of inertia are those of eq. 39.
+    """
+    parts = Parts.of(model)
+    for motor in motors_of(model):
+        if motor.column is not None:
+            mass, size = MOTOR
+        else:
+            mass, size = SOLE if motor.link.endswith("sole") else BOARD
+        com = 0.5 * motor.tip if np.any(motor.tip) else motor.com
+        link = parts.links[motor.link]
+        parts.links[motor.link] = replace(link, mass=mass, com=com, inertia=_box(mass, *size))
+    return parts.build()
+
+
+def _box(mass: float, x: float, y: float, z: float) -> Array:
+    """Eq. 39."""
+    return np.asarray(mass / 12.0 * np.diag([y * y + z * z, x * x + z * z, x * x + y * y]))

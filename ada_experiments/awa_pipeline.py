@@ -29,7 +29,7 @@ from ada_experiments.awa_kinematics import (
     motions_of,
     standing,
 )
-from ada_experiments.awa_motors import Motor, motors_of
+from ada_experiments.awa_motors import Motor, motors_of, paper_robot
 from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.pictures import picture, vector
 from ada_experiments.settings import settings_of
@@ -44,7 +44,8 @@ _CAPTIONS = {
 }
 FEET = ("left_sole", "right_sole")
 LEG_END = "right_foot"  # motor 23 of table 3, whose tip is the middle of the sole: figs. 12 and 13
-_KNOWN = ("robot", "periods")
+_KNOWN = ("robot", "masses", "periods")
+_MASSES = ("description", "table 4")
 
 # Chains of six 4x4 products with entries of some tens (accelerations): 1e-14 is seen.
 ROUNDING = 1e-11
@@ -90,6 +91,8 @@ def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     if len(periods) < 2 or min(periods) <= 0.0 or list(periods) != sorted(periods, reverse=True):
         raise part.problem("periods", "they must be two or more, positive, the longest first.")
     model = load(part.text("robot"))
+    if part.choice("masses", _MASSES, _MASSES[0]) == "table 4":
+        model = paper_robot(model)
     study = Study(model, khr1_walk(model))
     progress(0.0, "the pipeline of Awa 2009 against Dynamics")
     t = np.arange(0.0, study.walk.duration, periods[0])

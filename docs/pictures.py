@@ -22,10 +22,11 @@ from ada_dynamics import Dynamics, Simulation, load
 from ada_dynamics.drawing.drawing import Figurine, prepare
 from ada_dynamics.drawing.drawing import draw as draw_pose
 from ada_dynamics.drawing.maps import plot_map
+from ada_dynamics.drawing.plots import figure_of
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
-from ada_experiments import late_loop
+from ada_experiments import awa_own_robot, late_loop
 from ada_tools import scenario as scenarios
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -275,7 +276,19 @@ def passivity() -> Figure:
     return figure
 
 
-OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions, "control": control, "passivity": passivity}
+def falls() -> Figure:
+    """How far KHR-1 leans with other steps and gains than the paper's, until it lies (A3)."""
+    tried, _ = awa_own_robot.try_all(scenarios.load("A3"), lambda share, what: None)
+    figure: Figure = figure_of(awa_own_robot.tilts(tried), None, 2)
+    return figure
+
+
+OVERVIEWS: dict[str, Callable[[], Figure]] = {
+    "motions": motions,
+    "control": control,
+    "passivity": passivity,
+    "falls": falls,
+}
 PICTURES: dict[str, Callable[[Names], Figure]] = {
     one.__name__: one
     for one in (four_bar, stewart, delta, cassie_leg, cassie_leg_ik, singular_passing, five_bar_map, swing_up)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_experiments import awa_dynamics, awa_ground, awa_kinematics, awa_motors
+from ada_experiments import awa_dynamics, awa_ground, awa_kinematics, awa_motors, awa_own_robot
 from ada_experiments.awa_control import standing_start, with_armature
 from ada_experiments.awa_kinematics import Frame, Samples
 from ada_experiments.awa_pid import LARGEST_TORQUE, Gains, Pid
@@ -317,3 +317,30 @@ def test_wrong_settings_are_refused_by_key(name: str, change: dict[str, object],
     assert scenario.experiment is not None
     with pytest.raises(ada.AdaError, match=named):
         find_experiment(scenario.experiment)(scenario, tmp_path, lambda share, text: None)
+
+
+def test_the_papers_robot_has_the_parts_of_table_4(khr1: ada.Model) -> None:
+    model = awa_motors.paper_robot(khr1)
+    assert model.total_mass == pytest.approx(17 * 0.045 + 2 * 0.002 + 0.025, abs=1e-12)
+    thigh, sole = model.links["left_thigh"], model.links["left_sole"]
+    assert thigh.com == pytest.approx([0.0, 0.0, -0.0285])  # half of the way to the knee
+    assert np.diag(thigh.inertia) == pytest.approx(
+        0.045 / 12 * np.array([35**2 + 41**2, 21**2 + 41**2, 21**2 + 35**2]) * 1e-6
+    )
+    assert sole.mass == 0.002 and np.diag(sole.inertia)[2] == pytest.approx(0.002 / 12 * (0.08**2 + 0.045**2))
+    assert model.joint_names == khr1.joint_names
+
+
+def test_a_fall_is_told_from_a_walk_and_cut_where_the_body_lies(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    changes = [{"step": "10 ms"}, {"control_period": "5 ms", "kp": "20", "pace": "4"}]
+    scenario = load("A3").with_changes({"settings.changes": changes, "settings.rest": "0 s"})
+    (plain, falls, both), logs = awa_own_robot.try_all(scenario, lambda share, text: None)
+    assert [one.change.text for one in (falls, both)] == ["step 10 ms", "control every 5 ms, K_p 20, pace 4"]
+    assert max(plain.tilts) < 5.0 and min(falls.tilts) > 90.0 and max(both.tilts) < 20.0
+    assert both.ours is not None and plain.ours is not None
+    assert both.ours.t[-1] == pytest.approx(plain.ours.t[-1] / 4.0, abs=0.02)
+    for panel in awa_own_robot.tilts([plain, falls, both]):
+        assert [series.label for series in panel.series] == ["as the paper has it", "step 10 ms"]
+        assert 80.0 <= panel.series[1].y[-1] < 120.0 and panel.series[1].x[-1] < 5.0
+    assert all(log is not None for log in logs)
