@@ -15,6 +15,7 @@ from ada_dynamics.jit.fallback import announce, reason_for_fallback
 from ada_dynamics.jit.native import Entry
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
+from ada_dynamics.model.model import Model
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics.computation import Computation
@@ -25,21 +26,44 @@ Owner = TypeVar("Owner", bound="Computation")
 _lock = threading.RLock()
 
 
-def compiled_method(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
-    """A method of vectors q, v and a third one that gives accelerations or efforts (length nv).
+Shape = Callable[[Model], tuple[int, ...]]
 
-    Taken from an object it is a builtin function, which runs the kernel that `connect` names as soon as there is one,
-    and the method itself until then and for every call that needs Python.
+
+def compiled_method(
+    function: Callable[Concatenate[Owner, P], R],
+) -> Callable[Concatenate[Owner, P], R]:
+    """A method of vectors among q, v, tau and a that gives a vector of length nv; see `compiled_method_of`."""
+    return compiled_method_of(_per_velocity)(function)
+
+
+def compiled_method_of(
+    shape: Shape,
+) -> Callable[[Callable[Concatenate[Owner, P], R]], Callable[Concatenate[Owner, P], R]]:
+    """A method of vectors among q, v, tau and a, and perhaps of one more argument that has a default.
+
+    Taken from an object it is a builtin function, which runs the kernel that is connected to the method's name as soon
+    as there is one, and the method itself until then and for every call that needs Python.
+
+    Args:
+        shape: of the result, by model.
     """
-    return cast("Callable[Concatenate[Owner, P], R]", _CompiledMethod(function))
+
+    def decorate(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
+        return cast("Callable[Concatenate[Owner, P], R]", _CompiledMethod(function, shape))
+
+    return decorate
+
+
+def _per_velocity(model: Model) -> tuple[int, ...]:
+    return (model.nv,)
 
 
 class _CompiledMethod:
     """The descriptor: what it makes for an object stays in the object's own dictionary, which is looked at first."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], shape: Shape) -> None:
         self.__doc__ = function.__doc__
-        self.function = function
+        self.function, self.shape = function, shape
 
     def __get__(self, instance: Computation | None, owner: type | None = None) -> Callable[..., Any]:
         if instance is None:
@@ -56,8 +80,10 @@ class _CompiledMethod:
         if not instance.runs_compiled(name) or reason_for_fallback() is not None:
             return method
         parameters = list(inspect.signature(method).parameters)
-        nq, nv = instance.model.nq, instance.model.nv
-        signature = Signature(name, tuple(zip(parameters, (nq, nv, nv), strict=False)), (("result", (nv,)),))
+        model = instance.model
+        sizes = {"q": model.nq, "v": model.nv, "tau": model.nv, "a": model.nv}
+        inputs = tuple((one, sizes[one]) for one in parameters if one in sizes)
+        signature = Signature(name, inputs, (("result", self.shape(model)),))
         entry = Entry(Target.host().lanes, takes_few=True)
         try:
             call = make_builtin(signature, entry, method, instance.boundary, parameters)

@@ -152,7 +152,10 @@ class Computation:
         rescue: Rescue | None = None,
     ) -> Callable[..., Any]:
         """What computes a quantity, found by its name from now on; `rescue` takes states that its kernel refuses."""
-        call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(arguments), rescue)
+        kernel = self._kernels.get(name, make)
+        if name in self.entries:
+            kernel.connect(self.entries[name])
+        call = self._calls[name] = self._call(kernel, tuple(arguments), rescue)
         return call
 
     def _on_numbers(self, name: str, compute: Rescue, names: Sequence[str]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
-from ada_dynamics.dynamics.compiled_method import compiled_method
+from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of
 from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.loop_queries import LoopQueries
 from ada_dynamics.dynamics.motion_queries import MotionQueries
@@ -77,6 +77,7 @@ class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
         """
         return self._dynamics("inverse", "a", q, v, a, external)
 
+    @compiled_method_of(lambda model: (model.nv, model.nv))
     def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
         """Joint-space mass matrix with armature, (nv, nv); that of the tree, without its loops.
 
@@ -86,14 +87,17 @@ class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
                 definition): the same result at rising cost.
         """
         choice("method", method, tuple(quantities.MASS_MATRIX))
-        return self._compute(f"mass_matrix_{method}", lambda: quantities.mass_matrix(self._tree, method), q=q)
+        name = "mass_matrix" if method == "crba" else f"mass_matrix_{method}"
+        return self._compute(name, lambda: quantities.mass_matrix(self._tree, method), q=q)
 
+    @compiled_method
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Efforts at zero acceleration: velocity terms, weight, losses and springs; of the tree, without its loops."""
         if self._kernels.generic:
             return self.inverse(q, v, np.zeros(self.model.nv))
         return self._compute("bias", lambda: quantities.bias(self._tree), q=q, v=v)
 
+    @compiled_method
     def gravity(self, q: ArrayLike) -> Array:
         """Efforts that hold the tree at rest; with loops, `inverse` of zeros shares them among the motors."""
         if self._kernels.generic:
@@ -152,8 +156,10 @@ class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
         return self._kernels.get(tag, lambda: quantities.inverse(self._tree, external))
 
     def runs_compiled(self, name: str) -> bool:
-        """True if plain calls of `forward` or `inverse` can go straight to a kernel."""
-        return not self._kernels.generic and (name == "forward" or self._kernels.closed is None)
+        """True if plain calls of a `compiled_method` can go straight to a kernel."""
+        if name in ("forward", "inverse", "bias", "gravity") and self._kernels.generic:
+            return False
+        return name != "inverse" or self._kernels.closed is None
 
     def _connect(self, name: str, kernel: Kernel, external: bool) -> None:
         """From now on calls of `forward` or `inverse` with plain vectors, or rows of them, run this kernel."""

@@ -12,6 +12,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import choice
+from ada_dynamics.dynamics.compiled_method import compiled_method_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.named import Named
@@ -30,22 +31,29 @@ class MotionQueries(AlongLoops):
     # --- kinematics ---------------------------------------------------------------------------------------------
     def pose(self, link: str, q: ArrayLike) -> Array:
         """Pose of a link in the world, 4x4."""
-        self.require_link(link)
-        return self._compute(f"pose {link}", lambda: quantities.pose(self._tree, link), q=q)
+        call = self._calls.get(name := f"pose {link}")
+        if call is None:
+            self.require_link(link)
+            call = self._quantity_call(name, lambda: quantities.pose(self._tree, link), ("q",))
+        return call(q)  # type: ignore[no-any-return]
 
     def poses(self, q: ArrayLike) -> dict[str, Array]:
         """Poses of all links in the world, 4x4 each."""
         stacked = self.stacked_poses(q)
         return Named("link", ((name, stacked[..., i, :, :]) for i, name in enumerate(self._tree.frames)))
 
+    @compiled_method_of(lambda model: (len(model.tree.frames), 4, 4))
     def stacked_poses(self, q: ArrayLike) -> Array:
         """Poses of all links in the world, (..., links, 4, 4), the links in the order of `poses`."""
-        return self._compute("all_poses", lambda: quantities.all_poses(self._tree), q=q)
+        return self._compute("stacked_poses", lambda: quantities.all_poses(self._tree), q=q)
 
     def velocity(self, link: str, q: ArrayLike, v: ArrayLike) -> Array:
         """Velocity of a link's origin and its angular velocity, (6,) in the world's axes."""
-        self.require_link(link)
-        return self._compute(f"velocity {link}", lambda: quantities.velocity(self._tree, link), q=q, v=v)
+        call = self._calls.get(name := f"velocity {link}")
+        if call is None:
+            self.require_link(link)
+            call = self._quantity_call(name, lambda: quantities.velocity(self._tree, link), ("q", "v"))
+        return call(q, v)  # type: ignore[no-any-return]
 
     def acceleration(self, link: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Acceleration of a link's origin and its angular acceleration, (6,) in the world's axes."""
@@ -70,10 +78,13 @@ class MotionQueries(AlongLoops):
             InputError: a name is unknown, or the velocities do not determine the motion; a SingularPoseError where they
                 do not in this pose.
         """
-        links = self._links(link)
-        choice("frame", frame, quantities.FRAMES)
-        J = self._compute(f"jacobian {frame} {links}", lambda: self._jacobian_quantity(links, frame), q=q)
-        return J if by == TREE else J @ _of_each(self.velocity_map(q, by), links)
+        call = self._calls.get(name := f"jacobian {frame} {link}")
+        if call is None:
+            links = self._links(link)
+            choice("frame", frame, quantities.FRAMES)
+            call = self._quantity_call(name, lambda: self._jacobian_quantity(links, frame), ("q",))
+        J: Array = call(q)
+        return J if by == TREE else J @ _of_each(self.velocity_map(q, by), link)
 
     def jacobian_rate(
         self,
@@ -94,27 +105,33 @@ class MotionQueries(AlongLoops):
         return rate @ T + self.jacobian(link, q, frame) @ T_rate
 
     # --- whole body ---------------------------------------------------------------------------------------------
+    @compiled_method_of(lambda model: (3,))
     def com(self, q: ArrayLike) -> Array:
         """Centre of mass of all bodies that can move, in the world [m]."""
         return self._compute("com", lambda: quantities.com(self._tree), q=q)
 
+    @compiled_method_of(lambda model: (3, model.nv))
     def com_jacobian(self, q: ArrayLike) -> Array:
         """Jacobian of the centre of mass, (3, nv)."""
         return self._compute("com_jacobian", lambda: quantities.com_jacobian(self._tree), q=q)
 
+    @compiled_method_of(lambda model: (3, model.nv))
     def com_jacobian_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Time derivative of `com_jacobian` along v."""
         make = lambda: quantities.rate_of(quantities.com_jacobian(self._tree), self._tree)  # noqa: E731
         return self._compute("com_jacobian_rate", make, q=q, v=v)
 
+    @compiled_method_of(lambda model: (6,))
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Centroidal momentum, (6,): linear, and angular about the centre of mass, in the world's axes."""
         return self._compute("momentum", lambda: quantities.centroidal_momentum(self._tree), q=q, v=v)
 
+    @compiled_method_of(lambda model: (6, model.nv))
     def momentum_matrix(self, q: ArrayLike) -> Array:
         """Centroidal momentum per unit velocity, (6, nv)."""
         return self._compute("momentum_matrix", lambda: quantities.centroidal_matrix(self._tree), q=q)
 
+    @compiled_method_of(lambda model: (6, model.nv))
     def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Time derivative of `momentum_matrix` along v."""
         make = lambda: quantities.rate_of(quantities.centroidal_matrix(self._tree), self._tree)  # noqa: E731
@@ -122,8 +139,15 @@ class MotionQueries(AlongLoops):
 
     def energy(self, q: ArrayLike, v: ArrayLike) -> Energy:
         """Kinetic energy (with rotors) and potential energy (zero at the world's origin)."""
-        both = self._compute("energy", lambda: quantities.energies(self._tree), q=q, v=v)
+        both = self.energies(q, v)
+        if both.ndim == 1:
+            return tuple.__new__(Energy, both.tolist())  # takes half as long as Energy(...)
         return Energy(both[..., 0], both[..., 1])
+
+    @compiled_method_of(lambda model: (2,))
+    def energies(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Kinetic and potential energy as an array, (..., 2)."""
+        return self._compute("energies", lambda: quantities.energies(self._tree), q=q, v=v)
 
     def _links(self, link: str | Sequence[str]) -> str | tuple[str, ...]:
         """One name, or several."""
@@ -140,6 +164,6 @@ class MotionQueries(AlongLoops):
         return quantities.link_jacobian(self._tree, links, frame)
 
 
-def _of_each(T: Array, links: str | tuple[str, ...]) -> Array:
+def _of_each(T: Array, links: str | Sequence[str]) -> Array:
     """A matrix for each state, as it is multiplied with one or several for each state."""
     return T if isinstance(links, str) else T[..., None, :, :]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantities whose plain calls run compiled code, no matter when the method was taken from its object."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit.fallback import reason_for_fallback
+
+ARGUMENTS = {
+    "forward": "q v tau",
+    "inverse": "q v a",
+    "bias": "q v",
+    "gravity": "q",
+    "mass_matrix": "q",
+    "com": "q",
+    "com_jacobian": "q",
+    "com_jacobian_rate": "q v",
+    "momentum": "q v",
+    "momentum_matrix": "q",
+    "momentum_matrix_rate": "q v",
+    "energies": "q v",
+    "stacked_poses": "q",
+}
+
+
+def state(model, names, rows=None):
+    rng = np.random.default_rng(3)
+    drawn = [model.random_state(rng) for _ in range(rows or 1)]
+    found = {"q": np.array([q for q, _ in drawn]), "v": np.array([v for _, v in drawn])}
+    found |= {name: rng.normal(size=(rows or 1, model.nv)) for name in ("tau", "a")}
+    return [found[name] if rows else found[name][0] for name in names.split()]
+
+
+@pytest.fixture(scope="module", params=[("pa10", "fixed"), ("khr1", "floating")], ids=["arm", "humanoid"])
+def model(request):
+    name, base = request.param
+    return ada.load(name, base=base)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_method_taken_before_its_first_call_runs_the_kernel_after_it(model, name, monkeypatch):
+    dynamics = ada.Dynamics(model)
+    call, given = getattr(dynamics, name), state(model, ARGUMENTS[name])
+    first = call(*given)
+    if reason_for_fallback() is None:
+        assert inspect.isbuiltin(call) and call is getattr(dynamics, name)
+        monkeypatch.setattr(type(dynamics), "_run", None)  # the way through Python
+        monkeypatch.setattr(type(dynamics), "_compute", None)
+    assert np.array_equal(call(*given), first)
+    assert np.array_equal(call(**dict(zip(ARGUMENTS[name].split(), given, strict=True))), first)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_rows_give_what_each_of_them_gives(model, name):
+    dynamics, rows = ada.Dynamics(model), state(model, ARGUMENTS[name], rows=11)
+    call = getattr(dynamics, name)
+    many = call(*rows)
+    again = call(*rows)  # by now through the builtin
+    assert np.array_equal(many, again)
+    for k in range(11):
+        one = call(*(x[k] for x in rows))
+        assert np.abs(many[k] - one).max() <= 1e-12 * max(1.0, np.abs(one).max())
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_what_cannot_be_computed_is_still_explained(model, name):
+    dynamics, given = ada.Dynamics(model), state(model, ARGUMENTS[name])
+    call = getattr(dynamics, name)
+    call(*given)
+    bad = [given[0].copy(), *given[1:]]
+    bad[0][-1] = np.nan
+    with pytest.raises(InputError, match="q"):
+        call(*bad)
+    with pytest.raises(InputError, match=r"shape|numbers|length"):
+        call(given[0][:-1], *given[1:])
+
+
+def test_a_method_of_the_mass_matrix_is_still_chosen_by_its_name(model):
+    dynamics, (q,) = ada.Dynamics(model), state(model, "q")
+    expected = dynamics.mass_matrix(q)
+    for method in ("crba", "unit_vector", "jacobian"):
+        assert np.abs(dynamics.mass_matrix(q, method) - expected).max() < 1e-12 * np.abs(expected).max()
+        assert np.abs(dynamics.mass_matrix(q, method=method) - expected).max() < 1e-12 * np.abs(expected).max()
+    with pytest.raises(InputError, match=r"'crbb'.*crba"):
+        dynamics.mass_matrix(q, "crbb")
+
+
+def test_energies_have_names_and_those_of_many_states_are_arrays(model):
+    dynamics, (q, v), rows = ada.Dynamics(model), state(model, "q v"), state(model, "q v", rows=9)
+    one, many = dynamics.energy(q, v), dynamics.energy(*rows)
+    assert one.kinetic == pytest.approx(0.5 * v @ dynamics.mass_matrix(q) @ v, rel=1e-12)
+    assert isinstance(one.potential, float) and many.kinetic.shape == many.potential.shape == (9,)
+    assert np.array_equal(np.stack(many, axis=-1), dynamics.energies(*rows))
+
+
+def test_links_are_answered_by_name_and_unknown_ones_refused_each_time(model):
+    dynamics, (q,) = ada.Dynamics(model), state(model, "q")
+    link = model.link_names[-1]
+    for _ in range(2):
+        assert dynamics.pose(link, q).shape == (4, 4) and dynamics.jacobian(link, q).shape == (6, model.nv)
+        assert np.array_equal(dynamics.jacobian([link, link], q), [dynamics.jacobian(link, q)] * 2)
+        for call in (dynamics.pose, dynamics.jacobian):
+            with pytest.raises(InputError, match="'hnd'"):
+                call("hnd", q)
+        with pytest.raises(InputError, match="frame"):
+            dynamics.jacobian(link, q, "wrld")
+
+
+def test_a_bound_method_goes_to_another_process():
+    dynamics = ada.Dynamics(ada.load("planar_3r"))
+    q = np.array([0.1, 0.2, 0.3])
+    before = dynamics.com(q)
+    assert np.array_equal(pickle.loads(pickle.dumps(dynamics)).com(q), before)
