@@ -39,7 +39,7 @@ class Counts:
 
 def march_state(method: Method, table: Array, tolerance: float) -> MarchState:
     """A method as a march needs it."""
-    state = MarchState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1)
+    state = MarchState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1)
     state.table = table.ctypes.data
     return state
 
