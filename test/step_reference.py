@@ -22,10 +22,8 @@ class StepReference:
     def __init__(self, sim: ada.Simulation) -> None:
         self.system, self.method, self.h = sim.motion.system, sim.method, sim.step_length
         self.nq, self.nv = sim.model.nq, sim.model.nv
-        system, is_direct = self.system, self.method.is_direct
-        self._main = (system.step_quantity() if is_direct else system.rate_quantity()).body
-        settle = None if is_direct and system.kernels.closed is None else system.settle_quantity()
-        self._settle = None if settle is None else settle.body
+        main, settle = self.system.marched(self.method.is_direct)
+        self._main, self._settle = main.body, None if settle is None else settle.body
 
     def step(self, x: Long, u: Long, t: float = 0.0) -> Long:
         """x after a step."""

@@ -7,6 +7,7 @@ In compiled loops, or call by call where nothing is compiled. Where a kernel sto
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.jit import Kernel, marching
 from ada_dynamics.jit.emit_kernel import COLUMNS, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
@@ -21,6 +23,7 @@ from ada_dynamics.jit.march import march
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.number_march import NumberMarch
 from ada_dynamics.simulation.stepper import march_state
+from ada_dynamics.simulation.system import System
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,14 @@ class MarchKernels:
     settle: Kernel | None = None
     pull: Kernel | None = None
     pull_settle: Kernel | None = None
+
+    @classmethod
+    def of(cls, system: System, method: Method, product: Callable[[Quantity], Quantity] | None = None) -> MarchKernels:
+        """Of a system, or what `products` makes of them."""
+        made = ((one if one is None or product is None else product(one)) for one in system.marched(method.is_direct))
+        rate, settle = (None if one is None else system.kernel_of(one) for one in made)
+        assert rate is not None
+        return cls(rate, settle)
 
 
 class KernelMarch:
@@ -84,7 +95,7 @@ class KernelMarch:
         """The numbers in rows that count."""
         return rows[:, :, : self._wanted] if self._many else rows[:, : self._size]
 
-    def forwards(self, first: int, steps: int, rows: Array | None = None, every: int = 1) -> int:
+    def forwards(self, first: int, steps: int, rows: Array | None = None, every: int = 1, phase: int = 0) -> int:
         """Take steps; the number of those that could be taken.
 
         Args:
@@ -92,9 +103,10 @@ class KernelMarch:
             steps: to take.
             rows: room for the states after every so many of them.
             every: see `rows`.
+            phase: steps done since the last one that was kept.
         """
         s = self._state(first, steps)
-        s.every = every
+        s.every, s.phase = every, phase
         return int(self._run("direct" if self.method.is_direct else "fixed", s, rows))
 
     def backwards(self, first: int, steps: int, before: Array, by_x: Array, by_u: Array, added: Array | None) -> bool:

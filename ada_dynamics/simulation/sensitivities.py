@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple, NoReturn
 
@@ -12,9 +12,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import as_array, common_batch
-from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError, SingularPoseError
-from ada_dynamics.jit import Kernel
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.methods import METHODS
@@ -76,23 +74,18 @@ class Steps:
     @cached_property
     def forward(self) -> MarchKernels:
         """Steps."""
-        return MarchKernels(*self._kernels(lambda quantity: quantity))
+        return MarchKernels.of(self.system, self.method)
 
     @cached_property
     def along(self) -> MarchKernels:
         """Steps of a state with its change."""
-        return MarchKernels(*self._kernels(along))
+        return MarchKernels.of(self.system, self.method, along)
 
     @cached_property
     def backward(self) -> MarchKernels:
         """Steps, and the way back."""
-        return MarchKernels(self.forward.rate, self.forward.settle, *self._kernels(against))
-
-    def _kernels(self, product: Callable[[Quantity], Quantity]) -> tuple[Kernel, Kernel | None]:
-        system, is_direct = self.system, self.method.is_direct
-        main = system.step_quantity() if is_direct else system.rate_quantity()
-        settle = None if is_direct and system.kernels.closed is None else system.settle_quantity()
-        return system.kernel_of(product(main)), None if settle is None else system.kernel_of(product(settle))
+        back = MarchKernels.of(self.system, self.method, against)
+        return replace(self.forward, pull=back.rate, pull_settle=back.settle)
 
     # --- arguments ----------------------------------------------------------------------------------------------
     def states(self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike | None) -> tuple[Array, Array, bool]:

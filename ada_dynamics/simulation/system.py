@@ -64,36 +64,45 @@ class System:
     @cached_property
     def rate(self) -> Kernel:
         """ẋ of x, u and t."""
-        return self.kernel_of(self.rate_quantity())
+        return self.kernel_of(self._rate)
 
-    def rate_quantity(self) -> Quantity:
-        """What `rate` computes."""
+    @property
+    def _rate(self) -> Quantity:
         return rates.rate_quantity(self.equations, self._name(), self._forward)
 
     @cached_property
     def step(self) -> Kernel:
         """x after a semi-implicit step."""
-        return self.kernel_of(self.step_quantity())
+        return self.kernel_of(self._step)
 
-    def step_quantity(self) -> Quantity:
-        """What `step` computes."""
+    @property
+    def _step(self) -> Quantity:
         solver = None if self.kernels.closed is None else self._solver
         return rates.step_quantity(self.equations, self._solver_name, solver)
 
     @cached_property
     def settle(self) -> Kernel | None:
         """The nearest allowed state; None where every state is allowed."""
-        quantity = self.settle_quantity()
+        quantity = self._settle
         return None if quantity is None else self.kernel_of(quantity)
 
-    def settle_quantity(self) -> Quantity | None:
-        """What `settle` computes."""
+    @property
+    def _settle(self) -> Quantity | None:
         closed = self.kernels.closed
         if closed is None:
             joints = [body.joint for body in self.equations.tree.bodies]
             unit = any(type(joint).nearest is not JointType.nearest for joint in joints)
             return rates.settle_quantity(self.equations, "open", None) if unit else None
         return rates.settle_quantity(self.equations, self._solver_name, self._solver)
+
+    def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
+        """What steps call: the rate, or all of a semi-implicit step, and what settles the state after it, if anything.
+
+        A semi-implicit step brings quaternions to unit length by itself.
+        """
+        if is_direct:
+            return self._step, None if self.kernels.closed is None else self._settle
+        return self._rate, self._settle
 
     @cached_property
     def servo_efforts(self) -> Kernel | None:
