@@ -225,13 +225,13 @@ class _MarchText:
     def _with_gradient(self, x: Value, w: Value) -> tuple[Value, Value]:
         """[x; w] as kernels take it, and room for what they give."""
         s = self.s
-        pair = self.work[(s.stages * 2 + 5) * s.n :]
+        pair = self.work[(s.stages + 4) * s.n :]
         copy(self, x, pair)
         copy(self, w, pair[s.used :])
         return pair, pair[s.n * 2 :]
 
     def use_input(self, step: Value) -> None:
-        """The input of a step, counted from those of this call."""
+        """The input of a step, counted from time zero."""
         self._u = self.s.u[self.input_row(step) * self.s.next_u :]
 
     def input_row(self, step: Value) -> Value:

@@ -36,8 +36,8 @@ class MarchState(ctypes.Structure):
     state back to where it belongs, and may be null. The method's `table` has a row of stage coefficients for each of
     `stages`, one of weights, the nodes, and, with adaptive steps, two rows of error weights over stages + 1 rates.
 
-    Backwards, `log` holds the states before each step, `pull` and `pull_settle` are kernels of [state; gradient by the
-    result], which give the gradients by [state; u]; the table goes on with what `backward_table` makes of it.
+    Backwards, `log` is room for what each step leaves for the way back, `pull` and `pull_settle` are kernels of [state;
+    gradient by the result], which give the gradients by [state; u]; the table goes on with what `backward_table` makes.
     """
 
     _fields_ = [
@@ -67,8 +67,7 @@ def fixed(on: Any) -> None:
     n, stages, h = s.n, s.stages, s.h
     point = on.work[stages * n :]
     for k in on.repeat(s.steps):
-        on.use_input(k)
-        t = s.origin + on.real(s.first + k) * h  # never a sum of steps
+        t = _take_input(on, k)
         _stages(on, 0, t, h, point, _evaluate)
         _combine(on, on.table[stages * stages :], stages, h, point)
         _finish(on, point, 1)
@@ -79,8 +78,7 @@ def direct(on: Any) -> None:
     """Steps x⁺ = rate(x, u, t), which knows their length."""
     s = on.s
     for k in on.repeat(s.steps):
-        on.use_input(k)
-        _evaluate(on, on.x, s.origin + on.real(s.first + k) * s.h, on.work)
+        _evaluate(on, on.x, _take_input(on, k), on.work)
         _finish(on, on.work, DIRECT_PASSES)
         _keep_row(on, k + 1)
 
@@ -99,7 +97,7 @@ def adaptive(on: Any) -> None:
 
 # --- backwards --------------------------------------------------------------------------------------------------------
 def backward_fixed(on: Any) -> None:
-    """From the gradient by the state after steps by an explicit method to those by the state before them and by u.
+    """Steps by an explicit method, and back from the gradient by the state after them to those before them and by u.
 
     With the stages X_i = x + h Σ a_ij K_j, K_i = f(X_i), and the gradient w by x + h Σ b_i K_i,
 
@@ -109,39 +107,47 @@ def backward_fixed(on: Any) -> None:
     """
     s = on.s
     n, stages, h = s.n, s.stages, s.h
-    points, turned = on.work[(stages + 3) * n :], on.table[(stages + 2) * stages :]
-    after, slopes = points[stages * n :], points[(stages + 1) * n :]
-    nodes = on.table[(stages + 1) * stages :]
+    nodes, turned = on.table[(stages + 1) * stages :], on.table[(stages + 2) * stages :]
     weights, nodes_turned, ones = (turned[(stages + row) * stages :] for row in range(3))
+    slopes = on.work[(stages + 3) * n :]
     for k in on.repeat(s.steps):
-        before = s.steps - k - 1
-        t = _step_backwards(on, before)
+        points, t = on.log[k * (stages + 1) * n :], _take_input(on, k)
         for i in on.repeat(stages):
             point = points[i * n :]
             _combine(on, on.table[i * stages :], i, h, point)
             _evaluate(on, point, t + h * nodes[i], on.work[i * n :])
-        _combine(on, on.table[stages * stages :], stages, h, after)
-        _pull_through_settling(on, after, 1)
+        _combine(on, on.table[stages * stages :], stages, h, points[stages * n :])
+        _settle_apart(on, [points[stages * n :], on.x])
+    for k in on.repeat(s.steps):
+        before = s.steps - k - 1
+        points, t = on.log[before * (stages + 1) * n :], _take_input(on, before)
+        _pull_settled(on, [points[stages * n :]])
         for i in on.repeat(stages):
             for j in on.lanes_of(n):
                 slopes[j] = (on.weighted(turned[i * stages :], i, j, True) + on.by_x[j] * weights[i]) * h
-            point = points[(stages - i - 1) * n :]
-            _pull(on, point, t + h * nodes_turned[i], slopes, on.work[i * n :], before)
+            _pull(on, points[(stages - i - 1) * n :], t + h * nodes_turned[i], slopes, on.work[i * n :], before)
         for j in on.lanes_of(n):
             on.by_x[j] = on.by_x[j] + on.weighted(ones, stages, j, True)
-        _finish_backwards(on, k, before)
+        _add_own(on, before)
+    s.done = s.steps
 
 
 def backward_direct(on: Any) -> None:
     """Likewise of steps x⁺ = rate(x, u, t)."""
     s = on.s
+    n, kept = s.n, DIRECT_PASSES + 1  # the state before a step, and those to be settled
+    for k in on.repeat(s.steps):
+        states, t = on.log[k * n * kept :], _take_input(on, k)
+        copy(on, on.x, states)
+        _evaluate(on, on.x, t, states[n:])
+        _settle_apart(on, [*(states[n * i :] for i in range(1, kept)), on.x])
     for k in on.repeat(s.steps):
         before = s.steps - k - 1
-        t = _step_backwards(on, before)
-        _evaluate(on, on.x, t, on.work)
-        _pull_through_settling(on, on.work, DIRECT_PASSES)
-        _pull(on, on.x, t, on.by_x, on.by_x, before)
-        _finish_backwards(on, k, before)
+        states, t = on.log[before * n * kept :], _take_input(on, before)
+        _pull_settled(on, [states[n * i :] for i in range(1, kept)])
+        _pull(on, states, t, on.by_x, on.by_x, before)
+        _add_own(on, before)
+    s.done = s.steps
 
 
 def backward_table(A: Any, b: Any, c: Any) -> list[float]:
@@ -151,23 +157,25 @@ def backward_table(A: Any, b: Any, c: Any) -> list[float]:
     return [float(x) for row in (*rows, list(b)[::-1], list(c)[::-1], [1.0] * len(b)) for x in row]
 
 
-def _step_backwards(on: Any, before: Number) -> Number:
-    """Take the state before a step, and its input; its time."""
+def _take_input(on: Any, k: Number) -> Number:
+    """The input of a step counts from now on; the time at which the step begins, which is never a sum of steps."""
     s = on.s
-    on.use_input(before)
-    copy(on, on.log[before * s.n :], on.x)
-    return s.origin + on.real(s.first + before) * s.h
+    on.use_input(s.first + k)
+    return s.origin + on.real(s.first + k) * s.h
 
 
-def _pull_through_settling(on: Any, new: Vector, passes: int) -> None:
-    """The gradient by a state from that by the settled one, which `new` becomes."""
-    n = on.s.n
-    for _ in on.when(on.has_settle):
-        passed = [new, *(on.work[n * k :] for k in range(1, passes))]
-        for earlier, later in pairwise(passed):
-            copy(on, earlier, later)
+def _settle_apart(on: Any, states: list[Vector]) -> None:
+    """Each state is the one before it, settled."""
+    for earlier, later in pairwise(states):
+        copy(on, earlier, later)
+        for _ in on.when(on.has_settle):
             on.settle(later)
-        for state in reversed(passed):
+
+
+def _pull_settled(on: Any, states: list[Vector]) -> None:
+    """The gradient by the first state from that by what settling made of the last one."""
+    for _ in on.when(on.has_settle):
+        for state in reversed(states):
             on.pull_settle(state, on.by_x)
 
 
@@ -176,14 +184,13 @@ def _pull(on: Any, x: Vector, t: Number, w: Vector, out: Vector, before: Number)
     s = on.s
     gradients = on.pull(x, t, w)
     copy(on, gradients, out)
-    of_input, by_u = gradients[s.used :], on.by_u[on.input_row(before) * s.inputs :]
+    of_input, by_u = gradients[s.used :], on.by_u[on.input_row(s.first + before) * s.inputs :]
     for j in on.lanes_of(s.inputs):
         by_u[j] = by_u[j] + of_input[j]
 
 
-def _finish_backwards(on: Any, k: Number, before: Number) -> None:
-    """Add what depends on the state before a step directly, and count the step."""
-    on.s.done = k + 1
+def _add_own(on: Any, before: Number) -> None:
+    """Add what depends on the state before a step directly."""
     for _ in on.when(on.has_added):
         own = on.added[before * on.s.n :]
         for j in on.lanes_of(on.s.n):

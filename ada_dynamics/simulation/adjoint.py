@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A motion with given efforts that can be gone back: gradients by the discrete adjoint of its steps.
 
-Rows of efforts act for `hold` steps each; the states where they begin are kept, and between them a checkpoint for
-every √hold steps, from which the others are computed anew. What is kept beside the rows falls under 2 √hold states.
+The states where efforts begin to act are kept, and a checkpoint at least after every √N of all N steps; the steps from
+one checkpoint to the next are taken again on the way back. So beside its rows a motion needs (s + 3) √N states, with
+the s stages of its method (2 of semi_implicit).
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.simulation.kernel_march import KernelMarch
+from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.number_march import MotionError
 from ada_dynamics.simulation.sensitivities import Linear, Steps
 
-KEPT = 64  # states that are kept rather than computed twice
+KEPT = 64  # steps between two checkpoints at least
 
 
 class MotionGradient(NamedTuple):
@@ -49,7 +50,8 @@ class RecordedMotion:
         self._hold = hold // self._rows_each
         self._u = steps.inputs(start[None], tau[:1]).repeat(len(tau) * self._rows_each, axis=0)
         self._u[:, : steps.model.nv] = tau.repeat(self._rows_each, axis=0)
-        self._rows = self._march(start)
+        self._apart = max(KEPT, isqrt(len(self._u) * self._hold))
+        self._rows, self._checkpoints = self._march(start)
 
     @property
     def states(self) -> Array:
@@ -67,14 +69,17 @@ class RecordedMotion:
         """See `DerivativesOfMotion.rollout_vjp`."""
         own, nv = self._steps, self._steps.model.nv
         weights = self._weights(by_q, by_v)
-        by_x, march = weights[-1].copy(), self._backward(slice(None))
+        march, by_x = self._marching(own.backward), weights[-1].copy()
         by_u = np.zeros((len(self._u), march.inputs))
-        if self._hold == 1:
-            self._check(march.backwards(0, len(self._u), self._rows[:-1], by_x, by_u, weights[:-1]))
-        else:
-            for row in reversed(range(len(self._u))):
-                self._row_backwards(row, by_x, by_u[row : row + 1])
-                by_x += weights[row]
+        end = len(self._u) * self._hold
+        for first, state in reversed(self._checkpoints):
+            march.x = state
+            added = np.zeros((end - first, *by_x.shape))
+            here = range(-(-first // self._hold), -(-end // self._hold))
+            added[[row * self._hold - first for row in here]] = weights[here.start : here.stop]
+            if not march.backwards(first, end - first, by_x, by_u, added):
+                raise MotionError(f"the gradient of the motion of model {own.model.name!r} is not finite.")
+            end = first
         dq, dv = np.split(own.tangents.basis(self.states[:1])[0].T @ by_x[: own.system.size], 2)
         return MotionGradient(dq, dv, by_u[:, :nv].reshape(-1, self._rows_each, nv).sum(axis=1))
 
@@ -92,58 +97,49 @@ class RecordedMotion:
                     "all finite."
                 )
             given[-1 if rows.ndim == 1 else slice(None), part] = rows
-        found = np.zeros_like(self._rows)
-        inverse = own.tangents.inverse(states)
-        found[:: self._rows_each, : own.system.size] = (inverse.swapaxes(-1, -2) @ given[..., None])[..., 0]
+        found, weighted = np.zeros_like(self._rows), np.flatnonzero(given.any(axis=1))
+        inverse = own.tangents.inverse(states[weighted])
+        pulled = (inverse.swapaxes(-1, -2) @ given[weighted, :, None])[..., 0]
+        found[weighted * self._rows_each, : own.system.size] = pulled
         return found
 
     # --- forwards -----------------------------------------------------------------------------------------------
-    def _march(self, start: Array) -> Array:
-        march, done, total = self._forward(start, slice(None)), 0, len(self._u) * self._hold
+    def _march(self, start: Array) -> tuple[Array, list[tuple[int, Array]]]:
+        """Rows, and checkpoints by the number of steps before them."""
+        march, hold = self._marching(self._steps.forward), self._hold
+        march.x = start
         rows = march.rows(len(self._u) + 1)
         rows[0, : len(start)] = start
+        size, together = len(start), max(1, self._apart // hold)  # rows from one checkpoint to the next
+        checkpoints = []
+        for row in range(0, len(self._u), together):
+            until = min(row + together, len(self._u))
+            checkpoints.append((row * hold, rows[row, :size]))
+            if hold <= self._apart:
+                self._rows_forwards(march, row * hold, until * hold, rows[row + 1 :], hold)
+                continue
+            between = march.rows(hold // self._apart)
+            self._rows_forwards(march, row * hold, until * hold, between, self._apart)
+            firsts = range(row * hold + self._apart, until * hold, self._apart)
+            checkpoints += [(first, state[:size]) for first, state in zip(firsts, between, strict=False)]
+            rows[until, :size] = march.x
+        return rows, checkpoints
+
+    def _rows_forwards(self, march: KernelMarch, first: int, until: int, rows: Array, every: int) -> None:
+        """To some step; where kernels stop with other combinations, or refused where these are not the reason."""
+        done = first
         while True:
-            done += march.forwards(done, total - done, rows[done // self._hold + 1 :], self._hold)
-            if done == total:
-                return rows
-            self._choose_anew(march.x, done)
-            march = self._forward(march.x, slice(done, None))
+            done += march.forwards(done, until - done, rows[(done - first) // every :], every)
+            if done == until:
+                return
+            own, row = self._steps, done // self._hold
+            x, now = march.x, self._u[row]
+            better = own.inputs(x[None], now[None, : own.model.nv])[0, self._chosen]
+            if np.array_equal(better, now[self._chosen], equal_nan=True):
+                own.refuse_state(x[None], now[None], 1, done)
+            self._u[row:, self._chosen] = better
+            march.take_inputs(self._u)
 
-    def _choose_anew(self, x: Array, done: int) -> None:
-        """Other combinations from a step on at which the kernels stopped; refused where these are not the reason."""
-        own, row = self._steps, done // self._hold
-        now = self._u[row]
-        better = own.inputs(x[None], now[None, : own.model.nv])[0, self._chosen]
-        if np.array_equal(better, now[self._chosen], equal_nan=True):
-            own.refuse_state(x[None], now[None], 1, done)
-        self._u[row:, self._chosen] = better
-
-    def _forward(self, x: Array, rows: slice) -> KernelMarch:
+    def _marching(self, kernels: MarchKernels) -> KernelMarch:
         own = self._steps
-        return KernelMarch(own.forward, own.method, x, self._u[rows], own.h, self._hold)
-
-    # --- backwards ----------------------------------------------------------------------------------------------
-    def _backward(self, rows: slice) -> KernelMarch:
-        own = self._steps
-        return KernelMarch(own.backward, own.method, self.states[0], self._u[rows], own.h, self._hold)
-
-    def _row_backwards(self, row: int, by_x: Array, by_u: Array) -> None:
-        """Through the steps of one row of efforts, from checkpoint to checkpoint."""
-        hold, first, u = self._hold, row * self._hold, slice(row, row + 1)
-        apart = max(KEPT, isqrt(hold) + 1)
-        march = self._forward(self._rows[row, : self._steps.system.size], u)
-        checkpoints, before = march.rows((hold - 1) // apart + 1), march.rows(min(apart, hold))
-        checkpoints[0] = self._rows[row]
-        until = (len(checkpoints) - 1) * apart
-        self._check(march.forwards(first, until, checkpoints[1:], apart) == until)
-        backward = self._backward(u)
-        for i in reversed(range(len(checkpoints))):
-            done, count = i * apart, min(apart, hold - i * apart)
-            before[0] = checkpoints[i]
-            march = self._forward(checkpoints[i, : self._steps.system.size], u)
-            self._check(march.forwards(first + done, count - 1, before[1:]) == count - 1)
-            self._check(backward.backwards(first + done, count, before, by_x, by_u, None))
-
-    def _check(self, is_done: bool) -> None:
-        if not is_done:
-            raise MotionError(f"the gradient of the motion of model {self._steps.model.name!r} is not finite.")
+        return KernelMarch(kernels, own.method, np.zeros(own.system.size), self._u, own.h, self._hold)

@@ -121,7 +121,8 @@ class DerivativesOfMotion:
 
         `pull(by_q, by_v)` takes the gradient of a number by the positions (as velocities) and by the velocities, at the
         last row, (nv,), or at all of them, (R + 1, nv); None for zero. It gives those by the start and by the efforts,
-        at a small multiple of the time of the motion, whatever their number. Beside the rows it keeps 2 √hold states.
+        at a small multiple of the time of the motion, whatever their number. Beside the rows it needs memory for some
+        √N states, with N the number of all steps.
 
         Args:
             q: positions at the start.

@@ -74,18 +74,26 @@ class KernelMarch:
             padded[: len(x)] = x
         self._count, self._wanted = padded.shape[1] if self._many else 1, x.shape[1] if self._many else 1
         self._x = padded
-        self._u = np.ascontiguousarray(_columns(u, lanes) if self._many else u)
-        self._hold = hold
+        self._lanes, self._hold = lanes, hold
+        self.take_inputs(u)
         self._t = np.zeros(self._count)
         self._table = np.concatenate([method.table(), marching.backward_table(method.A, method.b, method.c)])
         inputs = self._u[0].size
         self.inputs = -(-inputs // lanes) * lanes
-        self._work = np.zeros((2 * method.stages + 8) * padded.size + self.inputs)
+        self._work = np.zeros((method.stages + 7) * padded.size + self.inputs)
 
     @property
     def x(self) -> Array:
         """The state where the march is."""
         return self._x[:, : self._wanted] if self._many else self._x[: self._size]
+
+    @x.setter
+    def x(self, value: Array) -> None:
+        self.x[...] = value
+
+    def take_inputs(self, u: Array) -> None:
+        """From now on u is that."""
+        self._u = np.ascontiguousarray(_columns(u, self._lanes) if self._many else u)
 
     def rows(self, count: int) -> Array:
         """Room for so many states."""
@@ -109,21 +117,21 @@ class KernelMarch:
         s.every, s.phase = every, phase
         return int(self._run("direct" if self.method.is_direct else "fixed", s, rows))
 
-    def backwards(self, first: int, steps: int, before: Array, by_x: Array, by_u: Array, added: Array | None) -> bool:
-        """From the gradient by the state after steps to those before them; whether all could be taken.
+    def backwards(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array | None) -> bool:
+        """Steps from the state on, and back; whether all could be taken.
 
         Args:
             first: steps done since time zero, before these.
-            steps: of these.
-            before: the state before each of them, as `forwards` kept them.
-            by_x: the gradient, which changes.
+            steps: to take.
+            by_x: the gradient by the state after them, which becomes that by the state.
             by_u: rows of gradients by the rows of u, which are added to.
-            added: rows of gradients by the states `before` alone.
+            added: rows of gradients by the states before each step alone.
         """
         s = self._state(first, steps)
         given = {"by_x": by_x, "by_u": by_u, "added": added}
+        kept = marching.DIRECT_PASSES + 1 if self.method.is_direct else self.method.stages + 1
         name = "backward_direct" if self.method.is_direct else "backward_fixed"
-        return self._run(name, s, before, given) == steps
+        return self._run(name, s, self.rows(kept * steps), given) == steps
 
     def _state(self, first: int, steps: int) -> marching.MarchState:
         s = march_state(self.method, self._table, 0.0)
