@@ -60,18 +60,8 @@ def stewart(example: Names) -> Figure:
     forces = example["leg_forces"](model, q, 0.1)
     figure = Figure(figsize=SIZE, layout="constrained")
     axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
-    poses = Dynamics(model, pose=q).poses(q)
     colours = _colours(forces)
-    for corners in (
-        [model.joints[f"leg_{i}_hip"].xyz for i in range(1, 7)],
-        [_point(poses, "platform", model.loops[f"leg_{i}_ball"].child_xyz) for i in range(1, 7)],
-    ):
-        axes.plot(*np.array([*corners, corners[0]]).T, color="0.4")
-    for i in range(1, 7):
-        hip, ball = poses[f"leg_{i}_sleeve"][:3, 3], _point(poses, "platform", model.loops[f"leg_{i}_ball"].child_xyz)
-        axes.plot(*np.array([hip, ball]).T, color=colours[i - 1], lw=4)
-    axes.set_box_aspect((1, 1, 0.7))
-    axes.set(xlabel="x [m]", ylabel="y [m]")
+    _platform(axes, Dynamics(model, pose=q), q, colours)
     bars: Any = figure.add_subplot(1, 2, 2)
     bars.bar(range(1, 7), forces, color=colours)
     bars.set(xlabel="leg", ylabel="force of the motor [N]")
@@ -270,6 +260,24 @@ def swing_up(example: Names) -> Figure:
     return figure
 
 
+def stewart_move(example: Names) -> Figure:
+    """The platform at its start and at its goal, the way of its middle, and the forces of the motors."""
+    motion, dynamics = example["motion"], example["sim"].dynamics
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
+    for q, alpha in ((motion.q[0], 0.25), (motion.q[-1], 1.0)):
+        _platform(axes, dynamics, q, [f"C{i}" for i in range(6)], alpha)
+    axes.plot(*np.array([dynamics.pose("platform", q)[:3, 3] for q in motion.q]).T, "k.-", markersize=3)
+    over_time: Any = figure.add_subplot(1, 2, 2)
+    for i, force in enumerate(example["forces"].T, start=1):
+        over_time.step(motion.t, [*force, force[-1]], where="post", label=f"leg {i}")
+    for limit in (-1.0, 1.0):
+        over_time.axhline(limit * example["STRONGEST"], color="0.6", ls="--")
+    over_time.set(xlabel="time [s]", ylabel="force of the motor [N]")
+    over_time.legend(fontsize="x-small", ncols=2)
+    return figure
+
+
 def passivity() -> Figure:
     """Energy that a touch of the hybrid motion simulation gains, over delay and K_p (S3)."""
     figure: Figure = late_loop.draw(late_loop.passivity_map(scenarios.load("S3"), lambda share, what: None))
@@ -291,7 +299,17 @@ OVERVIEWS: dict[str, Callable[[], Figure]] = {
 }
 PICTURES: dict[str, Callable[[Names], Figure]] = {
     one.__name__: one
-    for one in (four_bar, stewart, delta, cassie_leg, cassie_leg_ik, singular_passing, five_bar_map, swing_up)
+    for one in (
+        four_bar,
+        stewart,
+        delta,
+        cassie_leg,
+        cassie_leg_ik,
+        singular_passing,
+        five_bar_map,
+        swing_up,
+        stewart_move,
+    )
 }
 
 
@@ -306,6 +324,19 @@ def _side_view(axes: Any, dynamics: Dynamics, q: Any, alpha: float = 1.0) -> Non
         axes.plot((start[0], end[0]), (start[2], end[2]), "o-", color="C0", markersize=3, lw=2, alpha=alpha)
     axes.set_aspect("equal")
     axes.set(xlabel="x [m]", ylabel="z [m]")
+
+
+def _platform(axes: Any, dynamics: Dynamics, q: Any, colours: Any, alpha: float = 1.0) -> None:
+    """A Stewart platform, a colour for each leg."""
+    model, poses = dynamics.model, dynamics.poses(q)
+    hips = [poses[f"leg_{i}_sleeve"][:3, 3] for i in range(1, 7)]
+    balls = [_point(poses, "platform", model.loops[f"leg_{i}_ball"].child_xyz) for i in range(1, 7)]
+    for corners in (hips, balls):
+        axes.plot(*np.array([*corners, corners[0]]).T, color="0.4", alpha=alpha)
+    for hip, ball, colour in zip(hips, balls, colours, strict=True):
+        axes.plot(*np.array([hip, ball]).T, color=colour, lw=4, alpha=alpha)
+    axes.set_box_aspect((1, 1, 0.7))
+    axes.set(xlabel="x [m]", ylabel="y [m]")
 
 
 def _point(poses: dict[str, Any], link: str, at: Any) -> Any:

@@ -88,6 +88,25 @@ class AlongLoops(Computation):
         own = as_array("v", v, self.model.nv, self.model)[..., list(self.choices.of(by))]
         return np.asarray((T @ y[..., None] + rate @ own[..., None])[..., 0])
 
+    def changes(self, q: ArrayLike, v: ArrayLike, by: By = INDEPENDENT) -> Array:
+        """C of [d_q; d_v] = C [d_x; d_y]: what becomes of the state of all joints with that of those meant by `by`.
+
+        v = T(q) y, so that C = [T 0; Ṫ[T] y  T], (2 nv, 2 m) or (N, 2 nv, 2 m); Ṫ[T] is the rate of
+        T along its columns.
+        """
+        T = self.velocity_map(q, by)
+        y = self._arguments({"v": v})["v"][..., list(self.velocity_indices(by))]
+        turning = (self._turning(self._arguments({"q": q})["q"], T, by) @ y[..., None, :, None])[..., 0]
+        zero = np.zeros_like(T)
+        return np.block([[T, zero], [turning.swapaxes(-1, -2), T]])
+
+    def _turning(self, q: Array, T: Array, by: By) -> Array:
+        """Rates of T while q moves along each of its columns, (..., m, nv, m)."""
+        nv, m = T.shape[-2:]
+        poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1]))
+        _, rates = self.velocity_map_rate(poses.reshape(-1, q.shape[-1]), T.swapaxes(-1, -2).reshape(-1, nv), by)
+        return rates.reshape(*T.shape[:-2], m, nv, m)
+
     # --- how it is done -----------------------------------------------------------------------------------------
     def loop_conditions(self, q: ArrayLike) -> Array:
         """J of the loops' conditions that act, one row each, by velocities in units of an angle's [m].

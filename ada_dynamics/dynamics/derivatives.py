@@ -116,20 +116,10 @@ class DerivativeQueries(AlongLoops):
 
     def _along_the_loops(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By) -> Derivatives:
         """From those of the tree: v = T y, and T turns with q."""
-        whole, chosen = self.forward_derivatives(q, v, tau), list(self.velocity_indices(by))
-        T = self.velocity_map(q, by)
-        y = self._arguments({"v": v})["v"][..., chosen]
-        turning = self._turning(self._arguments({"q": q})["q"], T, by) @ y[..., None, :, None]
-        dv = (whole.dv @ T)[..., chosen, :]
-        dq = (whole.dq @ T + whole.dv @ turning[..., 0].swapaxes(-1, -2))[..., chosen, :]
-        return Derivatives(dq, dv, whole.du[..., chosen, :])
-
-    def _turning(self, q: Array, T: Array, by: By) -> Array:
-        """Rates of T while q moves along each of its columns, (..., m, nv, m)."""
-        nv, m = T.shape[-2:]
-        poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1]))
-        _, rates = self.velocity_map_rate(poses.reshape(-1, q.shape[-1]), T.swapaxes(-1, -2).reshape(-1, nv), by)
-        return rates.reshape(*T.shape[:-2], m, nv, m)
+        whole, chosen, changes = self.forward_derivatives(q, v, tau), self.velocity_indices(by), self.changes(q, v, by)
+        along = (np.concatenate([whole.dq, whole.dv], axis=-1) @ changes)[..., list(chosen), :]
+        dq, dv = np.split(along, 2, axis=-1)
+        return Derivatives(dq, dv, whole.du[..., list(chosen), :])
 
     def _of_motors(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By) -> Derivatives:
         """From those of forward dynamics, which are their inverse: da = ∂a/∂q dq + ∂a/∂v dv + ∂a/∂τ dτ."""

@@ -26,7 +26,7 @@ class CompiledMarch:
         self._library = compiler.load(code, MARCHES)
         kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
         functions: list[Callable[[int], int]] = [kind(self._library.address(name)) for name in MARCHES]
-        self.fixed, self.direct, self.adaptive = functions
+        self.fixed, self.direct, self.adaptive, self.backward_fixed, self.backward_direct = functions
 
 
 @lru_cache(maxsize=1)

@@ -11,10 +11,24 @@ from typing import Any
 
 from ada_dynamics.jit.lanes import spread
 from ada_dynamics.jit.llvm_text import ONE, Body, Lanes, double
-from ada_dynamics.jit.marching import MarchState, adaptive, copy, direct, fixed
+from ada_dynamics.jit.marching import (
+    MarchState,
+    adaptive,
+    backward_direct,
+    backward_fixed,
+    copy,
+    direct,
+    fixed,
+)
 from ada_dynamics.jit.target import Target
 
-MARCHES = {"march_fixed": fixed, "march_direct": direct, "march_adaptive": adaptive}
+MARCHES = {
+    "march_fixed": fixed,
+    "march_direct": direct,
+    "march_adaptive": adaptive,
+    "march_backward_fixed": backward_fixed,
+    "march_backward_direct": backward_direct,
+}
 
 _KINDS = {ctypes.c_void_p: "ptr", ctypes.c_int64: "i64", ctypes.c_double: "double"}
 _FIELDS = {name: kind for name, kind, *_ in MarchState._fields_}
@@ -165,7 +179,8 @@ class _MarchText:
         self._rate, self._settle = self.s.rate, self.s.settle
         self._u, self._t, self._states = self.s.u, self.s.t, self.s.states
         self.x, self.work, self.table, self.log = self.s.x, self.s.work, self.s.table, self.s.log
-        self.has_settle, self.has_log = (self._is_given(pointer) for pointer in (self._settle, self.log))
+        self.by_x, self.by_u, self.added = self.s.by_x, self.s.by_u, self.s.added
+        self.has_settle, self.has_log, self.has_added = map(self._is_given, (self._settle, self.log, self.added))
         self._abandoned = ""
 
     def _value(self, kind: str, text: str, lanes: Lanes = ONE) -> Value:
@@ -189,6 +204,40 @@ class _MarchText:
         )
         self.leave_if(status > 0, status)
         copy(self, settled, new)
+
+    def pull(self, x: Value, t: Value, w: Value) -> Value:
+        """Gradients of w·rate by x and then by u."""
+        pair, gradients = self._with_gradient(x, w)
+        with self.body.repeat(str(self._states)) as i:
+            self.body.store("double", str(t), str(self._t), i)
+        operands = f"ptr {pair}, ptr {self._u}, ptr {self._t}, ptr {gradients}, i64 {self._states}"
+        status = self._value("i32", f"call i32 {self.s.pull}({operands})")
+        self.leave_if(status > 0, status)
+        return gradients
+
+    def pull_settle(self, x: Value, w: Value) -> None:
+        pair, gradients = self._with_gradient(x, w)
+        operands = f"ptr {pair}, ptr {self._u}, ptr {gradients}, i64 {self._states}"
+        status = self._value("i32", f"call i32 {self.s.pull_settle}({operands})")
+        self.leave_if(status > 0, status)
+        copy(self, gradients, w)
+
+    def _with_gradient(self, x: Value, w: Value) -> tuple[Value, Value]:
+        """[x; w] as kernels take it, and room for what they give."""
+        s = self.s
+        pair = self.work[(s.stages + 4) * s.n :]
+        copy(self, x, pair)
+        copy(self, w, pair[s.used :])
+        return pair, pair[s.n * 2 :]
+
+    def use_input(self, step: Value) -> None:
+        """The input of a step, counted from time zero."""
+        self._u = self.s.u[self.input_row(step) * self.s.next_u :]
+
+    def input_row(self, step: Value) -> Value:
+        """Its row."""
+        row: Value = step // self.s.hold
+        return row
 
     # --- control ------------------------------------------------------------------------------------------------
     def repeat(self, count: Value) -> Iterator[Value]:

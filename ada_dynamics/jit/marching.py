@@ -10,6 +10,7 @@ many as there are.
 from __future__ import annotations
 
 import ctypes
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 # A number or array, or the machine code that stands for it: operators, slices and comparisons mean the same.
@@ -34,6 +35,9 @@ class MarchState(ctypes.Structure):
     `rate` and `settle` are kernels of one state, or of `states` columns (which the former ignore); `settle` brings a
     state back to where it belongs, and may be null. The method's `table` has a row of stage coefficients for each of
     `stages`, one of weights, the nodes, and, with adaptive steps, two rows of error weights over stages + 1 rates.
+
+    Backwards, `log` is room for what each step leaves for the way back, `pull` and `pull_settle` are kernels of [state;
+    gradient by the result], which give the gradients by [state; u]; the table goes on with what `backward_table` makes.
     """
 
     _fields_ = [
@@ -47,6 +51,12 @@ class MarchState(ctypes.Structure):
         # whether the first rate is known, where they are, and how long the next one is
         *((name, ctypes.c_int64) for name in ("done", "taken", "refused", "known")),
         *((name, ctypes.c_double) for name in ("time", "length")),
+        # inputs that change: numbers from one row of u to the next (0: u stays as it is), and steps for each row
+        *((name, ctypes.c_int64) for name in ("next_u", "hold")),
+        # backwards: kernels; the gradient by the state, by each row of u, what is added to it at the state before each
+        # step (may be null), and numbers in u (a multiple of the lanes)
+        *((name, ctypes.c_void_p) for name in ("pull", "pull_settle", "by_x", "by_u", "added")),
+        ("inputs", ctypes.c_int64),
     ]
 
 
@@ -57,7 +67,7 @@ def fixed(on: Any) -> None:
     n, stages, h = s.n, s.stages, s.h
     point = on.work[stages * n :]
     for k in on.repeat(s.steps):
-        t = s.origin + on.real(s.first + k) * h  # never a sum of steps
+        t = _take_input(on, k)
         _stages(on, 0, t, h, point, _evaluate)
         _combine(on, on.table[stages * stages :], stages, h, point)
         _finish(on, point, 1)
@@ -68,7 +78,7 @@ def direct(on: Any) -> None:
     """Steps x⁺ = rate(x, u, t), which knows their length."""
     s = on.s
     for k in on.repeat(s.steps):
-        _evaluate(on, on.x, s.origin + on.real(s.first + k) * s.h, on.work)
+        _evaluate(on, on.x, _take_input(on, k), on.work)
         _finish(on, on.work, DIRECT_PASSES)
         _keep_row(on, k + 1)
 
@@ -83,6 +93,108 @@ def adaptive(on: Any) -> None:
         s.done = k + 1
         for _ in on.when(on.has_log):
             copy(on, on.x, on.log[k * s.n :])
+
+
+# --- backwards --------------------------------------------------------------------------------------------------------
+def backward_fixed(on: Any) -> None:
+    """Steps by an explicit method, and back from the gradient by the state after them to those before them and by u.
+
+    With the stages X_i = x + h Σ a_ij K_j, K_i = f(X_i), and the gradient w by x + h Σ b_i K_i,
+
+        l_i = f_x(X_i)ᵀ h (b_i w + Σ_{j>i} a_ji l_j),     w ← w + Σ l_i,
+
+    which is an explicit method again, from the last stage to the first (Hairer, Lubich, Wanner, sec. VI.4).
+    """
+    s = on.s
+    n, stages, h = s.n, s.stages, s.h
+    nodes, turned = on.table[(stages + 1) * stages :], on.table[(stages + 2) * stages :]
+    weights, nodes_turned, ones = (turned[(stages + row) * stages :] for row in range(3))
+    slopes = on.work[(stages + 3) * n :]
+    for k in on.repeat(s.steps):
+        points, t = on.log[k * (stages + 1) * n :], _take_input(on, k)
+        for i in on.repeat(stages):
+            point = points[i * n :]
+            _combine(on, on.table[i * stages :], i, h, point)
+            _evaluate(on, point, t + h * nodes[i], on.work[i * n :])
+        _combine(on, on.table[stages * stages :], stages, h, points[stages * n :])
+        _settle_apart(on, [points[stages * n :], on.x])
+    for k in on.repeat(s.steps):
+        before = s.steps - k - 1
+        points, t = on.log[before * (stages + 1) * n :], _take_input(on, before)
+        _pull_settled(on, [points[stages * n :]])
+        for i in on.repeat(stages):
+            for j in on.lanes_of(n):
+                slopes[j] = (on.weighted(turned[i * stages :], i, j, True) + on.by_x[j] * weights[i]) * h
+            _pull(on, points[(stages - i - 1) * n :], t + h * nodes_turned[i], slopes, on.work[i * n :], before)
+        for j in on.lanes_of(n):
+            on.by_x[j] = on.by_x[j] + on.weighted(ones, stages, j, True)
+        _add_own(on, before)
+    s.done = s.steps
+
+
+def backward_direct(on: Any) -> None:
+    """Likewise of steps x⁺ = rate(x, u, t)."""
+    s = on.s
+    n, kept = s.n, DIRECT_PASSES + 1  # the state before a step, and those to be settled
+    for k in on.repeat(s.steps):
+        states, t = on.log[k * n * kept :], _take_input(on, k)
+        copy(on, on.x, states)
+        _evaluate(on, on.x, t, states[n:])
+        _settle_apart(on, [*(states[n * i :] for i in range(1, kept)), on.x])
+    for k in on.repeat(s.steps):
+        before = s.steps - k - 1
+        states, t = on.log[before * n * kept :], _take_input(on, before)
+        _pull_settled(on, [states[n * i :] for i in range(1, kept)])
+        _pull(on, states, t, on.by_x, on.by_x, before)
+        _add_own(on, before)
+    s.done = s.steps
+
+
+def backward_table(A: Any, b: Any, c: Any) -> list[float]:
+    """Coefficients of an explicit method from its last stage to its first: a_ji by rows, b, c, and a row of ones."""
+    turned = [list(column) for column in zip(*A, strict=True)]
+    rows = [row[::-1] for row in turned[::-1]]
+    return [float(x) for row in (*rows, list(b)[::-1], list(c)[::-1], [1.0] * len(b)) for x in row]
+
+
+def _take_input(on: Any, k: Number) -> Number:
+    """The input of a step counts from now on; the time at which the step begins, which is never a sum of steps."""
+    s = on.s
+    on.use_input(s.first + k)
+    return s.origin + on.real(s.first + k) * s.h
+
+
+def _settle_apart(on: Any, states: list[Vector]) -> None:
+    """Each state is the one before it, settled."""
+    for earlier, later in pairwise(states):
+        copy(on, earlier, later)
+        for _ in on.when(on.has_settle):
+            on.settle(later)
+
+
+def _pull_settled(on: Any, states: list[Vector]) -> None:
+    """The gradient by the first state from that by what settling made of the last one."""
+    for _ in on.when(on.has_settle):
+        for state in reversed(states):
+            on.pull_settle(state, on.by_x)
+
+
+def _pull(on: Any, x: Vector, t: Number, w: Vector, out: Vector, before: Number) -> None:
+    """out = gradient of w·rate by the state; that by the input is added to its row."""
+    s = on.s
+    gradients = on.pull(x, t, w)
+    copy(on, gradients, out)
+    of_input, by_u = gradients[s.used :], on.by_u[on.input_row(s.first + before) * s.inputs :]
+    for j in on.lanes_of(s.inputs):
+        by_u[j] = by_u[j] + of_input[j]
+
+
+def _add_own(on: Any, before: Number) -> None:
+    """Add what depends on the state before a step directly."""
+    for _ in on.when(on.has_added):
+        own = on.added[before * on.s.n :]
+        for j in on.lanes_of(on.s.n):
+            on.by_x[j] = on.by_x[j] + own[j]
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def explicit_step(method: Method, rate: Rate, x: Array, t: float, h: float) -> A
 class NumberMarch:
     """Single steps, by functions that may look at the state as they like."""
 
-    has_log = False
+    has_log = has_added = False
 
     def __init__(
         self,
@@ -100,6 +100,9 @@ class NumberMarch:
         """Bring a state back to where it belongs."""
         n = len(self.x)
         new[:n] = self._settled(new[:n])
+
+    def use_input(self, step: int) -> None:
+        """The input of a step: there is one for all."""
 
     # --- control ------------------------------------------------------------------------------------------------
     def repeat(self, count: int) -> range:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +10,11 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit.emit_kernel import COLUMNS
-from ada_dynamics.jit.march import march
 from ada_dynamics.simulation.integration import is_positive
+from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.start import on_loops, start_state
-from ada_dynamics.simulation.stepper import Stepper, kernels, march_state
+from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System
 
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
@@ -103,32 +101,25 @@ def _one_by_one(motion: Motion, stepper: Stepper, states: Array, tau: Array, ste
 def _together(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
     """One block; a step that stops the kernels for one of its states is taken one by one."""
     system, method, h = motion.system, motion.method, motion.step
-    native = march()
-    count = -(-len(states) // native.lanes) * native.lanes
-    padded = np.minimum(np.arange(count), len(states) - 1)
-    x = np.ascontiguousarray(states[padded, 0].T)
-    u = np.ascontiguousarray(np.array([system.inputs(tau[i], h=h) for i in padded]).T)
-    _choose(system, x, u)
-    t, work = np.zeros(count), np.empty((method.stages + 3) * x.size)
-    log = np.empty((steps // every, *x.shape))
-    table = method.table()
-    s = march_state(method, table, 0.0)
-    s.rate, s.settle = kernels(system, method, COLUMNS)
-    s.x, s.u, s.t, s.work = (a.ctypes.data for a in (x, u, t, work))
-    s.n, s.used, s.states, s.every, s.h = x.size, x.size, count, every, h
-    done = 0
-    while done < steps:
-        s.first, s.steps, s.phase, s.log = done, steps - done, done % every, log[done // every :].ctypes.data
-        s.done = 0
-        (native.direct if method.is_direct else native.fixed)(ctypes.addressof(s))
-        done += int(s.done)
-        if done < steps:
-            _step_one_by_one(stepper, x, u, done, h)
-            _choose(system, x, u)
-            done += 1
-            if done % every == 0:
-                log[done // every - 1] = x
-    states[:, 1:] = log[:, :, : len(states)].transpose(2, 0, 1)
+    x, u = states[:, 0].T.copy(), np.array([system.inputs(efforts, h=h) for efforts in tau]).T
+    of_system = MarchKernels.of(system, method)
+    log, done = np.empty((steps // every, *x.shape)), 0
+    while True:
+        _choose(system, x, u)
+        march = KernelMarch(of_system, method, x, u[None], h)
+        rows = march.rows((steps - done + done % every) // every)
+        begin = done
+        done += march.forwards(done, steps - done, rows, every, done % every)
+        kept = done // every - begin // every
+        log[begin // every : done // every] = march.states(rows)[:kept]
+        if done == steps:
+            break
+        x = march.x.copy()
+        _step_one_by_one(stepper, x, u, done, h)
+        done += 1
+        if done % every == 0:
+            log[done // every - 1] = x
+    states[:, 1:] = log.transpose(2, 0, 1)
 
 
 def _choose(system: System, x: Array, u: Array) -> None:

@@ -23,6 +23,7 @@ from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.control import CompiledController, Control, Controller
+from ada_dynamics.simulation.derivatives import DerivativesOfMotion
 from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.integration import Integration, is_positive
@@ -42,7 +43,7 @@ PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
 
 
-class Simulation:
+class Simulation(DerivativesOfMotion):
     """A robot in motion.
 
     Example::

@@ -39,17 +39,9 @@ class Counts:
 
 def march_state(method: Method, table: Array, tolerance: float) -> MarchState:
     """A method as a march needs it."""
-    state = MarchState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1)
+    state = MarchState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1)
     state.table = table.ctypes.data
     return state
-
-
-def kernels(system: System, method: Method, symbol: str) -> tuple[int, int | None]:
-    """Addresses of the rate and of what settles a state, where anything has to be."""
-    main = system.step if method.is_direct else system.rate
-    # a kernel writes so many numbers as the state has: the rest of a padded vector stays zero
-    settle = None if method.is_direct and system.kernels.closed is None else system.settle
-    return main.native_address(symbol), settle.native_address(symbol) if settle else None
 
 
 class Stepper:
@@ -187,7 +179,10 @@ class Stepper:
     def _kernels_ready(self) -> MarchState:
         """The state of the march, with the kernels that it calls."""
         if not self._has_kernels:
-            self._s.rate, self._s.settle = kernels(self.system, self.method, SINGLE)
+            self._s.rate, self._s.settle = (
+                None if one is None else self.system.kernel_of(one).native_address(SINGLE)
+                for one in self.system.marched(self.method.is_direct)
+            )
             self._has_kernels = True
         return self._s
 

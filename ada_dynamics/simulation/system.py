@@ -64,41 +64,63 @@ class System:
     @cached_property
     def rate(self) -> Kernel:
         """ẋ of x, u and t."""
-        quantity = rates.rate_quantity(self.equations, self._name(), self._forward)
-        return self._kernel(quantity)
+        return self.kernel_of(self._rate)
+
+    @property
+    def _rate(self) -> Quantity:
+        return rates.rate_quantity(self.equations, self._name(), self._forward)
 
     @cached_property
     def step(self) -> Kernel:
         """x after a semi-implicit step."""
+        return self.kernel_of(self._step)
+
+    @property
+    def _step(self) -> Quantity:
         solver = None if self.kernels.closed is None else self._solver
-        return self._kernel(rates.step_quantity(self.equations, self._solver_name, solver))
+        return rates.step_quantity(self.equations, self._solver_name, solver)
 
     @cached_property
     def settle(self) -> Kernel | None:
         """The nearest allowed state; None where every state is allowed."""
+        quantity = self._settle
+        return None if quantity is None else self.kernel_of(quantity)
+
+    @property
+    def _settle(self) -> Quantity | None:
         closed = self.kernels.closed
         if closed is None:
             joints = [body.joint for body in self.equations.tree.bodies]
             unit = any(type(joint).nearest is not JointType.nearest for joint in joints)
-            return self._kernel(rates.settle_quantity(self.equations, "open", None)) if unit else None
-        return self._kernel(rates.settle_quantity(self.equations, self._solver_name, self._solver))
+            return rates.settle_quantity(self.equations, "open", None) if unit else None
+        return rates.settle_quantity(self.equations, self._solver_name, self._solver)
+
+    def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
+        """What steps call: the rate, or all of a semi-implicit step, and what settles the state after it, if anything.
+
+        A semi-implicit step brings quaternions to unit length by itself.
+        """
+        if is_direct:
+            return self._step, None if self.kernels.closed is None else self._settle
+        return self._rate, self._settle
 
     @cached_property
     def servo_efforts(self) -> Kernel | None:
         """Efforts of all servos of x and u; None without servos."""
-        return self._kernel(rates.servo_quantity(self.equations)) if self.equations.loads.servos else None
+        return self.kernel_of(rates.servo_quantity(self.equations)) if self.equations.loads.servos else None
 
     @cached_property
     def contacts(self) -> Kernel | None:
         """Wrenches of all contacts."""
-        return self._kernel(rates.contact_quantity(self.equations)) if self.equations.loads.contacts else None
+        return self.kernel_of(rates.contact_quantity(self.equations)) if self.equations.loads.contacts else None
 
     @cached_property
     def step_contacts(self) -> Kernel:
         """Wrenches of all contacts during a semi-implicit step, of q, v, the velocities after it, and its length."""
-        return self._kernel(rates.step_contact_quantity(self.equations))
+        return self.kernel_of(rates.step_contact_quantity(self.equations))
 
-    def _kernel(self, quantity: Quantity) -> Kernel:
+    def kernel_of(self, quantity: Quantity) -> Kernel:
+        """Its kernel, kept with those of the dynamics."""
         if self.kernels.generic:  # whose bodies have other axes than those of the model's own code
             quantity = replace(quantity, name=f"{quantity.name}_uniform")
         return self.kernels.get(f"simulation {quantity.name}", lambda: quantity)

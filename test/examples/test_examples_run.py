@@ -104,6 +104,15 @@ def test_a_linkage_is_the_same_in_every_spelling_that_can_say_it() -> None:
     assert max(map(float, same)) < 1e-10  # accelerations of up to 100 rad/s²
 
 
+def test_the_platform_arrives_in_forty_lines_with_its_loops_closed() -> None:
+    missed, gap = numbers("stewart_move.py", "misses its goal by")
+    assert missed < 1e-6 and gap < 1e-12
+    seconds, strongest, *_ = numbers("stewart_move.py", "there in")
+    assert seconds == 0.6 and strongest <= 80.0
+    text = (EXAMPLES / "stewart_move.py").read_text(encoding="utf-8")
+    assert sum(bool(line.strip()) and not line.startswith("#") for line in text.splitlines()) <= 40
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------
 def test_the_pictures_of_the_examples_are_there_and_small() -> None:
     shown = re.findall(r"!\[[^]]+\]\(\.\./(\S+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of motion: of single steps, and of many, forwards and backwards.
+
+They are those of the steps that the simulation takes, to rounding: its integrator, loops brought back, quaternions at
+unit length, stops, contact and control laws. Changes of q are velocities, those of a state [d_q; d_v].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_dynamics.loops.choices import TREE, By
+from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
+from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.sensitivities import Steps
+
+
+class StepDerivatives(NamedTuple):
+    """The state after a step, and how it changes: d[q; v] = A d[q; v] + B dτ; of one state, or of N."""
+
+    q: Array
+    v: Array
+    A: Array  # (2 nv, 2 nv)
+    B: Array  # (2 nv, nv)
+
+
+class Path(NamedTuple):
+    """A motion, R + 1 rows."""
+
+    t: Array  # [s]
+    q: Array
+    v: Array
+
+
+class LinearMotion(NamedTuple):
+    """A motion, and how each row changes with the one before and with the efforts between: d⁺ = A d + B dτ."""
+
+    t: Array  # (R + 1,) [s]
+    q: Array
+    v: Array
+    A: Array  # (R, 2 nv, 2 nv)
+    B: Array  # (R, 2 nv, nv)
+
+    def by_start(self) -> Array:
+        """Derivatives of all rows by the first one, (R + 1, 2 nv, 2 nv)."""
+        found = [np.eye(self.A.shape[-1])]
+        for A in self.A:
+            found.append(A @ found[-1])
+        return np.array(found)
+
+    def by_efforts(self) -> Array:
+        """Derivatives of the last row by the efforts of each, (R, 2 nv, nv)."""
+        found, after = [], np.eye(self.A.shape[-1])
+        for A, B in zip(self.A[::-1], self.B[::-1], strict=True):
+            found.append(after @ B)
+            after = after @ A
+        return np.array(found[::-1])
+
+
+class DerivativesOfMotion:
+    """What a simulation tells about changes of its motion; the simulation itself stays as it is."""
+
+    motion: Motion
+
+    def step_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, steps: int = 1, by: By = TREE
+    ) -> StepDerivatives:
+        """The state after a step, and its derivatives by the state before it and by the efforts.
+
+        Args:
+            q: positions, (nq,), or (N, nq) for N states.
+            v: velocities.
+            tau: efforts; those of the simulation by default.
+            steps: as many as that, with the same efforts.
+            by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
+                `Dynamics.velocity_indices`): these, and all others with them along the loops. Then A is (2 m, 2 m).
+
+        Raises:
+            InputError: the simulation's steps have no derivatives, or the start leaves loops open.
+            SingularPoseError: a step goes through a singular pose.
+        """
+        own = self._steps
+        X, efforts, is_batch = own.states(q, v, tau)
+        found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), _whole("steps", steps)), by)
+        after, A, B = found if is_batch else (x[0] for x in found)
+        nq = self.motion.system.model.nq
+        return StepDerivatives(after[..., :nq], after[..., nq:], A, B)
+
+    def rollout_derivatives(
+        self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, *, hold: int = 1, by: By = TREE
+    ) -> LinearMotion:
+        """A motion under given efforts, linearised row by row.
+
+        Args:
+            q: positions at the start.
+            v: velocities there; None for rest.
+            tau: rows of efforts, (R, nv).
+            hold: steps for which each row acts.
+            by: see `step_derivatives`.
+        """
+        recorded = self._recorded(q, v, tau, hold)
+        found = self._steps.by_coordinates(recorded.states[:-1], recorded.linear(), by)
+        return LinearMotion(*self._path(recorded, hold), found.A, found.B)
+
+    def rollout_vjp(
+        self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, *, hold: int = 1
+    ) -> tuple[Path, Callable[..., MotionGradient]]:
+        """A motion under given efforts, and its gradients: the discrete adjoint.
+
+        Example::
+
+            path, pull = sim.rollout_vjp(q, v, tau)
+            g = pull(path.q[-1] - goal, path.v[-1])     # of ½ |q - goal|² + ½ |v|² at the end
+
+        `pull(by_q, by_v)` takes the gradient of a number by the positions (as velocities) and by the velocities, at the
+        last row, (nv,), or at all of them, (R + 1, nv); None for zero. It gives those by the start and by the efforts,
+        at a small multiple of the time of the motion, whatever their number. Beside the rows it needs memory for some
+        √N states, with N the number of all steps.
+
+        Args:
+            q: positions at the start.
+            v: velocities there; None for rest.
+            tau: rows of efforts, (R, nv).
+            hold: steps for which each row acts.
+        """
+        recorded = self._recorded(q, v, tau, hold)
+        return self._path(recorded, hold), recorded.gradient
+
+    def _recorded(self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int) -> RecordedMotion:
+        model = self.motion.system.model
+        start, _, is_batch = self._steps.states(q, v, None)
+        if is_batch:
+            raise InputError(f"q or v has rows; a motion starts from one state: ({model.nq},) and ({model.nv},).")
+        rows = np.asarray(tau, dtype=np.float64)
+        if rows.ndim != 2 or not len(rows) or rows.shape[1] != model.nv:
+            raise InputError(f"tau has shape {rows.shape}; it must be (R, {model.nv}), a row for every `hold` steps.")
+        return RecordedMotion(self._steps, start[0], self._steps.finite_efforts(rows), _whole("hold", hold))
+
+    def _path(self, recorded: RecordedMotion, hold: int) -> Path:
+        nq, states = self.motion.system.model.nq, recorded.states
+        t: Array = hold * self.motion.step * np.arange(len(states), dtype=np.float64)
+        return Path(t, states[:, :nq].copy(), states[:, nq:].copy())
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return Steps(self.motion)
+
+
+def _whole(name: str, value: int) -> int:
+    if int(value) != value or value < 1:
+        raise InputError(f"{name} is {value!r}; it must be a whole number of steps, 1 or more.")
+    return int(value)

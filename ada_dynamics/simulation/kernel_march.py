@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of equal length by kernels alone, forwards and backwards: of one state, or of many side by side.
+
+In compiled loops, or call by call where nothing is compiled. Where a kernel stops, so does the march.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.jit import Kernel, marching
+from ada_dynamics.jit.emit_kernel import COLUMNS, SINGLE
+from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.jit.march import march
+from ada_dynamics.simulation.methods import Method
+from ada_dynamics.simulation.number_march import NumberMarch
+from ada_dynamics.simulation.stepper import march_state
+from ada_dynamics.simulation.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class MarchKernels:
+    """What a march calls.
+
+    Attributes:
+        rate: ẋ of x, u and t; of a direct method x after a step.
+        settle: the nearest allowed state of x and u; None where every state is.
+        pull: gradients by [x; u] of [x; w], u and t; to go backwards.
+        pull_settle: likewise of `settle`.
+    """
+
+    rate: Kernel
+    settle: Kernel | None = None
+    pull: Kernel | None = None
+    pull_settle: Kernel | None = None
+
+    @classmethod
+    def of(cls, system: System, method: Method, product: Callable[[Quantity], Quantity] | None = None) -> MarchKernels:
+        """Of a system, or what `products` makes of them."""
+        made = ((one if one is None or product is None else product(one)) for one in system.marched(method.is_direct))
+        rate, settle = (None if one is None else system.kernel_of(one) for one in made)
+        assert rate is not None
+        return cls(rate, settle)
+
+
+class KernelMarch:
+    """A state and its input on a grid of time."""
+
+    def __init__(self, kernels: MarchKernels, method: Method, x: Array, u: Array, h: float, hold: int = 1) -> None:
+        """Put together.
+
+        Args:
+            kernels: what is called.
+            method: with steps of equal length.
+            x: the state, (n,), or columns of many, (n, N).
+            u: rows of inputs, (R, m) or (R, m, N): one row for all steps, or each for `hold` of them.
+            h: length of steps [s].
+            hold: steps for which a row of u counts.
+        """
+        self.kernels, self.method, self.h = kernels, method, h
+        self._is_native = reason_for_fallback() is None
+        lanes = march().lanes if self._is_native else 1
+        self._size, self._many = len(x), x.ndim == 2
+        padded = np.zeros((-(-len(x) // lanes) * lanes, *x.shape[1:])) if not self._many else _columns(x, lanes)
+        if not self._many:
+            padded[: len(x)] = x
+        self._count, self._wanted = padded.shape[1] if self._many else 1, x.shape[1] if self._many else 1
+        self._x = padded
+        self._lanes, self._hold = lanes, hold
+        self.take_inputs(u)
+        self._t = np.zeros(self._count)
+        self._table = np.concatenate([method.table(), marching.backward_table(method.A, method.b, method.c)])
+        inputs = self._u[0].size
+        self.inputs = -(-inputs // lanes) * lanes
+        self._work = np.zeros((method.stages + 7) * padded.size + self.inputs)
+
+    @property
+    def x(self) -> Array:
+        """The state where the march is."""
+        return self._x[:, : self._wanted] if self._many else self._x[: self._size]
+
+    @x.setter
+    def x(self, value: Array) -> None:
+        self.x[...] = value
+
+    def take_inputs(self, u: Array) -> None:
+        """From now on u is that."""
+        self._u = np.ascontiguousarray(_columns(u, self._lanes) if self._many else u)
+
+    def rows(self, count: int) -> Array:
+        """Room for so many states."""
+        return np.zeros((count, *self._x.shape))
+
+    def states(self, rows: Array) -> Array:
+        """The numbers in rows that count."""
+        return rows[:, :, : self._wanted] if self._many else rows[:, : self._size]
+
+    def forwards(self, first: int, steps: int, rows: Array | None = None, every: int = 1, phase: int = 0) -> int:
+        """Take steps; the number of those that could be taken.
+
+        Args:
+            first: steps done since time zero.
+            steps: to take.
+            rows: room for the states after every so many of them.
+            every: see `rows`.
+            phase: steps done since the last one that was kept.
+        """
+        s = self._state(first, steps)
+        s.every, s.phase = every, phase
+        return int(self._run("direct" if self.method.is_direct else "fixed", s, rows))
+
+    def backwards(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array | None) -> bool:
+        """Steps from the state on, and back; whether all could be taken.
+
+        Args:
+            first: steps done since time zero, before these.
+            steps: to take.
+            by_x: the gradient by the state after them, which becomes that by the state.
+            by_u: rows of gradients by the rows of u, which are added to.
+            added: rows of gradients by the states before each step alone.
+        """
+        s = self._state(first, steps)
+        given = {"by_x": by_x, "by_u": by_u, "added": added}
+        kept = marching.DIRECT_PASSES + 1 if self.method.is_direct else self.method.stages + 1
+        name = "backward_direct" if self.method.is_direct else "backward_fixed"
+        return self._run(name, s, self.rows(kept * steps), given) == steps
+
+    def _state(self, first: int, steps: int) -> marching.MarchState:
+        s = march_state(self.method, self._table, 0.0)
+        s.n = self._x.size
+        s.used = s.n if self._many else self._size
+        s.states, s.first, s.steps, s.h, s.every = self._count, first, steps, self.h, 1
+        s.inputs, s.hold = self.inputs, self._hold
+        s.next_u = self._u[0].size if len(self._u) > 1 else 0
+        return s
+
+    def _run(self, name: str, s: marching.MarchState, rows: Array | None, given: dict[str, Any] | None = None) -> int:
+        """Number of steps done."""
+        if not self._is_native:
+            return _Numbers(self, s, rows, given or {}).run(name)
+        s.x, s.u, s.t, s.work = (a.ctypes.data for a in (self._x, self._u, self._t, self._work))
+        s.log = None if rows is None else rows.ctypes.data
+        for field, array in (given or {}).items():
+            setattr(s, field, None if array is None else array.ctypes.data)
+        symbol = COLUMNS if self._many else SINGLE
+        of = self.kernels
+        for field, kernel in (
+            ("rate", of.rate),
+            ("settle", of.settle),
+            ("pull", of.pull),
+            ("pull_settle", of.pull_settle),
+        ):
+            setattr(s, field, None if kernel is None else kernel.native_address(symbol))
+        getattr(march(), name)(ctypes.addressof(s))
+        return int(s.done)
+
+
+class _Stopped(Exception):
+    """A kernel refused a state."""
+
+
+class _Numbers(NumberMarch):
+    """The same lines, kernel by kernel."""
+
+    def __init__(self, own: KernelMarch, s: marching.MarchState, rows: Array | None, given: dict[str, Any]) -> None:
+        super().__init__(s, own._x.reshape(-1), own._table, lambda x, t: x)
+        self._own, self._input = own, own._u[0]
+        self.has_settle, self.has_log = own.kernels.settle is not None, rows is not None
+        self.work = own._work
+        self.log = None if rows is None else rows.reshape(-1)
+        self.by_x, self.by_u, self.added = (
+            None if given.get(name) is None else given[name].reshape(-1) for name in ("by_x", "by_u", "added")
+        )
+        self.has_added = self.added is not None
+
+    def run(self, name: str) -> int:
+        """Number of steps done."""
+        with suppress(_Stopped):
+            getattr(marching, name)(self)
+        return int(self.s.done)
+
+    def rate(self, x: Array, t: float, out: Array) -> int:
+        return self._call(self._own.kernels.rate, out, x[: self.s.n], self._input, t)
+
+    def settle(self, new: Array) -> None:
+        self._call(self._own.kernels.settle, new, new[: self.s.n].copy(), self._input)
+
+    def pull(self, x: Array, t: float, w: Array) -> Array:
+        """Gradients of w·rate by x and then by u."""
+        pair = np.concatenate([x[: self.s.used], w[: self.s.used]])
+        gradients = np.zeros(self.s.n + self.s.inputs)
+        self._call(self._own.kernels.pull, gradients, pair, self._input, t)
+        return gradients
+
+    def pull_settle(self, x: Array, w: Array) -> None:
+        """w becomes the gradient by x."""
+        pair = np.concatenate([x[: self.s.used], w[: self.s.used]])
+        gradients = np.zeros(self.s.n + self.s.inputs)
+        self._call(self._own.kernels.pull_settle, gradients, pair, self._input)
+        w[: self.s.used] = gradients[: self.s.used]
+
+    def use_input(self, step: int) -> None:
+        self._input = self._own._u[self.input_row(step) if self.s.next_u else 0]
+
+    def input_row(self, step: int) -> int:
+        """Of the rows of u."""
+        return int(step // self.s.hold)
+
+    def weighted(self, weights: Array, count: int, i: slice, fused: bool) -> Array:
+        n = self.s.n
+        return np.asarray(weights[:count] @ self.work[: count * n].reshape(count, n))
+
+    def _call(self, kernel: Kernel | None, out: Array, x: Array, u: Array, t: float | None = None) -> int:
+        assert kernel is not None
+        count = self._own._count
+        many = [x[: x.size // count * count].reshape(-1, count), u.reshape(-1, count)]
+        if t is not None:
+            many.append(np.full((1, count), t))
+        found, status = kernel.batch_status(*(np.ascontiguousarray(a.T) for a in many))
+        if status:
+            raise _Stopped
+        out[: found.size] = found.T.reshape(-1)
+        return 0
+
+
+def _columns(x: Array, lanes: int) -> Array:
+    """Columns of states, the last one repeated until they fill the lanes."""
+    count = x.shape[-1]
+    padded = np.minimum(np.arange(-(-count // lanes) * lanes), count - 1)
+    return np.ascontiguousarray(x[..., padded])

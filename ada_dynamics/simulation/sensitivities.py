@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a simulation, and how they change: many states and directions side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.arguments import as_array, common_batch
+from ada_dynamics.errors import InputError, SingularPoseError
+from ada_dynamics.loops.choices import TREE, By
+from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
+from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.number_march import MotionError
+from ada_dynamics.simulation.products import against, along
+from ada_dynamics.simulation.start import on_loops, start_state
+from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.tangents import Tangents
+
+SIDE_BY_SIDE = 512  # states times directions that march together
+
+
+class Linear(NamedTuple):
+    """Steps from N states, linearised: d⁺ = A d + B dτ, with d = [d_q; d_v]."""
+
+    after: Array  # (N, n)
+    A: Array  # (N, 2 nv, 2 nv)
+    B: Array  # (N, 2 nv, nv)
+
+    def then(self, later: Linear) -> Linear:
+        """These and later ones with the same efforts."""
+        return Linear(later.after, later.A @ self.A, later.A @ self.B + later.B)
+
+
+class Steps:
+    """The steps that a simulation takes with constant efforts."""
+
+    def __init__(self, motion: Motion) -> None:
+        """Refuse motions whose steps have no derivatives.
+
+        Args:
+            motion: of the simulation.
+        """
+        self.system, self.method, self.h = motion.system, motion.method, motion.step
+        self.model, self.tangents = motion.system.model, Tangents(motion.system.equations.tree)
+        self._tau, self._depends_on_time = motion.tau, motion.law is not None
+        self._refuse(motion)
+
+    def _refuse(self, motion: Motion) -> None:
+        if self.method.is_adaptive:
+            fixed = ", ".join(name for name, one in METHODS.items() if not one.is_adaptive)
+            raise InputError(
+                f"integrator {self.method.name!r} chooses the length of its steps by their errors, which makes them no "
+                f"smooth function of the state. Take one with steps of equal length for derivatives: {fixed}."
+            )
+        if motion.inputs.changes:
+            raise InputError(
+                "derivatives of motion take given efforts, or a CompiledController without a control period: "
+                "controllers that are called, servos, and wrenches over time have none here."
+            )
+        if not self.system.is_compiled:
+            raise InputError(
+                f"derivatives of motion need a robot's own code; model {self.model.name!r} is simulated with the "
+                "generic kernels, or on numbers."
+            )
+
+    # --- kernels ------------------------------------------------------------------------------------------------
+    @cached_property
+    def forward(self) -> MarchKernels:
+        """Steps."""
+        return MarchKernels.of(self.system, self.method)
+
+    @cached_property
+    def along(self) -> MarchKernels:
+        """Steps of a state with its change."""
+        return MarchKernels.of(self.system, self.method, along)
+
+    @cached_property
+    def backward(self) -> MarchKernels:
+        """Steps, and the way back."""
+        back = MarchKernels.of(self.system, self.method, against)
+        return replace(self.forward, pull=back.rate, pull_settle=back.settle)
+
+    # --- arguments ----------------------------------------------------------------------------------------------
+    def states(self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike | None) -> tuple[Array, Array, bool]:
+        """Rows of states on their loops, rows of efforts, and whether there may be more than one."""
+        given = {
+            "q": as_array("q", q, self.model.nq, self.model),
+            "v": as_array("v", np.zeros(self.model.nv) if v is None else v, self.model.nv, self.model),
+            "tau": as_array("tau", self._tau if tau is None else tau, self.model.nv, self.model),
+        }
+        (Q, V, efforts), is_batch = common_batch(given)
+        rows = [self._start(i, *state) for i, state in enumerate(zip(*map(np.atleast_2d, (Q, V)), strict=True))]
+        return np.array(rows), np.atleast_2d(self.finite_efforts(efforts)), is_batch
+
+    def _start(self, i: int, q: Array, v: Array) -> Array:
+        try:
+            return np.concatenate(on_loops(self.model, self.system.dynamics, *start_state(self.model, q, v)))
+        except InputError as problem:
+            raise type(problem)(f"state {i}: {problem}") from None
+
+    def finite_efforts(self, tau: Array) -> Array:
+        """The efforts; refused where one is not finite."""
+        if not np.isfinite(tau).all():
+            raise InputError(f"tau{np.argwhere(~np.isfinite(tau))[0].tolist()} is not finite.")
+        return tau
+
+    def inputs(self, X: Array, tau: Array) -> Array:
+        """Rows of u, with combinations of redundant conditions that suit the states."""
+        U = np.array([self.system.inputs(one, h=self.h) for one in tau])
+        chosen = self.system.chosen(X)
+        if chosen is not None:
+            U[:, self.system.equations.chosen] = chosen
+        return U
+
+    # --- derivatives --------------------------------------------------------------------------------------------
+    def derivatives(self, X: Array, U: Array, steps: int, since: int = 0) -> Linear:
+        """Of so many steps from each state with its input; row i starts `since` i steps after time zero."""
+        if self.system.equations.following and steps > 1:  # other combinations may suit the states on the way
+            found = self.derivatives(X, U, 1)
+            for _ in range(steps - 1):
+                U = self.inputs(found.after, U[:, : self.model.nv])
+                found = found.then(self.derivatives(found.after, U, 1))
+            return found
+        if self._depends_on_time and since and len(X) > 1:
+            rows = [self._linear(x[None], u[None], steps, i * since) for i, (x, u) in enumerate(zip(X, U, strict=True))]
+            return Linear(*map(np.concatenate, zip(*rows, strict=True)))
+        return self._linear(X, U, steps, 0)
+
+    def by_coordinates(self, X: Array, found: Linear, by: By) -> Linear:
+        """From those by all coordinates of the tree at the states X to those by what `by` means."""
+        if by == TREE:
+            return found
+        dynamics, nq, nv = self.system.dynamics, self.model.nq, self.model.nv
+        own = list(dynamics.velocity_indices(by))
+        kept = [*own, *(nv + j for j in own)]
+        changes = dynamics.changes(np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), by)
+        return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept])
+
+    def _linear(self, X: Array, U: Array, steps: int, first: int) -> Linear:
+        directions = 3 * self.model.nv
+        together = max(1, SIDE_BY_SIDE // directions)
+        parts = []
+        for begin in range(0, len(X), together):
+            block = slice(begin, begin + together)
+            parts.append(self._side_by_side(X[block], U[block], steps, first, begin))
+        after, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        found = self.tangents.inverse(after) @ changes
+        return Linear(after, *np.split(found, [2 * self.model.nv], axis=-1))
+
+    def _side_by_side(self, X: Array, U: Array, steps: int, first: int, begin: int) -> tuple[Array, Array]:
+        """States after steps, and their changes with each direction, (N, n, 3 nv)."""
+        n, nv, (N, m) = self.system.size, self.model.nv, U.shape
+        directions = 3 * nv
+        dX, dU = np.zeros((N, n, directions)), np.zeros((N, m, directions))
+        dX[:, :, : 2 * nv] = self.tangents.basis(X)
+        dU[:, :nv, 2 * nv :] = np.eye(nv)
+        x, u = (
+            np.concatenate([np.repeat(one.T, directions, axis=1), d.transpose(1, 0, 2).reshape(-1, N * directions)])
+            for one, d in ((X, dX), (U, dU))
+        )
+        march = KernelMarch(self.along, self.method, x, u[None], self.h)
+        if march.forwards(first, steps) < steps:
+            self.refuse_state(X, U, steps, first, begin)
+        after = march.x
+        return after[:n, ::directions].T, after[n:].reshape(n, N, directions).transpose(1, 0, 2)
+
+    def refuse_state(self, X: Array, U: Array, steps: int, first: int = 0, begin: int = 0) -> NoReturn:
+        """Say why kernels stopped within steps from one of these states.
+
+        Raises:
+            SingularPoseError: the pose is singular.
+            MotionError: the motion cannot go on, or only by means that have no derivatives.
+        """
+        for i, (x, u) in enumerate(zip(X, U, strict=True)):
+            march = KernelMarch(self.forward, self.method, x, u[None], self.h)
+            done = march.forwards(first, steps)
+            if done < steps:
+                self._refuse_step(march.x, u, first + done, f"state {begin + i}: " if begin + len(X) > 1 else "")
+        raise MotionError(f"derivatives of the motion of model {self.model.name!r} are not finite.")
+
+    def _refuse_step(self, x: Array, u: Array, step: int, where: str) -> NoReturn:
+        q, v, when = x[: self.model.nq], x[self.model.nq :], f"step {step} (t = {step * self.h:.6g} s)"
+        try:
+            self.system.dynamics.forward_derivatives(q, v, u[: self.model.nv])
+        except SingularPoseError as problem:
+            raise SingularPoseError(f"{where}{when}: {problem}") from None
+        stepper = Stepper(self.system, self.method)
+        stepper.restart(x)
+        stepper.u = u
+        stepper.march(0.0, step, 1, self.h, 0)  # which explains what is not finite
+        raise SingularPoseError(
+            f"{where}model {self.model.name!r} passes a singular pose in {when}, or next to one: such a step is worked "
+            "out on numbers, and has no derivatives. Take another path, or shorter steps."
+        )

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of steps and of motions: against differences in extended precision, and forwards against backwards."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from random_trees import KINDS, random_tree
+from scipy.optimize import minimize
+from step_reference import StepReference
+
+import ada_dynamics as ada
+from ada_dynamics.model import edit
+from ada_dynamics.model.elements import Limits
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
+from ada_dynamics.simulation import (
+    CompiledController,
+    ContactSphere,
+    JointServos,
+    JointStops,
+    Material,
+    constant,
+    kernel_march,
+)
+
+Array = NDArray[np.float64]
+FIXED_STEPS = ("rk4", "rkf45", "semi_implicit")
+CLOSED = ("four_bar", "five_bar", "cassie_leg", "bennett", "delta")
+
+
+def moving(
+    model: ada.Model, q: Array | None = None, seed: int = 1, **settings
+) -> tuple[ada.Simulation, Array, Array, Array]:
+    """A simulation, a state that its loops allow, and efforts."""
+    rng = np.random.default_rng(seed)
+    sim = ada.Simulation(model, q, **{"step": 5e-3, **settings})
+    if q is None:
+        q = model.random_state(rng)[0]
+    q, v = sim.dynamics.project(q, rng.normal(size=model.nv)) if model.loops else (q, rng.normal(size=model.nv))
+    return sim, q, v, rng.normal(size=model.nv)
+
+
+def assert_like_the_reference(sim: ada.Simulation, q: Array, v: Array, tau: Array) -> None:
+    directions = np.random.default_rng(2).normal(size=(3 * sim.model.nv, 4))
+    wanted = StepReference(sim).along(q, v, tau, directions)
+    found = sim.step_derivatives(q, v, tau)
+    error = np.max(np.abs(np.hstack([found.A, found.B]) @ directions - wanted))
+    assert error < 1e-11 * np.max(np.abs(wanted))  # some thousand roundings of kernels
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+@pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
+def test_they_are_those_of_a_reference_for_every_type_of_joint(base: str, integrator: str) -> None:
+    assert_like_the_reference(*moving(random_tree(5, KINDS, base), integrator=integrator))
+
+
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+@pytest.mark.parametrize("name", CLOSED)
+def test_with_loops_too_projection_included(name: str, integrator: str) -> None:
+    assert_like_the_reference(*moving(*getattr(mechanisms, name)(), integrator=integrator))
+
+
+@pytest.mark.parametrize("seed", [1, 3, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(4, 200))])
+def test_random_mechanisms_have_the_references_derivatives(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
+    assert_like_the_reference(*moving(model, q, integrator=FIXED_STEPS[seed % 3], step=1e-3))
+
+
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+def test_they_hold_in_stops_on_the_ground_and_under_a_control_law(integrator: str) -> None:
+    sim, q, v, tau = on_the_ground(integrator)
+    deep = sim.contact_wrenches()
+    assert all(wrench[2] > 0.5 for wrench in deep.values()) and q[7] > 0.3  # [N]; beyond the stop
+    assert_like_the_reference(sim, q, v, tau)
+
+
+def on_the_ground(integrator: str) -> tuple[ada.Simulation, Array, Array, Array]:
+    """A body with a leg: two spheres in the ground, the leg in its stop, a law that depends on time."""
+    builder = (
+        ada.Builder("hopper").link("body", mass=2.0, inertia=(0.1, 0.12, 0.15)).link("leg", mass=0.5, com=(0, 0, -0.2))
+    )
+    builder.joint("hip", "revolute", "body", "leg", axis=(0, 1, 0), limits=Limits(-0.3, 0.3), friction=0.2, damping=0.1)
+    model = builder.build(base="floating")
+    spheres = [
+        ContactSphere("foot", "leg", (0.0, 0.0, -0.4), 0.05),
+        ContactSphere("heel", "body", (0.1, 0.0, -0.3), 0.1),
+    ]
+    contact = ada.Contact(spheres=spheres, material=Material(stiffness=500.0, dissipation=0.5, friction=0.7))
+    law = CompiledController(lambda t, q, v: [0.0] * 6 + [t - 3.0 * q[7] - 0.5 * v[6]])
+    q = np.array([0.0, 0.0, 0.395, 0.0, 0.0, 0.0, 1.0, 0.33])
+    v = np.array([0.3, -0.1, -0.4, 0.2, 0.5, -0.3, 0.7])
+    sim = ada.Simulation(
+        model, q, v, integrator=integrator, step=2e-4, contact=contact, stops=JointStops(200.0, 0.5), controller=law
+    )
+    return sim, q, v, np.zeros(model.nv)
+
+
+def test_the_state_after_it_is_that_of_the_simulation() -> None:
+    sim, q, v, tau = moving(*mechanisms.five_bar())
+    other = ada.Simulation(sim.model, q, v, tau=tau, step=sim.step_length)
+    other.step(3)
+    found = sim.step_derivatives(q, v, tau, steps=3)
+    assert np.allclose(np.concatenate([found.q, found.v]), np.concatenate([other.q, other.v]), rtol=0.0, atol=1e-14)
+
+
+def test_several_steps_are_the_product_of_single_ones_and_a_batch_has_those_of_its_states() -> None:
+    sim, q, v, tau = moving(random_tree(5, KINDS, "floating"))
+    first = sim.step_derivatives(q, v, tau)
+    second = sim.step_derivatives(first.q, first.v, tau)
+    both = sim.step_derivatives(q, v, tau, steps=2)
+    assert np.allclose(both.A, second.A @ first.A, rtol=0.0, atol=1e-12)
+    assert np.allclose(both.B, second.A @ first.B + second.B, rtol=0.0, atol=1e-12)
+    together = sim.step_derivatives(np.array([q, first.q, q]), np.array([v, first.v, v]), tau)
+    for one, row in ((first, 0), (second, 1), (first, 2)):
+        assert all(np.allclose(a, b[row], rtol=0.0, atol=1e-13) for a, b in zip(one, together, strict=True))
+
+
+@pytest.mark.parametrize(("name", "loop", "joint"), [("four_bar", "closing", "joint_2")])
+def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str, loop: str, joint: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    driver, found = ["joint_1"], []
+    for one, at in ((model, q), edit.recut(model, q, loop, joint)):
+        sim = ada.Simulation(one, at, step=1e-3)
+        v = sim.dynamics.complete_velocity(at, [0.7], by=driver)
+        tau = np.zeros(one.nv)
+        tau[one.v_index("joint_1")] = 0.4
+        linear = sim.step_derivatives(at, v, tau, by=driver)
+        found.append(np.hstack([linear.A, linear.B[:, one.v_index("joint_1")]]))
+    assert found[0].shape == (2, 3)
+    # the projection after a step moves by its error, 1e-15, in the metric of each tree's own coordinates
+    assert np.allclose(*found, rtol=0.0, atol=1e-10)
+
+
+# --- motions ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize("hold", [1, 3, 70])
+@pytest.mark.parametrize(
+    ("integrator", "make"),
+    [
+        ("rk4", lambda: (random_tree(5, KINDS, "floating"), None)),
+        ("rkf45", mechanisms.four_bar),
+        ("semi_implicit", mechanisms.five_bar),
+        ("rk4", mechanisms.bennett),
+    ],
+)
+def test_gradients_backwards_are_the_products_of_derivatives_forwards(
+    integrator: str, make, hold: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_compiled:
+        monkeypatch.setattr(kernel_march, "reason_for_fallback", lambda: "to see that it does the same")
+    sim, q, v, _ = moving(*make(), integrator=integrator, step=1e-3)
+    assert_adjoint(sim, q, v, hold)
+
+
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+def test_so_they_are_in_stops_on_the_ground_and_under_a_law_of_time(integrator: str) -> None:
+    sim, q, v, _ = on_the_ground(integrator)
+    assert_adjoint(sim, q, v, 3)
+
+
+def assert_adjoint(sim: ada.Simulation, q: Array, v: Array, hold: int) -> None:
+    """w·(J d) = (Jᵀ w)·d, with weights on all rows."""
+    rng, nv, rows = np.random.default_rng(3), sim.model.nv, 4
+    tau, d_tau = rng.normal(size=(2, rows, nv))
+    d, w_q, w_v = rng.normal(size=2 * nv), *rng.normal(size=(2, rows + 1, nv))
+    linear = sim.rollout_derivatives(q, v, tau, hold=hold)
+    path, pull = sim.rollout_vjp(q, v, tau, hold=hold)
+    assert np.array_equal(path.q, linear.q) and path.t[-1] == pytest.approx(rows * hold * sim.step_length)
+    g, terms, start = pull(w_q, w_v), [], d
+    for k in range(rows + 1):
+        terms += [w_q[k] @ d[:nv], w_v[k] @ d[nv:]]
+        if k < rows:
+            d = linear.A[k] @ d + linear.B[k] @ d_tau[k]
+    found = np.concatenate([g.dq, g.dv]) @ start + np.sum(g.du * d_tau)
+    assert abs(found - sum(terms)) < 1e-12 * sum(map(abs, terms))
+
+
+@pytest.mark.parametrize("hold", [10_000, 160_000])
+def test_what_is_kept_for_the_way_back_grows_with_the_root_of_the_steps(hold: int) -> None:
+    model = ada.planar_chain(7)
+    sim = ada.Simulation(model, integrator="semi_implicit", step=1e-4)
+    start, by_q, tau = np.full(7, 0.1), np.ones(7), np.zeros((1, 7))
+    sim.rollout_vjp(start, None, tau)[1](by_q)  # compiles
+    tracemalloc.start()
+    sim.rollout_vjp(start, None, tau, hold=hold)[1](by_q)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    state = 16 * 8  # bytes
+    # a checkpoint, what is added, and three states of each step from one checkpoint to the next
+    assert most < 7 * np.sqrt(hold) * state + 40_000  # with what Python needs for each of them, and what does not grow
+
+
+def test_gradient_descent_throws_a_double_pendulum_to_a_goal() -> None:
+    model, goal = ada.planar_chain(2), np.array([0.9, -0.4])
+    sim, start = ada.Simulation(model, integrator="rk4", step=5e-3), np.array([0.3, 0.2])
+
+    def cost(z: Array) -> tuple[float, Array]:
+        path, pull = sim.rollout_vjp(start, None, z.reshape(10, 2), hold=8)
+        miss, speed = path.q[-1] - goal, path.v[-1]
+        return float(miss @ miss + speed @ speed) / 2, pull(miss, speed).du.ravel()
+
+    found = minimize(cost, np.zeros(20), jac=True, method="BFGS", options={"gtol": 1e-10})
+    assert found.fun < 1e-16
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+def test_what_has_no_derivatives_is_refused_by_name() -> None:
+    model, q = mechanisms.four_bar()
+    rest, chain = np.zeros(3), ada.planar_chain(2)
+    refused = [
+        ({"integrator": "dop853"}, "integrator 'dop853' chooses.*rkf45, rk4, semi_implicit"),
+        ({"controller": lambda t, q, v: 0.0 * v}, "controllers that are called"),
+        ({"servos": JointServos()}, "servos"),
+        ({"external": [constant("link_1", (1, 0, 0, 0, 0, 0))]}, "wrenches over time"),
+    ]
+    for settings, words in refused:
+        with pytest.raises(ada.InputError, match=words):
+            ada.Simulation(chain, **settings).step_derivatives([0.1, 0.2], [0.0, 0.0])
+    sim = ada.Simulation(model, q)
+    for call, words in (
+        (
+            lambda: sim.step_derivatives(q + np.array([0.0, 0.1, 0.0]), rest),
+            "state 0: the start leaves loops.*'closing'",
+        ),
+        (lambda: sim.step_derivatives(q, rest, [0.0, np.nan, 0.0]), "tau"),
+        (lambda: sim.step_derivatives(q, rest, steps=0), "steps is 0"),
+        (lambda: sim.rollout_vjp(q, rest, rest), r"tau has shape \(3,\)"),
+        (lambda: sim.rollout_vjp([q, q], rest, [rest]), "a motion starts from one state"),
+        (lambda: sim.rollout_vjp(q, rest, [rest])[1](np.zeros(4)), r"by_q has shape \(4,\)"),
+    ):
+        with pytest.raises(ada.InputError, match=words):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+def test_steps_through_a_singular_pose_have_none_and_its_loops_are_named(integrator: str) -> None:
+    model, q = mechanisms.four_bar()
+    flat, v = np.array([np.pi / 2, 0.0, np.pi]), np.array([1.0, -1.0, 1.0])
+    sim = ada.Simulation(model, q, integrator=integrator)
+    for call in (
+        lambda: sim.step_derivatives([q, flat], [0 * v, v]),
+        lambda: sim.rollout_vjp(flat, v, np.zeros((5, 3))),
+        lambda: sim.rollout_derivatives(flat, v, np.zeros((5, 3))),
+    ):
+        with pytest.raises(ada.SingularPoseError, match=r"step 0.*model 'four_bar' .*loops closing.*no derivatives"):
+            call()
