@@ -73,6 +73,7 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
             return Command(effort=efforts)
         if self.model.loop_names:
             held = self._dynamics.inverse(state.q, self._rest, self._rest)
+            self._refuse_what_motors_leave(held)
         else:
             held = self._dynamics.gravity(state.q)
         self._weight = held[self.v_index]
@@ -99,11 +100,15 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
 
     def _refuse_what_nothing_carries(self) -> None:
         model, rng = self.model, np.random.default_rng(0)
+        poses = [model.neutral(), *(model.random_state(rng)[0] for _ in range(_POSES))]
+        self._refuse_what_motors_leave(np.abs([self._dynamics.gravity(q) for q in poses]).max(axis=0))
+
+    def _refuse_what_motors_leave(self, held: Array) -> None:
+        """Raise where weight is left to joints without a motor, such as that of a floating base."""
+        model = self.model
         others = np.ones(model.nv, dtype=bool)
         others[self.v_index] = False
-        poses = [model.neutral(), *(model.random_state(rng)[0] for _ in range(_POSES))]
-        held = np.abs([self._dynamics.gravity(q) for q in poses]).max(axis=0)
-        left = others & (held > _NOTHING * max(1.0, float(held.max())))
+        left = others & (np.abs(held) > _NOTHING * max(1.0, float(np.abs(held).max())))
         names = [name for name in model.joint_names if left[model.v_index(name)].any()]
         if names:
             raise InputError(

@@ -16,14 +16,18 @@ from ada_controllers.virtual.branch import Branch
 from ada_controllers.virtual.kernels import FORCE, PATH, Law, constants
 from ada_controllers.virtual.law import Equations
 from ada_controllers.virtual.mechanism import VirtualMechanism, link_of, virtual_mechanism
+from ada_controllers.virtual.pressing import Pressing
 from ada_controllers.virtual.target import Targets, flat_pose
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.description import ROOT_JOINT
+from ada_dynamics.model.edit.parts import has_free_root
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
 from ada_robot.contract import Command
 
+HELD, PRESSED = "held", "pressed"
 _NONE = (0.0,) * 6
 
 
@@ -59,6 +63,18 @@ class VirtualClosedChainSettings:
         400.0, "acceleration per gap of the loops; 0: as in the thesis", unit="1/s^2", lower=0.0
     )
     loop_damping: float = setting(40.0, "acceleration per velocity of the gap; 0: likewise", unit="1/s", lower=0.0)
+    contacts: str = setting(
+        HELD,
+        "loops that join a floating robot to the world: held: they pull and push; pressed: they only press, along z of "
+        "their frames in the world",
+        choices=(HELD, PRESSED),
+    )
+    friction: float = setting(
+        0.1, "tangential force, by the normal one, that counts as much, for contacts: pressed", lower=1e-3, upper=10.0
+    )
+    sole: float = setting(
+        0.03, "lever at which a moment of a contact counts, for contacts: pressed", unit="m", lower=1e-4
+    )
     hold: float = setting(
         0.0, "time for which a command acts: it is made for the middle of it", unit="s", lower=0.0, upper=0.1
     )
@@ -100,6 +116,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         super().__init__(model, settings, shaping)
         chosen = self.settings
         self.mechanism = virtual_mechanism(self.NAME, model, self.joints, chosen.loops, virtual, chosen.weight)
+        self._pressing = self._pressed() if chosen.contacts == PRESSED else None
         self._stiffness = self.per_joint("joint_stiffness", chosen.joint_stiffness)
         self._damping = self.per_joint("joint_damping", chosen.joint_damping)
         self._pose_stiffness = self._six("pose_stiffness", chosen.pose_stiffness)
@@ -120,7 +137,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._targets = Targets(self.NAME, self._equations, self._branch.manifold, weights, chosen.reach)
         self._moves_all = model.nv == len(self.joints)
         self._is_open = self._moves_all and not model.loops
-        # joints that have no motor, but for that of a floating base, have a way to go as well
+        # joints that have no motor, but for that of a free base, have a way to go as well; so has a base that stands
         self._is_plain = model.nv == len(self.joints) + self.mechanism.base
         self._rest, self._no_twist = np.zeros(model.nv), np.zeros(6)
         self._time = 0.0
@@ -137,6 +154,15 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
                 f"{self.NAME}: {name} has {len(values)} numbers; give six: [fx, fy, fz, nx, ny, nz] of the link."
             )
         return np.array(values)
+
+    def _pressed(self) -> Pressing:
+        carrier = self.mechanism.carrier
+        if not has_free_root(carrier) or carrier.nv != len(self.joints) + carrier.v_index(ROOT_JOINT).stop:
+            raise InputError(
+                f"{self.NAME}: contacts: pressed is for a robot that floats and has a motor at every joint; of "
+                f"{carrier.name!r} motors are at {', '.join(self.joints)}. Set contacts: held."
+            )
+        return Pressing(self.NAME, carrier, self.settings.friction, self.settings.sole)
 
     def _checked_link(self, by_pose: bool) -> str | None:
         if self.settings.link:
@@ -223,12 +249,14 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         effort = self._told[0]
         if self._is_open:
             return Command(effort=effort)
-        if self.model.loops:
+        if self._pressing is not None:
+            effort = self._pressing.efforts(q, effort)
+        elif self.mechanism.carrier.loops:
             effort = self.mechanism.dynamics.kernels.closed.efforts(q, state.v, effort)  # type: ignore[union-attr]
         return Command(effort=effort[self.v_index])
 
     def _way_left(self, q: Array) -> Array:
-        """From a pose to the target; for a floating base, which goes where the joints make it go, it is nothing."""
+        """From a pose to the target; for a free base, which goes where the joints make it go, it is nothing."""
         if self._is_open:
             return self._target - q
         if not self._is_plain:
@@ -256,8 +284,10 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
 
     def _pose_of_link(self, q: Array) -> Array:
         assert self._link is not None
-        dynamics = self.mechanism.dynamics
-        return np.asarray(np.linalg.solve(dynamics.pose(self.model.root, q), dynamics.pose(self._link, q)))
+        pose = self.mechanism.dynamics.pose(self._link, q)
+        if not self.mechanism.base:
+            return np.asarray(pose)
+        return np.asarray(np.linalg.solve(self.mechanism.dynamics.pose(self.model.root, q), pose))
 
     # --- what it tells -----------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
@@ -265,7 +295,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
 
         `acceleration`: a*; `gap`: of the loops' conditions; `singular`: 1 where the pose was too near to a singular one
         for the compiled law; `joint_error`, and with virtual forces `virtual_effort` of the joints; with a link
-        `virtual_force`, `pose_error` and `pose_rate` [linear, angular]; along loops `path_error`.
+        `virtual_force`, `pose_error` and `pose_rate` [linear, angular]; along loops `path_error`; of contacts that only
+        press `pressure`, what each is counted on for [N].
         """
         if not self._told:
             return {}
@@ -275,6 +306,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             "singular": np.array([self._singular]),
             "joint_error": self._joint_reference.position - self._q[self.q_index],
         }
+        if self._pressing is not None:
+            found["pressure"] = self._pressing.pressures
         if self._is_path:
             return found | {"path_error": self._way_left(self._q)[self.v_index]}
         return found | {"virtual_effort": found["virtual_effort"][self.v_index]}

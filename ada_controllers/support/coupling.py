@@ -71,7 +71,7 @@ class SupportCoupling:
                 f"the base of robot {model.name!r} is fixed and link {self.support!r} moves: it cannot be the support. "
                 f"Choose the root {model.root!r}, or load the robot with base='floating'."
             )
-        grounded = [loop.name for loop in self.tree.loops if WORLD in (loop.parent, loop.child)]
+        grounded = self.tree.grounded_loops
         if self.is_floating and grounded:
             raise InputError(
                 f"loop {grounded[0]!r} joins robot {model.name!r}, whose base floats, to the world. Load it with "

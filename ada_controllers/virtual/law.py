@@ -27,6 +27,7 @@ from ada_dynamics.dynamics.quantities import closed, link_jacobian
 from ada_dynamics.dynamics.quantities.base import position_guards, position_rates
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.regroup import for_efforts
+from ada_dynamics.model.tree import NO_MOVE
 from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross
 
@@ -126,11 +127,11 @@ class Equations:
     ) -> tuple[list[Scalar], list[Scalar], list[list[Scalar]]]:
         """X_e^des - X_e, V_e^des - V_e and the columns of J, [linear, angular] in the axes of the base.
 
-        A floating base is what the link moves against: its own velocities have no part in J.
+        A free base is what the link moves against: its own velocities have no part in J. Otherwise that is the world.
         """
         tree, link, base = self.mechanism.tree, self.link, self.mechanism.base
         assert link is not None
-        root = link_pose(tree, q, self.mechanism.robot.root)
+        root = link_pose(tree, q, self.mechanism.robot.root) if base else NO_MOVE
         there = link_pose(tree, q, link)
         turned = there.rotation.matrix().T
         axes = [root.rotation.to_child(turned[k]) for k in range(3)]
@@ -167,7 +168,7 @@ class Equations:
         return [a + b for a, b in zip(wanted, back.accelerations, strict=True)], self._guards(back)
 
     def wanted(self, q: Vector, v: Vector, path: Path) -> list[Scalar]:
-        """Accelerations that shorten a way; a floating base does what follows from those of the joints."""
+        """Accelerations that shorten a way; a free base does what follows from those of the joints."""
         kp, kd = path.gains
         given = zip(path.acceleration, path.velocity, v, path.error, strict=True)
         wanted = [ff + kd * (then - now) + kp * e for ff, then, now, e in given]

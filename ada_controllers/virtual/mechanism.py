@@ -16,7 +16,7 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.study import Study
 from ada_dynamics.model.edit import with_gravity
-from ada_dynamics.model.edit.parts import has_free_root
+from ada_dynamics.model.edit.parts import Parts, has_free_root
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots.close import with_loops
@@ -30,14 +30,16 @@ class VirtualMechanism:
 
     Attributes:
         robot: as it is.
-        virtual: the same with virtual loops, and without weight where the mechanism is to have none.
+        carrier: the robot with all loops that have forces: its own, and those of a floating one to ground and walls.
+        virtual: the robot with virtual loops, and without weight where the mechanism is to have none.
         joints: of the robot, that have motors and take references.
-        base: velocities of a floating base, which come first; 0 for a fixed one.
-        dynamics: of the robot.
+        base: velocities of a base that floats freely, which come first; 0 for one that is fixed or carried.
+        dynamics: of the carrier.
         virtual_dynamics: of the mechanism.
     """
 
     robot: Model
+    carrier: Model
     virtual: Model
     joints: tuple[str, ...]
     base: int
@@ -102,14 +104,16 @@ def virtual_mechanism(
             "as. Set loops to a file of virtual loops, such as loops/parallel_four_bar.yaml for planar_4r."
         )
     _refuse_other_robot(law, robot, virtual)
-    base = robot.joints[robot.joint_names[0]].nv if has_free_root(robot) else 0
-    if base and any(robot.gravity) and not weight and not robot.loops:
+    carrier = _carrier(robot, virtual)
+    base = robot.joints[robot.joint_names[0]].nv if has_free_root(robot) and not carrier.tree.grounded_loops else 0
+    if base and any(robot.gravity) and not weight:
         raise InputError(
             f"{law}: robot {robot.name!r} floats, and nothing carries it: a mechanism without weight would need a base "
-            "that does not fall. Set weight: true, so that the mechanism falls as the robot does."
+            "that does not fall. Set weight: true, so that the mechanism falls as the robot does, or say by loops to "
+            "the world where it stands."
         )
     virtual = virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0))
-    made = VirtualMechanism(robot, virtual, joints, base, Dynamics(robot), Dynamics(virtual))
+    made = VirtualMechanism(robot, carrier, virtual, joints, base, Dynamics(carrier), Dynamics(virtual))
     if made.study.mobility == 0:
         raise InputError(
             f"{law}: the loops ({', '.join(virtual.loop_names)}) leave robot {robot.name!r} no motion. Check their "
@@ -122,6 +126,18 @@ def virtual_mechanism(
         )
     _refuse_too_few_motors(law, made)
     return made
+
+
+def _carrier(robot: Model, virtual: Model) -> Model:
+    """The robot with the loops that have forces.
+
+    Virtual loops have none of their own: motors do what they would. Those that join a floating robot to the world are
+    where it stands, leans or holds on; there ground and walls have them, for no motor acts on its base.
+    """
+    parts = Parts.of(robot)
+    if has_free_root(robot):
+        parts.loops |= {name: virtual.loops[name] for name in virtual.tree.grounded_loops}
+    return parts.build() if len(parts.loops) > len(robot.loops) else robot
 
 
 def _path(law: str, loops: str) -> str:
@@ -150,24 +166,16 @@ def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
 
 
 def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
-    """Motors must do all that the robot can do by itself, but for the fall and the flight of a floating base."""
+    """Motors must do all that the robot can do by itself, but for the fall and the flight of a base that is free."""
     robot, numbers = made.robot, made.study.numbers
     q = made.study.poses[0]
-    own = [i for i, (loop, _, _) in enumerate(numbers.conditions) if loop in robot.loops]
+    own = [i for i, (loop, _, _) in enumerate(numbers.conditions) if loop in made.carrier.loops]
     J = numbers.jacobian(q) / numbers.weights[:, None]
     motors = [robot.v_index(name).start for name in made.joints]
-    virtual = [i for i in range(len(numbers.conditions)) if i not in own]
-    if made.base and not own and np.abs(J[virtual, : made.base]).max(initial=0.0) > _DRIVEN:
-        names = sorted({numbers.conditions[i][0] for i in virtual if np.abs(J[i, : made.base]).max() > _DRIVEN})
-        raise InputError(
-            f"{law}: {', '.join(names)} ties the floating robot {robot.name!r} to the world, and no motor can hold its "
-            "base there. Join links of the robot to each other, or tell of what really holds it by loops of the robot."
-        )
     motions = _null_space(J[own]) if own else np.eye(robot.nv)
     done = np.linalg.svd(motions[motors], compute_uv=False) if motors else np.zeros(0)
     rank = int(np.sum(done > _DRIVEN * max(float(np.max(done, initial=0.0)), 1e-300)))
-    missing = motions.shape[1] - rank - (0 if own else made.base)
-    if missing <= 0:
+    if motions.shape[1] - rank - made.base <= 0:
         return
     undriven = _null_space(motions[motors])
     moved = np.abs(motions @ undriven).max(axis=1)

@@ -17,6 +17,8 @@ from ada_dynamics.analysis.polygon import convex_hull, margin
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.soles import sole_points
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.description import WORLD_LINK
+from ada_dynamics.model.edit.parts import has_free_root
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.model import Model
 
@@ -38,7 +40,7 @@ class FixedFeet(NamedTuple):
 
 
 def fixed_feet_of(motion: Any) -> FixedFeet:
-    """Zero-moment point and margin along a motion of a robot with feet that are fixed to its root link.
+    """Zero-moment point and margin along a motion of a robot with feet that are fixed to the world or to its root link.
 
     Args:
         motion: a `Log`.
@@ -50,8 +52,8 @@ def fixed_feet_of(motion: Any) -> FixedFeet:
     feet = fixing_joints(model)
     if not feet:
         raise InputError(
-            f"no fixed joint or loop joins a foot of {model.name!r} to its root {model.root!r}; for feet on the ground "
-            "by contact take balance_of."
+            f"no fixed joint or loop joins a foot of {model.name!r} to its root {model.root!r} or the world; for "
+            "feet on the ground by contact take balance_of."
         )
     places = link_poses(model, motion.q[0])
     points, wrenches = {}, {}
@@ -77,9 +79,12 @@ def _margins(points: Array, hull: Array) -> Array:
 
 
 def fixing_joints(model: Model) -> dict[str, str]:
-    """Fixed joints and loops between the root link and a foot, by name, with the link of the foot."""
-    joints = {n: j.child for n, j in model.joints.items() if j.kind == "fixed" and j.parent == model.root}
-    loops = {n: j.child for n, j in model.loops.items() if j.kind == "fixed" and j.parent == model.root}
+    """Fixed joints and loops between a foot and the world or a root link that rests, by name, with the foot's link."""
+    ground = {WORLD_LINK} if has_free_root(model) else {WORLD_LINK, model.root}
+    joints, loops = (
+        {n: j.child for n, j in found.items() if j.kind == "fixed" and j.parent in ground}
+        for found in (model.joints, model.loops)
+    )
     return {**joints, **loops} if loops else {}
 
 

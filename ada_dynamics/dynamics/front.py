@@ -73,7 +73,8 @@ class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
     ) -> Array:
         """Joint efforts that give the accelerations a, damping, friction and springs included; see `forward`.
 
-        With loops, the least efforts of the joints that have motors (`model.actuated`); the loops do the rest.
+        With loops, the least efforts of the joints that have motors (`model.actuated`); the loops do the rest. A
+        floating base gets only what these leave undone.
         """
         return self._dynamics("inverse", "a", q, v, a, external)
 

@@ -8,6 +8,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.choices import velocities_of
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
 _RESIDUE = 1e-8  # of the efforts wanted, that the motors may leave undone
@@ -17,7 +18,9 @@ _RANK = 1e-9  # share of the motors in a motion of unit length: less is rounding
 def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
     """Least efforts of the motors that act on the mechanism as the wanted efforts of all joints would.
 
-    Loops pass efforts on: any τ with Nᵀ τ = Nᵀ wanted does the same.
+    Loops pass efforts on: any τ with Nᵀ τ = Nᵀ wanted does the same. A floating base that counts as actuated gets no
+    more than what the motors leave undone, as in inverse dynamics of a tree: nothing where loops to the world let them
+    do it all.
 
     Args:
         model: whose `actuated` joints have motors.
@@ -27,16 +30,24 @@ def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
     Raises:
         InputError: the motors cannot do it; the message names the joints that nothing drives.
     """
-    motors = list(velocities_of(model, model.actuated))
-    A, b = N[motors].T, N.T @ wanted
+    motors = list(velocities_of(model, [name for name in model.actuated if name != ROOT_JOINT]))
+    base = list(velocities_of(model, [name for name in model.actuated if name == ROOT_JOINT]))
+    A, B, b = N[motors].T, N[base].T, N.T @ wanted
+    efforts = np.zeros(model.nv)
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > _RANK
-    own = Vt[kept].T @ ((U[:, kept].T @ b) / s[kept])
-    undone = A @ own - b
-    if float(np.max(np.abs(undone), initial=0.0)) > _RESIDUE * max(1.0, float(np.max(np.abs(wanted), initial=0.0))):
-        raise InputError(_nothing_drives(model, N @ undone))
-    efforts = np.zeros(model.nv)
-    efforts[motors] = own
+    U, s, Vt = U[:, kept], s[kept], Vt[kept]
+
+    def undone() -> Array:
+        left = b - B @ efforts[base]
+        return np.asarray(left - U @ (U.T @ left), dtype=np.float64)
+
+    smallest = _RESIDUE * max(1.0, float(np.max(np.abs(wanted), initial=0.0)))
+    if base and float(np.max(np.abs(undone()), initial=0.0)) > smallest:
+        efforts[base] = np.linalg.lstsq(B - U @ (U.T @ B), undone(), rcond=_RANK)[0]
+    if float(np.max(np.abs(undone()), initial=0.0)) > smallest:
+        raise InputError(_nothing_drives(model, N @ -undone()))
+    efforts[motors] = Vt.T @ ((U.T @ (b - B @ efforts[base])) / s)
     return efforts
 
 

@@ -133,6 +133,11 @@ class Tree:
     nv: int
     loops: tuple[Loop, ...] = ()
 
+    @property
+    def grounded_loops(self) -> list[str]:
+        """Loops that join a body to the world."""
+        return [loop.name for loop in self.loops if WORLD in (loop.parent, loop.child)]
+
     def ancestry(self, body: int) -> list[int]:
         """The body and its ancestors, innermost first."""
         path = []

@@ -70,7 +70,7 @@ def scene_for(
         model: the robot.
         start: positions, or a pose that selects the way of assembly; see `start_pose`.
         step: of the integrator, which bounds how stiff stops are [s].
-        ground: "auto" puts one under floating robots with weight; "off" none.
+        ground: "auto" puts one under floating robots with weight that no loop joins to the world; "off" none.
         stops: whether joints have stops at their limits.
         integrator: that is wanted; "auto" chooses by what is stiff (see `Simulation`).
         is_given: whether a user gave the start: it stays where it is but for what is in the ground. Otherwise the
@@ -92,12 +92,12 @@ def scene_for(
         own, more = _stops_from(model, q, step, is_given, method.is_direct)
         notes += more
     if contact is not None:
-        height = lowest(model, q, [*contact.points, *contact.spheres])
+        height, is_free = lowest(model, q, [*contact.points, *contact.spheres]), _is_free(model)
         is_sunk = height < -_SUNK
-        if floats(model) and (is_sunk or not is_given):
+        if is_free and (is_sunk or not is_given):
             q[2] -= height
-        if is_sunk and (is_given or not floats(model)):
-            notes.append(f"start: {'lifted by' if floats(model) else 'in the ground by'} {-height:.3g} m")
+        if is_sunk and (is_given or not is_free):
+            notes.append(f"start: {'lifted by' if is_free else 'in the ground by'} {-height:.3g} m")
     return Scene(q, contact, own, method.name, why, pose.moved, tuple(notes))
 
 
@@ -122,6 +122,11 @@ def floats(model: Model) -> bool:
     return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].type.leaves_free()
 
 
+def _is_free(model: Model) -> bool:
+    """True if the root link can be put anywhere: it floats, and no loop joins the robot to the world."""
+    return floats(model) and not model.tree.grounded_loops
+
+
 class GroundFound(NamedTuple):
     """Contact with the ground or None, and what to say about it."""
 
@@ -140,14 +145,14 @@ def ground_under(
 
     Args:
         model: the robot.
-        wanted: "auto" puts floating robots with weight on the ground.
+        wanted: "auto" puts robots on the ground that would fall: free ones with weight.
         q: pose in which it stands; neutral by default.
         vertices: reads meshes; see `touching`.
 
     Raises:
         InputError: a ground is wanted, and nothing of the robot can touch it.
     """
-    falls = floats(model) and np.linalg.norm(model.gravity) > 0.0
+    falls = _is_free(model) and np.linalg.norm(model.gravity) > 0.0
     if wanted == "off" or (wanted == "auto" and not falls):
         return GroundFound(None, [])
     found = touching(model, model.neutral() if q is None else q, vertices)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,8 @@ from ada_dynamics.analysis.balance import ground_wrench
 from ada_dynamics.analysis.fixed_feet import _margins, fixed_feet_of
 from ada_dynamics.analysis.polygon import margin
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.robots.close import with_loops
 from ada_dynamics.simulation.profiles import half_sine
 
 
@@ -31,6 +35,29 @@ def test_zero_moment_point_is_that_of_the_rates_of_momentum() -> None:
     assert found.zmp[:, :2] == pytest.approx(wanted, abs=1e-9)
     total = sum(found.wrenches.values())
     assert np.asarray(total)[:, :3] == pytest.approx(force, abs=1e-9 * 70.0)
+
+
+def test_feet_that_loops_fix_to_the_world_have_the_zero_moment_point_of_those_on_a_ground_link() -> None:
+    fixed, floating = ada.load("hoap2_standing"), ada.load("hoap2_10dof")
+    poses = ada.Dynamics(fixed).poses(np.zeros(10))
+    soles = {f"{side}_foot_fixed": f"{side}_sole" for side in ("left", "right")}
+    loops = [
+        {"name": loop, "type": "fixed", "parent": {"link": "world", "xyz": poses[sole][:3, 3].tolist()}}
+        | {"child": {"link": sole}}
+        for loop, sole in soles.items()
+    ]
+    parts = Parts.of(with_loops(floating, loops))
+    parts.joints = {name: replace(joint, armature=0.0) for name, joint in parts.joints.items()}
+    standing = parts.build()
+    q = np.concatenate([poses["waist"][:3, 3], [0, 0, 0, 1], np.zeros(10)])
+    tau = np.random.default_rng(1).uniform(-0.2, 0.2, 10)
+    whole = np.zeros(standing.nv)
+    for name in fixed.joint_names:
+        whole[standing.v_index(name)] = tau[fixed.v_index(name)]
+    found = fixed_feet_of(ada.Simulation(standing, q, tau=whole, step=1e-3).run(0.05))
+    wanted = fixed_feet_of(ada.Simulation(fixed, np.zeros(10), tau=tau, step=1e-3).run(0.05))
+    assert found.soles == pytest.approx(wanted.soles, abs=1e-12)
+    assert found.zmp == pytest.approx(wanted.zmp, abs=1e-9)
 
 
 def test_soles_are_the_hull_of_both_plates() -> None:

@@ -13,6 +13,7 @@ from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.robots import mechanisms
 
 
 def only_motor(model: ada.Model, motor: str) -> ada.Model:
@@ -97,3 +98,21 @@ def test_a_linkage_that_its_motors_cannot_carry_is_not_begun() -> None:
     q = np.asarray(ada.assemble(model))
     with pytest.raises(ActivationRefused, match="under-actuated"):
         controller.reset(State(q, np.zeros(model.nv)), 0.0)
+
+
+def test_a_humanoid_whose_feet_loops_fix_to_the_world_stands() -> None:
+    """Its base floats and has no motor: the legs carry it, through the loops."""
+    model, q = mechanisms.two_feet(hand="spherical")
+    controller = make("gravity_compensation", model)
+    assert "root_joint" not in controller.joints
+    log = InSimulation(controller).simulation(model, q, step=1e-3).run(0.1)
+    assert np.abs(log.v).max() < 1e-9
+
+
+def test_a_base_that_a_loop_carries_but_no_motor_holds_is_not_begun() -> None:
+    builder = ada.Builder("on_a_ball").link("pole", 1.0, (0.1, 0, 0.5), (0.1, 0.1, 0.02))
+    builder.link("arm", 1.0, (0.2, 0, 0), (0.02, 0.1, 0.1)).joint("elbow", "revolute", "pole", "arm", axis=(0, 1, 0))
+    model = builder.loop("ball", "spherical", "world", "pole").build(base="floating")
+    controller = make("gravity_compensation", model)
+    with pytest.raises(ActivationRefused, match="without a motor carry weight: root_joint"):
+        controller.reset(State(model.neutral(), np.zeros(model.nv)), 0.0)

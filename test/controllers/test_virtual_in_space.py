@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bar_in_space import WEIGHTLESS, Arms
 from numpy.typing import NDArray
 from virtual_motion import moved
 
@@ -22,39 +23,6 @@ from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments import two_arm_bar as arms
 
 Array = NDArray[np.float64]
-
-WEIGHTLESS = (0.0, 0.0, 0.0)
-PULL = {
-    "link": arms.LEFT,
-    "joint_stiffness": [0.0],
-    "joint_damping": [0.2],
-    "pose_stiffness": [80.0] * 3 + [20.0] * 3,
-    "pose_damping": [40.0] * 3 + [10.0] * 3,
-    "hold": 1e-3,
-}
-
-
-class Arms:
-    """Two arms with a virtual bar between their hands."""
-
-    def __init__(self, base: str, gravity: tuple[float, ...]) -> None:
-        self.model = arms.two_arms(base, gravity)
-        self.q = arms.start_of(self.model)
-        self.bar = arms.with_bar(self.model, self.q)
-        self.dynamics = ada.Dynamics(self.model)
-
-    def controller(self, **more: Any) -> VirtualClosedChain:
-        return VirtualClosedChain(self.model, {**PULL, **more}, virtual=self.bar)
-
-    def reference(self, x: float, y: float, z: float) -> PoseReference:
-        d = self.dynamics
-        pose = np.array(np.linalg.solve(d.pose(arms.BODY, self.q), d.pose(arms.LEFT, self.q)))
-        pose[:3, 3] += [x, y, z]
-        return PoseReference(pose)
-
-    def bar_error(self, q: Array) -> float:
-        first = arms.hands_apart(self.dynamics, self.q)
-        return max(float(np.abs(arms.hands_apart(self.dynamics, row) - first).max()) for row in q[::50])
 
 
 @pytest.fixture(scope="module")
@@ -183,14 +151,6 @@ def test_a_robot_with_its_own_loops_and_enough_motors_needs_no_virtual_ones() ->
     rest = np.zeros(five_bar.nv)
     expected = ada.Dynamics(five_bar).inverse(q, rest, rest)[controller.v_index]
     np.testing.assert_allclose(command.effort, expected, atol=1e-9)
-
-
-def test_a_floating_robot_is_not_tied_to_the_world(floating: Arms) -> None:
-    tied = with_loops(
-        floating.model, [{"name": "tie", "type": "fixed", "parent": {"link": "world"}, "child": {"link": arms.LEFT}}]
-    )
-    with pytest.raises(InputError, match="tie ties the floating robot"):
-        VirtualClosedChain(floating.model, virtual=tied)
 
 
 def test_a_floating_robot_with_weight_cannot_be_a_mechanism_without() -> None:

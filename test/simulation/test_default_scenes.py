@@ -93,6 +93,16 @@ def test_a_fixed_robot_and_one_without_weight_need_no_ground():
         assert (scene.contact, scene.notes) == (None, ())
 
 
+def test_what_hangs_on_loops_from_the_world_is_not_put_on_the_ground():
+    builder = ada.Builder("hung").link("body", 2.0, inertia=(0.02, 0.02, 0.02), collisions=[Shape("box", (1, 1, 1))])
+    builder.loop("hook", "spherical", "world", "body", (0, 0, 3.0), child_xyz=(0, 0, 0.5))
+    model = builder.build(base="floating")
+    scene = defaults.scene_for(model)
+    assert scene.contact is None
+    assert scene.q[2] == pytest.approx(2.5)
+    assert defaults.scene_for(model, ground="on").q[2] == pytest.approx(2.5)
+
+
 def test_a_given_start_stays_but_for_what_is_in_the_ground():
     model = body(Shape("sphere", (0.1,)))
     high, low = model.neutral(), model.neutral()

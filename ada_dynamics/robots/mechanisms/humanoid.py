@@ -32,18 +32,26 @@ _ARM = (
 )
 
 
+_TIP = (0.0, 0.0, -0.1)  # of a hand, in the frame of its wrist [m]
+
+
 def two_feet(
-    position: ArrayLike = (0.1, -0.05, 0.7), fixed: bool = True, gravity: Sequence[float] = STANDARD_GRAVITY
+    position: ArrayLike = (0.1, -0.05, 0.7),
+    fixed: bool = True,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+    hand: str = "",
 ) -> Mechanism:
     """A floating base and 24 revolute joints: legs of six, arms of five, waist and chest; both feet on the ground.
 
-    The loops `left_foot` and `right_foot` fix the feet to the world where they stand at the start: 18 motions. Links
-    have all inertial parameters.
+    The loops `left_foot` and `right_foot` fix the feet to the world where they stand at the start: 18 motions. A third
+    one, `right_hand`, may hold the tip of that hand on a wall across x. Links have all inertial parameters.
 
     Args:
         position: of the pelvis [m].
         fixed: whether there are these loops; without them the humanoid floats freely.
         gravity: [m/s²].
+        hand: type of the hand's loop: spherical where its tip sticks to the wall (15 motions), planar where the palm
+            slides along it; empty: the hand is free.
     """
     builder, pose = _humanoid()
     floating = builder.build(base="floating", gravity=gravity)
@@ -52,15 +60,22 @@ def two_feet(
     q = stacked(floating, pose | {"root_joint": root})
     if not fixed:
         return Mechanism(floating, q)
-    return Mechanism(_on_both_feet(builder, floating, q, gravity), q)
+    _hold(builder, floating, q, hand)
+    return Mechanism(builder.build(base="floating", gravity=gravity), q)
 
 
-def _on_both_feet(builder: Builder, floating: Model, q: np.ndarray, gravity: Sequence[float]) -> Model:
+def _hold(builder: Builder, floating: Model, q: np.ndarray, hand: str) -> None:
+    """Loops from the world to both feet, and to the tip of the right hand."""
     poses = link_poses(floating, q)
     for side in ("left", "right"):
         R, p = poses[f"{side}_ankle_roll"]
         builder.loop(f"{side}_foot", "fixed", "world", f"{side}_ankle_roll", p, parent_rotation=R)
-    return builder.build(base="floating", gravity=gravity)
+    if hand:
+        R, p = poses["right_wrist"]
+        axis = None if hand in ("spherical", "fixed") else X
+        builder.loop(
+            "right_hand", hand, "world", "right_wrist", p + R @ _TIP, axis=axis, child_xyz=_TIP, child_rotation=R.T
+        )
 
 
 def _humanoid() -> tuple[Builder, dict[str, ArrayLike]]:

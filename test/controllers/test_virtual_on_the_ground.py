@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual closed chains over the ground: robots that stand, hold on or lean, whose base floats and has no motor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bar_in_space import PULL, WEIGHTLESS, Arms
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_controllers import JointReference, PoseReference, State
+from ada_controllers.virtual.pressing import Pressing
+from ada_controllers.virtual_closed_chain import VirtualClosedChain
+from ada_dynamics.errors import InputError
+from ada_dynamics.robots.close import with_loops
+from ada_dynamics.spatial.orientation import to_rpy
+from ada_experiments import two_arm_bar as arms
+from ada_experiments.leaning_humanoid import chain_over, leaning
+
+Array = NDArray[np.float64]
+EARTH = (0.0, 0.0, -9.81)
+
+
+def tie(link: str, kind: str, xyz: Array) -> dict[str, object]:
+    return {"name": "tie", "type": kind, "parent": {"link": "world", "xyz": list(xyz)}, "child": {"link": link}}
+
+
+@pytest.mark.parametrize("feedback", ["force", "path"])
+def test_a_floating_robot_that_is_bolted_to_the_ground_is_controlled_as_a_fixed_one(feedback: str) -> None:
+    """The same efforts to a bit of rounding, on and off the loops, for poses in the world and for joints."""
+    fixed, floating = Arms("fixed", EARTH), Arms("floating", EARTH)
+    place = np.array([0.3, -0.2, 0.5])
+    q = floating.q.copy()
+    q[:3] = place
+    bolted = with_loops(floating.bar, [tie(arms.BODY, "fixed", place)])
+    settings = {**PULL, "feedback": feedback, "joint_stiffness": [3.0], "hold": 0.0}
+    ours = VirtualClosedChain(floating.model, settings, virtual=bolted)
+    other = VirtualClosedChain(fixed.model, settings, virtual=fixed.bar)
+    assert ours.mechanism.study.mobility == other.mechanism.study.mobility
+    rng = np.random.default_rng(2)
+    v = ada.Dynamics(fixed.bar).project(fixed.q, 0.2 * rng.normal(size=fixed.model.nv))[1]
+    whole = np.concatenate([np.zeros(6), v])
+    ours.reset(State(q, 0.0 * whole), 0.0)
+    other.reset(State(fixed.q, 0.0 * v), 0.0)
+    pose = ada.Dynamics(fixed.model).pose(arms.LEFT, fixed.q)
+    pose[:3, 3] += [0.03, 0.01, 0.02]
+    moved = pose.copy()
+    moved[:3, 3] += place  # poses are those in the world
+    ends = fixed.q + 0.02 * rng.normal(size=len(fixed.q)) if feedback == "force" else fixed.q
+    for mine, theirs in ((PoseReference(moved), PoseReference(pose)), (JointReference(ends), JointReference(ends))):
+        found = ours.update(State(q, whole), mine, 0.1).effort
+        wanted = other.update(State(fixed.q, v), theirs, 0.1).effort
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
+    assert ours.joints == other.joints
+
+
+def test_a_robot_in_space_that_holds_on_with_one_hand_moves_as_the_motors_alone_can_make_it() -> None:
+    """Twelve motors, twelve motions: the base gets no effort, and the robot accelerates as the mechanism does."""
+    floating = Arms("floating", WEIGHTLESS)
+    d = floating.dynamics
+    hold = d.pose(arms.LEFT, floating.q)[:3, 3]
+    turned = [{**tie(arms.LEFT, "spherical", hold), "name": "ball"}]
+    with pytest.raises(InputError, match=r"can move in 15 ways.*drive 12.*motion of root_joint"):
+        VirtualClosedChain(floating.model, virtual=with_loops(floating.model, turned))
+    grip = tie(arms.LEFT, "fixed", hold)
+    grip["parent"] = {"link": "world", "xyz": list(hold), "rpy": list(to_rpy(d.pose(arms.LEFT, floating.q)[:3, :3]))}
+    carried = with_loops(floating.model, [grip])
+    controller = VirtualClosedChain(
+        floating.model, {"joint_stiffness": [20.0], "joint_damping": [4.0]}, virtual=carried
+    )
+    rng = np.random.default_rng(3)
+    q, v = ada.Dynamics(carried).project(floating.q, 0.2 * rng.normal(size=carried.nv))
+    controller.reset(State(q, v), 0.0)
+    told = controller.update(State(q, v), JointReference(q[controller.q_index] + 0.1), 0.01)
+    tau = np.zeros(carried.nv)
+    tau[controller.v_index] = told.effort
+    a = ada.Dynamics(carried).forward(q, v, tau)
+    np.testing.assert_allclose(a[controller.v_index], controller.signals()["acceleration"], atol=1e-8)
+
+
+# --- contacts that only press -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("hand", [False, True])
+def test_a_robot_on_contacts_that_press_accelerates_as_the_mechanism_and_presses_as_it_is_told(hand: bool) -> None:
+    """HOAP-2 on two feet, and with its left hand on a wall: by forward dynamics of the carried robot."""
+    stand = leaning(0.1)
+    gains = {"joint_stiffness": [5.0], "joint_damping": [0.5], "contacts": "pressed"}
+    controller = VirtualClosedChain(stand.model, gains, virtual=chain_over(stand, hand))
+    q, carrier = stand.q, controller.mechanism.carrier
+    dynamics = ada.Dynamics(carrier)
+    _, v = dynamics.project(q, 0.1 * np.random.default_rng(4).normal(size=carrier.nv))
+    controller.reset(State(q, v), 0.0)
+    told = controller.update(State(q, v), JointReference(q[controller.q_index] + 0.02), 0.01)
+    tau = np.zeros(carrier.nv)
+    tau[controller.v_index] = told.effort
+    a, wanted = dynamics.forward(q, v, tau), controller.signals()["acceleration"]
+    np.testing.assert_allclose(a[controller.v_index], wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
+    wrenches, poses = dynamics.joint_wrenches(q, v, tau), dynamics.poses(q)
+    presses = [
+        (loop.parent_rotation.T @ poses[loop.child][:3, :3] @ loop.child_rotation @ wrenches[name][:3])[2]
+        for name, loop in carrier.loops.items()
+    ]
+    assert controller.signals()["pressure"] == pytest.approx(presses, abs=1e-7)
+    assert min(presses) > -1e-9
+
+
+def box_on(points: Array, kind: str = "spherical", wall: Array | None = None) -> Pressing:
+    """A box of 2 kg around the origin on points of the ground, and perhaps one of a wall across x before it."""
+    builder = ada.Builder("box").link("box", 2.0, inertia=(0.02, 0.02, 0.02))
+    for i, p in enumerate(points):
+        builder.loop(f"foot_{i}", kind, "world", "box", p, child_xyz=p)
+    if wall is not None:
+        out = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+        builder.loop("hand", "spherical", "world", "box", wall, child_xyz=wall, parent_rotation=out)
+    return Pressing("law", builder.build(base="floating"), 0.3, 0.05)
+
+
+UPRIGHT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+
+def test_three_feet_press_as_statics_says() -> None:
+    """Forces through three points are the barycentric coordinates of where they act."""
+    corners = np.array([[0.2, 0.0, -0.3], [-0.1, 0.15, -0.3], [-0.1, -0.2, -0.3]])
+    pressing = box_on(corners)
+    where = np.array([0.05, 0.02])
+    needed = np.array([0.0, 0.0, 20.0, where[1] * 20.0, -where[0] * 20.0, 0.0])
+    assert not pressing.efforts(UPRIGHT, needed).any()
+    shares = np.linalg.solve(np.vstack([corners[:, :2].T, np.ones(3)]), [*where, 1.0])
+    assert pressing.pressures == pytest.approx(20.0 * shares, abs=1e-9)
+
+
+@pytest.mark.parametrize(("push", "carries"), [(3.0, True), (-3.0, False)])
+def test_a_hand_takes_what_pushes_it_to_the_wall_and_pulls_at_nothing(push: float, carries: bool) -> None:
+    """The base needs the opposite of a push at the height of the hand; feet may tilt by 5 cm at the most."""
+    pressing = box_on(np.array([[0.0, 0.1, -0.3], [0.0, -0.1, -0.3]]), "fixed", np.array([0.3, 0.0, 0.1]))
+    needed = np.array([-push, 0.0, 20.0, 0.0, -0.1 * push, 0.0])
+    pressing.efforts(UPRIGHT, needed)
+    feet, hand = pressing.pressures[:2], pressing.pressures[2]
+    assert feet == pytest.approx(feet[::-1])
+    assert abs(feet.sum() - 20.0) <= 0.3 * hand + 1e-9  # the rest hangs on the wall, by friction
+    assert (hand > 1.0) == carries
+    assert carries or hand == pytest.approx(0.0, abs=1e-12)
+
+
+def test_contacts_that_cannot_carry_or_are_none_are_refused() -> None:
+    with pytest.raises(InputError, match="foot_0, foot_1 cannot carry robot 'box'"):
+        box_on(np.array([[0.1, 0.0, -0.3], [-0.1, 0.0, -0.3]]))
+    with pytest.raises(InputError, match="contacts: pressed is for a robot that floats"):
+        VirtualClosedChain(ada.load("planar_4r"), {"loops": "loops/parallel_four_bar.yaml", "contacts": "pressed"})
+    floating = Arms("floating", WEIGHTLESS)
+    with pytest.raises(InputError, match="there are none; set contacts: held"):
+        VirtualClosedChain(floating.model, {"contacts": "pressed"}, virtual=floating.bar)
