@@ -19,6 +19,7 @@ from ada_dynamics.errors import (
     BifurcationWarning,
     CompileError,
     InputError,
+    LittleExcitationWarning,
     LoopVelocityWarning,
     ModelError,
     OpenLoopWarning,
@@ -33,6 +34,7 @@ from ada_dynamics.errors import (
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.identification import Identification, identify
     from ada_dynamics.ik import ComTask, IkResult, OrientationTask, PoseTask, PositionTask, PostureTask, solve_ik
     from ada_dynamics.loops.assemble import assemble
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
@@ -46,6 +48,7 @@ _HOMES = {
     "ComTask": "ada_dynamics.ik",
     "Contact": "ada_dynamics.simulation",
     "Dynamics": "ada_dynamics.dynamics",
+    "Identification": "ada_dynamics.identification",
     "IkResult": "ada_dynamics.ik",
     "Log": "ada_dynamics.simulation",
     "Model": "ada_dynamics.model",
@@ -57,6 +60,7 @@ _HOMES = {
     "assemble": "ada_dynamics.loops.assemble",
     "chain_3d": "ada_dynamics.model",
     "check": "ada_dynamics.robots.check",
+    "identify": "ada_dynamics.identification",
     "load": "ada_dynamics.robots.load",
     "planar_chain": "ada_dynamics.model",
     "solve_ik": "ada_dynamics.ik",
@@ -70,8 +74,10 @@ __all__ = [
     "CompileError",
     "Contact",
     "Dynamics",
+    "Identification",
     "IkResult",
     "InputError",
+    "LittleExcitationWarning",
     "Log",
     "LoopVelocityWarning",
     "Model",
@@ -93,6 +99,7 @@ __all__ = [
     "assemble",
     "chain_3d",
     "check",
+    "identify",
     "load",
     "planar_chain",
     "solve_ik",

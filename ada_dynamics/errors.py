@@ -76,3 +76,7 @@ class LoopVelocityWarning(OpenLoopWarning):
 
 class RecordingCutShortWarning(UserWarning):
     """A recording has no proper end: what was read is all that reached the disk; the message says up to when."""
+
+
+class LittleExcitationWarning(UserWarning):
+    """A motion does not show some parameters of a robot; the message names the combinations."""

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification: masses, first moments, inertias and losses from motions with measured efforts."""
+
+from ada_dynamics.identification.estimate import identify
+from ada_dynamics.identification.result import Fit, Identification
+
+__all__ = ["Fit", "Identification", "identify"]

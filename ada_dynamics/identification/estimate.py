@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of a robot from a motion with measured efforts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.algorithms.regressor import INERTIAL, OF_JOINT
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, LittleExcitationWarning, WrongTypeError, unknown_name
+from ada_dynamics.identification.base_parameters import base_parameters
+from ada_dynamics.identification.consistent_fit import Body, Positive, fit
+from ada_dynamics.identification.equations import Equations
+from ada_dynamics.identification.motion import given_samples, samples_of
+from ada_dynamics.identification.pseudo_inertia import parameters_of, pseudo_inertia, thickened
+from ada_dynamics.identification.result import Identification, fit_of
+from ada_dynamics.identification.smoothing import Samples
+from ada_dynamics.identification.uncertainty import not_shown, standard_deviations
+from ada_dynamics.loops.choices import TREE
+from ada_dynamics.loops.numbers import typical_length
+from ada_dynamics.model.model import Model
+from ada_dynamics.named import Named
+from ada_dynamics.simulation.log import Log
+
+WINDOW = 0.1  # [s]
+_ROUNDS = 4  # of fits, each weighted by what the one before left
+_CLEANEST = 1e-6  # of a row's efforts: noise is not taken for less
+_SHOWN = 3e-3  # of the efforts that a combination makes in the reference states
+_SLOW = 0.02  # of a joint's greatest speed: below, the sign of its friction is uncertain
+_SMALL = 0.01  # of the efforts: what an unknown loss is supposed to make at first
+_NAMED = 6  # combinations in a message
+
+
+def identify(
+    robot: Model | Dynamics,
+    motion: Log | ArrayLike,
+    v: ArrayLike | None = None,
+    a: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    *,
+    parameters: str | Sequence[str] | None = None,
+    prior_weight: float = 1e-3,
+    window: float = WINDOW,
+) -> Identification:
+    """Parameters of a robot from a motion: weighted least squares over what a machine can be.
+
+    Example::
+
+        found = ada.identify(model, q, v, a, tau)
+        found = ada.identify(model, ada.Log.load("run.mcap"), parameters="link_7.*")
+        found.values["link_7.mass"], found.model, found.parameters(), found.combinations()
+
+    Args:
+        robot: a model, or its `Dynamics`; parameters that are not asked for have its values.
+        motion: positions, (N, nq); or a `Log`, whose positions and efforts alone are used: velocities and accelerations
+            come from the positions without delay, and its ends are dropped.
+        v: velocities, (N, nv).
+        a: accelerations, (N, nv).
+        tau: measured efforts of the motors, (N, nv), zero where there is none.
+        parameters: which, by names of `Dynamics.parameters` with * and ?; by default those of all links that have mass,
+            losses and rotors of the motors, and whatever else the model has.
+        prior_weight: what the model's own values weigh, in measurements; they decide on what the motion does not show.
+        window: of the filter for a `Log` [s].
+
+    Raises:
+        InputError: efforts are missing or zero, lengths do not fit, the motion is too short.
+        UnknownNameError: there is no such parameter or joint.
+
+    Warns:
+        LittleExcitationWarning: names the combinations that the motion does not show.
+    """
+    dynamics = robot if isinstance(robot, Dynamics) else Dynamics(_as_model(robot))
+    if not prior_weight > 0.0:
+        raise InputError(f"prior_weight is {prior_weight!r}; it must be a positive number.")
+    equations = Equations(dynamics, _free(dynamics, parameters))
+    if isinstance(motion, Log):
+        samples = samples_of(dynamics.model, motion, window)
+    else:
+        samples = given_samples(dynamics.model, motion, v, a, tau)
+    names = tuple(list(dynamics.parameters)[k] for k in equations.free)
+    Y, wanted = equations.of(samples)
+    certain = _certain(equations, samples, names)
+    Y, wanted = Y * certain[..., None], wanted * certain
+    reference, _ = equations.of(equations.reference(samples.q))
+    base = base_parameters(reference, names, _along_axes(dynamics.model))
+    columns = list(base.leading)
+    lost, condition = not_shown(Y[..., columns], reference[..., columns], _SHOWN)
+    if np.all(lost):
+        raise InputError(f"the motion shows nothing of {_listed(base.names)}: move the joints that these act on.")
+    shown = [k for k, is_lost in zip(columns, lost, strict=True) if not is_lost]
+    noise = _noise(Y[..., shown], wanted, certain)
+    values = _fitted(equations, names, Y, wanted, noise, prior_weight)
+    deviations = np.full(len(lost), np.nan)
+    deviations[~lost] = standard_deviations(Y[..., shown], wanted - Y @ values, noise)
+    if np.any(lost):
+        open_ones = [name for name, is_lost in zip(base.names, lost, strict=True) if is_lost]
+        warnings.warn(
+            f"the motion does not show {len(open_ones)} of {len(lost)} combinations, which stay near the model's "
+            f"values: {_listed(open_ones)}.",
+            LittleExcitationWarning,
+            stacklevel=2,
+        )
+    return Identification(
+        equations,
+        names,
+        Named("parameter", {name: dynamics.parameters[name] for name in names}),
+        Named("parameter", zip(names, values.tolist(), strict=True)),
+        base,
+        deviations,
+        ~lost,
+        noise,
+        condition,
+        fit_of(equations, samples, values),
+    )
+
+
+def _as_model(robot: object) -> Model:
+    if not isinstance(robot, Model):
+        raise WrongTypeError(f"the robot is {robot!r:.100}; identification needs a Model or a Dynamics.")
+    return robot
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return "; ".join(names[:_NAMED]) + more
+
+
+# --- which parameters ---------------------------------------------------------------------------------------------
+def _free(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> NDArray[np.intp]:
+    names = list(dynamics.parameters)
+    if wanted is None:
+        return np.array([k for k, name in enumerate(names) if _is_usual(dynamics, name)], dtype=np.intp)
+    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise unknown_name("parameter", pattern, names)
+    return np.array([k for k, name in enumerate(names) if any(fnmatchcase(name, p) for p in patterns)], dtype=np.intp)
+
+
+def _is_usual(dynamics: Dynamics, name: str) -> bool:
+    owner, _, kind = name.rpartition(".")
+    if dynamics.parameters[name]:
+        return True
+    if kind in INERTIAL:
+        return dynamics.parameters[f"{owner}.mass"] > 0.0
+    return kind in OF_JOINT and owner in dynamics.model.actuated
+
+
+def _along_axes(model: Model) -> set[str]:
+    """Parameters that other bodies have too: a hinge does not feel where along its axis the next body begins."""
+    found = set()
+    for name in model.joint_names:
+        joint = model.joints[name]
+        k = int(np.argmax(np.abs(joint.axis)))
+        across = "xyz"[(k + 2) % 3]
+        found |= {f"{joint.child}.m{'xyz'[k]}", f"{joint.child}.I{across}{across}"}
+    return found
+
+
+def _certain(equations: Equations, samples: Samples, names: Sequence[str]) -> Array:
+    """1 for rows whose friction has a clear sign, 0 for others; (N, m)."""
+    model = equations.dynamics.model
+    rubs = [name for name in model.joint_names if f"{name}.friction" in names or model.joints[name].friction]
+    is_slow = np.zeros((len(samples.t), model.nv), dtype=bool)
+    for name in rubs:
+        speed = np.abs(samples.v[:, model.v_index(name)])
+        is_slow[:, model.v_index(name)] = speed < _SLOW * np.max(speed, axis=0)
+    if equations.by != TREE:
+        is_slow = np.repeat(np.any(is_slow, axis=1, keepdims=True), len(equations.rows), axis=1)
+    return np.where(is_slow, 0.0, 1.0)
+
+
+# --- the fit ------------------------------------------------------------------------------------------------------
+def _fitted(equations: Equations, names: Sequence[str], Y: Array, wanted: Array, noise: Array, weight: float) -> Array:
+    """Values of the free parameters."""
+    bodies, others, start = _unknowns(equations, names, Y, wanted)
+    known = start.copy()
+    acting = np.array(sorted({int(k) for b in bodies for k in b.places} | {o.place for o in others}), dtype=np.intp)
+    place = {int(k): i for i, k in enumerate(acting)}
+    bodies = [replace(body, places=np.array([place[int(k)] for k in body.places], dtype=np.intp)) for body in bodies]
+    others = [replace(one, place=place[one.place]) for one in others]
+    rows = (Y[..., acting] / noise[:, None]).reshape(-1, len(acting))
+    target = (wanted / noise).ravel()
+    known[acting] = fit(rows.T @ rows, rows.T @ target, start[acting], bodies, others, weight)
+    return known
+
+
+def _noise(Y: Array, wanted: Array, certain: Array) -> Array:
+    """Of each row's efforts: what the best parameters leave of them, whether any machine has these or not.
+
+    Args:
+        Y: columns that do not depend on one another, (N, m, B).
+        wanted: (N, m).
+        certain: 1 for rows that count, else 0.
+    """
+    counts = np.maximum(certain.sum(axis=0), 1.0)
+    efforts = np.sqrt(np.sum(wanted**2, axis=0) / counts)
+    least = _CLEANEST * np.maximum(efforts, 1e-3 * float(np.max(efforts)))
+    noise = np.maximum(efforts, least)
+    for _ in range(_ROUNDS):
+        rows = (Y / noise[:, None]).reshape(-1, Y.shape[-1])
+        values = np.linalg.lstsq(rows, (wanted / noise).ravel(), rcond=1e-12)[0]
+        left = wanted - Y @ values
+        noise = np.maximum(np.sqrt(np.sum(left**2, axis=0) / counts), least)
+    return np.asarray(noise)
+
+
+def _unknowns(
+    equations: Equations, names: Sequence[str], Y: Array, wanted: Array
+) -> tuple[list[Body], list[Positive], Array]:
+    """Bodies and other parameters that have an effect, and values to start with."""
+    model, parameters = equations.dynamics.model, equations.dynamics.parameters
+    start = np.array([parameters[name] for name in names])
+    sizes = np.sqrt(np.mean(np.sum(Y**2, axis=1), axis=0))
+    effort = float(np.sqrt(np.mean(np.sum(wanted**2, axis=1)))) or 1.0
+    by_owner: dict[str, list[int]] = {}
+    others: list[Positive] = []
+    for k, name in enumerate(names):
+        owner, _, kind = name.rpartition(".")
+        if kind in INERTIAL:
+            by_owner.setdefault(owner, []).append(k)
+        elif sizes[k] > 0.0:
+            whole = effort / float(sizes[k])
+            start[k] = start[k] if start[k] > 0.0 else _SMALL * whole
+            others.append(Positive(k, float(start[k]), whole))
+    bodies, length = [], typical_length(model)
+    cloud = model.total_mass * np.diag([*[length**2] * 3, 1.0])
+    for link, places in by_owner.items():
+        if not np.any(sizes[places]):
+            continue
+        which = np.array([INERTIAL.index(names[k].rpartition(".")[2]) for k in places], dtype=np.intp)
+        values = np.array([parameters[f"{link}.{kind}"] for kind in INERTIAL])
+        prior = thickened(pseudo_inertia(values), model.total_mass, length)
+        start[places] = parameters_of(prior)[which]
+        values[which] = 0.0
+        body = Body(np.array(places, dtype=np.intp), which, pseudo_inertia(values), prior, cloud)
+        if np.linalg.eigvalsh(body.matrix(start))[0] <= 0.0:
+            raise InputError(
+                f"link {link!r}: with the parameters that stay as they are it is no body. Ask for all of {link}.*"
+            )
+        bodies.append(body)
+    return bodies, others, start

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a motion told of a robot's parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.identification.base_parameters import BaseParameters
+from ada_dynamics.identification.equations import Equations
+from ada_dynamics.identification.identified_model import with_parameters
+from ada_dynamics.identification.smoothing import Samples
+from ada_dynamics.model.model import Model
+
+IDENTIFIED, IN_COMBINATIONS, NOT_SHOWN, NO_EFFECT = (
+    "identified",
+    "in combinations only",
+    "not shown by this motion",
+    "without effect",
+)
+
+
+class Row(NamedTuple):
+    """One parameter, or one combination.
+
+    Attributes:
+        name: of it.
+        model: its value in the model that was given.
+        value: identified.
+        deviation: standard deviation; nan where it is not identified by itself.
+        status: identified, in combinations only, not shown by this motion, without effect.
+    """
+
+    name: str
+    model: float
+    value: float
+    deviation: float
+    status: str
+
+    @property
+    def percent(self) -> float:
+        """Standard deviation in % of the value."""
+        return 100.0 * self.deviation / abs(self.value) if self.value else math.nan
+
+
+class Fit(NamedTuple):
+    """Efforts measured and computed.
+
+    Attributes:
+        t: times [s].
+        measured: efforts of the joints of `rows`, (N, m).
+        computed: likewise.
+    """
+
+    t: Array
+    measured: Array
+    computed: Array
+
+    @property
+    def percent(self) -> Array:
+        """Root mean square of the difference in % of that of the measured efforts, (m,)."""
+        left, size = (np.sqrt(np.mean(x**2, axis=0)) for x in (self.measured - self.computed, self.measured))
+        return np.asarray(100.0 * left / np.where(size > 0.0, size, np.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Parameters of a robot, from its motion.
+
+    Attributes:
+        equations: whose parameters, and how they were asked for.
+        names: of the parameters that were free.
+        prior: their values in the model that was given.
+        values: by name, identified; all of them together are a machine that can be.
+        base: the combinations that efforts depend on.
+        deviations: standard deviations of the combinations; nan where the motion does not show them.
+        is_shown: which combinations the motion shows.
+        noise: standard deviation of what is left of each row's effort.
+        condition: of the combinations that are shown, each in its own units; above some hundred they are told apart
+            badly.
+        fit: efforts of the motion that it was found from.
+    """
+
+    equations: Equations
+    names: tuple[str, ...]
+    prior: Mapping[str, float]
+    values: Mapping[str, float]
+    base: BaseParameters
+    deviations: Array
+    is_shown: NDArray[np.bool_]
+    noise: Array
+    condition: float
+    fit: Fit
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joint of each row of `fit`, `noise` and of residuals."""
+        return self.equations.rows
+
+    @cached_property
+    def model(self) -> Model:
+        """The robot with the identified parameters."""
+        return with_parameters(self.equations.dynamics, self.values)
+
+    @property
+    def unidentifiable(self) -> tuple[str, ...]:
+        """Combinations that the motion does not show, by name; a better one would."""
+        return tuple(name for name, shown in zip(self.base.names, self.is_shown, strict=True) if not shown)
+
+    @property
+    def without_effect(self) -> tuple[str, ...]:
+        """Parameters that no motion of this robot shows."""
+        return tuple(self.names[k] for k in self.base.without_effect)
+
+    def combinations(self) -> list[Row]:
+        """A row for each base parameter."""
+        before, now = (self.base.combine @ np.array(list(x.values())) for x in (self.prior, self.values))
+        status = [IDENTIFIED if shown else NOT_SHOWN for shown in self.is_shown]
+        columns = (self.base.names, before.tolist(), now.tolist(), self.deviations.tolist(), status)
+        return [Row(*row) for row in zip(*columns, strict=True)]
+
+    def parameters(self) -> list[Row]:
+        """A row for each parameter that was free."""
+        alone, found = dict(zip(self.base.leading, range(len(self.base.leading)), strict=True)), []
+        for place, name in enumerate(self.names):
+            deviation, status = math.nan, IN_COMBINATIONS
+            if place in self.base.without_effect:
+                status = NO_EFFECT
+            elif place in self.base.alone:
+                k = alone[place]
+                deviation, status = float(self.deviations[k]), IDENTIFIED if self.is_shown[k] else NOT_SHOWN
+            found.append(Row(name, self.prior[name], self.values[name], deviation, status))
+        return found
+
+    def validate(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> Fit:
+        """Efforts of another motion, measured and computed by the identified parameters; `percent` says how far off.
+
+        Args:
+            q: positions, (N, nq).
+            v: velocities, (N, nv).
+            a: accelerations, (N, nv).
+            tau: measured efforts, (N, nv).
+            t: times [s]; row numbers by default.
+        """
+        rows = [np.asarray(x, dtype=np.float64) for x in (q, v, a, tau)]
+        times = np.arange(float(len(rows[0]))) if t is None else np.asarray(t, dtype=np.float64)
+        return fit_of(self.equations, Samples(times, *rows), np.array(list(self.values.values())))
+
+
+def fit_of(equations: Equations, samples: Samples, values: Array) -> Fit:
+    """Efforts of samples, measured and computed with these values of the free parameters."""
+    Y, wanted = equations.of(samples)
+    measured = equations.efforts(samples)
+    return Fit(samples.t, measured, measured - (wanted - Y @ values))

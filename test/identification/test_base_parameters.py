@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base parameters: as many as another engine's regressor has independent columns, and those of textbooks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
+from ada_dynamics.identification.base_parameters import base_parameters
+from ada_dynamics.robots import mechanisms
+
+
+def states(model: ada.Model, count: int = 60):
+    rng = np.random.default_rng(1)
+    q = np.array([model.random_state(rng)[0] for _ in range(count)])
+    return q, rng.normal(size=(count, model.nv)), rng.normal(size=(count, model.nv))
+
+
+def inertial(model: ada.Model):
+    """The regressor of masses, first moments and inertias, and their names."""
+    dynamics = ada.Dynamics(model)
+    places = [k for k, name in enumerate(dynamics.parameters) if name.partition(".")[0] in model.links]
+    return dynamics.regressor(*states(model))[..., places], [list(dynamics.parameters)[k] for k in places]
+
+
+@pytest.mark.parametrize(("name", "base"), [("pa10", "fixed"), ("pa10", "floating"), ("khr1", "fixed")])
+def test_they_are_as_many_as_pinocchios_regressor_has_independent_columns(name: str, base: str) -> None:
+    model = ada.load(name, base=base)
+    Y, names = inertial(model)
+    other = PinocchioModel(model)
+    data = other.model.createData()
+    theirs = [other.pin.computeJointTorqueRegressor(other.model, data, *s) for s in zip(*states(model), strict=True)]
+    assert len(base_parameters(Y, names).names) == np.linalg.matrix_rank(np.concatenate(theirs), tol=1e-8)
+
+
+def test_they_make_the_same_efforts_as_all_parameters() -> None:
+    Y, names = inertial(ada.load("pa10"))
+    base = base_parameters(Y, names)
+    values = np.random.default_rng(2).normal(size=len(names))
+    error = Y[..., base.leading] @ (base.combine @ values) - Y @ values
+    assert np.max(np.abs(error)) < 1e-10 * np.max(np.abs(Y @ values))
+    assert all("e-" not in one for one in base.names)  # no coefficient that is rounding
+
+
+def test_a_planar_arm_has_those_of_the_textbook() -> None:
+    """Two links of lengths l turning about y, upright: m₁c₁ + l m₂ and I₁ + l² m₂ of the first, m₂c₂ and I₂."""
+    model = ada.planar_chain(2, length=0.7)
+    Y, names = inertial(model)
+    base = base_parameters(Y, names, last=("link_1.my", "link_2.my"))
+    assert set(base.names) == {
+        "link_1.mx",
+        "link_1.mz + 0.7 link_2.mass",
+        "link_1.Iyy + 0.49 link_2.mass",
+        "link_2.mx",
+        "link_2.mz",
+        "link_2.Iyy",
+    }
+    assert {names[k] for k in base.without_effect} >= {"link_1.mass", "link_1.Ixx", "link_2.Izz"}
+
+
+def test_a_coupler_that_never_turns_counts_as_a_point() -> None:
+    """Of a parallelogram with cranks of 1 m, the second of which counts from its joint with the coupler.
+
+    First moments about the pivots and l m of the coupler; moments of inertia about the pivots and l² m.
+    """
+    model, q = mechanisms.four_bar((1.0, 0.5, 1.0, 0.5), crank=1.0)
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
+    poses = np.repeat(
+        [ada.assemble(model, model.integrate(q, x * np.array([1.0, -1.0, 1.0]))) for x in (0.0, 0.2, 0.4)], 8, axis=0
+    )
+    v = dynamics.complete_velocity(poses, rng.normal(size=(len(poses), 1)), by=["joint_1"])
+    a = dynamics.complete_acceleration(poses, v, rng.normal(size=(len(poses), 1)), by=["joint_1"])
+    places = [k for k, name in enumerate(dynamics.parameters) if name.startswith("link")]
+    names = [list(dynamics.parameters)[k] for k in places]
+    base = base_parameters(dynamics.regressor(poses, v, a, by=["joint_1"])[..., places], names)
+    assert base.names == (
+        "link_1.mx - link_3.mx",
+        "link_1.mz + link_2.mass + link_3.mass - link_3.mz",
+        "link_1.Iyy + link_2.mass + link_3.mass - 2 link_3.mz + link_3.Iyy",
+    )
+    assert {names[k] for k in base.without_effect} >= {"link_2.mx", "link_2.mz", "link_2.Iyy"}
