@@ -13,9 +13,11 @@ import numpy as np
 
 from ada_dynamics.expr.count import cost
 from ada_dynamics.expr.function import Function
+from ada_dynamics.jit.compiler import compile_text
 from ada_dynamics.jit.emit_threads import threads_module
 from ada_dynamics.jit.native import Report, obtain
 from ada_dynamics.jit.signature import Signature
+from ada_dynamics.jit.target import Target
 from ada_dynamics.jit.threads import Machine, Strided
 
 Dtype = np.dtype[np.floating[Any]]
@@ -50,6 +52,11 @@ class ThreadKernel:
         self.report.seconds[kind] = time.perf_counter() - start
         self.report.cached[kind], self.report.flops = metadata["cached"], metadata["flops"]
         return code
+
+    def ptx(self, capability: int) -> str:
+        """PTX for devices of a compute capability, 90 for 9.0: to look at, and to assemble, where there is none."""
+        target = Target.gpu(capability)
+        return compile_text(threads_module(self._trace(), target, self.bits), target, level=0).decode()
 
     def _text(self) -> tuple[str, dict[str, Any]]:
         function = self._trace()
