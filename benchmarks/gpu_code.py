@@ -22,14 +22,16 @@ import ada_dynamics as ada
 from ada_dynamics.dynamics.on_device import DeviceDynamics
 from ada_dynamics.jit.thread_kernel import ThreadKernel
 from ada_dynamics.robots import mechanisms
+from ada_dynamics.simulation.device_rollout import step_kernel
 
 TABLE = Path(__file__).resolve().parents[1] / "docs/gpu_kernels.csv"
 VERSION = "12.9"  # of the assembler whose figures the table has
 ARM, OTHERS = 90, (70, 75, 80, 86, 89, 100, 120)  # compute capabilities: of most rows, and of one kernel each
-QUANTITIES = ("forward", "inverse", "joint_wrenches", "forward_derivatives")
+STEP = "rk4_step"
+QUANTITIES = ("forward", "inverse", "joint_wrenches", "forward_derivatives", STEP)
 ROBOTS = ("pa10", "four_bar", "five_bar", "stewart", "hexa", "khr1")
-# Their derivatives, written out, take the assembler a quarter of a minute each.
-LONG = {(robot, "forward_derivatives") for robot in ("stewart", "hexa", "khr1")}
+# Their derivatives, written out, take the assembler a quarter of a minute each; the steps of hexa are those of stewart.
+LONG = {*((robot, "forward_derivatives") for robot in ("stewart", "hexa", "khr1")), ("hexa", STEP)}
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def wanted() -> Iterable[tuple[str, str, int, int]]:
         for quantity in QUANTITIES:
             if (robot, quantity) in LONG or (quantity == "inverse" and robot not in ("pa10", "khr1")):
                 continue
-            yield from ((robot, quantity, bits, ARM) for bits in (64, 32))
+            yield from ((robot, quantity, bits, ARM) for bits in ((64,) if quantity == STEP else (64, 32)))
     yield from (("pa10", "forward", 64, capability) for capability in OTHERS)
 
 
@@ -90,7 +92,16 @@ def dynamics(robot: str) -> DeviceDynamics:
 
 def kernel(robot: str, quantity: str, bits: int) -> ThreadKernel:
     """A kernel of the table."""
+    if quantity == STEP:
+        return step_kernel(simulation(robot).motion, dynamics(robot).machine)
     return dynamics(robot).thread_kernel(quantity, bits=bits)
+
+
+def simulation(robot: str) -> ada.Simulation:
+    """Of a robot of the table, in steps of RK4."""
+    model = dynamics(robot).model
+    start = mechanisms.stewart()[1] if robot == "stewart" else model.neutral()
+    return ada.Simulation(model, ada.assemble(model, start) if model.loops else start, integrator="rk4", step=1e-3)
 
 
 def assembled(key: tuple[str, str, int, int]) -> Row:

@@ -52,6 +52,11 @@ class DeviceArray:
         size = prod(self.shape[1:])
         return Strided(self.block.address, *((1, len(self)) if self.is_columns else (size, 1)))
 
+    def given(self, name: str) -> Given:
+        """As an argument, where it is known to be right."""
+        strides = tuple(step // self.dtype.itemsize for step in self.strides)
+        return Given(name, self.shape, self.dtype, strides, self.block.address, None, self)
+
     def _laid_out(self) -> tuple[int, ...]:
         """Shape in the order of memory."""
         return (*self.shape[1:], len(self)) if self.is_columns else self.shape

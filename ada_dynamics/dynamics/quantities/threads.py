@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities in one kernel from q, v and τ, for machines on which one state is one thread."""
+"""Functions put together to one, for machines on which a state is a thread: what is between stays in registers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ada_dynamics.dynamics.quantities.base import Quantity, reshape, substitute
 from ada_dynamics.expr import Expr, Function, Traced, trace
@@ -23,7 +23,7 @@ def wrenches_of_efforts(forward: Quantity, wrenches: Quantity) -> Quantity:
     shapes = {**wrenches.shapes, **{name: shape for name, shape in forward.shapes.items() if name == "multipliers"}}
 
     def body(**given: Sequence[Scalar]) -> Traced:
-        solved, guards = _with_guards(forward.trace(), given)
+        solved, guards = applied(forward.trace(), given)
         state = {**given, **solved}
         carried = substitute(expand(wrenches.trace()), {name: state[name] for name in wrenches.inputs})
         outputs = {name: reshape(carried[name], shape) for name, shape in wrenches.shapes.items()}
@@ -33,8 +33,8 @@ def wrenches_of_efforts(forward: Quantity, wrenches: Quantity) -> Quantity:
     return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body, tuple(shapes)), body)
 
 
-def _with_guards(
-    function: Function, arguments: dict[str, Sequence[Scalar]]
+def applied(
+    function: Function, arguments: Mapping[str, Sequence[Scalar]]
 ) -> tuple[dict[str, list[Scalar]], list[Scalar]]:
     """Results and guards of a traced function, for arguments of another graph."""
     plain = expand(function)
