@@ -73,6 +73,8 @@ ROS = [
     "ros-visualization-msgs",
 ]
 HARDWARE = ["pyserial>=3.5,<4"]
+# NVIDIA's assembler of code for graphics processors, of one version: its registers are those of docs/gpu_kernels.csv.
+PTXAS = ["nvidia-cuda-nvcc-cu12>=12.9,<12.10; platform_system == 'Linux' and platform_machine == 'x86_64'"]
 CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
 EXTRAS = {
     "oracle": ORACLE,
@@ -108,6 +110,7 @@ EXTRAS = {
         "pillow>=10",
         *CLUSTER,
         *HARDWARE,
+        *PTXAS,
     ],
     "dev": [
         "ruff>=0.15,<0.18",

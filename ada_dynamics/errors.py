@@ -41,6 +41,22 @@ class CompileError(AdaError, RuntimeError):
     """A kernel could not be compiled or loaded."""
 
 
+class DeviceError(AdaError, RuntimeError):
+    """A graphics processor cannot be used, or failed; the message has the driver's reason."""
+
+
+class NoDeviceError(DeviceError):
+    """There is no driver, or no graphics processor of that number."""
+
+
+class DriverTooOldError(DeviceError):
+    """The driver of the graphics processor is too old; the message has its version and the one that is needed."""
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """A graphics processor has too little memory; the message says how much was asked for and how much is free."""
+
+
 class RecordingError(AdaError, RuntimeError):
     """A recording cannot be written or read; the message names the file and the reason."""
 

@@ -46,6 +46,7 @@ class Computation:
         pose: ArrayLike | None = None,
         order: Order = None,
         hybrid: Sequence[str] | str = "auto",
+        device: str = "cpu",
     ) -> None:
         """Choose how to compute.
 
@@ -66,6 +67,8 @@ class Computation:
                 nested brackets; "few_handles" by default.
             hybrid: joints at which the algorithm hybrid cuts the mechanism into symbolic pieces, or auto: where it
                 takes the fewest instructions.
+            device: where batches are computed: "cpu", "cuda" or "cuda:1" (a graphics processor, see
+                `on_device.DeviceDynamics`), or "host" (its kernels on the processor at hand, to try them out).
         """
         if not isinstance(model, Model):
             raise InputError(f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.")
@@ -89,8 +92,8 @@ class Computation:
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
         self.model = model
         self.checked = checked
-        names = ("algorithm", "kernel", "checked", "boundary", "pose", "order", "hybrid")
-        given = (algorithm, kernel, checked, boundary, pose, None if algorithm == "hybrid" else order, hybrid)
+        names = ("algorithm", "kernel", "checked", "boundary", "pose", "order", "hybrid", "device")
+        given = (algorithm, kernel, checked, boundary, pose, None if algorithm == "hybrid" else order, hybrid, device)
         self._options = dict(zip(names, given, strict=True))
         start = None if pose is None else start_of(model, pose)
         self._kernels = Kernels(model, algorithm, generic, checked, start, order)

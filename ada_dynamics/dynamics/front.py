@@ -35,6 +35,14 @@ class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
     int64 with any strides, or as lists, which take longest; external wrenches cost some microseconds more.
     """
 
+    def __new__(cls, *arguments: Any, device: str = "cpu", **options: Any) -> Dynamics:
+        """That of a device where one is named."""
+        if cls is Dynamics and device != "cpu":
+            from ada_dynamics.dynamics.on_device import DeviceDynamics  # which is made of this class
+
+            return object.__new__(DeviceDynamics)
+        return object.__new__(cls)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process or a copy goes what it was made of; compiled code is found in the cache there."""
         return _restore, (self.model, self._options)

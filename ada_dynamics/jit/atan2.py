@@ -37,17 +37,17 @@ _LARGE, _SHRINK = 1e300, 0.125
 _SMALL, _GROW = 1e-290, 2.0**200
 
 
-def atan2_name(width: int) -> str:
-    """Name of the function for `width` lanes."""
-    return f"@atan2_{width}"
+def atan2_name(lanes: Lanes) -> str:
+    """Name of the function."""
+    return f"@atan2_{lanes.width}"
 
 
-def atan2_definition(width: int, fma: bool) -> str:
+def atan2_definition(lanes: Lanes, fma: bool) -> str:
     """`double @atan2_W(y, x)` for W lanes, always inlined; NaN where one of the two is."""
-    code = _Arctangent(Lanes(width), fma)
+    code = _Arctangent(lanes, fma)
     angle = code.angle()
-    real = code.lanes.real
-    head = f"define internal {real} {atan2_name(width)}({real} %y, {real} %x) alwaysinline #0"
+    real = lanes.real
+    head = f"define internal {real} {atan2_name(lanes)}({real} %y, {real} %x) alwaysinline #0"
     return f"{head} {{\n{code.body}\n  ret {real} {angle}\n}}\n"
 
 

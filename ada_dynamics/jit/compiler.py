@@ -86,7 +86,7 @@ def _optimised(text: str, target: Target, level: int) -> tuple[Any, Any]:
 
 
 def compile_text(text: str, target: Target, level: int = 2) -> bytes:
-    """Machine code of a module, as a relocatable object.
+    """Machine code of a module, as a relocatable object; for graphics processors PTX, which their driver compiles.
 
     Args:
         text: LLVM assembly.
@@ -96,7 +96,7 @@ def compile_text(text: str, target: Target, level: int = 2) -> bytes:
     """
     with _lock:
         module, machine = _optimised(text, target, level)
-        return bytes(machine.emit_object(module))
+        return str(machine.emit_assembly(module)).encode() if target.is_gpu else bytes(machine.emit_object(module))
 
 
 def assembly(text: str, target: Target, level: int = 2) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from ada_dynamics.errors import CompileError
@@ -33,8 +34,8 @@ from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.sincos import sincos_definition, sincos_name
 from ada_dynamics.jit.target import Target
 
-# A function that the code calls: what writes its definition (for a width, with fused multiply-add or not), its width.
-Call: TypeAlias = tuple[Callable[[int, bool], str], int]
+# A function that the code calls: what writes its definition (for lanes, with fused multiply-add or not), its lanes.
+Call: TypeAlias = tuple[Callable[[Lanes, bool], str], Lanes]
 
 _BINARY = {ADD: "fadd", SUB: "fsub", MUL: "fmul"}
 
@@ -80,7 +81,7 @@ class Emitter:
 
     def emit(self, nodes: Sequence[Expr]) -> None:
         """Emit nodes (operands first) in the given order, which is the order in which they were made."""
-        if self.lanes.width == 1:
+        if self.lanes.width == 1 and self.target.vector_bits > 64:
             self._gather_angles(nodes)
         elif any(node.lanes > 1 for node in nodes):
             raise CompileError(
@@ -115,12 +116,21 @@ class Emitter:
         if op is SQRT:
             return self.body.emit(f"call {real} @llvm.sqrt.{kind.suffix}({real} {operands[0]})")
         if op is ATAN2:
-            self.called.add((atan2_definition, kind.width))
-            return self.body.emit(f"call {real} {atan2_name(kind.width)}({real} {operands[0]}, {real} {operands[1]})")
+            return self._atan2(kind, operands)
         assert op is SELECT
         a, b, x, y = operands
         below = self.body.emit(f"fcmp olt {real} {a}, {b}")
         return self.body.emit(f"select {kind.boolean} {below}, {real} {x}, {real} {y}")
+
+    def _atan2(self, kind: Lanes, operands: Sequence[str]) -> str:
+        """In double precision, whatever the numbers: it is too rare for a second set of coefficients."""
+        wide = replace(kind, bits=64)
+        self.called.add((atan2_definition, wide))
+        if kind != wide:
+            operands = [self.body.emit(f"fpext {kind.real} {x} to {wide.real}") for x in operands]
+        y, x = operands
+        angle = self.body.emit(f"call {wide.real} {atan2_name(wide)}({wide.real} {y}, {wide.real} {x})")
+        return angle if kind == wide else self.body.emit(f"fptrunc {wide.real} {angle} to {kind.real}")
 
     def _between_lanes(self, node: Expr) -> str:
         if node.op is PACK:
@@ -132,8 +142,8 @@ class Emitter:
         return lane_text.horizontal_sum(self.body, kind, vector, source.lanes, self.target.contract)
 
     def _sincos(self, kind: Lanes, angle: str) -> tuple[str, str]:
-        self.called.add((sincos_definition, kind.width))
-        both = self.body.emit(f"call {kind.pair} {sincos_name(kind.width)}({kind.real} {angle})")
+        self.called.add((sincos_definition, kind))
+        both = self.body.emit(f"call {kind.pair} {sincos_name(kind)}({kind.real} {angle})")
         sine = self.body.emit(f"extractvalue {kind.pair} {both}, 0")
         cosine = self.body.emit(f"extractvalue {kind.pair} {both}, 1")
         self.sines.append((kind, sine))
@@ -168,15 +178,15 @@ class NotFinite:
     def __init__(self, body: Body, target: Target) -> None:
         self.body = body
         self.target = target
-        self.sums: dict[int, str] = {}
+        self.sums: dict[Lanes, str] = {}
 
     def watch(self, lanes: Lanes, value: str) -> None:
         """Include a value."""
         real, flag = lanes.real, self.target.contract
         product = self.body.emit(f"fmul {flag}{real} {value}, {lanes.number(0.0)}")
-        if lanes.width in self.sums:
-            product = self.body.emit(f"fadd {flag}{real} {self.sums[lanes.width]}, {product}")
-        self.sums[lanes.width] = product
+        if lanes in self.sums:
+            product = self.body.emit(f"fadd {flag}{real} {self.sums[lanes]}, {product}")
+        self.sums[lanes] = product
 
     def watch_vector(self, pointer: str, size: int) -> None:
         """Include `size` doubles behind a pointer, in windows as wide as the vectors; the last may overlap."""
@@ -188,8 +198,7 @@ class NotFinite:
     def flags(self) -> list[str]:
         """i1 of each width: whether something was not finite."""
         found = []
-        for width, total in self.sums.items():
-            lanes = Lanes(width)
+        for lanes, total in self.sums.items():
             unordered = self.body.emit(f"fcmp uno {lanes.real} {total}, {lanes.number(0.0)}")
             found.append(self.body.any_lane(unordered, lanes))
         return found
@@ -211,15 +220,14 @@ def either(body: Body, flags: Iterable[str]) -> str:
     return result or "false"
 
 
-def preamble(called: Iterable[Call], target: Target, widths: Iterable[int]) -> str:
-    """Definitions that kernels need: functions that they call, intrinsics of their widths, the function attributes."""
+def preamble(called: Iterable[Call], target: Target, kinds: Iterable[Lanes]) -> str:
+    """Definitions that kernels need: functions that they call, intrinsics of their types, the function attributes."""
     texts = []
     calls = sorted(called, key=lambda call: (call[0].__name__, call[1]))
-    for width in sorted({*widths, *(width for _, width in calls)}):
-        lanes = Lanes(width)
+    for lanes in sorted({*kinds, *(kind for _, kind in calls)}):
         real = lanes.real
         texts.append(f"declare {real} @llvm.fma.{lanes.suffix}({real}, {real}, {real})\n")
         texts.extend(f"declare {real} @llvm.{name}.{lanes.suffix}({real})\n" for name in ("sqrt", "fabs"))
-    texts.extend(define(width, target.fma) for define, width in calls)
+    texts.extend(define(kind, target.fma) for define, kind in calls)
     texts.append(f"attributes #0 = {{ {target.function_attributes} }}\n")
     return "".join(texts)

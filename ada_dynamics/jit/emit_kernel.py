@@ -60,7 +60,7 @@ def single_module(function: Function, target: Target, checked: bool = True) -> s
     """Text with `i32 @kernel(in..., out...)` and `i32 @kernel_repeat(in..., out..., i64 n, i64 repeats)`."""
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
     text, called, widths = _kernel(function, target, Lanes(1), checked)
-    return text + _repeat_loop(function) + preamble(called, target, [1, *widths])
+    return text + _repeat_loop(function) + preamble(called, target, map(Lanes, {1, *widths}))
 
 
 def batch_module(function: Function, target: Target, checked: bool = True) -> str:
@@ -80,14 +80,14 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
     moves += [columns_in(size, target.lanes) for size in sizes_in]
     moves += [columns_out(size, target.lanes) for size in sizes_out]
     loops = _blocks_loop(function, ROWS, target.lanes, checked) + _blocks_loop(function, COLUMNS, target.lanes, checked)
-    return "".join(moves) + text + loops + preamble(called, target, [target.lanes])
+    return "".join(moves) + text + loops + preamble(called, target, [Lanes(target.lanes)])
 
 
 def _one_by_one(function: Function, target: Target, checked: bool) -> str:
     """Likewise, of the code for one state."""
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
     text, called, widths = _kernel(function, target, Lanes(1), checked)
-    return text + _rows_loop(function) + _columns_loop(function) + preamble(called, target, [1, *widths])
+    return text + _rows_loop(function) + _columns_loop(function) + preamble(called, target, map(Lanes, {1, *widths}))
 
 
 def _pointers(function: Function) -> list[str]:
@@ -118,7 +118,7 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
     nodes = live_nodes([*(run.value for one in results.values() for run in one), *needed(function), *function.guards])
     emitter.emit(nodes if many else critical_first(nodes))
     flags = call_columns(body, function, emitter)
-    status = _status(function, results, emitter, watch, flags) if checked else "0"
+    status = status_word(function, results, emitter, watch, flags) if checked else "0"
     # All stores come after all loads, so that an output may lie where an input was.
     for name, one in results.items():
         store_runs(emitter, one, f"%out_{name}")
@@ -143,13 +143,14 @@ def _input_check(function: Function, target: Target) -> str:
     return f"define internal i1 @{_CHECK}({inputs}) noinline #0 {{\n{body}\n}}\n"
 
 
-def _status(
+def status_word(
     function: Function,
     results: Mapping[str, Sequence[Run]],
     emitter: Emitter,
     watch: NotFinite,
     flags: Sequence[str],
 ) -> str:
+    """i32 of results, angles, guards and what is watched already, with the flags of columns."""
     body = emitter.body
     for kind, sine in emitter.sines:
         watch.watch(kind, sine)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,21 +16,27 @@ def double(value: float) -> str:
     return f"0x{struct.pack('>d', value).hex().upper()}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Lanes:
     """Types of `width` numbers side by side, of as many states or of lanes of one; a width of 1 is a scalar."""
 
     width: int
+    bits: int = 64
+
+    @cached_property
+    def scalar(self) -> str:
+        """Type of one number."""
+        return {32: "float", 64: "double"}[self.bits]
 
     @cached_property
     def real(self) -> str:
         """Type of one number in each lane."""
-        return "double" if self.width == 1 else f"<{self.width} x double>"
+        return self.scalar if self.width == 1 else f"<{self.width} x {self.scalar}>"
 
     @cached_property
     def integer(self) -> str:
-        """Type of one 64-bit integer in each lane."""
-        return "i64" if self.width == 1 else f"<{self.width} x i64>"
+        """Type of one integer, as long as a number, in each lane."""
+        return f"i{self.bits}" if self.width == 1 else f"<{self.width} x i{self.bits}>"
 
     @cached_property
     def boolean(self) -> str:
@@ -44,15 +51,17 @@ class Lanes:
     @cached_property
     def suffix(self) -> str:
         """End of the name of an LLVM intrinsic on these."""
-        return "f64" if self.width == 1 else f"v{self.width}f64"
+        return f"f{self.bits}" if self.width == 1 else f"v{self.width}f{self.bits}"
 
     def number(self, value: float) -> str:
         """The constant in each lane."""
-        return double(value) if self.width == 1 else f"splat (double {double(value)})"
+        # LLVM writes a float as the double that it is equal to
+        text = double(value if self.bits == 64 else ctypes.c_float(value).value)
+        return text if self.width == 1 else f"splat ({self.scalar} {text})"
 
     def whole(self, value: int) -> str:
         """The integer constant in each lane."""
-        return str(value) if self.width == 1 else f"splat (i64 {value})"
+        return str(value) if self.width == 1 else f"splat (i{self.bits} {value})"
 
 
 ONE = Lanes(1)

@@ -69,7 +69,7 @@ def loop_text(program: LoopProgram, target: Target, widths: Sequence[int]) -> st
     writers = [_Writer(program, target, width) for width in widths]
     texts = [writer.text() for writer in writers]
     called = {call for writer in writers for call in writer.called}
-    return preamble(called, target, widths) + "".join(texts)
+    return preamble(called, target, map(Lanes, widths)) + "".join(texts)
 
 
 class _Writer:

@@ -36,7 +36,7 @@ def entry_point(width: int) -> str:
 def interpreter_text(width: int, target: Target) -> str:
     """Text of the interpreter for one width."""
     writer = _Writer(width, target)
-    return writer.text() + preamble(writer.called, target, [width])
+    return writer.text() + preamble(writer.called, target, [Lanes(width)])
 
 
 class _Writer:
@@ -49,9 +49,9 @@ class _Writer:
         # Angles of one state are taken together, as many as fill a vector.
         self.gathered = min(target.vector_bits, SINGLE_VECTOR_BITS) // 64 if width == 1 else 1
         self.called = {
-            (sincos_definition, width),
-            (sincos_definition, self.gathered * width),
-            (atan2_definition, width),
+            (sincos_definition, Lanes(width)),
+            (sincos_definition, Lanes(self.gathered * width)),
+            (atan2_definition, Lanes(width)),
         }
 
     def text(self) -> str:
@@ -106,7 +106,7 @@ class _Writer:
 
     def _return_status(self) -> None:
         watch = NotFinite(self.body, self.target)
-        watch.sums[self.lanes.width] = self.bad.get()
+        watch.sums[self.lanes] = self.bad.get()
         low = self.body.emit(f"zext i1 {either(self.body, watch.flags())} to i32")
         status = self.body.emit(f"or i32 {low}, {self.failed.get()}")
         self.body.do(f"ret i32 {status}")
@@ -202,7 +202,7 @@ class _Writer:
         real = self.lanes.real
         for i in range(count):
             result, y, x = self._slots(i, ARCTANGENT)
-            angle = f"call {real} {atan2_name(self.lanes.width)}({real} {self._load(y)}, {real} {self._load(x)})"
+            angle = f"call {real} {atan2_name(self.lanes)}({real} {self._load(y)}, {real} {self._load(x)})"
             self._store(result, self.body.emit(angle))
 
     def _sincos(self, count: int) -> None:
@@ -216,7 +216,7 @@ class _Writer:
             angle = "poison"
             for i, x in enumerate(angles):
                 angle = body.emit(f"insertelement {wide.real} {angle}, double {x}, i64 {i}")
-        both = body.emit(f"call {wide.pair} {sincos_name(wide.width)}({wide.real} {angle})")
+        both = body.emit(f"call {wide.pair} {sincos_name(wide)}({wide.real} {angle})")
         sines, cosines = (body.emit(f"extractvalue {wide.pair} {both}, {part}") for part in range(2))
         for i, (sine, cosine, *_) in enumerate(slots):
             # In the order of the instructions: a later one may use the slot of a cosine that nobody needs.

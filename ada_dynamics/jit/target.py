@@ -47,8 +47,27 @@ class Target:
     @property
     def function_attributes(self) -> str:
         """Attributes of every function: without them LLVM avoids the widest registers on some processors."""
+        if self.is_gpu:
+            return "nounwind"
         width = f'"prefer-vector-width"="{self.vector_bits}" "min-legal-vector-width"="{self.vector_bits}"'
         return f"nounwind {width}"
+
+    @property
+    def is_gpu(self) -> bool:
+        """True if it runs one state in each of many threads."""
+        return self.triple == _GPU
+
+    @staticmethod
+    def gpu(capability: int) -> Target:
+        """A graphics processor by its compute capability, 90 for 9.0; newer ones run code for older ones."""
+        known = [number for number in PTX if number <= capability]
+        if not known:
+            raise InputError(
+                f"compute capability {capability // 10}.{capability % 10} is too old; the oldest that can be used is "
+                f"{min(PTX) // 10}.{min(PTX) % 10}."
+            )
+        best = max(known)
+        return Target(f"sm_{best}", f"+ptx{PTX[best]}", _GPU, 1, True, 64)
 
     @property
     def contract(self) -> str:
@@ -67,6 +86,10 @@ VARIANTS = {
     "sse2": Target("x86-64", "", "x86_64-unknown-linux-gnu", 2, False, 128),
     "aarch64": Target("generic", "", "aarch64-unknown-linux-gnu", 2, True, 128),
 }
+_GPU = "nvptx64-nvidia-cuda"
+# Compute capabilities from Volta to Blackwell, and the oldest version of PTX that knows them: any driver that runs the
+# device reads it.
+PTX = {70: 60, 75: 63, 80: 70, 86: 71, 89: 78, 90: 78, 100: 86, 120: 87}
 
 
 @lru_cache(maxsize=1)

@@ -65,7 +65,7 @@ class NumberMarch:
     ) -> None:
         """Args: where the march is, the state that moves, the method, its rate; what sets a state right, if any."""
         self.s, self.x, self.table = s, x, table
-        self.work = np.empty((s.stages + 3) * len(x))
+        self.work = np.empty((s.stages + 3) * len(x), x.dtype)
         self._rate, self._settled, self.has_settle = rate, settled or np.copy, settled is not None
         self.problem: MotionError | None = None  # of the last rate that was not finite
 

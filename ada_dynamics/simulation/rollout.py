@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.integration import is_positive
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
@@ -35,9 +36,10 @@ def rollout(
     duration: float,
     tau: ArrayLike | None,
     rows_every: int,
+    device: str = "cpu",
 ) -> Rollout:
     """See `Simulation.rollout`."""
-    model, h = motion.system.model, motion.step
+    h = motion.step
     starts, efforts = _starts(motion, q, v), _efforts(motion, q, tau)
     steps = round(duration / h) if is_positive(duration) else 0
     if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
@@ -46,6 +48,12 @@ def rollout(
         )
     states = np.empty((len(starts), steps // rows_every + 1, motion.system.size))
     states[:, 0] = starts
+    if device != "cpu":
+        motions = DeviceMotions(motion, starts, efforts, device)
+        for row in range(1, states.shape[1]):
+            motions.run(rows_every)
+            states[:, row] = motions.x.numpy()
+        return _rollout(motion, states, rows_every)
     stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
     together = stepper.is_native and not motion.method.is_adaptive
     for begin in range(0, len(starts), BLOCK):
@@ -54,8 +62,13 @@ def rollout(
             _together(motion, stepper, states[block], efforts[block], steps, rows_every)
         else:
             _one_by_one(motion, stepper, states[block], efforts[block], steps, rows_every)
-    times = np.arange(states.shape[1], dtype=np.float64) * np.float64(h * rows_every)
-    return Rollout(times, states[:, :, : model.nq], states[:, :, model.nq :])
+    return _rollout(motion, states, rows_every)
+
+
+def _rollout(motion: Motion, states: Array, rows_every: int) -> Rollout:
+    nq = motion.system.model.nq
+    times = np.arange(states.shape[1], dtype=np.float64) * np.float64(motion.step * rows_every)
+    return Rollout(times, states[:, :, :nq], states[:, :, nq:])
 
 
 def _starts(motion: Motion, q: ArrayLike, v: ArrayLike | None) -> Array:

@@ -308,7 +308,13 @@ class Simulation(DerivativesOfMotion):
         motion.done += n
 
     def rollout(
-        self, q: ArrayLike, v: ArrayLike | None, duration: float, tau: ArrayLike | None = None, rows_every: int = 1
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None,
+        duration: float,
+        tau: ArrayLike | None = None,
+        rows_every: int = 1,
+        device: str = "cpu",
     ) -> Rollout:
         """Motions from many starts, side by side in the lanes of the processor; the simulation itself stays as it is.
 
@@ -318,8 +324,9 @@ class Simulation(DerivativesOfMotion):
             duration: of all motions, a multiple of the step [s].
             tau: constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default.
             rows_every: a row for every so many steps.
+            device: where the steps are taken, as for `Dynamics`: "cuda" for a graphics processor.
         """
-        return rollout(self.motion, q, v, duration, tau, rows_every)
+        return rollout(self.motion, q, v, duration, tau, rows_every, device)
 
     def push(
         self,

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Dynamics(model, device="cuda")`: batches on a graphics processor, one state in each thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics.arguments import flat_wrenches
+from ada_dynamics.dynamics.closed import FAST
+from ada_dynamics.dynamics.derivatives import Derivatives
+from ada_dynamics.dynamics.front import Dynamics
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
+from ada_dynamics.dynamics.kernels import tree_fingerprint
+from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.dynamics.quantities.threads import wrenches_of_efforts
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit import Signature
+from ada_dynamics.jit.device_array import DeviceArray, Given, given, on_device, stream_number
+from ada_dynamics.jit.thread_batch import Pieces, launch, put_rows, rows_of
+from ada_dynamics.jit.thread_kernel import ThreadKernel
+from ada_dynamics.jit.threads import HostThreads, Machine
+from ada_dynamics.loops.choices import TREE, By
+
+# Of a typical pivot, in single precision: at 1e-2 four of seven digits are left.
+SINGLE_THRESHOLD = 1e-2
+HOST = "host"
+
+
+def machine_of(device: str) -> Machine:
+    """The machine of a name: "cuda", "cuda:1", or "host" for the same kernels on the processor at hand.
+
+    Raises:
+        NoDeviceError: there is no driver, or no device of that number.
+        DriverTooOldError: the driver is too old.
+        InputError: no device is named so.
+    """
+    if device == HOST:
+        return HostThreads()
+    named = re.fullmatch(r"cuda(?::(\d+))?", str(device))
+    if named is None:
+        raise InputError(f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:N', or 'host' to try kernels out.")
+    from ada_dynamics.jit.gpu import gpu  # here: most programs have none
+
+    return gpu(int(named[1] or 0))
+
+
+class DeviceDynamics(Dynamics):
+    """Dynamics whose batches are computed on a device, in double or, for arrays of float32 alone, in single precision.
+
+    Arrays on the device, of torch, CuPy, JAX or numba, are taken as they lie, whatever their strides; results stay
+    there (`DeviceArray`). Columns, as of `x.T.contiguous().T`, are read at the memory's full speed. Arrays of this
+    process are copied there and back, piece by piece; a single state, and every question beside those below, is
+    answered here.
+
+    States that a kernel refuses - near singular poses, not finite - are gathered and computed here, in double precision
+    and by the tiers of `Dynamics`, with its warnings and errors: so results are waited for. With checked=False nothing
+    on the device is waited for, and such states hold what came out.
+    """
+
+    def __init__(self, model: Any, algorithm: str = "auto", *, device: str = "cuda", **options: Any) -> None:
+        super().__init__(model, algorithm, device=device, **options)
+        if self.kernels.generic or self.kernels.large:
+            raise InputError(
+                f"model {model.name!r} has {model.nv} velocities and no code of its own, which devices need. Leave "
+                "device out; long chains run on the loop kernels of the processor at hand."
+            )
+        self.machine = machine_of(device)
+        self._pieces = Pieces(self.machine)
+        self._thread_kernels: dict[tuple[str, int], ThreadKernel] = {}
+
+    def runs_compiled(self, name: str) -> bool:
+        """Calls are looked at first: a batch goes to the device."""
+        return False
+
+    # --- quantities ---------------------------------------------------------------------------------------------
+    def forward(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        external: Mapping[str, ArrayLike] | None = None,
+        *,
+        out: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """Joint accelerations; see `Dynamics.forward`.
+
+        Args:
+            q: positions, on the device or here.
+            v: velocities.
+            tau: joint efforts.
+            external: wrenches on links, of this process.
+            out: an array of the device for the result.
+            stream: in which to work, of torch, CuPy or numba; the default one where it is not given.
+        """
+        here = partial(Dynamics.forward, self)
+        return self._batch("forward", {"q": q, "v": v, "tau": tau}, here, external, out, stream)
+
+    def inverse(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        external: Mapping[str, ArrayLike] | None = None,
+        *,
+        out: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """Joint efforts; see `Dynamics.inverse`. With loops, where it shares them among motors, it is computed here."""
+        here = partial(Dynamics.inverse, self)
+        if self.kernels.closed is not None:
+            self._refuse_on_device("inverse dynamics with loops", (q, v, a))
+            return here(q, v, a, external=external)
+        return self._batch("inverse", {"q": q, "v": v, "a": a}, here, external, out, stream)
+
+    def forward_derivatives(
+        self, q: Any, v: Any, tau: Any, by: By = TREE, *, out: Any = None, stream: Any = None
+    ) -> Derivatives:
+        """∂a/∂q, ∂a/∂v, ∂a/∂τ; see `Dynamics.forward_derivatives`."""
+        here = partial(Dynamics.forward_derivatives, self)
+        if by != TREE or not self._is_written_out:
+            self._refuse_on_device("derivatives along loops, and of long chains,", (q, v, tau))
+            return Dynamics.forward_derivatives(self, q, v, tau, by)
+        found = self._batch("forward_derivatives", {"q": q, "v": v, "tau": tau}, here, None, out, stream)
+        return Derivatives._make(found)
+
+    def joint_wrenches(
+        self, q: Any, v: Any, tau: Any, external: Mapping[str, ArrayLike] | None = None, *, stream: Any = None
+    ) -> Any:
+        """Wrenches at all joints; see `Dynamics.joint_wrenches`.
+
+        For arrays on the device: (N, joints, 6) there, tree joints first, then loop joints. Those of redundant loops
+        are computed here.
+        """
+        closed = self.kernels.closed
+        here = partial(Dynamics.joint_wrenches, self)
+        if closed is not None and (closed.study.is_redundant or closed.plans.is_dense_only):
+            self._refuse_on_device("joint wrenches of redundant loops", (q, v, tau))
+            return here(q, v, tau, external)
+        values = {"q": q, "v": v, "tau": tau}
+        if any(map(on_device, values.values())):
+
+            def rows(q: Array, v: Array, tau: Array, **more: Any) -> Array:
+                return _stacked(here(q, v, tau, **more))
+
+            found = self._batch("joint_wrenches", values, rows, external, None, stream)
+            return found[0] if isinstance(found, tuple) else found
+        arrays = self._arguments(values)
+        if external or not _is_batch(arrays):
+            return here(q, v, tau, external)
+        results, refused = self._pieces.run(self.thread_kernel("joint_wrenches"), list(arrays.values()))
+        if len(refused):
+            return here(q, v, tau)
+        wrenches, *multipliers = (np.asarray(x, dtype=np.float64) for x in results)
+        states = np.broadcast_to(arrays["q"], (len(wrenches), self.model.nq))
+        by_loop = {} if closed is None else closed.by_loop(*multipliers)
+        flags = everything_unique(self.model) if closed is None else closed.unique
+        length = 1.0 if closed is None else closed.study.numbers.length
+        return JointWrenches(self.model, states, wrenches, by_loop, flags, FAST, length)
+
+    # --- kernels ------------------------------------------------------------------------------------------------
+    def thread_kernel(self, name: str, external: bool = False, bits: int = 64) -> ThreadKernel:
+        """The kernel of a quantity, to measure it or to look at its code."""
+        tag = f"{name}{'_external' if external else ''}"
+        if (tag, bits) not in self._thread_kernels:
+            quantity = _QUANTITIES[name](self, external, bits)
+            signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
+            key = f"{self.kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
+            self._thread_kernels[tag, bits] = ThreadKernel(signature, quantity.trace, key, self.machine, bits)
+        return self._thread_kernels[tag, bits]
+
+    def _forward_quantity(self, external: bool, bits: int, multipliers: bool = False) -> Quantity:
+        closed, kernels = self.kernels.closed, self.kernels
+        if closed is None:
+            # lanes of one state are for processors that have lanes; without them they are articulated bodies
+            algorithm = "aba" if kernels.algorithm == "lanes" else kernels.algorithm
+            return quantities.forward(self._tree, algorithm, external, kernels.order)
+        if bits == 64 or kernels.candidate in closed_quantities.ASSEMBLIES:
+            return closed.quantity(kernels.candidate, external, multipliers)
+        solver = closed_quantities.elimination(closed.tree, closed.plans, kernels.candidate, SINGLE_THRESHOLD)
+        return closed_quantities.forward(closed.tree, closed.plans, solver, external, multipliers)
+
+    def _derivatives_quantity(self, external: bool, bits: int) -> Quantity:
+        closed = self.kernels.closed
+        equations = quantities.open_equations(self._tree) if closed is None else closed_derivatives.equations(closed)
+        return quantities.forward_derivatives(equations)
+
+    def _wrench_quantity(self, external: bool, bits: int) -> Quantity:
+        closed = self.kernels.closed
+        forward = self._forward_quantity(external, bits, multipliers=True)
+        tree = self.model.full_tree if closed is None else closed.study.numbers.full_tree
+        links = [self.model.joints[body.name].child for body in tree.bodies]
+        rows = {} if closed is None else closed.plans.rows
+        return wrenches_of_efforts(forward, closed_quantities.joint_wrenches(tree, links, rows, external))
+
+    # --- the way of a batch -------------------------------------------------------------------------------------
+    def _batch(
+        self,
+        name: str,
+        values: dict[str, Any],
+        here: Callable[..., Any],
+        external: Mapping[str, ArrayLike] | None,
+        out: Any,
+        stream: Any,
+    ) -> Any:
+        closed = self.kernels.closed
+        if closed is not None:
+            closed.refuse_locked()
+        more = {"external": external} if external else {}
+        if any(map(on_device, values.values())):
+            if external:
+                values = {**values, "wrenches": flat_wrenches(self.model, self._tree, external)}
+            if closed is not None and closed.plans.is_dense_only:
+                self._refuse_on_device(f"{name} of model {self.model.name!r}", values.values())
+            return self._on_device(name, values, here, more, out, stream)
+        if out is not None or stream is not None:
+            raise InputError("out and stream are for arrays on the device; these arrays are in this process.")
+        arrays = self._arguments(values)
+        if external:
+            arrays["wrenches"] = flat_wrenches(self.model, self._tree, external)
+        if not _is_batch(arrays) or (closed is not None and closed.plans.is_dense_only):
+            return here(*values.values(), **more)  # which explains batches of several lengths
+        return self._through_pieces(name, values, arrays, here, more)
+
+    def _through_pieces(
+        self,
+        name: str,
+        values: Mapping[str, Any],
+        arrays: Mapping[str, Array],
+        here: Callable[..., Any],
+        more: Mapping[str, Any],
+    ) -> Any:
+        single = all(isinstance(x, np.ndarray) and x.dtype == np.float32 for x in values.values())
+        kernel = self.thread_kernel(name, "wrenches" in arrays, 32 if single else 64)
+        results, refused = self._pieces.run(kernel, list(arrays.values()))
+        if len(refused) and (self.checked or self.kernels.closed is not None):
+            if self.checked:
+                self._check_state(arrays)
+            again = here(*(_rows(x, refused) for x in list(arrays.values())[:3]), **_rows_of_wrenches(more, refused))
+            for result, part in zip(results, again if isinstance(again, tuple) else (again,), strict=True):
+                result[refused] = part
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _on_device(
+        self,
+        name: str,
+        values: Mapping[str, Any],
+        here: Callable[..., Any],
+        more: Mapping[str, Any],
+        out: Any,
+        stream: Any,
+    ) -> Any:
+        number = stream_number(stream)
+        arrays = {key: self._given(key, x) for key, x in values.items()}
+        own = [x for x in arrays.values() if isinstance(x, Given)]
+        dtypes = {x.dtype for x in own}
+        if len(dtypes) > 1:
+            raise InputError(
+                "some arrays on the device are float64 and some float32; pass all of one kind: single precision is for "
+                "arrays that are all float32."
+            )
+        bits = 8 * dtypes.pop().itemsize
+        kernel = self.thread_kernel(name, "wrenches" in arrays, bits)
+        places = None if out is None else self._places(kernel, out, arrays)
+        results, refused = launch(kernel, arrays, places, number)
+        if self.checked:
+            rows = refused.rows()
+            if len(rows):
+                again = self._again(arrays, rows, lambda *x: here(*x, **_rows_of_wrenches(more, rows)), number)
+                own_places: Sequence[Given | DeviceArray] = results if places is None else places
+                for place, part in zip(own_places, again, strict=False):
+                    put_rows(self.machine, place, rows, part, number)
+        if out is not None:
+            return out
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _again(
+        self, arrays: Mapping[str, Given | Array], rows: Any, here: Callable[..., Any], stream: int
+    ) -> tuple[Array, ...]:
+        """Results of states that the kernel refused, computed here."""
+        parts = {name: self._states(x, rows, stream) for name, x in arrays.items() if name != "wrenches"}
+        try:
+            self._check_state(parts)
+        except InputError as problem:
+            raise InputError(f"{problem} (States are counted among those refused: {_few(rows)}.)") from None
+        again = here(*parts.values())
+        return again if isinstance(again, tuple) else (again,)
+
+    def _states(self, x: Given | Array, rows: Any, stream: int) -> Array:
+        """Some states of an argument, here."""
+        if not isinstance(x, Given):
+            return _rows(x, rows)
+        wanted = [0] * len(rows) if x.states is None else rows
+        return rows_of(self.machine, x, wanted, stream).astype(np.float64)
+
+    def _given(self, name: str, value: Any) -> Given | Array:
+        size = {"q": self.model.nq, "wrenches": 6 * len(self._tree.bodies)}.get(name, self.model.nv)
+        if not on_device(value):
+            return value if name == "wrenches" else self._arguments({name: value})[name]
+        found = given(name, value, self.machine)
+        if len(found.shape) not in (1, 2) or found.shape[-1] != size:
+            raise InputError(
+                f"{name} has shape {found.shape}; model {self.model.name!r} needs ({size},), or (N, {size}) for a "
+                "batch of N states."
+            )
+        return found
+
+    def _places(self, kernel: ThreadKernel, out: Any, arrays: Mapping[str, Given | Array]) -> list[Given]:
+        outputs = kernel.signature.outputs
+        outs = [out] if len(outputs) == 1 and not isinstance(out, (tuple, list)) else list(out)
+        if len(outs) != len(outputs):
+            raise InputError(f"out must hold {len(outputs)} arrays, not {len(outs)}.")
+        states = next((x.shape[0] for x in arrays.values() if len(x.shape) == 2), 1)
+        places = [given(f"out ({name})", x, self.machine) for (name, _), x in zip(outputs, outs, strict=True)]
+        for (_, shape), place in zip(outputs, places, strict=True):
+            if place.shape != (states, *shape) or place.dtype != kernel.dtype:
+                raise InputError(
+                    f"{place.name} is {place.dtype}{list(place.shape)}; it must be {kernel.dtype}{[states, *shape]}."
+                )
+        return places
+
+    def _refuse_on_device(self, what: str, values: Any) -> None:
+        if any(map(on_device, values)):
+            raise InputError(f"{what} cannot be computed on a device; pass numpy arrays, and it is computed here.")
+
+
+_QUANTITIES: dict[str, Callable[[DeviceDynamics, bool, int], Quantity]] = {
+    "forward": DeviceDynamics._forward_quantity,
+    "inverse": lambda dynamics, external, bits: quantities.inverse(dynamics._tree, external),
+    "forward_derivatives": DeviceDynamics._derivatives_quantity,
+    "joint_wrenches": DeviceDynamics._wrench_quantity,
+}
+
+
+def _is_batch(arrays: Mapping[str, Array]) -> bool:
+    """True if arrays are states and batches of one length."""
+    lengths = {len(x) for x in arrays.values() if x.ndim == 2}
+    return len(lengths) == 1 and 0 not in lengths
+
+
+def _rows(x: Array, rows: Any) -> Array:
+    return np.ascontiguousarray(x[rows] if x.ndim == 2 else np.broadcast_to(x, (len(rows), len(x))), dtype=np.float64)
+
+
+def _rows_of_wrenches(more: Mapping[str, Any], rows: Any) -> dict[str, Any]:
+    """External wrenches of some states of a batch."""
+    return {
+        key: {link: np.asarray(w)[rows] if np.ndim(w) == 2 else w for link, w in wrenches.items()}
+        for key, wrenches in more.items()
+    }
+
+
+def _stacked(found: JointWrenches) -> Array:
+    return np.stack([found[name] for name in found], axis=-2)
+
+
+def _few(rows: Any) -> str:
+    shown = ", ".join(map(str, rows[:5]))
+    return shown + (", ..." if len(rows) > 5 else "")

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of graphics processors as NVIDIA's assembler makes them: registers, spills, and what they allow at most.
+
+`python -m benchmarks.gpu_code` writes docs/gpu_kernels.csv anew. No graphics processor is needed.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, astuple, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics.on_device import DeviceDynamics
+from ada_dynamics.jit.thread_kernel import ThreadKernel
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.simulation.device_rollout import step_kernel
+
+TABLE = Path(__file__).resolve().parents[1] / "docs/gpu_kernels.csv"
+VERSION = "12.9"  # of the assembler whose figures the table has
+ARM, OTHERS = 90, (70, 75, 80, 86, 89, 100, 120)  # compute capabilities: of most rows, and of one kernel each
+STEP = "rk4_step"
+QUANTITIES = ("forward", "inverse", "joint_wrenches", "forward_derivatives", STEP)
+ROBOTS = ("pa10", "four_bar", "five_bar", "stewart", "hexa", "khr1")
+# Their derivatives, written out, take the assembler a quarter of a minute each; the steps of hexa are those of stewart.
+LONG = {*((robot, "forward_derivatives") for robot in ("stewart", "hexa", "khr1")), ("hexa", STEP)}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kernel of the table."""
+
+    robot: str
+    quantity: str
+    bits: int
+    capability: int
+    registers: int
+    spill_stores: int  # bytes
+    spill_loads: int
+    instructions: int  # of PTX
+    arithmetic: int  # of these, in floating point; a reciprocal or root counts as many as it becomes
+    bytes: int  # of a state, to and from memory
+    bound: float  # computed: G states/s that an H100 cannot exceed
+
+    @property
+    def key(self) -> tuple[str, str, int, int]:
+        """Which kernel it is."""
+        return self.robot, self.quantity, self.bits, self.capability
+
+
+def wanted() -> Iterable[tuple[str, str, int, int]]:
+    """Keys of all rows."""
+    for robot in ROBOTS:
+        for quantity in QUANTITIES:
+            if (robot, quantity) in LONG or (quantity == "inverse" and robot not in ("pa10", "khr1")):
+                continue
+            yield from ((robot, quantity, bits, ARM) for bits in ((64,) if quantity == STEP else (64, 32)))
+    yield from (("pa10", "forward", 64, capability) for capability in OTHERS)
+
+
+@lru_cache(maxsize=1)
+def assembler() -> Path | None:
+    """`ptxas` of the wheel nvidia-cuda-nvcc-cu12, or of a toolkit of the same version; None where there is none."""
+    candidates = []
+    if importlib.util.find_spec("nvidia") and (found := importlib.util.find_spec("nvidia.cuda_nvcc")):
+        candidates = [Path(folder) / "bin/ptxas" for folder in found.submodule_search_locations or ()]
+    candidates += [Path(path) for path in (shutil.which("ptxas"),) if path]
+    for path in candidates:
+        if path.exists():
+            said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+            if f"release {VERSION}," in said:
+                return path
+    return None
+
+
+@lru_cache(maxsize=len(ROBOTS))
+def dynamics(robot: str) -> DeviceDynamics:
+    """Of a robot of the table."""
+    model = mechanisms.stewart()[0] if robot == "stewart" else ada.load(robot)
+    found = ada.Dynamics(model, device="host")
+    assert isinstance(found, DeviceDynamics)
+    return found
+
+
+def kernel(robot: str, quantity: str, bits: int) -> ThreadKernel:
+    """A kernel of the table."""
+    if quantity == STEP:
+        return step_kernel(simulation(robot).motion, dynamics(robot).machine)
+    return dynamics(robot).thread_kernel(quantity, bits=bits)
+
+
+def simulation(robot: str) -> ada.Simulation:
+    """Of a robot of the table, in steps of RK4."""
+    model = dynamics(robot).model
+    start = mechanisms.stewart()[1] if robot == "stewart" else model.neutral()
+    return ada.Simulation(model, ada.assemble(model, start) if model.loops else start, integrator="rk4", step=1e-3)
+
+
+def assembled(key: tuple[str, str, int, int]) -> Row:
+    """A row, made anew; needs the assembler."""
+    robot, quantity, bits, capability = key
+    one = kernel(robot, quantity, bits)
+    text = one.ptx(capability)
+    registers, stores, loads = resources(text, capability)
+    instructions, arithmetic = count(text)
+    numbers = sum(size for _, size in one.signature.inputs) + sum(one.signature.output_sizes)
+    moved = numbers * bits // 8 + 1
+    bound = H100.bound(instructions, arithmetic, moved, stores + loads, bits)
+    return Row(*key, registers, stores, loads, instructions, arithmetic, moved, round(bound / 1e9, 3))
+
+
+def resources(text: str, capability: int) -> tuple[int, int, int]:
+    """Registers, and bytes that are spilled and fetched again, of a kernel in PTX."""
+    path = assembler()
+    assert path is not None
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "kernel.ptx"
+        source.write_text(text)
+        command = [str(path), "-v", f"-arch=sm_{capability}", str(source), "-o", str(source.with_suffix(".cubin"))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"ptxas refuses a kernel: {done.stderr[:500]}")
+    spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
+    used = re.search(r"Used (\d+) registers", done.stderr)
+    assert spills
+    assert used
+    return int(used[1]), int(spills[1]), int(spills[2])
+
+
+# Instructions that a reciprocal, a root and a quotient become, as Newton's iteration on the special unit's value.
+_LONG = {"rcp": 8, "sqrt": 12, "div": 14}
+
+
+def count(text: str) -> tuple[int, int]:
+    """Instructions of a kernel in PTX, and those of its floating-point units."""
+    words = re.findall(r"^\t(?:@\S+ )?([a-z]\w*)((?:\.\w+)*)\s[^;]*;", text, re.MULTILINE)
+    body = [(word, kind) for word, kind in words if kind.split(".")[-1] not in ("reg",)]
+    real = [word for word, kind in body if kind.endswith((".f64", ".f32")) and word not in ("ld", "st", "mov", "selp")]
+    arithmetic = sum(_LONG.get(word, 1) for word in real)
+    return len(body) + arithmetic - len(real), arithmetic
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a graphics processor can do at most, by its data sheet."""
+
+    multiprocessors: int
+    clock: float  # [Hz]
+    per_clock: dict[int, int]  # operations of one multiprocessor, by their bits
+    memory: float  # [B/s]
+    cache: float  # [B/s], of the cache that all multiprocessors share: spilled numbers go through it
+
+    def bound(self, instructions: int, arithmetic: int, moved: int, spilled: int, bits: int) -> float:
+        """States per second that none of its parts can exceed."""
+        cycles = max(arithmetic / self.per_clock[bits], instructions / 128)  # four groups of 32 start at a time
+        rates = [self.multiprocessors * self.clock / cycles, self.memory / moved]
+        if spilled:
+            rates.append(self.cache / spilled)
+        return min(rates)
+
+
+# NVIDIA H100 SXM: data sheet, and for the cache what others measured.
+H100 = Device(132, 1.755e9, {64: 64, 32: 128}, 3.35e12, 5.5e12)
+
+
+def read() -> dict[tuple[str, str, int, int], Row]:
+    """The table."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows = [Row(*(_value(cell) for cell in line)) for line in list(csv.reader(file))[1:]]  # type: ignore[arg-type]
+    return {row.key: row for row in rows}
+
+
+def _value(cell: str) -> str | int | float:
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return cell
+
+
+def main() -> int:
+    """Write the table."""
+    if assembler() is None:
+        print(f"ptxas {VERSION} is not there: pip install 'nvidia-cuda-nvcc-cu12>={VERSION}'", file=sys.stderr)
+        return 2
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(field.name for field in fields(Row))
+        for key in wanted():
+            row = assembled(key)
+            writer.writerow(astuple(row))
+            print(*asdict(row).values())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches on a device give what the processor at hand gives, wherever their arrays lie; what cannot be is refused.
+
+The kernels of devices run on the processor at hand here, and with `make test-gpu` on a graphics processor.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError, NoDeviceError, SingularPoseWarning
+from ada_dynamics.jit.device_array import DeviceArray
+from ada_dynamics.robots import mechanisms
+
+STATES = 77
+# Another order of fused operations than here: some roundings, times the condition of the mass matrix (1e3 for an arm).
+ROUNDING = 1e-10
+
+
+@dataclass
+class World:
+    """A model with states on its loops, here and on a device."""
+
+    model: ada.Model
+    here: ada.Dynamics
+    there: ada.Dynamics
+    states: tuple[np.ndarray, np.ndarray, np.ndarray]
+
+    def placed(self, *arrays: np.ndarray, columns: bool = False) -> tuple[DeviceArray, ...]:
+        """On the device."""
+        return tuple(self._placed(np.asarray(x), columns) for x in arrays)
+
+    def _placed(self, x: np.ndarray, columns: bool) -> DeviceArray:
+        found = DeviceArray.empty(self.there.machine, x.shape, x.dtype, columns, 0)
+        laid_out = np.ascontiguousarray(np.moveaxis(x, 0, -1) if columns else x)
+        self.there.machine.to_device(found.block.address, laid_out, 0)
+        self.there.machine.wait(0)
+        return found
+
+
+def on_loops(model: ada.Model, dynamics: ada.Dynamics, pose: np.ndarray | None, rng: np.random.Generator):
+    """States: random, with loops near a pose that closes them, and with velocities that keep them closed."""
+    if not model.loops:
+        q = np.array([model.random_state(rng)[0] for _ in range(STATES)])
+        return q, rng.normal(size=(STATES, model.nv))
+    start = ada.assemble(model, model.neutral() if pose is None else pose)
+    moved = [model.integrate(start, 0.1 * rng.normal(size=model.nv), 1.0) for _ in range(STATES)]
+    return dynamics.project(np.array(moved), 0.3 * rng.normal(size=(STATES, model.nv)))
+
+
+def make(name: str, device: str) -> World:
+    model, pose = mechanisms.stewart() if name == "stewart" else (ada.load(name), None)
+    here = ada.Dynamics(model)
+    rng = np.random.default_rng(3)
+    q, v = on_loops(model, here, pose, rng)
+    try:
+        there = ada.Dynamics(model, device=device)
+    except NoDeviceError as problem:
+        pytest.skip(str(problem))
+    return World(model, here, there, (q, v, rng.normal(size=(STATES, model.nv))))
+
+
+@pytest.fixture(scope="module", params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module", params=["pa10", "five_bar", "stewart", "khr1"])
+def world(request, device) -> World:
+    return make(request.param, device)
+
+
+@pytest.fixture(scope="module")
+def arm(device) -> World:
+    return make("pa10", device)
+
+
+@pytest.fixture(scope="module")
+def linkage(device) -> World:
+    return make("five_bar", device)
+
+
+def agree(found, expected, rounding: float = ROUNDING) -> None:
+    """To rounding, of the largest number."""
+    assert np.asarray(found).shape == np.asarray(expected).shape
+    assert np.max(np.abs(np.asarray(found) - expected)) <= rounding * max(np.max(np.abs(expected)), 1.0)
+
+
+# --- quantities -------------------------------------------------------------------------------------------------
+def test_forward_dynamics_of_arrays_here_and_there_in_rows_and_columns(world):
+    expected = world.here.forward(*world.states)
+    agree(world.there.forward(*world.states), expected)
+    agree(world.there.forward(*map(np.asfortranarray, world.states)), expected)
+    for columns in (False, True):
+        found = world.there.forward(*world.placed(*world.states, columns=columns))
+        assert isinstance(found, DeviceArray)
+        assert found.is_columns == columns
+        agree(found, expected)
+
+
+def test_joint_wrenches(world):
+    expected = world.here.joint_wrenches(*world.states)
+    found = world.there.joint_wrenches(*world.states)
+    assert found.tier == expected.tier
+    for name in expected:
+        agree(found[name], expected[name])
+        assert np.array_equal(found.unique[name], expected.unique[name])
+        if expected.multipliers[name].size:
+            agree(found.multipliers[name], expected.multipliers[name])
+    stacked = world.there.joint_wrenches(*world.placed(*world.states))
+    agree(stacked, np.stack([expected[name] for name in expected], axis=1))
+
+
+@pytest.mark.parametrize("name", ["pa10", "five_bar"])
+def test_derivatives_of_forward_dynamics(name, device):
+    world = make(name, device)
+    expected = world.here.forward_derivatives(*world.states)
+    for states in (world.states, world.placed(*world.states)):
+        for found, wanted in zip(world.there.forward_derivatives(*states), expected, strict=True):
+            agree(found, wanted)
+
+
+def test_inverse_dynamics(arm):
+    expected = arm.here.inverse(*arm.states)
+    agree(arm.there.inverse(*arm.states), expected)
+    agree(arm.there.inverse(*arm.placed(*arm.states)), expected)
+
+
+def test_single_states_count_for_all_and_a_single_state_alone_is_computed_here(arm):
+    q, v, tau = arm.states
+    expected = arm.here.forward(q, v[0], tau)
+    agree(arm.there.forward(q, v[0], tau), expected)
+    agree(arm.there.forward(*arm.placed(q), v[0], *arm.placed(tau)), expected)
+    assert np.array_equal(arm.there.forward(q[0], v[0], tau[0]), arm.here.forward(q[0], v[0], tau[0]))
+
+
+def test_external_wrenches_go_along(arm):
+    wrenches = {arm.model.link_names[-1]: np.arange(6.0)}
+    expected = arm.here.forward(*arm.states, external=wrenches)
+    agree(arm.there.forward(*arm.states, external=wrenches), expected)
+    agree(arm.there.forward(*arm.placed(*arm.states), external=wrenches), expected)
+
+
+def test_single_precision_is_for_arrays_that_are_all_float32(world):
+    expected = world.here.forward(*world.states)
+    floats = [x.astype(np.float32) for x in world.states]
+    for states in (floats, world.placed(*floats)):
+        found = world.there.forward(*states)
+        assert found.dtype == np.float32
+        # 6e-8 times the condition of the mass matrix, and of the loops' pivots
+        agree(found, expected, 2e-3)
+
+
+def test_results_go_where_the_caller_wants_them(arm):
+    expected = arm.here.forward(*arm.states)
+    (out,) = arm.placed(np.zeros((STATES, arm.model.nv)))
+    assert arm.there.forward(*arm.placed(*arm.states), out=out) is out
+    agree(out, expected)
+    q, v, tau = arm.placed(*arm.states)
+    arm.there.forward(q, v, tau, out=tau)  # in the place of an argument
+    agree(tau, expected)
+
+
+def test_two_runs_give_the_same_bits(world):
+    once, again = (np.asarray(world.there.forward(*world.placed(*world.states))) for _ in range(2))
+    assert np.array_equal(once, again)
+
+
+# --- states that kernels refuse -----------------------------------------------------------------------------------
+def test_singular_states_are_gathered_and_solved_here_and_named(device):
+    model = ada.load("four_bar")
+    flat = np.array([0.5, 0.0, 1.0]) * np.pi  # all links on one line
+    rng = np.random.default_rng(0)
+    here = ada.Dynamics(model)
+    try:
+        there = ada.Dynamics(model, device=device)
+    except NoDeviceError as problem:
+        pytest.skip(str(problem))
+    start = ada.assemble(model, model.neutral())
+    q = np.tile(start, (30, 1))
+    q[[7, 19]] = flat
+    v, tau = np.zeros((30, model.nv)), rng.normal(size=(30, model.nv))
+    world = World(model, here, there, (q, v, tau))
+    with pytest.warns(SingularPoseWarning):
+        expected = here.forward(q, v, tau)
+    for states in ((q, v, tau), world.placed(q, v, tau)):
+        with pytest.warns(SingularPoseWarning):
+            found = there.forward(*states)
+        agree(found, expected)
+
+
+def test_values_that_are_not_finite_are_named_with_their_state(arm):
+    q, v, tau = (x.copy() for x in arm.states)
+    v[5, 2] = np.inf
+    with pytest.raises(InputError, match=r"v\[2\] of state 5 is inf"):
+        arm.there.forward(q, v, tau)
+    with pytest.raises(InputError, match=r"v\[2\] of state 0 is inf.*refused: 5"):
+        arm.there.forward(*arm.placed(q, v, tau))
+
+
+def test_unchecked_nothing_is_looked_at(arm):
+    there = ada.Dynamics(arm.model, device=arm.there.options["device"], checked=False)
+    q, v, tau = (x.copy() for x in arm.states)
+    v[5, 2] = np.nan
+    found = np.asarray(there.forward(*arm.placed(q, v, tau)))
+    assert np.isnan(found[5]).any()
+    agree(np.delete(found, 5, axis=0), np.delete(arm.here.forward(*arm.states), 5, axis=0))
+
+
+# --- bad input --------------------------------------------------------------------------------------------------
+def test_arrays_that_do_not_fit_are_refused_by_name(arm):
+    q, v, tau = arm.states
+    place = arm.placed
+    with pytest.raises(InputError, match=r"v has shape \(77, 6\).*\(7,\), or \(N, 7\)"):
+        arm.there.forward(*place(q, v[:, :6], tau))
+    with pytest.raises(InputError, match=r"different numbers of states .*q: 77, .*tau: 70"):
+        arm.there.forward(*place(q, v, tau[:70]))
+    with pytest.raises(InputError, match="q holds values of type int64"):
+        arm.there.forward(*place(q.astype(int), v, tau))
+    with pytest.raises(InputError, match="some float32"):
+        arm.there.forward(*place(q.astype(np.float32), v, tau))
+    with pytest.raises(InputError, match=r"out \(a\) is float64\[77, 6\]; it must be float64\[77, 7\]"):
+        arm.there.forward(*place(q, v, tau), out=place(v[:, :6])[0])
+    with pytest.raises(InputError, match="stream is 'fast'"):
+        arm.there.forward(*place(q, v, tau), stream="fast")
+    with pytest.raises(InputError, match="in this process"):
+        arm.there.forward(q, v, tau, stream=0)
+    with pytest.raises(InputError, match="different numbers of states"):
+        arm.there.forward(q, v, tau[:70])
+
+
+def test_questions_that_devices_do_not_answer_are_answered_here_or_refused_by_name(linkage):
+    q, v, tau = linkage.states
+    assert np.array_equal(linkage.there.inverse(q, v, tau), linkage.here.inverse(q, v, tau))
+    with pytest.raises(InputError, match="inverse dynamics with loops cannot be computed on a device"):
+        linkage.there.inverse(*linkage.placed(q, v, tau))
+    assert np.array_equal(linkage.there.mass_matrix(q), linkage.here.mass_matrix(q))
+
+
+def test_devices_that_are_none_and_models_without_code_of_their_own_are_refused():
+    model = ada.load("pa10")
+    with pytest.raises(InputError, match="device is 'gpu'; it must be 'cpu', 'cuda', 'cuda:N'"):
+        ada.Dynamics(model, device="gpu")
+    with pytest.raises(InputError, match="no code of its own"):
+        ada.Dynamics(ada.planar_chain(70), device="host")
+
+
+def test_a_dynamics_of_a_device_goes_to_another_process_as_one(arm):
+    copy = pickle.loads(pickle.dumps(arm.there))
+    assert copy.options["device"] == arm.there.options["device"]
+    agree(copy.forward(*arm.states), arm.here.forward(*arm.states))
+
+
+def test_an_array_of_a_device_tells_other_libraries_where_it_lies(arm):
+    q, v, tau = arm.states
+    found = arm.there.forward(*arm.placed(q, v, tau, columns=True))
+    told = found.__cuda_array_interface__
+    assert told["shape"] == found.shape == (STATES, 7)
+    assert told["strides"] == (8, 8 * STATES)
+    assert told["data"][0] == found.block.address
+    assert (told["stream"], told["version"], told["typestr"]) == (1, 3, "<f8")
+    # and is taken again as it lies
+    agree(arm.there.forward(found, v, tau), arm.here.forward(np.asarray(found), v, tau))

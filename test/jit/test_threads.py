@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of threads: run on this processor they give the batch kernels' numbers, and as PTX they call nothing."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from jit_examples import close, kernel_of, mixed, reference, states
+
+from ada_dynamics.errors import (
+    DeviceMemoryError,
+    DriverTooOldError,
+    InputError,
+    NoDeviceError,
+)
+from ada_dynamics.expr import Function, atan2, cos, sin, sqrt, trace
+from ada_dynamics.jit import Signature, Target
+from ada_dynamics.jit.compiler import assembly
+from ada_dynamics.jit.driver import OLDEST, driver, error_of, require
+from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
+from ada_dynamics.jit.emit_threads import threads_module
+from ada_dynamics.jit.target import PTX
+from ada_dynamics.jit.thread_batch import Pieces
+from ada_dynamics.jit.thread_kernel import ThreadKernel
+from ada_dynamics.jit.threads import HostThreads, Strided
+
+HOST = HostThreads()
+needs_fma = pytest.mark.skipif(not HOST.target.fma, reason="this processor has no fused multiply-add")
+
+
+def threads_of(function: Function, bits: int = 64, key: str = "test") -> ThreadKernel:
+    return ThreadKernel(Signature.of(function), lambda: function, key, HOST, bits)
+
+
+def run(function: Function, batch: list[np.ndarray], bits: int = 64, piece: int = 2**20):
+    return Pieces(HOST, piece).run(threads_of(function, bits), batch)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------
+def test_threads_give_the_numbers_of_the_batch_kernel_bit_for_bit():
+    batch = states(mixed(), 101)
+    found, refused = run(mixed(), batch)
+    assert not len(refused)
+    for a, b in zip(found, kernel_of(mixed()).batch(*batch), strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("piece", [300, 1000, 5000])
+def test_batches_that_are_cut_into_pieces_give_the_same(piece):
+    batch = states(mixed(), 101)
+    for a, b in zip(run(mixed(), batch, piece=piece)[0], run(mixed(), batch)[0], strict=True):
+        assert np.array_equal(a, b)
+
+
+@needs_fma
+def test_single_precision_agrees_with_extended_precision_to_its_own_rounding():
+    batch = states(mixed(), 101)
+    found, refused = run(mixed(), batch, bits=32)
+    assert not len(refused)
+    assert all(x.dtype == np.float32 for x in found)
+    close(found, reference(mixed(), batch), tolerance=2e-6)  # some ten roundings of 6e-8 of numbers near one
+
+
+@needs_fma
+@pytest.mark.parametrize("largest", [1.0, 10.0, 1e3, 1e5])
+def test_sines_of_floats_err_by_less_than_two_units_in_the_last_place(largest):
+    function = trace("angles", {"x": 1}, lambda x: {"s": [sin(x[0])], "c": [cos(x[0])]})
+    x = np.random.default_rng(0).uniform(-largest, largest, (50_000, 1)).astype(np.float32)
+    found, refused = run(function, [x], bits=32)
+    assert not len(refused)
+    for y, exact in zip(found, (np.sin(x.astype(float)), np.cos(x.astype(float))), strict=True):
+        assert np.max(np.abs(y - exact) / np.spacing(np.abs(exact).astype(np.float32))) < 2.0
+
+
+@needs_fma
+def test_arctangents_and_roots_of_floats_are_rounded_numbers():
+    function = trace("angle", {"x": 2}, lambda x: {"a": [atan2(x[0], x[1])], "r": [sqrt(x[0] * x[0])]})
+    x = np.random.default_rng(0).normal(size=(1000, 2)).astype(np.float32)
+    (angle, root), _ = run(function, [x], bits=32)
+    assert np.array_equal(angle[:, 0], np.arctan2(x[:, 0].astype(float), x[:, 1].astype(float)).astype(np.float32))
+    assert np.array_equal(root, np.abs(x[:, :1]))
+
+
+# --- layout -----------------------------------------------------------------------------------------------------
+def test_rows_columns_single_states_and_results_in_the_place_of_inputs_are_read_as_they_lie():
+    body = lambda q, v: {"a": [q[0] - v[1], q[1] * v[0]]}  # noqa: E731
+    function = trace("place", {"q": 2, "v": 2}, body)
+    q, v = states(function, 9)
+    wanted = kernel_of(function).batch(q, np.tile(v[3], (9, 1)))
+    status, found = np.full(9, 7, np.uint8), np.zeros(1, np.int32)
+    memory = np.ascontiguousarray(q.T)
+    columns = Strided(memory.ctypes.data, 1, 9)
+    one = Strided(v.ctypes.data + 3 * 16, 0, 1)
+    threads_of(function).launch([columns, one], [columns], status.ctypes.data, found.ctypes.data, 9)
+    assert np.array_equal(memory.T, wanted)
+    assert not status.any()
+    assert not found[0]
+
+
+def test_each_state_has_its_own_status_and_the_word_has_all_of_them():
+    q, v, tau = states(mixed(), 20)
+    q[3, 1] = np.nan
+    v[7, 1] = -60.0  # a guard of the function
+    q[11, 0] = 1e10  # beyond what sines are told of
+    results, refused = run(mixed(), [q, v, tau])
+    assert refused.tolist() == [3, 7, 11]
+    assert np.isfinite(np.delete(results[0], [3, 7, 11], axis=0)).all()
+    status, found = np.zeros(20, np.uint8), np.zeros(1, np.int32)
+    out = [np.empty((20, size)) for size in Signature.of(mixed()).output_sizes]
+    places = [Strided(x.ctypes.data, x.shape[1], 1) for x in (q, v, tau, *out)]
+    threads_of(mixed()).launch(places[:3], places[3:], status.ctypes.data, found.ctypes.data, 20)
+    assert status[7] == GUARD_FAILED
+    assert status[3] & NOT_FINITE
+    assert found[0] == NOT_FINITE | GUARD_FAILED
+
+
+# --- code -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("capability", PTX)
+@pytest.mark.parametrize("bits", [64, 32])
+def test_ptx_of_every_generation_is_one_kernel_that_calls_nothing(capability, bits):
+    target = Target.gpu(capability)
+    text = assembly(threads_module(mixed(), target, bits), target, 0)
+    assert f".target sm_{capability}" in text
+    assert text.count(".entry") == 1
+    assert not re.search(r"\bcall\b|\.func|\.local", text)
+    # roundings of sines are as they are written; only what may become one instruction is fused
+    assert f"mul.rn.f{bits}" in text
+    assert f"fma.rn.f{bits}" in text
+    assert "ld.global" in text
+
+
+def test_a_device_newer_than_all_that_are_known_gets_code_for_the_newest_and_an_old_one_is_refused():
+    assert Target.gpu(131).cpu == f"sm_{max(PTX)}"
+    assert Target.gpu(89).cpu == "sm_89"
+    with pytest.raises(InputError, match=r"6\.1 is too old.*7\.0"):
+        Target.gpu(61)
+
+
+def test_code_is_compiled_once_and_found_again_and_each_precision_has_its_own():
+    kernels = [threads_of(mixed(), bits) for bits in (64, 64, 32, 32)]
+    for kernel in kernels[: 4 if HOST.target.fma else 2]:
+        kernel.loaded()
+    assert [list(kernel.report.cached.values()) for kernel in kernels[:2]] == [[False], [True]]
+    if HOST.target.fma:
+        assert [list(kernel.report.cached.values()) for kernel in kernels[2:]] == [[False], [True]]
+    assert kernels[0].code() != kernels[2].code() if HOST.target.fma else True
+
+
+# --- the driver -------------------------------------------------------------------------------------------------
+def test_a_machine_without_a_driver_says_so():
+    try:
+        driver()
+    except NoDeviceError as problem:
+        assert "device='cuda'" in str(problem)
+        assert "libcuda" in str(problem) or "nvcuda" in str(problem)
+    else:
+        pytest.skip("this machine has a driver")
+
+
+def test_a_driver_that_is_too_old_is_named_with_the_version_that_is_needed():
+    require(OLDEST)
+    with pytest.raises(DriverTooOldError, match=r"CUDA 10\.2; CUDA 11\.2 or newer"):
+        require(10020)
+
+
+@pytest.mark.parametrize(
+    ("result", "word", "kind"),
+    [
+        (2, "CUDA_ERROR_OUT_OF_MEMORY", DeviceMemoryError),
+        (100, "CUDA_ERROR_NO_DEVICE", NoDeviceError),
+        (222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", DriverTooOldError),
+    ],
+)
+def test_results_of_the_driver_become_errors_of_their_kind(result, word, kind):
+    error = error_of(result, "cuSomething", word, "its text", "loading a kernel")
+    assert isinstance(error, kind)
+    assert str(error).startswith("loading a kernel: the driver's cuSomething gave " + word)

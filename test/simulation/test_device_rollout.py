@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions on a device are those of the processor at hand: chains, floating bases, loops, and through singular poses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError, NoDeviceError
+from ada_dynamics.simulation.device_rollout import DeviceMotions
+
+STARTS = 9
+
+
+@pytest.fixture(scope="module", params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request) -> str:
+    try:
+        ada.Dynamics(ada.load("pa10"), device=request.param)
+    except NoDeviceError as problem:
+        pytest.skip(str(problem))
+    return request.param
+
+
+def starts(sim: ada.Simulation) -> tuple[np.ndarray, np.ndarray]:
+    model, rng = sim.model, np.random.default_rng(1)
+    q, v = np.tile(sim.q, (STARTS, 1)), 0.5 * rng.normal(size=(STARTS, model.nv))
+    return sim.dynamics.project(q, v) if model.loops else (q, v)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "semi_implicit"])
+@pytest.mark.parametrize("name", ["pa10", "khr1", "five_bar"])
+def test_motions_are_those_of_the_processor_at_hand(name, integrator, device):
+    model = ada.load(name)
+    start = ada.assemble(model, model.neutral()) if model.loops else None
+    sim = ada.Simulation(model, start, integrator=integrator, step=1e-3)
+    q, v = starts(sim)
+    tau = np.random.default_rng(2).normal(size=(STARTS, model.nv)) * 1e-2
+    expected = sim.rollout(q, v, 0.02, tau, rows_every=5)
+    found = sim.rollout(q, v, 0.02, tau, rows_every=5, device=device)
+    assert np.array_equal(found.t, expected.t)
+    # 20 steps: roundings of each, of numbers near one
+    assert np.allclose(found.q, expected.q, rtol=0, atol=1e-13)
+    assert np.allclose(found.v, expected.v, rtol=0, atol=1e-11)
+
+
+def test_steps_that_a_kernel_refuses_are_taken_here(device):
+    """The rhombus swings through its flat pose, in which a loop loses rank; some starts pass within one step of it."""
+    model = ada.load("four_bar")
+    sim = ada.Simulation(model, ada.assemble(model, model.neutral()), integrator="rk4", step=1e-3)
+    speeds = np.linspace(2.0, 6.0, STARTS)
+    q = np.tile(sim.q, (STARTS, 1))
+    v = sim.dynamics.project(q, speeds[:, None] * np.array([1.0, 0.0, 0.0]))[1]
+    expected = sim.rollout(q, v, 1.0, rows_every=100)
+    motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
+    motions.run(1000)
+    assert motions.careful > 0
+    x = motions.x.numpy()
+    assert np.allclose(x[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
+    assert np.max(np.abs([sim.dynamics.largest_gap(row[:3]) for row in x])) < 1e-9
+
+
+def test_motions_that_are_no_function_of_the_state_are_refused_by_name():
+    model = ada.load("pa10")
+    q, v = np.zeros((2, 7)), np.zeros((2, 7))
+    with pytest.raises(InputError, match="'dop853' chooses its steps; take rk4"):
+        ada.Simulation(model, integrator="dop853", step=1e-2).rollout(q, v, 0.1, device="host")
+    with pytest.raises(InputError, match="device is 'gpu'"):
+        ada.Simulation(model, integrator="rk4", step=1e-2).rollout(q, v, 0.1, device="gpu")
