@@ -203,7 +203,7 @@ class Impedance(Controller[ImpedanceSettings]):
         push = np.zeros(6) if state.wrench is None else self._wrench_in_base(state)
         wanted_acceleration = (pull + push) / self._link_inertia - dynamics.jacobian_rate(self.link, q, v) @ v
         a = free + inverse_M_Jt @ np.linalg.solve(mobility, wanted_acceleration - J @ free)
-        return M @ a + dynamics.bias(q, v) - outer
+        return np.asarray(M @ a + dynamics.bias(q, v) - outer)
 
     def _carried(self, q: Array) -> Array:
         share = self.settings.gravity
