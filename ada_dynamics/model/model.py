@@ -216,7 +216,7 @@ class Model:
             flat_q, flat_v, others = self._kinds_of_space
             moved, v = np.array(self._as_rows(q, self.nq, "q")), self._as_rows(v, self.nv, "v", len(q))
             moved[:, flat_q] += v[:, flat_v] * dt
-            for t, i, j in others:
+            for t, i, j in others if len(q) else ():
                 moved[:, i] = [t.integrate(a, b) for a, b in zip(q[:, i], v[:, j] * dt, strict=True)]
             return moved
         q, v = self.as_positions(q), self.as_velocities(v)
@@ -230,7 +230,7 @@ class Model:
             q0, q1 = self._as_rows(q0, self.nq, "q0"), self._as_rows(q1, self.nq, "q1", len(q0))
             step = np.empty((len(q0), self.nv))
             step[:, flat_v] = q1[:, flat_q] - q0[:, flat_q]
-            for t, i, j in others:
+            for t, i, j in others if len(q0) else ():
                 step[:, j] = [t.difference(a, b) for a, b in zip(q0[:, i], q1[:, i], strict=True)]
             return step
         q0, q1 = self.as_positions(q0), self.as_positions(q1)
