@@ -7,7 +7,7 @@ unit length, stops, contact and control laws. Changes of q are velocities, those
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,12 +23,13 @@ from ada_dynamics.simulation.sensitivities import Steps
 
 
 class StepDerivatives(NamedTuple):
-    """The state after a step, and how it changes: d[q; v] = A d[q; v] + B dτ; of one state, or of N."""
+    """The state after a step, and how it changes: d[q; v] = A d[q; v] + B dτ + P dp; of one state, or of N."""
 
     q: Array
     v: Array
     A: Array  # (2 nv, 2 nv)
     B: Array  # (2 nv, nv)
+    P: Array  # (2 nv, parameters)
 
 
 class Path(NamedTuple):
@@ -40,13 +41,14 @@ class Path(NamedTuple):
 
 
 class LinearMotion(NamedTuple):
-    """A motion, and how each row changes with the one before and with the efforts between: d⁺ = A d + B dτ."""
+    """A motion, and how each row changes with the one before, efforts and parameters: d⁺ = A d + B dτ + P dp."""
 
     t: Array  # (R + 1,) [s]
     q: Array
     v: Array
     A: Array  # (R, 2 nv, 2 nv)
     B: Array  # (R, 2 nv, nv)
+    P: Array  # (R, 2 nv, parameters)
 
     def by_start(self) -> Array:
         """Derivatives of all rows by the first one, (R + 1, 2 nv, 2 nv)."""
@@ -63,6 +65,13 @@ class LinearMotion(NamedTuple):
             after = after @ A
         return np.array(found[::-1])
 
+    def by_parameters(self) -> Array:
+        """Derivatives of all rows by the parameters, (R + 1, 2 nv, parameters)."""
+        found = [np.zeros(self.P.shape[1:])]
+        for A, P in zip(self.A, self.P, strict=True):
+            found.append(A @ found[-1] + P)
+        return np.array(found)
+
 
 class DerivativesOfMotion:
     """What a simulation tells about changes of its motion; the simulation itself stays as it is."""
@@ -70,7 +79,14 @@ class DerivativesOfMotion:
     motion: Motion
 
     def step_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, steps: int = 1, by: By = TREE
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        steps: int = 1,
+        by: By = TREE,
+        parameters: Sequence[str] = (),
     ) -> StepDerivatives:
         """The state after a step, and its derivatives by the state before it and by the efforts.
 
@@ -81,20 +97,28 @@ class DerivativesOfMotion:
             steps: as many as that, with the same efforts.
             by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
                 `Dynamics.velocity_indices`): these, and all others with them along the loops. Then A is (2 m, 2 m).
+            parameters: names of parameters of the model, as `Dynamics.parameters` has them, that P is wanted for.
 
         Raises:
             InputError: the simulation's steps have no derivatives, or the start leaves loops open.
             SingularPoseError: a step goes through a singular pose.
         """
-        own = self._steps
+        own = self._steps(parameters)
         X, efforts, is_batch = own.states(q, v, tau)
         found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), _whole("steps", steps)), by)
-        after, A, B = found if is_batch else (x[0] for x in found)
+        after, *linear = found if is_batch else (x[0] for x in found)
         nq = self.motion.system.model.nq
-        return StepDerivatives(after[..., :nq], after[..., nq:], A, B)
+        return StepDerivatives(after[..., :nq], after[..., nq:], *linear)
 
     def rollout_derivatives(
-        self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, *, hold: int = 1, by: By = TREE
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None,
+        tau: ArrayLike,
+        *,
+        hold: int = 1,
+        by: By = TREE,
+        parameters: Sequence[str] = (),
     ) -> LinearMotion:
         """A motion under given efforts, linearised row by row.
 
@@ -104,13 +128,21 @@ class DerivativesOfMotion:
             tau: rows of efforts, (R, nv).
             hold: steps for which each row acts.
             by: see `step_derivatives`.
+            parameters: likewise.
         """
-        recorded = self._recorded(q, v, tau, hold)
-        found = self._steps.by_coordinates(recorded.states[:-1], recorded.linear(), by)
-        return LinearMotion(*self._path(recorded, hold), found.A, found.B)
+        own = self._steps(parameters)
+        recorded = self._recorded(own, q, v, tau, hold)
+        _, *linear = own.by_coordinates(recorded.states[:-1], recorded.linear(), by)
+        return LinearMotion(*self._path(recorded, hold), *linear)
 
     def rollout_vjp(
-        self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, *, hold: int = 1
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None,
+        tau: ArrayLike,
+        *,
+        hold: int = 1,
+        parameters: Sequence[str] = (),
     ) -> tuple[Path, Callable[..., MotionGradient]]:
         """A motion under given efforts, and its gradients: the discrete adjoint.
 
@@ -129,28 +161,35 @@ class DerivativesOfMotion:
             v: velocities there; None for rest.
             tau: rows of efforts, (R, nv).
             hold: steps for which each row acts.
+            parameters: names of parameters of the model for which a gradient is wanted, too.
         """
-        recorded = self._recorded(q, v, tau, hold)
+        recorded = self._recorded(self._steps(parameters), q, v, tau, hold)
         return self._path(recorded, hold), recorded.gradient
 
-    def _recorded(self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int) -> RecordedMotion:
+    def _recorded(self, steps: Steps, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int) -> RecordedMotion:
         model = self.motion.system.model
-        start, _, is_batch = self._steps.states(q, v, None)
+        start, _, is_batch = steps.states(q, v, None)
         if is_batch:
             raise InputError(f"q or v has rows; a motion starts from one state: ({model.nq},) and ({model.nv},).")
         rows = np.asarray(tau, dtype=np.float64)
         if rows.ndim != 2 or not len(rows) or rows.shape[1] != model.nv:
             raise InputError(f"tau has shape {rows.shape}; it must be (R, {model.nv}), a row for every `hold` steps.")
-        return RecordedMotion(self._steps, start[0], self._steps.finite_efforts(rows), _whole("hold", hold))
+        return RecordedMotion(steps, start[0], steps.finite_efforts(rows), _whole("hold", hold))
 
     def _path(self, recorded: RecordedMotion, hold: int) -> Path:
         nq, states = self.motion.system.model.nq, recorded.states
         t: Array = hold * self.motion.step * np.arange(len(states), dtype=np.float64)
         return Path(t, states[:, :nq].copy(), states[:, nq:].copy())
 
+    def _steps(self, parameters: Sequence[str]) -> Steps:
+        names = tuple(parameters)
+        if names not in self._known_steps:
+            self._known_steps[names] = Steps(self.motion, names)
+        return self._known_steps[names]
+
     @cached_property
-    def _steps(self) -> Steps:
-        return Steps(self.motion)
+    def _known_steps(self) -> dict[tuple[str, ...], Steps]:
+        return {}
 
 
 def _whole(name: str, value: int) -> int:

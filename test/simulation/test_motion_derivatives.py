@@ -137,6 +137,69 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str,
     assert np.allclose(*found, rtol=0.0, atol=1e-10)
 
 
+# --- parameters -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("is_closed", [False, True])
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+def test_by_parameters_they_are_differences_of_models_that_differ_in_them(integrator: str, is_closed: bool) -> None:
+    values = {
+        "rod.mass": 1.3, "rod.mx": 0.5, "rod.mz": 0.05, "rod.Ixx": 0.1, "rod.Ixy": 0.02, "rod.Iyy": 0.5,
+        "second.damping": 0.2, "second.stiffness": 0.7, "first.armature": 0.05, "first.friction": 0.3,
+    }  # fmt: skip
+
+    def sim_of(name: str = "", change: float = 0.0) -> ada.Simulation:
+        return ada.Simulation(
+            _linkage({**values, name: values.get(name, 0.0) + change}, is_closed), integrator=integrator
+        )
+
+    sim, rng = sim_of(), np.random.default_rng(1)
+    q, v = (
+        sim.dynamics.project(sim.q, rng.normal(size=sim.model.nv))
+        if is_closed
+        else (sim.q + 0.3, np.array([0.5, -0.7]))
+    )
+    tau = rng.normal(size=sim.model.nv)
+    assert all(
+        sim.dynamics.parameters[name] == pytest.approx(x) for name, x in values.items() if "friction" not in name
+    )
+    found, felt = sim.step_derivatives(q, v, tau, steps=5, parameters=list(values)).P, 0
+    for name, column in zip(values, found.T, strict=True):
+        ends = [StepReference(sim_of(name, change)).after(q, v, tau, 5) for change in (-2e-3, -1e-3, 1e-3, 2e-3)]
+        wanted = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / 12e-3
+        felt += np.max(np.abs(wanted)) > 1e-6
+        assert np.allclose(column, wanted, rtol=0.0, atol=3e-9 * max(1e-3, np.max(np.abs(wanted)))), name
+    assert felt >= (7 if is_closed else 9)  # nobody feels the mass on the first joint's axis, nor a plane all inertias
+
+
+def _linkage(parameters: dict[str, float], is_closed: bool) -> ada.Model:
+    """Two rods in space, or a slider-crank of them; the first one and both joints as parameters have it."""
+    m, h = parameters["rod.mass"], np.array([parameters["rod.mx"], 0.0, parameters["rod.mz"]])
+    about = np.diag([parameters["rod.Ixx"], parameters["rod.Iyy"], 0.45])
+    about[0, 1] = about[1, 0] = parameters["rod.Ixy"]
+    of_com = about - (h @ h * np.eye(3) - np.outer(h, h)) / m
+    builder = ada.Builder("linkage").link("base").link("rod", m, h / m, of_com)
+    builder.link("other", 0.8, (0.5, 0.1, 0.0), (0.1, 0.1, 0.1))
+    own = {name: {k: parameters[f"{name}.{k}"] for k in keys} for name, keys in OF_JOINT.items()}
+    axes = [(0, 1, 0)] * 2 if is_closed else [(0.6, 0.8, 0), (0, 0.6, 0.8)]
+    builder.joint("first", "revolute", "base", "rod", axis=axes[0], **own["first"])
+    builder.joint("second", "revolute", "rod", "other", (1.0, 0.0, 0.0), axis=axes[1], **own["second"])
+    if is_closed:
+        builder.link("slider", 1.0).joint("guide", "prismatic", "base", "slider", axis=(1, 0, 0))
+        builder.loop("pin", "revolute", "other", "slider", (1.2, 0.0, 0.0), axis=(0, 1, 0))
+        return builder.build()
+    return builder.build()
+
+
+OF_JOINT = {"first": ("armature", "friction"), "second": ("damping", "stiffness")}
+
+
+def test_parameters_that_the_model_lacks_are_refused_and_so_is_the_first_friction() -> None:
+    sim = ada.Simulation(ada.planar_chain(2))
+    with pytest.raises(ada.UnknownNameError, match=r"no parameter is named 'link_1.weight'"):
+        sim.step_derivatives([0.0, 0.0], [0.0, 0.0], parameters=["link_1.weight"])
+    with pytest.raises(ada.InputError, match=r"'joint_1.friction'.*not smooth"):
+        sim.step_derivatives([0.0, 0.0], [0.0, 0.0], parameters=["joint_1.friction"])
+
+
 # --- motions ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("is_compiled", [True, False])
 @pytest.mark.parametrize("hold", [1, 3, 70])
@@ -167,17 +230,19 @@ def test_so_they_are_in_stops_on_the_ground_and_under_a_law_of_time(integrator: 
 def assert_adjoint(sim: ada.Simulation, q: Array, v: Array, hold: int) -> None:
     """w·(J d) = (Jᵀ w)·d, with weights on all rows."""
     rng, nv, rows = np.random.default_rng(3), sim.model.nv, 4
+    names = list(sim.dynamics.parameters)[:2]
     tau, d_tau = rng.normal(size=(2, rows, nv))
+    d_p = rng.normal(size=2)
     d, w_q, w_v = rng.normal(size=2 * nv), *rng.normal(size=(2, rows + 1, nv))
-    linear = sim.rollout_derivatives(q, v, tau, hold=hold)
-    path, pull = sim.rollout_vjp(q, v, tau, hold=hold)
+    linear = sim.rollout_derivatives(q, v, tau, hold=hold, parameters=names)
+    path, pull = sim.rollout_vjp(q, v, tau, hold=hold, parameters=names)
     assert np.array_equal(path.q, linear.q) and path.t[-1] == pytest.approx(rows * hold * sim.step_length)
     g, terms, start = pull(w_q, w_v), [], d
     for k in range(rows + 1):
         terms += [w_q[k] @ d[:nv], w_v[k] @ d[nv:]]
         if k < rows:
-            d = linear.A[k] @ d + linear.B[k] @ d_tau[k]
-    found = np.concatenate([g.dq, g.dv]) @ start + np.sum(g.du * d_tau)
+            d = linear.A[k] @ d + linear.B[k] @ d_tau[k] + linear.P[k] @ d_p
+    found = np.concatenate([g.dq, g.dv]) @ start + np.sum(g.du * d_tau) + g.dp @ d_p
     assert abs(found - sum(terms)) < 1e-12 * sum(map(abs, terms))
 
 
