@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import EventError, InputError, unknown_name
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
+from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.saltation import Reset, Saltation, saltation
 from ada_dynamics.simulation.sensitivities import Steps
 
 
@@ -166,6 +168,56 @@ class DerivativesOfMotion:
         recorded = self._recorded(self._steps(parameters), q, v, tau, hold)
         return self._path(recorded, hold), recorded.gradient
 
+    def saltation_matrix(
+        self,
+        event: Event | str,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        reset: Reset | None = None,
+    ) -> Saltation:
+        """What an event makes of changes of the motion that leads to it, see `simulation.saltation`.
+
+        Example::
+
+            bounce = lambda q, v: ([q[0]], [-0.8 * v[0]])
+            jump = sim.saltation_matrix(Event("lands", lambda t, q, v: q[0]), q, v, reset=bounce)
+            whole = after.A @ jump.S @ before.A    # from a start to a time after it
+
+        Args:
+            event: or the name of one of the simulation's own; its function is of t, q and v by + - * / and
+                `ada_dynamics.expr` alone.
+            q: positions at the event.
+            v: velocities there.
+            tau: efforts; those of the simulation by default.
+            t: its time [s].
+            reset: positions and velocities after it, of those before it, in the same words; by default as before.
+
+        Raises:
+            EventError: the event cannot be differentiated, or is touched rather than crossed.
+        """
+        own, known = self._steps(()), {one.name: one for one in self.motion.events}
+        if isinstance(event, str) and event not in known:
+            raise unknown_name("event", event, known)
+        (x, *more), efforts, _ = own.states(q, v, tau)
+        if more:
+            raise InputError("q or v has rows; an event happens in one state.")
+        this, nq = known[event] if isinstance(event, str) else event, self.motion.system.model.nq
+        return saltation(this, t, x, nq, lambda state: own.rate(state, efforts, t), own.tangents, reset)
+
+    def _refuse_events(self, path: Path) -> None:
+        """Events that end a motion end its derivatives; they are looked for between the rows."""
+        for event in (one for one in self.motion.events if one.terminal):
+            values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
+            for t, before, after in zip(path.t, values[:-1], values[1:], strict=False):
+                if event.happens(before, after):
+                    raise EventError(
+                        f"event {event.name!r} ends the motion after t = {t:g} s; beyond it there is nothing to be "
+                        "differentiated. Take fewer rows, and go on from it by saltation_matrix."
+                    )
+
     def _recorded(self, steps: Steps, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int) -> RecordedMotion:
         model = self.motion.system.model
         start, _, is_batch = steps.states(q, v, None)
@@ -179,7 +231,9 @@ class DerivativesOfMotion:
     def _path(self, recorded: RecordedMotion, hold: int) -> Path:
         nq, states = self.motion.system.model.nq, recorded.states
         t: Array = hold * self.motion.step * np.arange(len(states), dtype=np.float64)
-        return Path(t, states[:, :nq].copy(), states[:, nq:].copy())
+        path = Path(t, states[:, :nq].copy(), states[:, nq:].copy())
+        self._refuse_events(path)
+        return path
 
     def _steps(self, parameters: Sequence[str]) -> Steps:
         names = tuple(parameters)

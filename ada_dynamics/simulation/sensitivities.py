@@ -126,6 +126,17 @@ class Steps:
             U[:, self.system.equations.chosen] = chosen
         return U
 
+    def rate(self, x: Array, tau: Array, t: float) -> Array:
+        """ẋ of one state, by the equations of motion, whatever the integrator.
+
+        Raises:
+            SingularPoseError: the pose is singular.
+        """
+        found, status = self.system.rate.single_status(x, self.of_forward(self.inputs(x[None], tau))[0], np.array([t]))
+        if status:
+            self._refuse_step(x, self.inputs(x[None], tau)[0], 0, "")
+        return np.asarray(found)
+
     def of_forward(self, U: Array) -> Array:
         """Rows of u alone."""
         return U[:, : self.system.equations.input_size]
