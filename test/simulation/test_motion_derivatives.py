@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from step_reference import StepReference
 
 import ada_dynamics as ada
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.model import edit
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
@@ -108,6 +109,21 @@ def test_the_state_after_it_is_that_of_the_simulation() -> None:
     other.step(3)
     found = sim.step_derivatives(q, v, tau, steps=3)
     assert np.allclose(np.concatenate([found.q, found.v]), np.concatenate([other.q, other.v]), rtol=0.0, atol=1e-14)
+
+
+def test_a_semi_implicit_step_is_made_of_pinocchios_derivatives() -> None:
+    """v⁺ = v + h a, q⁺ = q + h v⁺, where nothing is implicit."""
+    pin = pytest.importorskip("pinocchio")
+    model = random_tree(5, ["revolute"] * 6, damping=0.0, friction=0.0, armature=0.0)
+    sim, q, v, tau = moving(model, integrator="semi_implicit")
+    other, h, one = PinocchioModel(model), sim.step_length, np.eye(model.nv)
+    data = other.model.createData()
+    pin.computeABADerivatives(other.model, data, other.position(q), other.velocity(v), other.effort(tau))
+    by_q, by_v, by_tau = data.ddq_dq, data.ddq_dv, data.Minv
+    found = sim.step_derivatives(q, v, tau)
+    A = np.block([[one + h * h * by_q, h * one + h * h * by_v], [h * by_q, one + h * by_v]])
+    assert np.allclose(found.A, A, rtol=0.0, atol=1e-12 * np.max(np.abs(A)))
+    assert np.allclose(found.B, np.vstack([h * h * by_tau, h * by_tau]), rtol=0.0, atol=1e-12 * h * np.max(by_tau))
 
 
 def test_several_steps_are_the_product_of_single_ones_and_a_batch_has_those_of_its_states() -> None:
