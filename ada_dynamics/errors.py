@@ -37,6 +37,10 @@ class SingularPoseError(InputError):
     """A question without an answer in a singular pose; the message says which loops or joints make it so."""
 
 
+class EventError(InputError):
+    """An event of a motion has no derivatives, or stands in the way of them; the message names it."""
+
+
 class CompileError(AdaError, RuntimeError):
     """A kernel could not be compiled or loaded."""
 

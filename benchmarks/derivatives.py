@@ -22,7 +22,9 @@ from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure
 
 CALL, NATIVE, BATCH, FORWARD, VJP = "ada call", "ada native", "ada batch", "forward", "vjp"
+ROLLOUT, GRADIENT = "motion", "its gradient"
 MANY, FEW, REPEATS = 512, 16, 5
+ROWS, HOLD = 50, 20  # of efforts, and steps for which each acts
 States = tuple[Array, Array, Array]
 
 
@@ -61,6 +63,11 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
         _open(robot, report, plan, quick)
     for make, aims in CLOSED[:1] if quick else CLOSED:
         _closed(make(), aims, report, plan, quick)
+    moving: list[ada.Model | Mechanism] = [robots.pa10().model(), mechanisms.four_bar()]
+    moving += [] if quick else [mechanisms.stewart()]
+    for one in moving:
+        for integrator in ("rk4", "semi_implicit"):
+            _motion(one, integrator, report, plan)
 
 
 def _open(robot: robots.Robot, report: Report, plan: Plan, quick: bool) -> None:
@@ -87,6 +94,21 @@ def _closed(mechanism: Mechanism, aims: Aims, report: Report, plan: Plan, quick:
     if PINOCCHIO in peers.available() and (other := ClosedPinocchio(model)).is_complete:
         contenders.append(_of_pinocchio(other, dynamics, *(x[0] for x in states)))
     _show(f"{model.name}, {model.nv} velocities, with loops: forward_derivatives", contenders, aims, report, plan)
+
+
+def _motion(made: ada.Model | Mechanism, integrator: str, report: Report, plan: Plan) -> None:
+    """The gradient of a motion by the efforts of all its steps, beside the motion itself."""
+    model, start = (made, None) if isinstance(made, ada.Model) else made
+    sim, w = ada.Simulation(model, start, integrator=integrator, step=1e-3), np.ones(model.nv)
+    tau = 0.1 * np.random.default_rng(0).normal(size=(ROWS, model.nv))
+    _, pull = sim.rollout_vjp(sim.q, None, tau, hold=HOLD)
+    contenders = [
+        Contender(ROLLOUT, f"s.reset(); s.step({ROWS * HOLD})", {"s": sim}, ROWS * HOLD),
+        Contender(GRADIENT, "f(w, w)", {"f": pull, "w": w}, ROWS * HOLD),
+    ]
+    title = f"{model.name}, {model.nv} velocities: a motion of {ROWS * HOLD} steps, {integrator}, per step"
+    timings = _show(title, contenders, Aims(), report, plan)
+    report.aim(f"{title}: gradient by motion", timings.ratio(GRADIENT, ROLLOUT), 4.0, "x")
 
 
 def _on_the_loops(dynamics: ada.Dynamics, start: Array, count: int) -> States:
@@ -148,7 +170,7 @@ def _of_pinocchio(closed: ClosedPinocchio, dynamics: ada.Dynamics, q: Array, v: 
     return Contender(PINOCCHIO, statement, names)
 
 
-def _show(title: str, contenders: list[Contender], aims: Aims, report: Report, plan: Plan) -> None:
+def _show(title: str, contenders: list[Contender], aims: Aims, report: Report, plan: Plan) -> Timings:
     timings = measure(contenders, plan)
     rows = []
     for label in timings.labels:
@@ -156,6 +178,7 @@ def _show(title: str, contenders: list[Contender], aims: Aims, report: Report, p
         rows.append([label, 1e6 * timings.median(label), ratio])
     report.table(title, ["", "us", "pinocchio / this"], rows)
     _aim(title, timings, aims, report)
+    return timings
 
 
 def _aim(title: str, timings: Timings, aims: Aims, report: Report) -> None:

@@ -36,6 +36,13 @@ class StepReference:
             K.append(self._call(self._main, x=point, u=u, t=[np.longdouble(t + c * self.h)]))
         return self._settled(x + self.h * sum((w * k for w, k in zip(self.method.b, K, strict=True)), 0 * x), u)
 
+    def after(self, q: Array, v: Array, tau: Array, steps: int) -> Array:
+        """x after some steps."""
+        x, u = np.concatenate([q, v]).astype(np.longdouble), self.system.inputs(tau, h=self.h).astype(np.longdouble)
+        for _ in range(steps):
+            x = self.step(x, u)
+        return np.asarray(x, dtype=np.float64)
+
     def _settled(self, x: Long, u: Long) -> Long:
         return x if self._settle is None else self._call(self._settle, x=x, u=u)
 

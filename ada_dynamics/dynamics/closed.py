@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.joint_wrenches import least_norm
+from ada_dynamics.dynamics.joint_wrenches import least_norm, names_of_joints
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.dynamics.singular_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
 from ada_dynamics.errors import InputError, ModelError
@@ -397,8 +397,7 @@ class ClosedDynamics:
     def unique(self) -> Flags:
         """Components of the joint wrenches that are unique in general; of very large models none is known to be."""
         if self.model.nv > SEARCHED:
-            names = [body.name for body in self.model.full_tree.bodies] + self.model.loop_names
-            return {name: np.zeros(6, dtype=bool) for name in names}
+            return {name: np.zeros(6, dtype=bool) for name in names_of_joints(self.model)}
         return in_general(self.study)
 
     def _unique_at(self, motion: Motion, q: Array) -> Flags:
@@ -423,6 +422,6 @@ class ClosedDynamics:
         loops = np.array([loop for loop, _, _ in conditions])
         return {name: whole[..., loops == name] for name in self.model.loop_names}
 
-    def wrench_kernel(self, external: bool) -> Kernel:
-        """From q, v, a and multipliers to all joint wrenches."""
-        return self.kernels.joint_wrenches(self.study.numbers.full_tree, self.plans.rows, external)
+    def wrench_kernel(self, external: bool, along: bool = False) -> Kernel:
+        """From q, v, a and multipliers to all joint wrenches; or, from changes of each as well, to theirs."""
+        return self.kernels.joint_wrenches(self.study.numbers.full_tree, self.plans.rows, external, along)

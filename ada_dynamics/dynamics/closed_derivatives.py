@@ -84,6 +84,32 @@ def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Change
     return dq, dv, du
 
 
+def multiplier_changes(
+    closed: ClosedDynamics,
+    state: tuple[Array, Array],
+    held: tuple[Array, Array],
+    changes: tuple[Array, Array, Array],
+    d_a: Array,
+) -> Array:
+    """Changes dλ of the multipliers of all conditions that act: Jᵀ dλ = dr₁ with the multipliers as they are.
+
+    Args:
+        closed: the mechanism.
+        state: q and v.
+        held: accelerations and multipliers there.
+        changes: of q, v and τ, a column for each.
+        d_a: what becomes of the accelerations.
+    """
+    n, w = closed.model.nv, closed.weights
+    d_q, d_v, d_tau = changes
+    by_q, by_v = _residual(closed).single(*state, *held)
+    system = closed.system(*state, np.zeros(n))
+    left = system.M @ d_a + by_q[:n] @ d_q + by_v[:n] @ d_v - d_tau
+    U, s, Vt = np.linalg.svd(system.J, full_matrices=False)
+    rank = closed.study.rank
+    return np.asarray(U[:, :rank] @ ((Vt[:rank] @ left) / s[:rank, None]) / w[:, None], dtype=np.float64)
+
+
 def _residual(closed: ClosedDynamics) -> Kernel:
     """Derivatives of the residual with all conditions that act."""
     plan = Plan(closed.plans.rows, ())

@@ -15,7 +15,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import common_batch
+from ada_dynamics.dynamics.joint_wrenches import names_of_joints
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
+from ada_dynamics.dynamics.wrench_derivatives import wrench_changes
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops.choices import ACTUATED, TREE, By
@@ -113,6 +115,37 @@ class DerivativeQueries(AlongLoops):
         kernel = self._kernels.get("inverse_along", lambda: quantities.inverse_along(self._tree))
         dq, dv = _column_by_column(kernel, inputs, self.model.nv, is_batch)
         return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
+
+    def joint_wrench_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By = TREE
+    ) -> Mapping[str, Derivatives]:
+        """Derivatives of `joint_wrenches` by q, v and τ, while the accelerations are those of `forward`.
+
+        By joint, each (6, nv), or of the coordinates meant by `by`, (6, m), (6, m) and (6, nv); see
+        `forward_derivatives`. Rows of components that do not follow from the motion (`JointWrenches.unique`) are nan.
+
+        Raises:
+            SingularPoseError: the pose is singular.
+            InputError: loops are redundant, whose forces are told by motions along the loops alone.
+        """
+        arrays = self._arguments({"q": q, "v": v, "tau": tau})
+        self._check_state(arrays)
+        closed, n = self._kernels.closed, self.model.nv
+        if closed is not None and closed.study.is_redundant and by == TREE:
+            raise InputError(
+                f"loops of model {self.model.name!r} are redundant: once open, as single coordinates of the tree leave "
+                "them, they have no forces that go on from those before. Ask for derivatives along the loops, "
+                "by='independent' or by='actuated'."
+            )
+        inputs, is_batch = common_batch(arrays)
+        Q, V, T = (np.atleast_2d(np.ascontiguousarray(x)) for x in inputs)
+        of_motion = self.forward_derivatives(Q, V, T)
+        along = self.changes(Q, V, by) if by != TREE else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
+        rows = zip(Q, V, T, along, zip(*of_motion, strict=True), strict=True)
+        found = np.array([wrench_changes(self._kernels, (q, v, t), D, by) for q, v, t, D, by in rows])
+        stacked, m = found if is_batch else found[0], along.shape[-1] // 2
+        parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
+        return Named("joint", zip(names_of_joints(self.model), parts, strict=True))
 
     def _along_the_loops(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By) -> Derivatives:
         """From those of the tree: v = T y, and T turns with q."""

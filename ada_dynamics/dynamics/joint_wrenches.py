@@ -43,7 +43,7 @@ class JointWrenches(Mapping[str, Array]):
         self._loop_multipliers = loop_multipliers
         self._model = model
         self._q = q
-        names = [body.name for body in model.full_tree.bodies] + model.loop_names
+        names = names_of_joints(model)
         self._wrenches = Named("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
         self.unique: Flags = Named("joint", unique)
         self.tier = tier
@@ -90,6 +90,11 @@ class JointWrenches(Mapping[str, Array]):
             matrix = np.array([[*c.force, *c.moment] for c in columns], dtype=float).T
             line[:] = np.linalg.solve(matrix, w)[:count]
         return found if self._wrenches[body.name].ndim == 2 else found[0]
+
+
+def names_of_joints(model: Model) -> list[str]:
+    """All joints that carry wrenches, in their order: those of the tree, then those of the loops."""
+    return [body.name for body in model.full_tree.bodies] + model.loop_names
 
 
 def least_norm(J: Array, multipliers: Array, weights: Array, rank: int) -> Array:

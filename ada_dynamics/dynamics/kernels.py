@@ -160,11 +160,16 @@ class Kernels:
             return self._traced.pop(algorithm)
         return quantities.forward(self.tree, algorithm, external).trace()
 
-    def joint_wrenches(self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool) -> Kernel:
-        """Wrenches of all joints from q, v, a and the multipliers of the conditions in use."""
+    def joint_wrenches(
+        self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool, along: bool = False
+    ) -> Kernel:
+        """Wrenches of all joints from q, v, a and the multipliers of the conditions in use; or changes of them."""
         links = [self.model.joints[body.name].child for body in tree.bodies]
-        tag = f"joint wrenches {external}"
-        return self.get(tag, lambda: joint_wrenches(tree, links, rows, external), of_links=True)
+        made = joint_wrenches(tree, links, rows, external)
+        if along:
+            moving = [name for name in ("q", "v", "a", "multipliers") if name in made.inputs]
+            return self.get("joint wrenches along", lambda: quantities.along(made, tree, moving), of_links=True)
+        return self.get(f"joint wrenches {external}", lambda: made, of_links=True)
 
     # --- loops --------------------------------------------------------------------------------------------------
     def loop(self, name: str, external: bool) -> LoopKernel:

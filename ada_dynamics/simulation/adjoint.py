@@ -25,11 +25,12 @@ KEPT = 64  # steps between two checkpoints at least
 
 
 class MotionGradient(NamedTuple):
-    """Gradient of a number that depends on a motion: by its start, and by the efforts."""
+    """Gradient of a number that depends on a motion: by its start, by the efforts, and by parameters."""
 
     dq: Array  # (nv,), per velocity
     dv: Array  # (nv,)
     du: Array  # (R, nv)
+    dp: Array  # (parameters,)
 
 
 class RecordedMotion:
@@ -69,7 +70,7 @@ class RecordedMotion:
         """See `DerivativesOfMotion.rollout_vjp`."""
         own, nv = self._steps, self._steps.model.nv
         weights = self._weights(by_q, by_v)
-        march, by_x = self._marching(own.backward), weights[-1].copy()
+        march, by_x = self._marching(own.backward, self._u), weights[-1].copy()
         by_u = np.zeros((len(self._u), march.inputs))
         end = len(self._u) * self._hold
         for first, state in reversed(self._checkpoints):
@@ -81,7 +82,8 @@ class RecordedMotion:
                 raise MotionError(f"the gradient of the motion of model {own.model.name!r} is not finite.")
             end = first
         dq, dv = np.split(own.tangents.basis(self.states[:1])[0].T @ by_x[: own.system.size], 2)
-        return MotionGradient(dq, dv, by_u[:, :nv].reshape(-1, self._rows_each, nv).sum(axis=1))
+        du = by_u[:, :nv].reshape(-1, self._rows_each, nv).sum(axis=1)
+        return MotionGradient(dq, dv, du, by_u[:, own.system.equations.input_size : self._u.shape[1]].sum(axis=0))
 
     def _weights(self, by_q: ArrayLike | None, by_v: ArrayLike | None) -> Array:
         """Gradient by the numbers of each state, a row each as the march has them."""
@@ -106,7 +108,7 @@ class RecordedMotion:
     # --- forwards -----------------------------------------------------------------------------------------------
     def _march(self, start: Array) -> tuple[Array, list[tuple[int, Array]]]:
         """Rows, and checkpoints by the number of steps before them."""
-        march, hold = self._marching(self._steps.forward), self._hold
+        march, hold = self._marching(self._steps.forward, self._steps.of_forward(self._u)), self._hold
         march.x = start
         rows = march.rows(len(self._u) + 1)
         rows[0, : len(start)] = start
@@ -138,8 +140,8 @@ class RecordedMotion:
             if np.array_equal(better, now[self._chosen], equal_nan=True):
                 own.refuse_state(x[None], now[None], 1, done)
             self._u[row:, self._chosen] = better
-            march.take_inputs(self._u)
+            march.take_inputs(own.of_forward(self._u))
 
-    def _marching(self, kernels: MarchKernels) -> KernelMarch:
+    def _marching(self, kernels: MarchKernels, u: Array) -> KernelMarch:
         own = self._steps
-        return KernelMarch(kernels, own.method, np.zeros(own.system.size), self._u, own.h, self._hold)
+        return KernelMarch(kernels, own.method, np.zeros(own.system.size), u, own.h, self._hold)

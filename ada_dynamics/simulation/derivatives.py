@@ -7,7 +7,7 @@ unit length, stops, contact and control laws. Changes of q are velocities, those
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,20 +15,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import EventError, InputError, unknown_name
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
+from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.saltation import Reset, Saltation, saltation
 from ada_dynamics.simulation.sensitivities import Steps
 
 
 class StepDerivatives(NamedTuple):
-    """The state after a step, and how it changes: d[q; v] = A d[q; v] + B dτ; of one state, or of N."""
+    """The state after a step, and how it changes: d[q; v] = A d[q; v] + B dτ + P dp; of one state, or of N."""
 
     q: Array
     v: Array
     A: Array  # (2 nv, 2 nv)
     B: Array  # (2 nv, nv)
+    P: Array  # (2 nv, parameters)
 
 
 class Path(NamedTuple):
@@ -40,13 +43,14 @@ class Path(NamedTuple):
 
 
 class LinearMotion(NamedTuple):
-    """A motion, and how each row changes with the one before and with the efforts between: d⁺ = A d + B dτ."""
+    """A motion, and how each row changes with the one before, efforts and parameters: d⁺ = A d + B dτ + P dp."""
 
     t: Array  # (R + 1,) [s]
     q: Array
     v: Array
     A: Array  # (R, 2 nv, 2 nv)
     B: Array  # (R, 2 nv, nv)
+    P: Array  # (R, 2 nv, parameters)
 
     def by_start(self) -> Array:
         """Derivatives of all rows by the first one, (R + 1, 2 nv, 2 nv)."""
@@ -63,6 +67,13 @@ class LinearMotion(NamedTuple):
             after = after @ A
         return np.array(found[::-1])
 
+    def by_parameters(self) -> Array:
+        """Derivatives of all rows by the parameters, (R + 1, 2 nv, parameters)."""
+        found = [np.zeros(self.P.shape[1:])]
+        for A, P in zip(self.A, self.P, strict=True):
+            found.append(A @ found[-1] + P)
+        return np.array(found)
+
 
 class DerivativesOfMotion:
     """What a simulation tells about changes of its motion; the simulation itself stays as it is."""
@@ -70,7 +81,14 @@ class DerivativesOfMotion:
     motion: Motion
 
     def step_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, steps: int = 1, by: By = TREE
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        steps: int = 1,
+        by: By = TREE,
+        parameters: Sequence[str] = (),
     ) -> StepDerivatives:
         """The state after a step, and its derivatives by the state before it and by the efforts.
 
@@ -81,20 +99,28 @@ class DerivativesOfMotion:
             steps: as many as that, with the same efforts.
             by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
                 `Dynamics.velocity_indices`): these, and all others with them along the loops. Then A is (2 m, 2 m).
+            parameters: names of parameters of the model, as `Dynamics.parameters` has them, that P is wanted for.
 
         Raises:
             InputError: the simulation's steps have no derivatives, or the start leaves loops open.
             SingularPoseError: a step goes through a singular pose.
         """
-        own = self._steps
+        own = self._steps(parameters)
         X, efforts, is_batch = own.states(q, v, tau)
         found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), _whole("steps", steps)), by)
-        after, A, B = found if is_batch else (x[0] for x in found)
+        after, *linear = found if is_batch else (x[0] for x in found)
         nq = self.motion.system.model.nq
-        return StepDerivatives(after[..., :nq], after[..., nq:], A, B)
+        return StepDerivatives(after[..., :nq], after[..., nq:], *linear)
 
     def rollout_derivatives(
-        self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, *, hold: int = 1, by: By = TREE
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None,
+        tau: ArrayLike,
+        *,
+        hold: int = 1,
+        by: By = TREE,
+        parameters: Sequence[str] = (),
     ) -> LinearMotion:
         """A motion under given efforts, linearised row by row.
 
@@ -104,13 +130,21 @@ class DerivativesOfMotion:
             tau: rows of efforts, (R, nv).
             hold: steps for which each row acts.
             by: see `step_derivatives`.
+            parameters: likewise.
         """
-        recorded = self._recorded(q, v, tau, hold)
-        found = self._steps.by_coordinates(recorded.states[:-1], recorded.linear(), by)
-        return LinearMotion(*self._path(recorded, hold), found.A, found.B)
+        own = self._steps(parameters)
+        recorded = self._recorded(own, q, v, tau, hold)
+        _, *linear = own.by_coordinates(recorded.states[:-1], recorded.linear(), by)
+        return LinearMotion(*self._path(recorded, hold), *linear)
 
     def rollout_vjp(
-        self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, *, hold: int = 1
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None,
+        tau: ArrayLike,
+        *,
+        hold: int = 1,
+        parameters: Sequence[str] = (),
     ) -> tuple[Path, Callable[..., MotionGradient]]:
         """A motion under given efforts, and its gradients: the discrete adjoint.
 
@@ -129,28 +163,87 @@ class DerivativesOfMotion:
             v: velocities there; None for rest.
             tau: rows of efforts, (R, nv).
             hold: steps for which each row acts.
+            parameters: names of parameters of the model for which a gradient is wanted, too.
         """
-        recorded = self._recorded(q, v, tau, hold)
+        recorded = self._recorded(self._steps(parameters), q, v, tau, hold)
         return self._path(recorded, hold), recorded.gradient
 
-    def _recorded(self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int) -> RecordedMotion:
+    def saltation_matrix(
+        self,
+        event: Event | str,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        reset: Reset | None = None,
+    ) -> Saltation:
+        """What an event makes of changes of the motion that leads to it, see `simulation.saltation`.
+
+        Example::
+
+            bounce = lambda q, v: ([q[0]], [-0.8 * v[0]])
+            jump = sim.saltation_matrix(Event("lands", lambda t, q, v: q[0]), q, v, reset=bounce)
+            whole = after.A @ jump.S @ before.A    # from a start to a time after it
+
+        Args:
+            event: or the name of one of the simulation's own; its function is of t, q and v by + - * / and
+                `ada_dynamics.expr` alone.
+            q: positions at the event.
+            v: velocities there.
+            tau: efforts; those of the simulation by default.
+            t: its time [s].
+            reset: positions and velocities after it, of those before it, in the same words; by default as before.
+
+        Raises:
+            EventError: the event cannot be differentiated, or is touched rather than crossed.
+        """
+        own, known = self._steps(()), {one.name: one for one in self.motion.events}
+        if isinstance(event, str) and event not in known:
+            raise unknown_name("event", event, known)
+        (x, *more), efforts, _ = own.states(q, v, tau)
+        if more:
+            raise InputError("q or v has rows; an event happens in one state.")
+        this, nq = known[event] if isinstance(event, str) else event, self.motion.system.model.nq
+        return saltation(this, t, x, nq, lambda state: own.rate(state, efforts, t), own.tangents, reset)
+
+    def _refuse_events(self, path: Path) -> None:
+        """Events that end a motion end its derivatives; they are looked for between the rows."""
+        for event in (one for one in self.motion.events if one.terminal):
+            values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
+            for t, before, after in zip(path.t, values[:-1], values[1:], strict=False):
+                if event.happens(before, after):
+                    raise EventError(
+                        f"event {event.name!r} ends the motion after t = {t:g} s; beyond it there is nothing to be "
+                        "differentiated. Take fewer rows, and go on from it by saltation_matrix."
+                    )
+
+    def _recorded(self, steps: Steps, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int) -> RecordedMotion:
         model = self.motion.system.model
-        start, _, is_batch = self._steps.states(q, v, None)
+        start, _, is_batch = steps.states(q, v, None)
         if is_batch:
             raise InputError(f"q or v has rows; a motion starts from one state: ({model.nq},) and ({model.nv},).")
         rows = np.asarray(tau, dtype=np.float64)
         if rows.ndim != 2 or not len(rows) or rows.shape[1] != model.nv:
             raise InputError(f"tau has shape {rows.shape}; it must be (R, {model.nv}), a row for every `hold` steps.")
-        return RecordedMotion(self._steps, start[0], self._steps.finite_efforts(rows), _whole("hold", hold))
+        return RecordedMotion(steps, start[0], steps.finite_efforts(rows), _whole("hold", hold))
 
     def _path(self, recorded: RecordedMotion, hold: int) -> Path:
         nq, states = self.motion.system.model.nq, recorded.states
         t: Array = hold * self.motion.step * np.arange(len(states), dtype=np.float64)
-        return Path(t, states[:, :nq].copy(), states[:, nq:].copy())
+        path = Path(t, states[:, :nq].copy(), states[:, nq:].copy())
+        self._refuse_events(path)
+        return path
+
+    def _steps(self, parameters: Sequence[str]) -> Steps:
+        names = tuple(parameters)
+        if names not in self._known_steps:
+            self._known_steps[names] = Steps(self.motion, names)
+        return self._known_steps[names]
 
     @cached_property
-    def _steps(self) -> Steps:
-        return Steps(self.motion)
+    def _known_steps(self) -> dict[tuple[str, ...], Steps]:
+        return {}
 
 
 def _whole(name: str, value: int) -> int:

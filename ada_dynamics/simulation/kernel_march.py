@@ -10,7 +10,7 @@ import ctypes
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,7 +23,18 @@ from ada_dynamics.jit.march import march
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.number_march import NumberMarch
 from ada_dynamics.simulation.stepper import march_state
-from ada_dynamics.simulation.system import System
+
+
+class Marched(Protocol):
+    """A system, or a system with more inputs."""
+
+    def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
+        """See `System.marched`."""
+        ...
+
+    def kernel_of(self, quantity: Quantity) -> Kernel:
+        """Its kernel."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +54,7 @@ class MarchKernels:
     pull_settle: Kernel | None = None
 
     @classmethod
-    def of(cls, system: System, method: Method, product: Callable[[Quantity], Quantity] | None = None) -> MarchKernels:
+    def of(cls, system: Marched, method: Method, product: Callable[[Quantity], Quantity] | None = None) -> MarchKernels:
         """Of a system, or what `products` makes of them."""
         made = ((one if one is None or product is None else product(one)) for one in system.marched(method.is_direct))
         rate, settle = (None if one is None else system.kernel_of(one) for one in made)

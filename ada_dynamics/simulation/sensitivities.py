@@ -18,6 +18,7 @@ from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.number_march import MotionError
+from ada_dynamics.simulation.parametrised import Parametrised
 from ada_dynamics.simulation.products import against, along
 from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import Stepper
@@ -27,30 +28,35 @@ SIDE_BY_SIDE = 512  # states times directions that march together
 
 
 class Linear(NamedTuple):
-    """Steps from N states, linearised: d⁺ = A d + B dτ, with d = [d_q; d_v]."""
+    """Steps from N states, linearised: d⁺ = A d + B dτ + P dp, with d = [d_q; d_v]."""
 
     after: Array  # (N, n)
     A: Array  # (N, 2 nv, 2 nv)
     B: Array  # (N, 2 nv, nv)
+    P: Array  # (N, 2 nv, parameters)
 
     def then(self, later: Linear) -> Linear:
-        """These and later ones with the same efforts."""
-        return Linear(later.after, later.A @ self.A, later.A @ self.B + later.B)
+        """These and later ones with the same efforts and parameters."""
+        B, P = (later.A @ first + more for first, more in ((self.B, later.B), (self.P, later.P)))
+        return Linear(later.after, later.A @ self.A, B, P)
 
 
 class Steps:
     """The steps that a simulation takes with constant efforts."""
 
-    def __init__(self, motion: Motion) -> None:
+    def __init__(self, motion: Motion, parameters: tuple[str, ...] = ()) -> None:
         """Refuse motions whose steps have no derivatives.
 
         Args:
             motion: of the simulation.
+            parameters: of the model that may change.
         """
         self.system, self.method, self.h = motion.system, motion.method, motion.step
         self.model, self.tangents = motion.system.model, Tangents(motion.system.equations.tree)
         self._tau, self._depends_on_time = motion.tau, motion.law is not None
         self._refuse(motion)
+        self.parameters = parameters
+        self._source = Parametrised(motion.system, parameters) if parameters else motion.system
 
     def _refuse(self, motion: Motion) -> None:
         if self.method.is_adaptive:
@@ -79,13 +85,13 @@ class Steps:
     @cached_property
     def along(self) -> MarchKernels:
         """Steps of a state with its change."""
-        return MarchKernels.of(self.system, self.method, along)
+        return MarchKernels.of(self._source, self.method, along)
 
     @cached_property
     def backward(self) -> MarchKernels:
         """Steps, and the way back."""
-        back = MarchKernels.of(self.system, self.method, against)
-        return replace(self.forward, pull=back.rate, pull_settle=back.settle)
+        back = MarchKernels.of(self._source, self.method, against)
+        return replace(MarchKernels.of(self._source, self.method), pull=back.rate, pull_settle=back.settle)
 
     # --- arguments ----------------------------------------------------------------------------------------------
     def states(self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike | None) -> tuple[Array, Array, bool]:
@@ -112,12 +118,28 @@ class Steps:
         return tau
 
     def inputs(self, X: Array, tau: Array) -> Array:
-        """Rows of u, with combinations of redundant conditions that suit the states."""
-        U = np.array([self.system.inputs(one, h=self.h) for one in tau])
+        """Rows of u and of changes of parameters, with combinations of redundant conditions that suit the states."""
+        unchanged = np.zeros(len(self.parameters))
+        U = np.array([[*self.system.inputs(one, h=self.h), *unchanged] for one in tau])
         chosen = self.system.chosen(X)
         if chosen is not None:
             U[:, self.system.equations.chosen] = chosen
         return U
+
+    def rate(self, x: Array, tau: Array, t: float) -> Array:
+        """ẋ of one state, by the equations of motion, whatever the integrator.
+
+        Raises:
+            SingularPoseError: the pose is singular.
+        """
+        found, status = self.system.rate.single_status(x, self.of_forward(self.inputs(x[None], tau))[0], np.array([t]))
+        if status:
+            self._refuse_step(x, self.inputs(x[None], tau)[0], 0, "")
+        return np.asarray(found)
+
+    def of_forward(self, U: Array) -> Array:
+        """Rows of u alone."""
+        return U[:, : self.system.equations.input_size]
 
     # --- derivatives --------------------------------------------------------------------------------------------
     def derivatives(self, X: Array, U: Array, steps: int, since: int = 0) -> Linear:
@@ -141,10 +163,10 @@ class Steps:
         own = list(dynamics.velocity_indices(by))
         kept = [*own, *(nv + j for j in own)]
         changes = dynamics.changes(np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), by)
-        return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept])
+        return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
     def _linear(self, X: Array, U: Array, steps: int, first: int) -> Linear:
-        directions = 3 * self.model.nv
+        directions = 3 * self.model.nv + len(self.parameters)
         together = max(1, SIDE_BY_SIDE // directions)
         parts = []
         for begin in range(0, len(X), together):
@@ -152,15 +174,17 @@ class Steps:
             parts.append(self._side_by_side(X[block], U[block], steps, first, begin))
         after, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
         found = self.tangents.inverse(after) @ changes
-        return Linear(after, *np.split(found, [2 * self.model.nv], axis=-1))
+        return Linear(after, *np.split(found, [2 * self.model.nv, 3 * self.model.nv], axis=-1))
 
     def _side_by_side(self, X: Array, U: Array, steps: int, first: int, begin: int) -> tuple[Array, Array]:
-        """States after steps, and their changes with each direction, (N, n, 3 nv)."""
+        """States after steps, and their changes with each direction, (N, n, directions)."""
         n, nv, (N, m) = self.system.size, self.model.nv, U.shape
-        directions = 3 * nv
+        P = len(self.parameters)
+        directions = 3 * nv + P
         dX, dU = np.zeros((N, n, directions)), np.zeros((N, m, directions))
         dX[:, :, : 2 * nv] = self.tangents.basis(X)
-        dU[:, :nv, 2 * nv :] = np.eye(nv)
+        dU[:, :nv, 2 * nv : 3 * nv] = np.eye(nv)
+        dU[:, m - P :, 3 * nv :] = np.eye(P)
         x, u = (
             np.concatenate([np.repeat(one.T, directions, axis=1), d.transpose(1, 0, 2).reshape(-1, N * directions)])
             for one, d in ((X, dX), (U, dU))
@@ -179,7 +203,7 @@ class Steps:
             MotionError: the motion cannot go on, or only by means that have no derivatives.
         """
         for i, (x, u) in enumerate(zip(X, U, strict=True)):
-            march = KernelMarch(self.forward, self.method, x, u[None], self.h)
+            march = KernelMarch(self.forward, self.method, x, self.of_forward(u[None]), self.h)
             done = march.forwards(first, steps)
             if done < steps:
                 self._refuse_step(march.x, u, first + done, f"state {begin + i}: " if begin + len(X) > 1 else "")
@@ -193,7 +217,7 @@ class Steps:
             raise SingularPoseError(f"{where}{when}: {problem}") from None
         stepper = Stepper(self.system, self.method)
         stepper.restart(x)
-        stepper.u = u
+        stepper.u = self.of_forward(u[None])[0]
         stepper.march(0.0, step, 1, self.h, 0)  # which explains what is not finite
         raise SingularPoseError(
             f"{where}model {self.model.name!r} passes a singular pose in {when}, or next to one: such a step is worked "

@@ -77,7 +77,7 @@ class System:
 
     @property
     def _step(self) -> Quantity:
-        solver = None if self.kernels.closed is None else self._solver
+        solver = None if self.kernels.closed is None else self.solver
         return rates.step_quantity(self.equations, self._solver_name, solver)
 
     @cached_property
@@ -93,7 +93,7 @@ class System:
             joints = [body.joint for body in self.equations.tree.bodies]
             unit = any(type(joint).nearest is not JointType.nearest for joint in joints)
             return rates.settle_quantity(self.equations, "open", None) if unit else None
-        return rates.settle_quantity(self.equations, self._solver_name, self._solver)
+        return rates.settle_quantity(self.equations, self._solver_name, self.solver)
 
     def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
         """What steps call: the rate, or all of a semi-implicit step, and what settles the state after it, if anything.
@@ -125,7 +125,7 @@ class System:
             quantity = replace(quantity, name=f"{quantity.name}_uniform")
         return self.kernels.get(f"simulation {quantity.name}", lambda: quantity)
 
-    def _solver(self, chosen: Sequence[Any]) -> closed_quantities.Solver:
+    def solver(self, chosen: Sequence[Any]) -> closed_quantities.Solver:
         """The elimination that closes the loops, for combinations that follow the motion where these are needed."""
         closed = self.kernels.closed
         assert closed is not None
@@ -140,7 +140,7 @@ class System:
         closed = self.kernels.closed
         if closed is None:
             return "open"
-        solver = self._solver((0.0,) * self.equations.following)
+        solver = self.solver((0.0,) * self.equations.following)
         return f"{solver.tag}_{closed_quantities.digest(closed.tree, closed.plans, solver.plan)}"
 
     @property
@@ -167,7 +167,7 @@ class System:
         if closed is not None and self._is_assembled:
             return closed.quantity(self.kernels.candidate, self._wrenches, multipliers=False).body
         if closed is not None:
-            return closed_quantities.forward(closed.tree, closed.plans, self._solver(chosen), self._wrenches).body
+            return closed_quantities.forward(closed.tree, closed.plans, self.solver(chosen), self._wrenches).body
         tree, kernels = self.kernels.tree, self.kernels
         return quantities.forward(tree, kernels.algorithm, self._wrenches, kernels.order).body
 

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from step_reference import StepReference
 
 import ada_dynamics as ada
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.model import edit
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
@@ -20,6 +21,7 @@ from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from ada_dynamics.simulation import (
     CompiledController,
     ContactSphere,
+    Event,
     JointServos,
     JointStops,
     Material,
@@ -109,6 +111,21 @@ def test_the_state_after_it_is_that_of_the_simulation() -> None:
     assert np.allclose(np.concatenate([found.q, found.v]), np.concatenate([other.q, other.v]), rtol=0.0, atol=1e-14)
 
 
+def test_a_semi_implicit_step_is_made_of_pinocchios_derivatives() -> None:
+    """v⁺ = v + h a, q⁺ = q + h v⁺, where nothing is implicit."""
+    pin = pytest.importorskip("pinocchio")
+    model = random_tree(5, ["revolute"] * 6, damping=0.0, friction=0.0, armature=0.0)
+    sim, q, v, tau = moving(model, integrator="semi_implicit")
+    other, h, one = PinocchioModel(model), sim.step_length, np.eye(model.nv)
+    data = other.model.createData()
+    pin.computeABADerivatives(other.model, data, other.position(q), other.velocity(v), other.effort(tau))
+    by_q, by_v, by_tau = data.ddq_dq, data.ddq_dv, data.Minv
+    found = sim.step_derivatives(q, v, tau)
+    A = np.block([[one + h * h * by_q, h * one + h * h * by_v], [h * by_q, one + h * by_v]])
+    assert np.allclose(found.A, A, rtol=0.0, atol=1e-12 * np.max(np.abs(A)))
+    assert np.allclose(found.B, np.vstack([h * h * by_tau, h * by_tau]), rtol=0.0, atol=1e-12 * h * np.max(by_tau))
+
+
 def test_several_steps_are_the_product_of_single_ones_and_a_batch_has_those_of_its_states() -> None:
     sim, q, v, tau = moving(random_tree(5, KINDS, "floating"))
     first = sim.step_derivatives(q, v, tau)
@@ -135,6 +152,69 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str,
     assert found[0].shape == (2, 3)
     # the projection after a step moves by its error, 1e-15, in the metric of each tree's own coordinates
     assert np.allclose(*found, rtol=0.0, atol=1e-10)
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("is_closed", [False, True])
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+def test_by_parameters_they_are_differences_of_models_that_differ_in_them(integrator: str, is_closed: bool) -> None:
+    values = {
+        "rod.mass": 1.3, "rod.mx": 0.5, "rod.mz": 0.05, "rod.Ixx": 0.1, "rod.Ixy": 0.02, "rod.Iyy": 0.5,
+        "second.damping": 0.2, "second.stiffness": 0.7, "first.armature": 0.05, "first.friction": 0.3,
+    }  # fmt: skip
+
+    def sim_of(name: str = "", change: float = 0.0) -> ada.Simulation:
+        return ada.Simulation(
+            _linkage({**values, name: values.get(name, 0.0) + change}, is_closed), integrator=integrator
+        )
+
+    sim, rng = sim_of(), np.random.default_rng(1)
+    q, v = (
+        sim.dynamics.project(sim.q, rng.normal(size=sim.model.nv))
+        if is_closed
+        else (sim.q + 0.3, np.array([0.5, -0.7]))
+    )
+    tau = rng.normal(size=sim.model.nv)
+    assert all(
+        sim.dynamics.parameters[name] == pytest.approx(x) for name, x in values.items() if "friction" not in name
+    )
+    found, felt = sim.step_derivatives(q, v, tau, steps=5, parameters=list(values)).P, 0
+    for name, column in zip(values, found.T, strict=True):
+        ends = [StepReference(sim_of(name, change)).after(q, v, tau, 5) for change in (-2e-3, -1e-3, 1e-3, 2e-3)]
+        wanted = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / 12e-3
+        felt += np.max(np.abs(wanted)) > 1e-6
+        assert np.allclose(column, wanted, rtol=0.0, atol=3e-9 * max(1e-3, np.max(np.abs(wanted)))), name
+    assert felt >= (7 if is_closed else 9)  # nobody feels the mass on the first joint's axis, nor a plane all inertias
+
+
+def _linkage(parameters: dict[str, float], is_closed: bool) -> ada.Model:
+    """Two rods in space, or a slider-crank of them; the first one and both joints as parameters have it."""
+    m, h = parameters["rod.mass"], np.array([parameters["rod.mx"], 0.0, parameters["rod.mz"]])
+    about = np.diag([parameters["rod.Ixx"], parameters["rod.Iyy"], 0.45])
+    about[0, 1] = about[1, 0] = parameters["rod.Ixy"]
+    of_com = about - (h @ h * np.eye(3) - np.outer(h, h)) / m
+    builder = ada.Builder("linkage").link("base").link("rod", m, h / m, of_com)
+    builder.link("other", 0.8, (0.5, 0.1, 0.0), (0.1, 0.1, 0.1))
+    own = {name: {k: parameters[f"{name}.{k}"] for k in keys} for name, keys in OF_JOINT.items()}
+    axes = [(0, 1, 0)] * 2 if is_closed else [(0.6, 0.8, 0), (0, 0.6, 0.8)]
+    builder.joint("first", "revolute", "base", "rod", axis=axes[0], **own["first"])
+    builder.joint("second", "revolute", "rod", "other", (1.0, 0.0, 0.0), axis=axes[1], **own["second"])
+    if is_closed:
+        builder.link("slider", 1.0).joint("guide", "prismatic", "base", "slider", axis=(1, 0, 0))
+        builder.loop("pin", "revolute", "other", "slider", (1.2, 0.0, 0.0), axis=(0, 1, 0))
+        return builder.build()
+    return builder.build()
+
+
+OF_JOINT = {"first": ("armature", "friction"), "second": ("damping", "stiffness")}
+
+
+def test_parameters_that_the_model_lacks_are_refused_and_so_is_the_first_friction() -> None:
+    sim = ada.Simulation(ada.planar_chain(2))
+    with pytest.raises(ada.UnknownNameError, match=r"no parameter is named 'link_1.weight'"):
+        sim.step_derivatives([0.0, 0.0], [0.0, 0.0], parameters=["link_1.weight"])
+    with pytest.raises(ada.InputError, match=r"'joint_1.friction'.*not smooth"):
+        sim.step_derivatives([0.0, 0.0], [0.0, 0.0], parameters=["joint_1.friction"])
 
 
 # --- motions ----------------------------------------------------------------------------------------------------------
@@ -167,17 +247,19 @@ def test_so_they_are_in_stops_on_the_ground_and_under_a_law_of_time(integrator: 
 def assert_adjoint(sim: ada.Simulation, q: Array, v: Array, hold: int) -> None:
     """w·(J d) = (Jᵀ w)·d, with weights on all rows."""
     rng, nv, rows = np.random.default_rng(3), sim.model.nv, 4
+    names = list(sim.dynamics.parameters)[:2]
     tau, d_tau = rng.normal(size=(2, rows, nv))
+    d_p = rng.normal(size=2)
     d, w_q, w_v = rng.normal(size=2 * nv), *rng.normal(size=(2, rows + 1, nv))
-    linear = sim.rollout_derivatives(q, v, tau, hold=hold)
-    path, pull = sim.rollout_vjp(q, v, tau, hold=hold)
+    linear = sim.rollout_derivatives(q, v, tau, hold=hold, parameters=names)
+    path, pull = sim.rollout_vjp(q, v, tau, hold=hold, parameters=names)
     assert np.array_equal(path.q, linear.q) and path.t[-1] == pytest.approx(rows * hold * sim.step_length)
     g, terms, start = pull(w_q, w_v), [], d
     for k in range(rows + 1):
         terms += [w_q[k] @ d[:nv], w_v[k] @ d[nv:]]
         if k < rows:
-            d = linear.A[k] @ d + linear.B[k] @ d_tau[k]
-    found = np.concatenate([g.dq, g.dv]) @ start + np.sum(g.du * d_tau)
+            d = linear.A[k] @ d + linear.B[k] @ d_tau[k] + linear.P[k] @ d_p
+    found = np.concatenate([g.dq, g.dv]) @ start + np.sum(g.du * d_tau) + g.dp @ d_p
     assert abs(found - sum(terms)) < 1e-12 * sum(map(abs, terms))
 
 
@@ -207,6 +289,88 @@ def test_gradient_descent_throws_a_double_pendulum_to_a_goal() -> None:
 
     found = minimize(cost, np.zeros(20), jac=True, method="BFGS", options={"gtol": 1e-10})
     assert found.fun < 1e-16
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+def test_a_ball_that_bounces_has_the_saltation_matrix_of_the_textbook() -> None:
+    model = (
+        ada.Builder("ball")
+        .link("base")
+        .link("ball", 2.0)
+        .joint("z", "prismatic", "base", "ball", axis=(0, 0, 1))
+        .build()
+    )
+    sim, g, speed, e = ada.Simulation(model, [1.0]), 9.81, -3.0, 0.8
+    jump = sim.saltation_matrix(
+        Event("lands", lambda t, q, v: q[0]), [0.0], [speed], reset=lambda q, v: (q, [-e * v[0]])
+    )
+    assert np.allclose(jump.S, [[-e, 0.0], [-(1 + e) * g / speed, -e]], rtol=0.0, atol=1e-13)
+    assert np.allclose(jump.at_event, [[0.0, 0.0], [g / speed, 1.0]], rtol=0.0, atol=1e-13)
+    assert np.allclose(jump.time, [-1.0 / speed, 0.0], rtol=0.0, atol=1e-13)
+    assert jump.v == pytest.approx(-e * speed)
+
+
+@pytest.mark.parametrize(
+    "make", [mechanisms.five_bar, lambda: (random_tree(5, ["revolute", "spherical"], "floating"), None)]
+)
+def test_a_motion_through_an_event_changes_as_differences_say(make) -> None:
+    """A moving threshold is crossed at 0.05 s, and the velocity is halved there."""
+    model, start = make()
+    sim, q, v, tau = moving(model, start, integrator="dop853", tolerance=1e-13)
+    j, end = model.v_index(model.joint_names[-1]).start, 0.08
+
+    def to_the_end(dq: Array, dv: Array, until: float = end) -> tuple[float, Array, Array, Array]:
+        run = lambda *state, events=(), time=until: ada.Simulation(  # noqa: E731
+            model, *state, tau=tau, integrator="dop853", tolerance=1e-14, step=1e-2, events=events
+        ).run(time)
+        first = run(*sim.dynamics.project(model.integrate(q, dq), v + dv), events=[event])
+        t = float(first.t[-1])
+        second = run(first.q[-1], 0.5 * first.v[-1], time=until - t)
+        return t, first.q[-1], first.v[-1], np.concatenate([second.q[-1], second.v[-1]])
+
+    at = ada.Simulation(model, q, v, tau=tau, integrator="dop853", tolerance=1e-14).run(0.05).v[-1, j]
+    event = Event("passes", lambda t, q, v: v[j] - at + 3.0 * (t - 0.05), terminal=True)
+    t, q_e, v_e, after = to_the_end(np.zeros(model.nv), np.zeros(model.nv))
+    before = ada.Simulation(model, q, v, step=t / 50, integrator="rkf45").step_derivatives(q, v, tau, steps=50)
+    fixed = ada.Simulation(model, q, v, step=(end - t) / 50, integrator="rkf45")
+    jump = fixed.saltation_matrix(event, q_e, v_e, tau, t=t, reset=lambda q, v: (q, [0.5 * x for x in v]))
+    later = fixed.step_derivatives(jump.q, jump.v, tau, steps=50)
+    whole, h = later.A @ jump.S @ before.A, 1e-4
+    rng = np.random.default_rng(4)
+    for _ in range(3):
+        d = rng.normal(size=2 * model.nv)
+        if model.loops:
+            d = sim.dynamics.changes(q, v) @ rng.normal(size=2 * sim.dynamics.choices.mobility)
+        ends = [to_the_end(*np.split(s * d, 2)) for s in (-2 * h, -h, h, 2 * h)]
+        slope = lambda i: (ends[0][i] - 8 * ends[1][i] + 8 * ends[2][i] - ends[3][i]) / (12 * h)  # noqa: E731, B023
+        wanted = fixed._steps(()).tangents.inverse(after[None])[0] @ slope(3)
+        assert np.allclose(whole @ d, wanted, rtol=0.0, atol=1e-7 * np.max(np.abs(wanted)))
+        assert jump.time @ before.A @ d == pytest.approx(slope(0), rel=1e-7)
+
+
+def test_events_without_derivatives_are_refused_by_name() -> None:
+    model = ada.planar_chain(2)
+    events = [Event("ends", lambda t, q, v: q[0] - 0.299, terminal=True), Event("seen", lambda t, q, v: q[0] - 0.299)]
+    q, v = [0.3, 0.2], [-1.0, 0.0]
+    for terminal, words in ((events[:1], "event 'ends' ends the motion after t = 0.0"), (events[1:], None)):
+        sim = ada.Simulation(model, q, v, events=terminal)
+        if words is None:
+            sim.rollout_vjp(q, v, np.zeros((60, 2)))
+            continue
+        for question in (sim.rollout_vjp, sim.rollout_derivatives):
+            with pytest.raises(ada.EventError, match=words):
+                question(q, v, np.zeros((60, 2)))
+    for function, words in (
+        (lambda t, q, v: q[0] - 0.3 + t, "event 'x' is touched at t = 0 s, not crossed"),
+        (lambda t, q, v: float(q[0]), "event 'x' cannot be differentiated"),
+        (lambda t, q, v: np.sin(q[0]), "event 'x' cannot be differentiated"),
+    ):
+        with pytest.raises(ada.EventError, match=words):
+            sim.saltation_matrix(Event("x", function), q, v)
+    with pytest.raises(ada.UnknownNameError, match=r"no event is named 'sean'.*'seen'"):
+        sim.saltation_matrix("sean", q, v)
+    with pytest.raises(ada.EventError, match="event 'seen': reset gives 2 numbers"):
+        sim.saltation_matrix("seen", q, v, reset=lambda q, v: (q, []))
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

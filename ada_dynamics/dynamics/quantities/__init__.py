@@ -6,6 +6,7 @@ from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
 from ada_dynamics.dynamics.quantities.derivative_products import forward_along, forward_gradient
 from ada_dynamics.dynamics.quantities.derivatives import (
     Equations,
+    along,
     closed_equations,
     forward_derivatives,
     inverse_along,
@@ -47,6 +48,7 @@ __all__ = [
     "Quantity",
     "acceleration",
     "all_poses",
+    "along",
     "bias",
     "body_wrenches",
     "centroidal_matrix",

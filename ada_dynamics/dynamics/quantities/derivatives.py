@@ -257,13 +257,17 @@ def _follow(group: Sequence[int], more: Sequence[int]) -> bool:
 
 def inverse_along(tree: Tree) -> Quantity:
     """Derivative of inverse dynamics along one change d_q (a velocity: on the manifold) and d_v of the state."""
-    efforts = inverse(tree, external=False)
-    (result, shape), *_ = efforts.shapes.items()
-    name = "inverse_along"
-    inputs = {**efforts.inputs, "d_q": tree.nv, "d_v": tree.nv}
+    return along(inverse(tree, external=False), tree, ("q", "v"))
+
+
+def along(of: Quantity, tree: Tree, moving: Sequence[str]) -> Quantity:
+    """Derivative of a quantity along one change of some arguments, "d_<name>" each; d_q is a velocity."""
+    (result, shape), *_ = of.shapes.items()
+    name = f"{of.name}_along"
+    inputs = {**of.inputs, **{f"d_{one}": tree.nv if one == "q" else of.inputs[one] for one in moving}}
 
     def traced() -> Function:
-        inner = jvp(efforts.trace(), wrt=("q", "v"))
+        inner = jvp(of.trace(), wrt=moving)
 
         def body(**vectors: Sequence[Scalar]) -> Outputs:
             given = {**vectors, "d_q": position_rates(tree, vectors["q"], vectors["d_q"])}
