@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.threads import wrenches_of_efforts
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Function
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.device_array import DeviceArray, Given, given, on_device, stream_number
 from ada_dynamics.jit.thread_batch import Pieces, launch, put_rows, rows_of
@@ -188,13 +190,25 @@ class DeviceDynamics(Dynamics):
     def _forward_quantity(self, external: bool, bits: int, multipliers: bool = False) -> Quantity:
         closed, kernels = self.kernels.closed, self.kernels
         if closed is None:
-            # lanes of one state are for processors that have lanes; without them they are articulated bodies
-            algorithm = "aba" if kernels.algorithm == "lanes" else kernels.algorithm
-            return quantities.forward(self._tree, algorithm, external, kernels.order)
+            return self._open_forward(external)
         if bits == 64 or kernels.candidate in closed_quantities.ASSEMBLIES:
             return closed.quantity(kernels.candidate, external, multipliers)
         solver = closed_quantities.elimination(closed.tree, closed.plans, kernels.candidate, SINGLE_THRESHOLD)
         return closed_quantities.forward(closed.tree, closed.plans, solver, external, multipliers)
+
+    def _open_forward(self, external: bool) -> Quantity:
+        tree, kernels = self._tree, self.kernels
+        if self._options["algorithm"] != "auto":
+            return quantities.forward(tree, kernels.algorithm, external, kernels.order)
+
+        def traced() -> Function:
+            # lanes of one state are for processors that have lanes; without them they are articulated bodies
+            algorithm = "aba" if kernels.algorithm == "lanes" else kernels.algorithm
+            return quantities.forward(tree, algorithm, external).trace()
+
+        # which one is the cheapest need not be known where the code is found in the cache
+        any_algorithm = quantities.forward(tree, "crba", external)
+        return replace(any_algorithm, name=any_algorithm.name.replace("crba", "auto"), trace=traced)
 
     def _derivatives_quantity(self, external: bool, bits: int) -> Quantity:
         closed = self.kernels.closed
