@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it sets up. The machine brings Python >= 3.10 and make.
-# On the command line: ARGS (for sim, bench, faults, test, test-quick, fuzz and soak), PYTHON, EXTRAS, JOBS.
+# On the command line: ARGS (for sim, test, fuzz, soak, faults and what begins with one of test and bench), PYTHON, EXTRAS, JOBS.
 
 PYTHON ?= python3
 JOBS ?= auto
@@ -26,7 +26,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick lint format sim bench bench-ros bench-hw faults fuzz soak docs pictures clean
+.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults fuzz soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-quick: $(READY) ## of each file of tests the first one, in a minute; ARGS g
 	$(build-interfaces)
 	@$(PYTEST) --quick $(ARGS)
 
+test-gpu: $(READY) ## what runs on a graphics processor, on one; without one these tests are skipped and say why
+	@$(BIN)/python -m pytest -m gpu $(ARGS)
+
 lint: $(READY) ## ruff (rules and layout) and mypy --strict
 	@failed=; \
 	$(BIN)/ruff check . || failed=1; \
@@ -63,6 +66,9 @@ sim: $(SIM_READY) ## simulate the PA-10 as ROS 2 nodes, with a browser view; ARG
 
 bench: $(READY) ## speed, as ratios against other engines in the same process; ARGS go to the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-gpu: $(READY) ## batches on a graphics processor; ARGS=computed for what its data sheet allows, without one
+	@$(BIN)/python -m benchmarks.gpu $(ARGS)
 
 bench-ros: $(READY) ## periods, latency and load of the nodes over DDS
 	$(build-interfaces)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.threads import wrenches_of_efforts
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Function
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.device_array import DeviceArray, Given, given, on_device, stream_number
 from ada_dynamics.jit.thread_batch import Pieces, launch, put_rows, rows_of
@@ -35,6 +37,7 @@ SINGLE_THRESHOLD = 1e-2
 HOST = "host"
 
 
+@cache
 def machine_of(device: str) -> Machine:
     """The machine of a name: "cuda", "cuda:1", or "host" for the same kernels on the processor at hand.
 
@@ -48,9 +51,15 @@ def machine_of(device: str) -> Machine:
     named = re.fullmatch(r"cuda(?::(\d+))?", str(device))
     if named is None:
         raise InputError(f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:N', or 'host' to try kernels out.")
-    from ada_dynamics.jit.gpu import gpu  # here: most programs have none
+    from ada_dynamics.jit.gpu import Gpu  # here: most programs have none
 
-    return gpu(int(named[1] or 0))
+    return Gpu(int(named[1] or 0))
+
+
+@cache
+def _pieces(device: str) -> Pieces:
+    """Of all models: their blocks of memory are kept."""
+    return Pieces(machine_of(device))
 
 
 class DeviceDynamics(Dynamics):
@@ -74,7 +83,7 @@ class DeviceDynamics(Dynamics):
                 "device out; long chains run on the loop kernels of the processor at hand."
             )
         self.machine = machine_of(device)
-        self._pieces = Pieces(self.machine)
+        self._pieces = _pieces(device)
         self._thread_kernels: dict[tuple[str, int], ThreadKernel] = {}
 
     def runs_compiled(self, name: str) -> bool:
@@ -181,13 +190,25 @@ class DeviceDynamics(Dynamics):
     def _forward_quantity(self, external: bool, bits: int, multipliers: bool = False) -> Quantity:
         closed, kernels = self.kernels.closed, self.kernels
         if closed is None:
-            # lanes of one state are for processors that have lanes; without them they are articulated bodies
-            algorithm = "aba" if kernels.algorithm == "lanes" else kernels.algorithm
-            return quantities.forward(self._tree, algorithm, external, kernels.order)
+            return self._open_forward(external)
         if bits == 64 or kernels.candidate in closed_quantities.ASSEMBLIES:
             return closed.quantity(kernels.candidate, external, multipliers)
         solver = closed_quantities.elimination(closed.tree, closed.plans, kernels.candidate, SINGLE_THRESHOLD)
         return closed_quantities.forward(closed.tree, closed.plans, solver, external, multipliers)
+
+    def _open_forward(self, external: bool) -> Quantity:
+        tree, kernels = self._tree, self.kernels
+        if self._options["algorithm"] != "auto":
+            return quantities.forward(tree, kernels.algorithm, external, kernels.order)
+
+        def traced() -> Function:
+            # lanes of one state are for processors that have lanes; without them they are articulated bodies
+            algorithm = "aba" if kernels.algorithm == "lanes" else kernels.algorithm
+            return quantities.forward(tree, algorithm, external).trace()
+
+        # which one is the cheapest need not be known where the code is found in the cache
+        any_algorithm = quantities.forward(tree, "crba", external)
+        return replace(any_algorithm, name=any_algorithm.name.replace("crba", "auto"), trace=traced)
 
     def _derivatives_quantity(self, external: bool, bits: int) -> Quantity:
         closed = self.kernels.closed
@@ -260,7 +281,7 @@ class DeviceDynamics(Dynamics):
         stream: Any,
     ) -> Any:
         number = stream_number(stream)
-        arrays = {key: self._given(key, x) for key, x in values.items()}
+        arrays = {key: self._given(key, x, number) for key, x in values.items()}
         own = [x for x in arrays.values() if isinstance(x, Given)]
         dtypes = {x.dtype for x in own}
         if len(dtypes) > 1:
@@ -270,7 +291,7 @@ class DeviceDynamics(Dynamics):
             )
         bits = 8 * dtypes.pop().itemsize
         kernel = self.thread_kernel(name, "wrenches" in arrays, bits)
-        places = None if out is None else self._places(kernel, out, arrays)
+        places = None if out is None else self._places(kernel, out, arrays, number)
         results, refused = launch(kernel, arrays, places, number)
         if self.checked:
             rows = refused.rows()
@@ -302,11 +323,11 @@ class DeviceDynamics(Dynamics):
         wanted = [0] * len(rows) if x.states is None else rows
         return rows_of(self.machine, x, wanted, stream).astype(np.float64)
 
-    def _given(self, name: str, value: Any) -> Given | Array:
+    def _given(self, name: str, value: Any, stream: int) -> Given | Array:
         size = {"q": self.model.nq, "wrenches": 6 * len(self._tree.bodies)}.get(name, self.model.nv)
         if not on_device(value):
             return value if name == "wrenches" else self._arguments({name: value})[name]
-        found = given(name, value, self.machine)
+        found = given(name, value, self.machine, stream)
         if len(found.shape) not in (1, 2) or found.shape[-1] != size:
             raise InputError(
                 f"{name} has shape {found.shape}; model {self.model.name!r} needs ({size},), or (N, {size}) for a "
@@ -314,18 +335,21 @@ class DeviceDynamics(Dynamics):
             )
         return found
 
-    def _places(self, kernel: ThreadKernel, out: Any, arrays: Mapping[str, Given | Array]) -> list[Given]:
+    def _places(self, kernel: ThreadKernel, out: Any, arrays: Mapping[str, Given | Array], stream: int) -> list[Given]:
         outputs = kernel.signature.outputs
         outs = [out] if len(outputs) == 1 and not isinstance(out, (tuple, list)) else list(out)
         if len(outs) != len(outputs):
             raise InputError(f"out must hold {len(outputs)} arrays, not {len(outs)}.")
         states = next((x.shape[0] for x in arrays.values() if len(x.shape) == 2), 1)
-        places = [given(f"out ({name})", x, self.machine) for (name, _), x in zip(outputs, outs, strict=True)]
+        places = [given(f"out ({name})", x, self.machine, stream) for (name, _), x in zip(outputs, outs, strict=True)]
         for (_, shape), place in zip(outputs, places, strict=True):
             if place.shape != (states, *shape) or place.dtype != kernel.dtype:
                 raise InputError(
                     f"{place.name} is {place.dtype}{list(place.shape)}; it must be {kernel.dtype}{[states, *shape]}."
                 )
+            for name, array in arrays.items():
+                if isinstance(array, Given) and max(array.span[0], place.span[0]) < min(array.span[1], place.span[1]):
+                    raise InputError(f"{place.name} overlaps {name}; a state that is refused must still be there.")
         return places
 
     def _refuse_on_device(self, what: str, values: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in the memory of a machine: our results, and what other libraries hand in, by `__cuda_array_interface__`."""
+"""Arrays in the memory of a machine: our results, and what others hand in, by `__cuda_array_interface__` or DLPack."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.jit import dlpack
 from ada_dynamics.jit.threads import LARGEST, Block, Machine, Strided
 
 INTERFACE = "__cuda_array_interface__"
@@ -18,8 +19,8 @@ INTERFACE = "__cuda_array_interface__"
 class DeviceArray:
     """A result that lies on a device, state after state or in columns.
 
-    torch.as_tensor(x, device="cuda"), cupy.asarray(x), numba and jax.numpy.asarray(x) take it as it lies;
-    numpy.asarray(x) copies it here. It is ready when what was asked for in its stream is done.
+    torch.from_dlpack(x), jax.dlpack.from_dlpack(x), cupy.asarray(x) and numba take it as it lies; numpy.asarray(x)
+    copies it here. It is ready when what was asked for in its stream is done.
     """
 
     def __init__(
@@ -79,6 +80,16 @@ class DeviceArray:
             "version": 3,
         }
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.machine.device
+
+    def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
+        if stream is not None and stream >= 0:  # -1: the other side looks after the order itself
+            self.machine.follow(0 if stream == 1 else stream, self.stream)
+        strides = tuple(step // self.dtype.itemsize for step in self.strides)
+        bits = 8 * self.dtype.itemsize
+        return dlpack.capsule(self, self.block.address, self.shape, strides, bits, self.machine.device)
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy here, when it is ready."""
         here = np.empty(self._laid_out(), self.dtype)
@@ -121,6 +132,13 @@ class Given:
         return Strided(self.address, of_state, steps[-1])
 
     @property
+    def span(self) -> tuple[int, int]:
+        """Addresses of its first byte, and behind its last."""
+        steps = [step * (n - 1) * self.dtype.itemsize for step, n in zip(self.strides, self.shape, strict=True)]
+        first = self.address + sum(min(step, 0) for step in steps)
+        return first, self.address + sum(max(step, 0) for step in steps) + self.dtype.itemsize
+
+    @property
     def is_columns(self) -> bool:
         """True if the same element of neighbouring states lies side by side."""
         return len(self.shape) > 1 and abs(self.strides[0]) < abs(self.strides[-1])
@@ -129,17 +147,33 @@ class Given:
 def on_device(value: Any) -> bool:
     """True if a value lies on a device."""
     try:
-        return hasattr(value, INTERFACE)
+        if hasattr(value, INTERFACE):
+            return True
     except RuntimeError:  # torch, of a tensor that wants a gradient
         return True
+    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == dlpack.CUDA
 
 
-def given(name: str, value: Any, machine: Machine) -> Given:
-    """What an array of another library holds, or an InputError."""
+def given(name: str, value: Any, machine: Machine, stream: int = 0) -> Given:
+    """An array of another library, or an InputError; it is to be used in a stream."""
     try:
-        told = getattr(value, INTERFACE)
+        told = getattr(value, INTERFACE, None)
     except RuntimeError as problem:
         raise InputError(f"{name} cannot be read as it lies: {problem}. Pass {name}.detach().") from None
+    found = _by_dlpack(name, value, stream) if told is None else _by_interface(name, value, told)
+    if any(abs(x) > LARGEST for x in (*found.strides, *found.shape)):
+        raise InputError(f"{name} has shape {found.shape}; no number in it may be more than {LARGEST} apart.")
+    if prod(found.shape):
+        machine.refuse_foreign(found.address, name)
+    return found
+
+
+def _by_dlpack(name: str, value: Any, stream: int) -> Given:
+    taken = dlpack.taken(name, value, stream)
+    return Given(name, taken.shape, taken.dtype, taken.strides, taken.address, None, taken.owner)
+
+
+def _by_interface(name: str, value: Any, told: dict[str, Any]) -> Given:
     dtype = np.dtype(told["typestr"])
     if dtype not in (np.float64, np.float32):
         raise InputError(f"{name} holds values of type {dtype}; float64 or float32 are needed.")
@@ -151,12 +185,8 @@ def given(name: str, value: Any, machine: Machine) -> Given:
     if any(step % dtype.itemsize for step in steps) or address % dtype.itemsize:
         raise InputError(f"{name} is not aligned in memory; pass a copy.")
     strides = tuple(int(step) // dtype.itemsize for step in steps)
-    if any(abs(x) > LARGEST for x in (*strides, *shape)):
-        raise InputError(f"{name} has shape {shape} and strides {strides}; more than {LARGEST} do not go at once.")
-    if prod(shape):
-        machine.refuse_foreign(address, name)
-    stream = told.get("stream")
-    return Given(name, shape, dtype, strides, address, None if stream is None else _stream(stream), value)
+    made_in = told.get("stream")
+    return Given(name, shape, dtype, strides, address, None if made_in is None else _stream(made_in), value)
 
 
 def _stream(number: int) -> int:

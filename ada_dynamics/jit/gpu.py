@@ -7,16 +7,15 @@ It works in the device's primary context, in which torch, CuPy, JAX and numba wo
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ada_dynamics.errors import DeviceError, DeviceMemoryError, InputError, NoDeviceError
+from ada_dynamics.jit.dlpack import CUDA
 from ada_dynamics.jit.driver import Driver, driver
 from ada_dynamics.jit.emit_threads import THREADS
 from ada_dynamics.jit.target import Target
@@ -58,7 +57,7 @@ class Gpu:
         if not 0 <= number < count.value:
             raise NoDeviceError(f"there is no device cuda:{number}; this machine has {count.value}, counted from 0.")
         self._driver("cuDeviceGet", device, number)
-        self._number, self._device = number, device.value
+        self._number, self._device, self.device = number, device.value, (CUDA, number)
         self.target = Target.gpu(10 * self._attribute(_MAJOR) + self._attribute(_MINOR))
         title = ctypes.create_string_buffer(128)
         self._driver("cuDeviceGetName", title, len(title), device)
@@ -194,17 +193,3 @@ class Gpu:
                 call("cuStreamWaitEvent", stream, event, 0)
             finally:
                 call("cuEventDestroy_v2", event)
-
-
-_lock = threading.Lock()
-
-
-@cache
-def _gpu(number: int) -> Gpu:
-    return Gpu(number)
-
-
-def gpu(number: int) -> Gpu:
-    """The device of a number, opened once."""
-    with _lock:
-        return _gpu(number)

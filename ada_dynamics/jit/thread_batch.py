@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -18,6 +19,7 @@ from ada_dynamics.jit.threads import LARGEST, Machine, Strided
 Numbers = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Rows = Sequence[int] | np.ndarray[Any, np.dtype[np.intp]]  # numbers of states
 PIECE = 64 * 2**20  # bytes of the arrays of a piece: long enough for copies at full speed, short enough for any device
+ONE_BY_ONE = 2000  # numbers of refused states that are fetched one by one, at some 10 us each
 SLOTS = 2  # pieces under way: one is copied while the other one is computed
 _WORD = 16  # bytes of the word that tells whether a state is refused, with those that keep what follows aligned
 
@@ -99,6 +101,8 @@ def rows_of(machine: Machine, array: Given, rows: Rows, stream: int) -> Numbers:
     """Some states of an array, here."""
     size = prod(array.shape[1:]) if array.states is not None else array.shape[0]
     found = np.empty((len(rows), size), array.dtype)
+    if _is_much(array, found):
+        return _as_states(_whole(machine, array, stream), array)[rows]
     for line, address in _numbers(array.strided, array.dtype, found, rows):
         machine.to_host(line, address, stream)
     machine.wait(stream)
@@ -108,9 +112,35 @@ def rows_of(machine: Machine, array: Given, rows: Rows, stream: int) -> Numbers:
 def put_rows(machine: Machine, array: Given | DeviceArray, rows: Rows, values: Numbers, stream: int) -> None:
     """Put states into an array of the device."""
     lines = np.ascontiguousarray(values.reshape(len(rows), -1), dtype=array.dtype)
+    if _is_much(array, lines):
+        memory = _whole(machine, array, stream)
+        _as_states(memory, array)[rows] = lines
+        machine.to_device(array.strided.address, memory, stream)
+        machine.wait(stream)
+        return
     for line, address in _numbers(array.strided, array.dtype, lines, rows):
         machine.to_device(address, line, stream)
     machine.wait(stream)
+
+
+def _is_much(array: Given | DeviceArray, lines: Numbers) -> bool:
+    """True if an array that has no gaps is copied as a whole in less time than numbers one by one."""
+    states, numbers = array.shape[0], prod(array.shape)
+    dense = sorted((array.strided.of_state, array.strided.of_element)) in ([1, states], [1, numbers // states])
+    return len(array.shape) > 1 and dense and lines.size > ONE_BY_ONE
+
+
+def _whole(machine: Machine, array: Given | DeviceArray, stream: int) -> Numbers:
+    memory = np.empty(prod(array.shape), array.dtype)
+    machine.to_host(memory, array.strided.address, stream)
+    machine.wait(stream)
+    return memory
+
+
+def _as_states(memory: Numbers, array: Given | DeviceArray) -> Numbers:
+    """A row for each state."""
+    states = array.shape[0]
+    return memory.reshape(states, -1) if array.strided.of_element == 1 else memory.reshape(-1, states).T
 
 
 def _numbers(place: Strided, dtype: np.dtype[Any], lines: Numbers, rows: Rows) -> Any:
@@ -141,6 +171,7 @@ class Pieces:
     def __init__(self, machine: Machine, piece: int = PIECE) -> None:
         self.machine, self.piece = machine, piece
         self._slots: list[_Slot] = []
+        self._lock = threading.Lock()
 
     def run(
         self, kernel: ThreadKernel, inputs: Sequence[Numbers]
@@ -159,15 +190,16 @@ class Pieces:
         sizes = [*(size for _, size in signature.inputs), *signature.output_sizes]
         room = sum(sizes) * dtype.itemsize + 1
         most = max(1, min(states, (min(self.piece, self.machine.free_memory() // (2 * SLOTS)) - _WORD) // room))
-        slots = self._ready(_WORD + most * room)
         layout = _Layout(kernel, most)
-        for k, begin in enumerate(range(0, states, most)):
-            slot = slots[k % SLOTS]
-            self._finish(slot, layout, results, status)
-            slot.rows = slice(begin, min(begin + most, states))
-            self._start(slot, layout, inputs)
-        for slot in slots:
-            self._finish(slot, layout, results, status)
+        with self._lock:
+            slots = self._ready(_WORD + most * room)
+            for k, begin in enumerate(range(0, states, most)):
+                slot = slots[k % SLOTS]
+                self._finish(slot, layout, results, status)
+                slot.rows = slice(begin, min(begin + most, states))
+                self._start(slot, layout, inputs)
+            for slot in slots:
+                self._finish(slot, layout, results, status)
         return results, np.flatnonzero(status)
 
     def _ready(self, size: int) -> list[_Slot]:

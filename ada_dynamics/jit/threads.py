@@ -16,6 +16,7 @@ import numpy as np
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import compiler
+from ada_dynamics.jit.dlpack import CPU
 from ada_dynamics.jit.emit_threads import THREADS
 from ada_dynamics.jit.target import Target
 
@@ -42,6 +43,7 @@ class Machine(Protocol):
 
     name: str
     target: Target
+    device: tuple[int, int]  # in the words of DLPack
 
     def load(self, code: bytes) -> Any:
         """A compiled kernel, ready to run."""
@@ -89,7 +91,7 @@ class _HostBlock:
 class HostThreads:
     """The processor at hand, one thread after the other."""
 
-    name = "host"
+    name, device = "host", (CPU, 0)
 
     def __init__(self) -> None:
         self.target = replace(Target.host(), lanes=1, vector_bits=64)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command: `python -m benchmarks.gpu [SECTION ...] [--device cuda] [--json FILE]`, for graphics processors."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics.on_device import DeviceDynamics, machine_of
+from ada_dynamics.jit.device_array import DeviceArray
+from ada_dynamics.jit.gpu import Gpu
+from ada_dynamics.jit.thread_batch import launch
+from ada_dynamics.jit.thread_kernel import ThreadKernel
+from ada_dynamics.simulation.device_rollout import DeviceMotions
+from benchmarks import command, gpu_code, machine
+from benchmarks.report import Report, Target
+
+SECTIONS = ("computed", "kernels", "steps", "arrays", "first")
+METHOD = """\
+method: kernels run on arrays that lie on the device, in columns, started one after the other and waited for at the end;
+the time is that of the clock on the wall. "computed" needs no device: it is the most that an H100 can do with the
+assembled code by its data sheet. "% of bound" is that figure on the device at hand, whatever it is.\
+"""
+# G states/s: by robot, quantity, bits.
+GOALS = {
+    ("pa10", "forward", 64): 5.0,
+    ("pa10", "forward", 32): 9.0,
+    ("four_bar", "forward", 64): 5.0,
+    ("hexa", "forward", 64): 0.3,
+    ("pa10", "forward_derivatives", 64): 0.2,
+}
+STEP_GOAL, COLD, CACHED = 1.0, 2.0, 0.1  # G steps/s, and seconds to the first result
+# Another order of fused operations: roundings times the condition of mass matrices, of the largest number.
+AGREE = {64: 1e-9, 32: 5e-3}
+FIRST = """\
+import time, numpy as np, ada_dynamics as ada
+q = np.zeros((64, 7)); model = ada.load("pa10"); start = time.perf_counter()
+ada.Dynamics(model, device={device!r}).forward(q, q, q)
+print(time.perf_counter() - start)
+"""
+
+
+def states_of(robot: str, count: int) -> list[np.ndarray]:
+    """q, v and τ: random about a pose that closes the loops; on the loops as far as rows are repeated."""
+    dynamics, rng = gpu_code.dynamics(robot), np.random.default_rng(0)
+    model, few = dynamics.model, 64
+    if model.loops:
+        start = gpu_code.simulation(robot).q
+        q = np.array([model.integrate(start, 0.05 * rng.normal(size=model.nv), 1.0) for _ in range(few)])
+        q, v = dynamics.project(q, 0.1 * rng.normal(size=(few, model.nv)))
+    else:
+        q, v = np.array([model.random_state(rng)[0] for _ in range(few)]), rng.normal(size=(few, model.nv))
+    tau = rng.normal(size=(few, model.nv))
+    return [np.resize(x, (count, x.shape[1])) for x in (q, v, tau)]
+
+
+def placed(kernel: ThreadKernel, arrays: list[np.ndarray]) -> list[DeviceArray]:
+    """In columns on the device."""
+    found = []
+    for x in arrays:
+        array = DeviceArray.empty(kernel.machine, x.shape, kernel.dtype, True, 0)
+        kernel.machine.to_device(array.block.address, np.ascontiguousarray(x.T, dtype=kernel.dtype), 0)
+        kernel.machine.wait(0)
+        found.append(array)
+    return found
+
+
+def states_per_second(run: Callable[[], object], wait: Callable[[], None], states: int, seconds: float) -> float:
+    """Rate of something that is started again and again, and waited for at the end."""
+    run()
+    wait()
+    repeats = 1
+    while True:
+        start = time.perf_counter()
+        for _ in range(repeats):
+            run()
+        wait()
+        took = time.perf_counter() - start
+        if took > seconds:
+            return states * repeats / took
+        repeats *= 2
+
+
+def computed(report: Report) -> None:
+    """The most that the assembled code allows."""
+    report.begin("computed", "registers, spills and bounds of the assembled kernels (H100, by its data sheet)")
+    rows = [
+        [_name(row.key), row.registers, row.spill_stores, row.instructions, row.bytes, row.bound]
+        for row in gpu_code.read().values()
+        if row.capability == gpu_code.ARM
+    ]
+    columns = ["kernel", "registers", "spilled B", "instructions", "B", "G states/s"]
+    report.table("computed, not measured", columns, rows)
+
+
+def _name(key: tuple[str, str, int, int]) -> str:
+    robot, quantity, bits, _ = key
+    return f"{robot} {quantity} f{bits}"
+
+
+def kernels(report: Report, device: str, states: int, seconds: float, robots: Sequence[str]) -> None:
+    """Every kernel of the table of these robots."""
+    report.begin("kernels", f"states per second on {machine_of(device).name}")
+    rows = []
+    for key in gpu_code.wanted():
+        robot, quantity, bits, capability = key
+        if robot not in robots or capability != gpu_code.ARM or quantity == gpu_code.STEP:
+            continue
+        dynamics = _on(robot, device)
+        kernel = dynamics.thread_kernel(quantity, bits=bits)
+        inputs = states_of(robot, states)
+        arrays = dict(zip((name for name, _ in kernel.signature.inputs), placed(kernel, inputs), strict=True))
+        given = {name: array.given(name) for name, array in arrays.items()}
+        out, refused = launch(kernel, given, None, 0)
+        places = [array.given("out") for array in out]
+        once = [array.numpy() for array in out]
+        again, _ = launch(kernel, given, None, 0)
+        same = all(np.array_equal(a, b.numpy(), equal_nan=True) for a, b in zip(once, again, strict=True))
+        error = _difference(robot, quantity, inputs, once)
+        if not same or not error <= AGREE[bits]:
+            raise RuntimeError(f"{_name(key)}: two runs equal: {same}; off by {error:.1e} of the largest number")
+        rate = states_per_second(
+            lambda: launch(kernel, given, places, 0),  # noqa: B023 - called within this turn
+            lambda: kernel.machine.wait(0),  # noqa: B023
+            states,
+            seconds,
+        )
+        bound = gpu_code.read()[key].bound
+        used = kernel.machine.resources(kernel.loaded()) if isinstance(kernel.machine, Gpu) else ("", "")
+        rows.append([_name(key), *used, rate / 1e9, 1e-7 * rate / bound, error, len(refused.rows())])
+        if (robot, quantity, bits) in GOALS and isinstance(kernel.machine, Gpu):
+            goal = GOALS[robot, quantity, bits]
+            report.targets.append(Target("kernels", _name(key), rate / 1e9, goal, unit="G states/s"))
+    columns = ["kernel", "registers", "local B", "G states/s", "% of bound", "off by", "refused"]
+    report.table(f"{states} states; two runs gave the same bits", columns, rows)
+
+
+def _difference(robot: str, quantity: str, inputs: list[np.ndarray], found: list[np.ndarray]) -> float:
+    """From the processor at hand, of the largest number."""
+    result = getattr(ada.Dynamics(gpu_code.dynamics(robot).model), quantity)(*(x[:64] for x in inputs))
+    if quantity == "joint_wrenches":
+        expected = [np.stack([result[name] for name in result], axis=1)]
+    else:
+        expected = list(result) if isinstance(result, tuple) else [result]
+    return max(
+        float(np.max(np.abs(a[:64] - b)) / max(np.max(np.abs(b)), 1.0)) for a, b in zip(found, expected, strict=False)
+    )
+
+
+def steps(report: Report, device: str, states: int, seconds: float, robots: Sequence[str]) -> None:
+    """Steps of RK4 that stay on the device."""
+    report.begin("steps", f"steps of RK4 on {machine_of(device).name}, loops closed again in each")
+    rows = []
+    for robot in robots:
+        sim = gpu_code.simulation(robot)
+        q, v, _ = states_of(robot, states)
+        motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), np.zeros(sim.model.nv), device)
+        rate = states_per_second(lambda: motions.run(1), lambda: motions.machine.wait(0), states, seconds)  # noqa: B023
+        rows.append([robot, rate / 1e9, motions.careful])
+        if robot == "pa10" and isinstance(motions.machine, Gpu):
+            report.targets.append(Target("steps", "pa10 RK4", rate / 1e9, STEP_GOAL, unit="G steps/s"))
+    report.table(f"{states} motions", ["robot", "G steps/s", "taken here"], rows)
+
+
+def arrays(report: Report, device: str, states: int, seconds: float) -> None:
+    """From numpy to numpy."""
+    report.begin("arrays", f"arrays of this process through {machine_of(device).name}, copies and all")
+    rows = []
+    for robot in ("pa10", "four_bar"):
+        q, v, tau = states_of(robot, states)
+        run = partial(_on(robot, device).forward, q, v, tau)
+        rate = states_per_second(run, lambda: None, states, seconds)
+        rows.append([robot, rate / 1e9])
+    report.table(f"{states} states, forward dynamics", ["robot", "G states/s"], rows)
+
+
+def first(report: Report, device: str) -> None:
+    """Seconds to the first result."""
+    report.begin("first", "first batch of a PA-10 in a fresh process, from `Dynamics` on")
+    with tempfile.TemporaryDirectory() as folder:
+        kept = {"ADA_CACHE_DIR": f"{folder}/objects", "CUDA_CACHE_PATH": f"{folder}/driver"}
+        command_line = [sys.executable, "-c", FIRST.format(device=device)]
+        took = []
+        for _ in range(2):
+            done = subprocess.run(command_line, env={**os.environ, **kept}, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(done.stderr.strip().splitlines()[-1])
+            took.append(float(done.stdout))
+    report.table("seconds", ["cold", "cached"], [took])
+    for what, seconds, goal in zip(("cold", "cached"), took, (COLD, CACHED), strict=True):
+        if device != "host":
+            report.targets.append(Target("first", what, seconds, goal, at_least=False, unit="s"))
+
+
+def _on(robot: str, device: str) -> DeviceDynamics:
+    found = ada.Dynamics(gpu_code.dynamics(robot).model, device=device)
+    assert isinstance(found, DeviceDynamics)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure; 1 where a target is missed, 2 where a section could not run to its end."""
+    parser = argparse.ArgumentParser("python -m benchmarks.gpu", description=__doc__)
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1; host: only to see that everything runs")
+    parser.add_argument("--states", type=int, default=2**20, help="of a batch (default 2^20)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
+    command.add_choice(parser, SECTIONS)
+    chosen = command.chosen_of(parser, arguments, SECTIONS)
+    command.positive(parser, "--states", chosen.states, 2**27)
+    states, seconds = (100, 1e-4) if chosen.quick else (chosen.states, 0.5)
+    robots = gpu_code.ROBOTS[: 2 if chosen.quick else None]
+    report = Report(machine.describe("not pinned"))
+    sections: dict[str, Callable[[], None]] = {
+        "computed": lambda: computed(report),
+        "kernels": lambda: kernels(report, chosen.device, states, seconds, robots),
+        "steps": lambda: steps(report, chosen.device, states, seconds, robots),
+        "arrays": lambda: arrays(report, chosen.device, states, seconds),
+        "first": lambda: first(report, chosen.device),
+    }
+    return command.run(report, METHOD, {name: sections[name] for name in chosen.section}, chosen.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
