@@ -14,6 +14,7 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.engines",
     "ada_experiments.euler_angles",
     "ada_experiments.feet_that_may_lift",
+    "ada_experiments.hand_on_wall",
     "ada_experiments.hybrid_cost",
     "ada_experiments.hybrid_motion",
     "ada_experiments.joint_tables",

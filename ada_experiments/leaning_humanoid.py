@@ -26,6 +26,7 @@ from ada_dynamics.spatial.orientation import to_rpy
 
 STEP = 1e-3  # [s], of the simulation and of its control
 PUSH_LASTS = 0.1  # [s]
+SLIP_SPEED = 1e-3  # [m/s] of regularised friction: at the usual 20 mm/s feet and hand creep apart by 3 mm/s as it leans
 HAND = "left_hand"
 TIP = (0.0, 0.0, -0.035)  # of the hand, in its link's frame [m]
 SOLES = ("right_sole", "left_sole")
@@ -62,8 +63,7 @@ CHAINS = {
     "ground": Chain("wall, chain over the ground alone", True, False),
     "wall": Chain("wall, chain over ground and wall", True, True),
 }
-# Springs and dampers of the joints as the document has them for its chains; loops that are followed closely, as
-# friction creeps: sec. 7.1 has no such feedback.
+# Loops are followed closely, for what touches creeps; sec. 7.1 has no such feedback.
 GAINS = {
     "joint_stiffness": [30.0],  # [N m/rad]
     "joint_damping": [3.0],  # [N m s/rad]
@@ -130,7 +130,8 @@ def contact_of(stand: Stand, has_wall: bool, stiffness: float) -> Contact:
         has_wall: whether there is one.
         stiffness: of each point [N/m].
     """
-    material = replace(Material.for_weight(stand.model.total_mass, points=8, step=STEP), stiffness=stiffness)
+    usual = Material.for_weight(stand.model.total_mass, points=8, step=STEP)
+    material = replace(usual, stiffness=stiffness, slip_speed=SLIP_SPEED)
     feet = Contact.of_soles(stand.model, ["right_foot", "left_foot"], q=stand.q, material=material)
     if not has_wall:
         return feet

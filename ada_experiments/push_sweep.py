@@ -8,7 +8,7 @@ leaves the soles behind the heels 3 to 4 s after the push.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -83,24 +83,40 @@ class Pushed:
         return loop.simulation(self.model, start, step=_STEP, external=[push], log_every=2, dynamics=self.dynamics)
 
     def tried(self, point: str, side: float) -> Tried:
-        """Impulses that are tried: those of the grid, and between the last survived and the first other one."""
-        count = round(self.chosen.largest / self.chosen.spacing)
-        found = {
-            impulse: self.is_survived(point, side * impulse)
-            for impulse in (self.chosen.spacing * (i + 1) for i in range(count))
-        }
-        low = largest_survived(found)
-        high = min((impulse for impulse in found if impulse > low), default=low)
-        while high - low > self.chosen.resolution:
-            middle = 0.5 * (low + high)
-            found[middle] = self.is_survived(point, side * middle)
-            low, high = (middle, high) if found[middle] else (low, middle)
-        return found
+        """Impulses that are tried, from one side."""
+        own = self.chosen
+        return search(lambda x: self.is_survived(point, side * x), own.largest, own.spacing, own.resolution)
 
     def is_survived(self, point: str, impulse: float) -> bool:
         """True if the robot stays up and its feet need not be held."""
         simulation = self.simulation(point, impulse)
         return all(survives(simulation.run(part)) for part in (*_PARTS, self.chosen.horizon - sum(_PARTS)))
+
+
+def search(
+    is_survived: Callable[[float], bool], largest: float, spacing: float, resolution: float, *, whole: bool = True
+) -> Tried:
+    """Impulses of a grid, and between the last survived and the first other one; which of them are survived.
+
+    Args:
+        is_survived: tries one [N s].
+        largest: of the grid [N s].
+        spacing: of the grid [N s].
+        resolution: of the largest survived one [N s].
+        whole: whether those of the grid beyond the first that is not survived are tried, too.
+    """
+    found: Tried = {}
+    for impulse in (spacing * (i + 1) for i in range(round(largest / spacing))):
+        found[impulse] = is_survived(impulse)
+        if not (found[impulse] or whole):
+            break
+    low = largest_survived(found)
+    high = min((impulse for impulse in found if impulse > low), default=low)
+    while high - low > resolution:
+        middle = 0.5 * (low + high)
+        found[middle] = is_survived(middle)
+        low, high = (middle, high) if found[middle] else (low, middle)
+    return found
 
 
 def largest_survived(found: Tried) -> float:

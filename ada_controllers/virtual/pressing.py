@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_controllers.support.loop_conditions import loop_conditions
 from ada_dynamics.arrays import Array
@@ -28,6 +29,7 @@ from ada_dynamics.model.tree import WORLD, Loop
 ROUNDS = 6  # through forces and what they allow; the forces change by some percent in the last one
 LEAST = 1e-3  # share of the weight that a contact counts as pressing with at the least, so that the sum stays regular
 _RANK = 1e-9  # relative singular value of what contacts can do to the base, that counts
+_ROUNDING = 1e-14  # of the largest of what contacts can do to the base: keeps the rest regular
 _Z = 2
 
 
@@ -95,19 +97,32 @@ class Pressing:
         return J, J[:, :6]
 
     def _shared(self, B: Array, needed: Array) -> Array:
-        """Forces λ with Bᵀ λ as needed."""
-        room, carries = np.full(len(self.pressures), self._share), np.ones(len(self.pressures), dtype=bool)
-        forces = np.zeros(len(B))
+        """Forces λ with Bᵀ λ as needed; while some contact pulls, the one that pulls most is left out."""
+        carries = np.ones(len(self.pressures), dtype=bool)
+        while True:
+            forces = self._of_all(B, needed, carries)
+            pulls = np.where(carries, -forces[self._is_normal], 0.0)
+            if not pulls.max() > 0.0 or carries.sum() == 1:
+                return forces
+            carries[int(np.argmax(pulls))] = False
+
+    def _of_all(self, B: Array, needed: Array, carries: NDArray[np.bool_]) -> Array:
+        """The same of those that carry, whatever sign their forces have."""
+        room, forces = np.full(len(carries), self._share), np.zeros(len(B))
         for _ in range(ROUNDS):
             sizes = np.where(self._is_normal, self._share, self._limits * room[self._of]) * carries[self._of]
-            scaled = sizes[:, None] * B
-            forces = sizes * np.linalg.lstsq(scaled.T, needed, rcond=_RANK)[0]
-            pressures = forces[self._is_normal]
-            if (pressures < 0.0).any() and carries.sum() > 1:
-                carries[int(np.argmin(pressures))] = False
-                continue
-            room = np.maximum(0.5 * (room + pressures), LEAST * self._share)
+            forces = _least(B, needed, sizes)
+            room = np.maximum(0.5 * (room + forces[self._is_normal]), LEAST * self._share)
         return forces
+
+
+def _least(B: Array, needed: Array, sizes: Array) -> Array:
+    """Forces λ with Bᵀ λ as needed, the least in Σ (λ / size)²; the nearest to it where they cannot do it all."""
+    weighted = (sizes * sizes)[:, None] * B
+    S = B.T @ weighted
+    S[np.diag_indices(6)] += _ROUNDING * np.trace(S)
+    forces = weighted @ np.linalg.solve(S, needed)
+    return np.asarray(forces + weighted @ np.linalg.solve(S, needed - forces @ B), dtype=np.float64)
 
 
 def _normal_of(loop: Loop) -> int:

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""T7.7: what a hand on a wall buys a standing HOAP-2, with the control of Takahashi 2012, chapter 7.
+
+The document leaves this to later work (sec. 8.2, 4 and 5): floating bases, three dimensions, balance on feet that lift.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from ada_controllers import StateRefused
+from ada_dynamics.drawing.panels import Panel, Series
+from ada_dynamics.drawing.snapshots import plot_snapshots
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.simulation import Log
+from ada_dynamics.simulation.control import ControllerError
+from ada_experiments.leaning_humanoid import CHAINS, Chain, leaning, pushed
+from ada_experiments.pictures import picture
+from ada_experiments.push_measures import FALLEN
+from ada_experiments.push_sweep import SIDES, largest_survived, search
+from ada_experiments.pushed_humanoid import STANDING, Push, on_free_feet
+from ada_experiments.settings import settings_of
+from ada_tools.scenario import units
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+_KNOWN = (
+    "upright",
+    "leaning",
+    "points",
+    "largest",
+    "spacing",
+    "resolution",
+    "horizon",
+    "stiffness",
+    "shown",
+    "full_angle",
+)
+FLOWN_APART = (
+    ControllerError,
+    StateRefused,
+)  # a state that no robot can have: the limbs of one that has fallen fly about
+_PART = 0.25  # [s] after which a simulation is looked at
+AT_THE_SHOULDER = "right_shoulder"  # where the document pushes from behind (fig. 6.8)
+
+Bearable: TypeAlias = dict[tuple[str, str, str, str], float]  # by pose, chain, side and point [N s]
+
+
+class Settings(NamedTuple):
+    """Settings that the scenario chooses."""
+
+    poses: dict[str, float]  # by name: lean of the ankles [rad]
+    points: tuple[str, ...]
+    largest: float  # impulse that is tried [N s]
+    spacing: float  # of the grid [N s]
+    resolution: float  # [N s]
+    horizon: float  # [s]
+    stiffness: float  # of each point that touches [N/m]
+    shown: float  # impulse whose motion is drawn [N s]
+    full_angle: float  # of the strategies of chapter 6 [rad]
+
+
+def read_settings(scenario: Scenario) -> Settings:
+    """The settings of a scenario, with units."""
+    part, impulse = settings_of(scenario, _KNOWN), units.FORCE.times(units.TIME)
+    return Settings(
+        {name: part.positive(name, units.ANGLE) for name in ("upright", "leaning")},
+        tuple(part.texts("points")),
+        part.positive("largest", impulse),
+        part.positive("spacing", impulse),
+        part.positive("resolution", impulse),
+        part.positive("horizon", units.TIME),
+        part.positive("stiffness", units.STIFFNESS),
+        part.positive("shown", impulse),
+        part.positive("full_angle", units.ANGLE),
+    )
+
+
+def stays_up(chosen: Settings, lean: float, chain: Chain, point: str, impulse: float) -> bool:
+    """True if the centre of mass does not come down within the horizon."""
+    simulation = pushed(lean, chain, point, impulse, chosen.stiffness)
+    stand = leaning(lean)
+    floor = float(Dynamics(stand.model).com(stand.q)[2]) - FALLEN
+    for _ in range(round(chosen.horizon / _PART)):
+        try:
+            log = simulation.run(_PART)
+        except FLOWN_APART:
+            return False
+        if float(np.asarray(log.com)[:, 2].min()) < floor:
+            return False
+    return True
+
+
+@experiment("hand_on_wall")
+def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """Push the robot in two poses, with and without a wall, with a chain over the ground and over both."""
+    chosen = read_settings(scenario)
+    found: Bearable = {}
+    keys = [
+        (pose, key, side, point) for pose in chosen.poses for key in CHAINS for side in SIDES for point in chosen.points
+    ]
+    for i, (pose, key, side, point) in enumerate(keys):
+        progress(i / len(keys), f"{pose}, {CHAINS[key].name}, {point}, {side}")
+        lean = chosen.poses[pose]
+        found[pose, key, side, point] = (
+            bearable(chosen, lean, CHAINS[key], point, SIDES[side])
+            if stays_up(chosen, lean, CHAINS[key], point, 0.0)
+            else 0.0
+        )
+    progress(1.0, "strategies of chapter 6")
+    chapter_6 = {name: _by_strategy(chosen, name) for name in ("upper_body_rotation", "combined")}
+    logs = {(pose, key): _shown(chosen, pose, key) for pose in chosen.poses for key in CHAINS}
+    outcome = Outcome(_claims(found, logs, chosen), _figures(found, logs, chosen, output), [_table(found, chosen)])
+    outcome.quantities = _quantities(found, logs)
+    outcome.notes = [*_NOTES, _chapter_6_note(chapter_6, found)]
+    return outcome
+
+
+def bearable(chosen: Settings, lean: float, chain: Chain, point: str, side: float) -> float:
+    """The largest impulse that the robot bears, with all smaller ones that were tried [N s]."""
+    is_survived = partial(_is_survived, chosen, lean, chain, point, side)
+    return largest_survived(search(is_survived, chosen.largest, chosen.spacing, chosen.resolution, whole=False))
+
+
+def _is_survived(chosen: Settings, lean: float, chain: Chain, point: str, side: float, impulse: float) -> bool:
+    return stays_up(chosen, lean, chain, point, side * impulse)
+
+
+def _by_strategy(chosen: Settings, strategy: str) -> float:
+    """What a strategy of chapter 6 bears from behind at the right shoulder, on feet that may lift as well."""
+
+    def is_survived(impulse: float) -> bool:
+        push = Push("", STANDING, AT_THE_SHOULDER, impulse * np.pi / 0.2, start=0.3)
+        settings = {"strategy": strategy, "full_angle": chosen.full_angle}
+        log = on_free_feet(push, settings, chosen.horizon, stiffness=chosen.stiffness)
+        heights = np.asarray(log.com)[:, 2]
+        return bool(heights.min() > heights[0] - FALLEN)
+
+    return largest_survived(search(is_survived, chosen.largest, chosen.spacing, chosen.resolution, whole=False))
+
+
+def _shown(chosen: Settings, pose: str, key: str) -> Log | None:
+    """Upright with a push at the waist from behind, leaning without; None where the robot flies apart."""
+    impulse = chosen.shown if pose == "upright" else 0.0
+    simulation = pushed(chosen.poses[pose], CHAINS[key], "body", impulse, chosen.stiffness)
+    try:
+        return simulation.run(chosen.horizon)
+    except FLOWN_APART:
+        return None
+
+
+# --- what is claimed --------------------------------------------------------------------------------------------------
+def _ratios(found: Bearable, pose: str, side: str, points: tuple[str, ...]) -> list[float]:
+    return [found[pose, "wall", side, point] / found[pose, "free", side, point] for point in points]
+
+
+def _claims(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: Settings) -> list[Claim]:
+    behind, front = SIDES
+    waist = found["upright", "wall", behind, "body"] / found["upright", "free", behind, "body"]
+    side_of_the_hand = (
+        found["upright", "wall", behind, "left_shoulder"] / found["upright", "free", behind, "left_shoulder"]
+    )
+    leant = [found["leaning", "wall", side, point] for side in SIDES for point in chosen.points]
+    return [
+        Claim("upright and pushed from behind at the waist it bears more with the wall, by", waist, 2.0, ">="),
+        Claim("at the shoulder of that hand, by", side_of_the_hand, 4.0, ">="),
+        Claim(
+            "from the front a hand that cannot pull buys nothing: most, by what is borne without the wall",
+            max(_ratios(found, "upright", front, chosen.points)),
+            1.2,
+        ),
+        Claim(
+            "leaning so far that the centre of mass is before the toes the robot falls without the wall: bears",
+            max(found["leaning", "free", side, point] for side in SIDES for point in chosen.points),
+            0.0,
+            unit="N s",
+        ),
+        Claim("with the chain over ground and wall it leans there, and bears at least", min(leant), 0.5, ">=", "N s"),
+        Claim(
+            "and its centre of mass stays where it is, within",
+            _moved(logs["leaning", "wall"]),
+            0.001,
+            unit="m",
+        ),
+    ]
+
+
+def _quantities(found: Bearable, logs: dict[tuple[str, str], Log | None]) -> dict[str, Quantity]:
+    behind = next(iter(SIDES))
+    with_wall, without = (found["upright", key, behind, "body"] for key in ("wall", "free"))
+    leaning_on, leaning_by = (found["leaning", key, behind, "body"] for key in ("wall", "ground"))
+    return {
+        "with_wall_by_without": Quantity(with_wall / without),
+        "over_the_wall_less_ground_alone": Quantity(leaning_on - leaning_by, "N s"),
+        "back_where_it_was": Quantity(_moved(logs["upright", "free"], at_the_end=True), "m"),
+    }
+
+
+def _moved(log: Log | None, at_the_end: bool = False) -> float:
+    """How far the centre of mass gets from where it was [m]."""
+    if log is None:
+        return float("inf")
+    way = np.linalg.norm(np.asarray(log.com) - np.asarray(log.com)[0], axis=1)
+    return float(way[-1] if at_the_end else way.max())
+
+
+def _table(found: Bearable, chosen: Settings) -> Table:
+    columns = ("pose", "", *(f"{point.replace('_', ' ')}, {side}" for side in SIDES for point in chosen.points))
+    rows = [
+        (pose, chain.name, *(f"{found[pose, key, side, point]:.2f}" for side in SIDES for point in chosen.points))
+        for pose in chosen.poses
+        for key, chain in CHAINS.items()
+    ]
+    return Table("Largest impulse that is borne [N s]", columns, rows, f"to {chosen.resolution:g} N s")
+
+
+def _figures(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: Settings, output: Path) -> list[Path]:
+    places = np.arange(len(chosen.points), dtype=float)
+    label = ", ".join(f"{i}: {name.replace('_', ' ')}" for i, name in enumerate(chosen.points))
+    panels = []
+    for pose in chosen.poses:
+        for side in SIDES:
+            curves = [
+                Series(chain.name, places, np.array([found[pose, key, side, point] for point in chosen.points]), "o")
+                for key, chain in CHAINS.items()
+            ]
+            panels.append(Panel(f"{pose}, {side}", "impulse [N s]", curves, xlabel=label))
+    figures = [picture(panels, output / "t7_7_impulses.png", "Largest impulse that is borne", 2)]
+    figures.append(picture(_motions(logs, chosen), output / "t7_7_motion.png", "With and without a wall", 2))
+    leant = logs["leaning", "wall"]
+    if leant is not None:
+        path = output / "t7_7_snapshots.png"
+        plot_snapshots(leant, path, count=4, columns=4, plane="xz", title="Leaning on a wall, from the side")
+        figures.append(path)
+    return figures
+
+
+def _motions(logs: dict[tuple[str, str], Log | None], chosen: Settings) -> list[Panel]:
+    said = {"upright": f"upright, {chosen.shown:g} N s at the waist from behind", "leaning": "leaning, not pushed"}
+    panels = []
+    for pose, text in said.items():
+        kept = {key: log for key in CHAINS if (log := logs[pose, key]) is not None}
+        heights = [Series(CHAINS[key].name, log.t, np.asarray(log.com)[:, 2]) for key, log in kept.items()]
+        presses = [
+            Series(CHAINS[key].name, log.t, -log.contact_wrenches["hand"][:, 0])
+            for key, log in kept.items()
+            if "hand" in log.contact_wrenches
+        ]
+        panels += [
+            Panel(f"{text}: height of the centre of mass", "[m]", heights),
+            Panel(f"{text}: the hand on the wall", "normal force [N]", presses),
+        ]
+    return panels
+
+
+def _chapter_6_note(chapter_6: dict[str, float], found: Bearable) -> str:
+    behind = next(iter(SIDES))
+    return (
+        "The strategies of chapter 6 on feet that may lift, at the right shoulder from behind: upper-body rotation "
+        f"{chapter_6['upper_body_rotation']:.2f}, combined {chapter_6['combined']:.2f} N s; the chain over both feet "
+        f"{found['upright', 'free', behind, AT_THE_SHOULDER]:.2f} N s."
+    )
+
+
+_NOTES = [
+    "Borne: the centre of mass does not come 5 cm down. Feet and hand touch ground and wall by contact and may lift "
+    "and slide; the control takes them for held, shares forces so that they only press, and measures none of them.",
+    "14 motors (hips, ankles, left arm) with rotors, 9 N m each; springs of 30 N m/rad and dampers of 3 N m s/rad at "
+    "all joints of the mechanism, which has no weight.",
+    "Upright, a chain over the ground alone bears about as much, with the arm as a spring between body and wall. Where "
+    "the hand must carry, it is the chain over the wall that tells the arm so.",
+]
