@@ -19,6 +19,7 @@ from ada_dynamics.errors import InputError, WrongTypeError
 from ada_dynamics.ik.tasks import Task
 from ada_dynamics.loops.assembly import close
 from ada_dynamics.loops.velocities import motions
+from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
 
 _OPEN = 1e-9  # of the mechanism's length: a gap that closing may leave
@@ -27,7 +28,7 @@ JointBounds = bool | Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Problem:
-    """Tasks by level, and the limits of the joints that have one."""
+    """Tasks by level, and the limits of the joints that have one: of single coordinates first, then of angles."""
 
     dynamics: Dynamics
     levels: list[list[Task]]
@@ -35,6 +36,7 @@ class Problem:
     positions: NDArray[np.intp]  # the same ones' places in q
     lower: Array
     upper: Array
+    angles: tuple[tuple[str, Bound], ...]  # of spherical joints, by their names
 
     @classmethod
     def of(cls, robot: Model | Dynamics, tasks: Task | Sequence[Task], limits: JointBounds) -> Problem:
@@ -79,10 +81,22 @@ class Problem:
             for level in self.levels
         ]
 
+    def limited_rates(self, q: Array) -> Array:
+        """Rates of what is limited by those of the joints, (limits, nv)."""
+        model = self.dynamics.model
+        rates = np.zeros((len(self.limited) + len(self.angles), model.nv))
+        rates[np.arange(len(self.limited)), self.limited] = 1.0
+        for row, (name, bound) in zip(rates[len(self.limited) :], self.angles, strict=True):
+            row[model.v_index(name)] = bound.directions(q[model.q_index(name)].tolist())
+        return rates
+
     def room(self, q: Array) -> tuple[Array, Array]:
-        """How far each limited joint is from its limits, down and up; the other way where it is beyond."""
-        at = q[self.positions]
-        return self.lower - at, self.upper - at
+        """How far what is limited is from its limits, down and up; the other way where it is beyond."""
+        at = [bound.value(q[self.dynamics.model.q_index(name)].tolist()) for name, bound in self.angles]
+        down = [-np.inf if bound.lower is None else bound.lower for _, bound in self.angles]
+        up = [np.inf if bound.upper is None else bound.upper for _, bound in self.angles]
+        own = np.concatenate([q[self.positions], at])
+        return np.concatenate([self.lower, down]) - own, np.concatenate([self.upper, up]) - own
 
     def excess(self, q: Array) -> float:
         """By how much the worst joint is beyond its limit [m, rad]."""
@@ -92,8 +106,14 @@ class Problem:
     def at_limit(self, q: Array, margin: float = 1e-9) -> tuple[str, ...]:
         """Joints at a limit."""
         down, up = self.room(q)
-        places = self.limited[(down >= -margin) | (up <= margin)]
-        return tuple(self.dynamics.choices.label(int(k)) for k in places)
+        held = (down >= -margin) | (up <= margin)
+        return tuple(dict.fromkeys(label for label, is_held in zip(self.labels, held, strict=True) if is_held))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of what is limited."""
+        single = (self.dynamics.choices.label(int(k)) for k in self.limited)
+        return (*single, *(name for name, _ in self.angles))
 
     def closed(self, q: Array) -> Array | None:
         """The pose with its loops closed, close by; None where they do not close from there."""
@@ -108,8 +128,21 @@ class Problem:
         at = self.dynamics.model.integrate(q, step)
         if self.dynamics.choices.study is None:
             at[self.positions] = np.clip(at[self.positions], *self._reachable(q))
+            self._clip_turns(q, at)
             return at
         return self.closed(at)
+
+    def _clip_turns(self, q: Array, at: Array) -> None:
+        """Take off by how much the angles of spherical joints are led over their limits in a step from q."""
+        model = self.dynamics.model
+        for name in dict.fromkeys(name for name, _ in self.angles):
+            turns, own = model.joints[name].turns, model.q_index(name)
+            if turns is None:
+                continue
+            now, wanted = turns.read(q[own]), turns.read(at[own])
+            kept = np.clip(wanted, np.minimum(turns.lower, now), np.maximum(turns.upper, now))
+            if (kept != wanted).any():
+                at[own] = turns.position(kept)
 
     def _reachable(self, q: Array) -> tuple[Array, Array]:
         """Limits, widened to where joints already are."""
@@ -134,8 +167,11 @@ def _rising(joint: str, pair: object) -> tuple[float, float]:
     return least, most
 
 
-def _bounds(model: Model, limits: JointBounds) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
-    """Places in v and q of limited joints whose positions are free numbers, and their limits."""
+def _bounds(
+    model: Model, limits: JointBounds
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array, tuple[tuple[str, Bound], ...]]:
+    """Places in v and q of limited joints whose positions are free numbers, their limits, and those of angles."""
+    angles: list[tuple[str, Bound]] = []
     v_places: list[int] = []
     q_places: list[int] = []
     lower, upper = model.lower.copy(), model.upper.copy()
@@ -148,11 +184,15 @@ def _bounds(model: Model, limits: JointBounds) -> tuple[NDArray[np.intp], NDArra
         q_own, v_own = model.q_index(name), model.v_index(name)
         if q_own.stop - q_own.start != v_own.stop - v_own.start:
             if name in given:
-                raise InputError(f"joint {name!r} cannot be limited: its positions are not free numbers.")
+                raise InputError(
+                    f"joint {name!r} cannot be limited: its positions are not free numbers. Give its angles limits in "
+                    "the model (turns)."
+                )
+            angles += [(name, bound) for bound in bounds_of(model.joints[name])]
             continue
         q_places += range(q_own.start, q_own.stop)
         v_places += range(v_own.start, v_own.stop)
     places = np.array(q_places, dtype=np.intp)
     bounded = np.isfinite(lower[places]) | np.isfinite(upper[places])
     kept = places[bounded]
-    return np.array(v_places, dtype=np.intp)[bounded], kept, lower[kept], upper[kept]
+    return np.array(v_places, dtype=np.intp)[bounded], kept, lower[kept], upper[kept], tuple(angles)

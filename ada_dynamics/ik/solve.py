@@ -128,7 +128,7 @@ def _descend(problem: Problem, q: Array, tolerance: float, max_steps: int) -> _D
             return _Descent(q, step, True)
         along = problem.motions(q)
         levels = list(zip(problem.jacobians(q, along), problem.residuals(q), strict=True))
-        limits = Limits(along[problem.limited], *problem.room(q))
+        limits = Limits(problem.limited_rates(q) @ along, *problem.room(q))
         rise = 2.0
         while True:
             z = _step(levels, limits, damping)
