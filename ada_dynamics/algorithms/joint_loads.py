@@ -2,7 +2,8 @@
 """Efforts of joints themselves in a simulation: soft stops at their limits, and friction that can hold.
 
 A stop pushes back with k δ (1 + d δ̇), never less than zero, at the depth δ behind the limit: continuous at its onset,
-and it does not pull. Coulomb friction is -f v / √(v² + v_s²): a resting joint creeps under a load that it can hold.
+and it does not pull. Limits on the angles of a spherical joint (`model.turns`) push along the slopes of these angles.
+Coulomb friction is -f v / √(v² + v_s²): a resting joint creeps under a load that it can hold.
 
 With a time step h the efforts are linearly implicit, as those of `algorithms.contact`: h D + h² K is added to the
 joint's armature. The viscous damping of joints, which stays in `algorithms.dissipation`, adds h times its constant; a
@@ -17,16 +18,16 @@ from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms.contact import Law, normal_force
+from ada_dynamics.model.bounds import Bound
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.scalar import Scalar, is_zero
+from ada_dynamics.spatial.scalar import ZERO, Scalar, is_zero
 
 
 class Stop(NamedTuple):
-    """Soft stops of a joint with one position and one velocity; None where it has no limit."""
+    """Soft stops at the bound of one quantity of a joint."""
 
     body: int
-    lower: float | None  # [rad] or [m]
-    upper: float | None
+    bound: Bound
     stiffness: Scalar  # k [N m/rad] or [N/m]
     damping: Scalar  # d [s/rad] or [s/m]
 
@@ -46,11 +47,11 @@ NO_EFFORT = Effort(0.0, 0.0)
 
 
 def stop_effort(stop: Stop, q: Scalar, v: Scalar, step: Scalar | None) -> Effort:
-    """Of both limits, on the joint's own position and velocity."""
+    """Of both limits, on the bounded quantity and its rate."""
     total = NO_EFFORT
     # Hunt and Crossley's factor is 1 + 3/2 e δ̇
     law = Law(stop.stiffness, 1.0, stop.damping * (1.0 / 1.5), 0.0, 1.0)
-    for limit, side in ((stop.lower, 1.0), (stop.upper, -1.0)):
+    for limit, side in ((stop.bound.lower, 1.0), (stop.bound.upper, -1.0)):
         if limit is None:
             continue
         push = normal_force(law, side * (limit - q), -side * v)
@@ -94,7 +95,7 @@ def joint_loads(
 
     Args:
         tree: the mechanism, with its friction.
-        stops: of joints with one position and one velocity.
+        stops: at bounds of joints.
         friction_speed: v_s, under which friction is as good as viscous [rad/s] or [m/s].
         q: positions.
         v: velocities.
@@ -108,14 +109,22 @@ def joint_loads(
         efforts[i] = efforts[i] + body.multiplier * own.effort
         armature[i] = armature[i] + body.multiplier**2 * own.armature
 
+    def put_along(body: Body, directions: Sequence[Scalar], own: Effort) -> None:
+        # m d dᵀ of the armature along a direction d is at most diag(m |dᵢ| Σ|d|): just as stable, and alone on each
+        size = sum((expr.absolute(d) for d in directions), ZERO)
+        for i, d in zip(range(body.v.start, body.v.stop), directions, strict=True):
+            put(i, body, Effort(d * own.effort, expr.absolute(d) * (size * own.armature)))
+
     for body in tree.bodies:
         for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
             own = friction_effort(body, rate, friction_speed, step)
             put(i, body, own if step is None else own.plus(_ahead(body, rate, step)))
     for stop in stops:
         body = tree.bodies[stop.body]
-        (position,), (rate,) = body.positions(q), body.velocities(v)
-        put(body.v.start, body, stop_effort(stop, position, rate, step))
+        at = body.positions(q)
+        directions = stop.bound.directions(at)
+        rate = sum((d * w for d, w in zip(directions, body.velocities(v), strict=True)), ZERO)
+        put_along(body, directions, stop_effort(stop, stop.bound.value(at), rate, step))
     return efforts, armature
 
 

@@ -18,6 +18,7 @@ from ada_dynamics.analysis.quadrature import cumulative, hermite
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
@@ -218,10 +219,7 @@ def _work_between(motion: Motion, powers: Callable[[Array, Array], Array]) -> Ar
     if a is None or len(t) < 2 or not np.isfinite(a).all():
         return cumulative(t, powers(q, v))
     h = np.diff(t)[:, None]
-    rates = np.zeros_like(q)  # of positions; those of other joints have no part in the powers
-    for name in model.joint_names:
-        if model.joints[name].type.has_rates_of_coordinates():
-            rates[:, model.q_index(name)] = v[:, model.v_index(name)]
+    rates = np.stack(np.broadcast_arrays(*position_rates(model.tree, _columns(q), _columns(v))), axis=-1)
     work: Any = 0.0
     for s, weight in zip(0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS, strict=True):
         between = (hermite(s, x[:-1], x[1:], h * slope[:-1], h * slope[1:]) for x, slope in ((q, rates), (v, a)))

@@ -13,7 +13,7 @@ from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import GRAVITY, finite
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.joints.base import NO_LIMIT
+from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
@@ -26,7 +26,8 @@ SINK = 0.02  # [rad], or share of a robot's size, by which its weight presses a 
 class JointStops:
     """Stops that push back with k δ (1 + d δ̇), never less than zero, at the depth δ behind a limit of the model.
 
-    Joints of one position and one velocity have them where they have finite limits.
+    Joints of one position and one velocity have them where they have finite limits, and spherical joints at the limits
+    of their angles.
 
     Attributes:
         stiffness: k [N m/rad] or [N/m].
@@ -83,7 +84,7 @@ class JointStops:
         for name in (one for one in limited_joints(model) if one not in without):
             body = model.tree.bodies[_body(model.tree, name)]
             # the coordinate feels multiplier² times the stiffness of a joint that mimics another
-            followed = float(inertia[body.v.start]) * (SHARE_OF_STEP / step) ** 2 / (body.multiplier**2 or 1.0)
+            followed = float(inertia[body.v].min()) * (SHARE_OF_STEP / step) ** 2 / (body.multiplier**2 or 1.0)
             least = sliding if model.joints[name].type.slides() else turning
             joints[name] = (max(followed, least), damping)
         return cls(damping=damping, joints=joints, without=without)
@@ -108,15 +109,12 @@ class JointStops:
                     f"stops: joint {name!r} is {model.joints[name].kind} and has no finite position limits to stop at. "
                     f"Joints that have: {', '.join(limited) or 'none'}."
                 )
-        stops = []
+        stops: list[Stop] = []
         for name in limited:
             if name in self.without:
                 continue
-            limits = model.joints[name].limits
-            lower = float(limits.lower) if abs(limits.lower) < NO_LIMIT else None
-            upper = float(limits.upper) if abs(limits.upper) < NO_LIMIT else None
-            stiffness, damping = self.joints.get(name, (self.stiffness, self.damping))
-            stops.append(Stop(_body(tree, name), lower, upper, stiffness, damping))
+            pair = self.joints.get(name, (self.stiffness, self.damping))
+            stops += [Stop(_body(tree, name), bound, *pair) for bound in bounds_of(model.joints[name])]
         return tuple(stops)
 
 
@@ -144,7 +142,7 @@ def fastest_rate(
     rates = [0.0]
     for stop in stops.resolve(model) if stops else ():
         body = model.tree.bodies[stop.body]
-        rates.append(float(np.sqrt(stop.stiffness * body.multiplier**2 / inertia[body.v.start])))
+        rates.append(float(np.sqrt(stop.stiffness * body.multiplier**2 / inertia[body.v].min())))
     for body in model.tree.bodies:
         viscous = body.multiplier**2 * (body.friction / friction_speed + body.damping)
         elastic = body.multiplier**2 * body.stiffness
@@ -172,13 +170,8 @@ def _held_weight(model: Model, M: Array) -> tuple[float, float]:
 
 
 def limited_joints(model: Model) -> list[str]:
-    """Joints of one position and one velocity that have a finite limit, those that mimic others among them."""
-    found = []
-    for body in model.tree.bodies:
-        joint = model.joints[body.name]
-        if joint.type.has_limits() and min(abs(joint.limits.lower), abs(joint.limits.upper)) < NO_LIMIT:
-            found.append(body.name)
-    return found
+    """Joints that have a finite position limit, those that mimic others among them."""
+    return [body.name for body in model.tree.bodies if bounds_of(model.joints[body.name])]
 
 
 def beyond_limits(model: Model, q: Array) -> dict[str, float]:
@@ -189,12 +182,12 @@ def beyond_limits(model: Model, q: Array) -> dict[str, float]:
         q: positions.
     """
     poses, found = np.atleast_2d(q), {}
-    for name in limited_joints(model):
-        (position,) = model.tree.bodies[_body(model.tree, name)].positions(list(poses.T))
-        limits = model.joints[name].limits
-        over = float(np.max(np.maximum(limits.lower - position, position - limits.upper), initial=0.0))
-        if over > 0.0:
-            found[name] = over
+    for body in model.tree.bodies:
+        own = body.positions(list(poses.T))
+        over = [bound.excess(own) for bound in bounds_of(model.joints[body.name])]
+        worst = float(np.max(over, initial=0.0))
+        if worst > 0.0:
+            found[body.name] = worst
     return found
 
 

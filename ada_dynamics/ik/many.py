@@ -155,7 +155,7 @@ class _Equations:
     def steps(self, problem: Problem, rows: NDArray[np.intp], q: Array, damping: Array) -> Array:
         """Damped steps within limits."""
         A, b = self.A[rows], self.b[rows]
-        moving = self.along[rows][:, problem.limited]
+        moving = problem.limited_motions(q, self.along[rows])
         lower, upper = problem.room(q)
         damped = damping * (b * b).sum(axis=-1) + LEAST_DAMPING
         z, found = nearest_of_many(Level(A, b, damped), Limits(moving, lower, upper))

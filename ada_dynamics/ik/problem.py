@@ -7,10 +7,10 @@ the mechanism's length. So no choice of independent joints can fail on the way, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from ada_dynamics.ik.tasks import Task
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.assembly import close, start_of
 from ada_dynamics.loops.velocities import motions
+from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
 
 WITHIN = 1e-9  # beyond a limit: rounding
@@ -58,7 +59,7 @@ class Here(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """Tasks by level, and the limits of the joints that have one."""
+    """Tasks by level, and the limits of the joints that have one: of single coordinates first, then of angles."""
 
     dynamics: Dynamics
     levels: list[list[Task]]
@@ -66,6 +67,7 @@ class Problem:
     positions: NDArray[np.intp]  # the same ones' places in q
     lower: Array
     upper: Array
+    angles: tuple[tuple[str, Bound], ...]  # of spherical joints, by their names
 
     @classmethod
     def of(cls, robot: Model | Dynamics, tasks: Task | Sequence[Task], limits: JointBounds) -> Problem:
@@ -151,10 +153,34 @@ class Problem:
             for weights, level in zip(self._weights, self.levels, strict=True)
         ]
 
+    def limited_motions(self, q: Array, along: Array) -> Array:
+        """Rates of what is limited by those of motions, (..., limits, mobility)."""
+        single = along[..., self.limited, :]
+        if not self.angles:
+            return single
+        own = (along[..., self.dynamics.model.v_index(name), :] for name, _ in self.angles)
+        slopes = (self._of_each(q, name, bound.directions) for name, bound in self.angles)
+        angles = [(slope[..., None, :] @ part) for slope, part in zip(slopes, own, strict=True)]
+        return np.concatenate([single, *angles], axis=-2)
+
+    def _of_each(self, q: Array, name: str, read: Callable[[list[float]], Any]) -> Array:
+        """What a joint's positions say, for one pose or for many."""
+        positions = q[..., self.dynamics.model.q_index(name)]
+        if q.ndim == 1:
+            return np.asarray(read(positions.tolist()), dtype=np.float64)
+        found = [read(row) for row in positions.tolist()]
+        return np.asarray(found, dtype=np.float64) if found else np.zeros((0, 3))
+
     def room(self, q: Array) -> tuple[Array, Array]:
-        """How far each limited joint is from its limits, down and up; the other way where it is beyond."""
+        """How far what is limited is from its limits, down and up; the other way where it is beyond."""
         at = q[..., self.positions]
-        return self.lower - at, self.upper - at
+        if not self.angles:
+            return self.lower - at, self.upper - at
+        angles = [self._of_each(q, name, bound.value)[..., None] for name, bound in self.angles]
+        at = np.concatenate([at, *angles], axis=-1)
+        down = [-np.inf if bound.lower is None else bound.lower for _, bound in self.angles]
+        up = [np.inf if bound.upper is None else bound.upper for _, bound in self.angles]
+        return np.concatenate([self.lower, down]) - at, np.concatenate([self.upper, up]) - at
 
     def excess(self, q: Array) -> Array:
         """By how much the worst joint is beyond its limit [m, rad]."""
@@ -164,8 +190,10 @@ class Problem:
     def at_limit(self, q: Array, margin: float = 1e-9) -> tuple[str, ...]:
         """Joints at a limit."""
         down, up = self.room(q)
-        places = self.limited[(down >= -margin) | (up <= margin)]
-        return tuple(self.dynamics.choices.label(int(k)) for k in places)
+        held = (down >= -margin) | (up <= margin)
+        single = (self.dynamics.choices.label(int(k)) for k in self.limited)
+        labels = (*single, *(name for name, _ in self.angles))
+        return tuple(dict.fromkeys(label for label, is_held in zip(labels, held, strict=True) if is_held))
 
     def start(self, q: ArrayLike | None) -> Array:
         """A pose with its loops closed, near a guess; ModelError where there is none."""
@@ -204,6 +232,8 @@ class Problem:
         at = self.dynamics.model.integrate(q, steps)
         if not self.dynamics.model.loops:
             at[:, self.positions] = np.clip(at[:, self.positions], *self._reachable(q))
+            for before, after in zip(q, at, strict=True) if self.angles else ():
+                self._clip_turns(before, after)
         return self.all_closed(at)
 
     def moved(self, q: Array, step: Array) -> Array | None:
@@ -211,8 +241,21 @@ class Problem:
         at = self.dynamics.model.integrate(q, step)
         if self.dynamics.choices.study is None:
             at[self.positions] = np.clip(at[self.positions], *self._reachable(q))
+            self._clip_turns(q, at)
             return at
         return self.closed(at)
+
+    def _clip_turns(self, q: Array, at: Array) -> None:
+        """Take off by how much the angles of spherical joints are led over their limits in a step from q."""
+        model = self.dynamics.model
+        for name in dict.fromkeys(name for name, _ in self.angles):
+            turns, own = model.joints[name].turns, model.q_index(name)
+            if turns is None:
+                continue
+            now, wanted = turns.read(q[own]), turns.read(at[own])
+            kept = np.clip(wanted, np.minimum(turns.lower, now), np.maximum(turns.upper, now))
+            if (kept != wanted).any():
+                at[own] = turns.position(kept)
 
     def _reachable(self, q: Array) -> tuple[Array, Array]:
         """Limits, widened to where joints already are."""
@@ -237,8 +280,11 @@ def _rising(joint: str, pair: object) -> tuple[float, float]:
     return least, most
 
 
-def _bounds(model: Model, limits: JointBounds) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]:
-    """Places in v and q of limited joints whose positions are free numbers, and their limits."""
+def _bounds(
+    model: Model, limits: JointBounds
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array, tuple[tuple[str, Bound], ...]]:
+    """Places in v and q of limited joints whose positions are free numbers, their limits, and those of angles."""
+    angles: list[tuple[str, Bound]] = []
     v_places: list[int] = []
     q_places: list[int] = []
     lower, upper = model.lower.copy(), model.upper.copy()
@@ -251,11 +297,15 @@ def _bounds(model: Model, limits: JointBounds) -> tuple[NDArray[np.intp], NDArra
         q_own, v_own = model.q_index(name), model.v_index(name)
         if q_own.stop - q_own.start != v_own.stop - v_own.start:
             if name in given:
-                raise InputError(f"joint {name!r} cannot be limited: its positions are not free numbers.")
+                raise InputError(
+                    f"joint {name!r} cannot be limited: its positions are not free numbers. Give its angles limits in "
+                    "the model (turns)."
+                )
+            angles += [(name, bound) for bound in bounds_of(model.joints[name])]
             continue
         q_places += range(q_own.start, q_own.stop)
         v_places += range(v_own.start, v_own.stop)
     places = np.array(q_places, dtype=np.intp)
     bounded = np.isfinite(lower[places]) | np.isfinite(upper[places])
     kept = places[bounded]
-    return np.array(v_places, dtype=np.intp)[bounded], kept, lower[kept], upper[kept]
+    return np.array(v_places, dtype=np.intp)[bounded], kept, lower[kept], upper[kept], tuple(angles)

@@ -69,27 +69,30 @@ def velocity(
     dynamics, at = problem.dynamics, problem.dynamics.model.as_positions(q)
     along = problem.motions(at)
     lower, upper = _bounds(problem, at, dt, velocity_limits)
-    moving = Limits(along, lower, upper)
+    rates = np.concatenate([along, problem.limited_motions(at, along)[len(problem.limited) :]])
+    moving = Limits(rates, lower, upper)
     left = [gain * x for x in problem.at(at).weighted]
     levels = [Level(A, b, damping) for A, b in zip(problem.jacobians(at, along), left, strict=True)]
     z = by_priority(levels, moving)
     within = z is not None
     if z is None:
-        z = by_priority(levels, Limits(along, np.minimum(lower, 0.0), np.maximum(upper, 0.0)))
-    step = along @ (np.zeros(along.shape[1]) if z is None else z)
+        z = by_priority(levels, Limits(rates, np.minimum(lower, 0.0), np.maximum(upper, 0.0)))
+    z = np.zeros(along.shape[1]) if z is None else z
+    step, moved = along @ z, rates @ z
     order = [tasks] if isinstance(tasks, Task) else list(tasks)
     missing = tuple((gain * task.left(dynamics, at) - task.jacobian(dynamics, at) @ step) / dt for task in order)
-    held = np.flatnonzero((step <= lower + 1e-9 * dt) | (step >= upper - 1e-9 * dt))
-    return VelocityStep(step / dt, missing, tuple(dynamics.choices.label(int(k)) for k in held), within)
+    held = np.flatnonzero((moved <= lower + 1e-9 * dt) | (moved >= upper - 1e-9 * dt))
+    labels = [*map(dynamics.choices.label, range(dynamics.model.nv)), *(name for name, _ in problem.angles)]
+    return VelocityStep(step / dt, missing, tuple(dict.fromkeys(labels[k] for k in held)), within)
 
 
 def _bounds(problem: Problem, q: Array, dt: float, by_velocity: bool) -> tuple[Array, Array]:
-    """Of the step of each joint: what its speed allows, and within that what its position does."""
+    """Of the step of each coordinate, what its speed allows and within that its position; then of limited angles."""
     model = problem.dynamics.model
     fastest = model.velocity_limit * dt if by_velocity else np.full(model.nv, np.inf)
     lower, upper = -fastest, fastest.copy()
     down, up = problem.room(q)
-    own = problem.limited
-    lower[own] = np.clip(down, -fastest[own], fastest[own])
-    upper[own] = np.clip(up, -fastest[own], fastest[own])
-    return lower, upper
+    own, single = problem.limited, len(problem.limited)
+    lower[own] = np.clip(down[:single], -fastest[own], fastest[own])
+    upper[own] = np.clip(up[:single], -fastest[own], fastest[own])
+    return np.concatenate([lower, down[single:]]), np.concatenate([upper, up[single:]])

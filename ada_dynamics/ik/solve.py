@@ -123,7 +123,7 @@ def _descend(problem: Problem, q: Array, tolerance: float, max_steps: int) -> _D
         q, cost = here.q, here.costs
         along = problem.motions(q)
         levels = list(zip(problem.jacobians(q, along), here.weighted, strict=True))
-        limits = Limits(along[problem.limited], *problem.room(q))
+        limits = Limits(problem.limited_motions(q, along), *problem.room(q))
         rise = 2.0
         while True:
             z = step_of(levels, limits, damping)

@@ -14,6 +14,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.structure import NamedPlace
+from ada_dynamics.model.turns import Turns
 
 P = TypeVar("P", bound=Part)
 
@@ -97,6 +98,7 @@ class Builder:
         stiffness: float = 0.0,
         rest: float = 0.0,
         mimic: Mimic | None = None,
+        turns: Turns | None = None,
         **constants: float,
     ) -> Builder:
         """Add a joint from link `parent` to link `child`.
@@ -118,6 +120,7 @@ class Builder:
             stiffness: of a spring on the joint's position; of joints with one position, and of spherical ones.
             rest: position at which the spring does not pull; zero for a spherical joint.
             mimic: take the position from another joint.
+            turns: three turns that a spherical joint stands for, with the limits of their angles.
             constants: numbers that the kind has beside, such as the pitch [m/rad] of a screw.
         """
         joint = _made(
@@ -137,6 +140,7 @@ class Builder:
             mimic=mimic,
             stiffness=stiffness,
             rest=rest,
+            turns=turns,
             constants=constants,
         )
         self._description.joints.append(self._values.joint(joint))

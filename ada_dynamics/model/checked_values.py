@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Part, Shape
-from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, joint_kind, loop_kind
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, Spherical, joint_kind, loop_kind
 from ada_dynamics.model.rigid import UNIT
 from ada_dynamics.spatial.rotation import from_rpy
 
@@ -118,6 +118,22 @@ class CheckedValues:
                 "joint's frame instead."
             )
 
+    def turns(self, kind: str, joint: Joint, where: str) -> None:
+        """Limits of a spherical joint: of the turns that it stands for, and of the whole turn."""
+        if kind != Spherical.kind:
+            if joint.turns is not None:
+                raise ModelError(f"{self.where}: {where} is {kind} and has turns; only spherical joints have them.")
+            return
+        least, most = joint.limits.lower, joint.limits.upper
+        if least > 0.0 or (np.isfinite(least) and least != 0.0) or not most > 0.0:
+            raise ModelError(
+                f"{self.where}: {where} is spherical and has the limits [{least:g}, {most:g}]; what it is turned "
+                "altogether goes from 0 to an upper limit above 0. Limits about single axes are given as turns."
+            )
+        problem = None if joint.turns is None else joint.turns.problem()
+        if problem:
+            raise ModelError(f"{self.where}: {where}: {problem}.")
+
     def constants(self, kind: str, given: Mapping[str, float], where: str) -> dict[str, float]:
         """The numbers that a joint type has beside its axes: all of them, and no others."""
         names = JOINT_TYPES[kind].constants
@@ -155,6 +171,7 @@ class CheckedValues:
             if self.finite(value, f"{what} of {where}") < 0.0:
                 raise ModelError(f"{self.where}: {what} of {where} is {value}; it must not be negative.")
         self.spring(kind, loads["stiffness"], float(joint.rest), where)
+        self.turns(kind, joint, where)
         axis, axis2 = self.axes(kind, joint.axis, joint.axis2, where)
         return joint.sealed(  # type: ignore[no-any-return]
             kind=kind,

@@ -17,6 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.rigid import UNIT
+from ada_dynamics.model.turns import Turns
 
 SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # what the sizes of each kind of shape are, in their order
     "box": ("x", "y", "z"),
@@ -176,7 +177,10 @@ class Link(Part):
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a joint; infinite where there are none."""
+    """Bounds of a joint; infinite where there are none.
+
+    A spherical joint's upper one is of the angle by which it is turned altogether, about whatever axis.
+    """
 
     lower: float = -np.inf  # [rad] or [m]
     upper: float = np.inf  # [rad] or [m]
@@ -248,6 +252,7 @@ class Joint(Part):
     stiffness: float = 0.0  # of a spring towards `rest` [N m/rad] or [N/m]; kinds in SPRUNG only
     rest: float = 0.0  # position at which the spring does not pull [rad] or [m]
     constants: Mapping[str, float] = field(default_factory=dict)  # that its kind has beside
+    turns: Turns | None = None  # that a spherical joint stands for, with limits of their angles
     element: Any = field(default=None, repr=False)  # what it was read from, until it is sealed
 
     _word = "joint"

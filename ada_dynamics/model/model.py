@@ -140,13 +140,13 @@ class Model:
 
     @cached_property
     def lower(self) -> Array:
-        """Lower position limits (length nq; -inf where there are none)."""
-        return self._per_position(lambda j: j.limits.lower)
+        """Lower position limits (length nq; -inf where there are none, as of quaternions: see `bounds.bounds_of`)."""
+        return self._per_position(lambda j: j.limits.lower if j.type.has_free_positions() else -np.inf)
 
     @cached_property
     def upper(self) -> Array:
         """Upper position limits (length nq)."""
-        return self._per_position(lambda j: j.limits.upper)
+        return self._per_position(lambda j: j.limits.upper if j.type.has_free_positions() else np.inf)
 
     @cached_property
     def velocity_limit(self) -> Array:

@@ -15,6 +15,7 @@ from ada_dynamics.contact.stops import JointStops, beyond_limits, limited_joints
 from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
+from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.acting import Acting
@@ -185,7 +186,7 @@ def _stops_from(
     notes = []
     if beyond:
         shown = ", ".join(
-            f"{name!r} by {over:.3g} ([{model.joints[name].limits.lower:g}, {model.joints[name].limits.upper:g}])"
+            f"{name!r} by {over:.3g} ({', '.join(map(str, bounds_of(model.joints[name])))})"
             for name, over in list(beyond.items())[:_SHOWN]
         )
         if is_given:
@@ -201,11 +202,14 @@ def _stops_from(
 
 def _within_limits(model: Model, q: Array) -> Array:
     """The nearest pose in which joints, and those that mimic them, keep their limits."""
-    low, high = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    low, high, nearest = np.full(model.nq, -np.inf), np.full(model.nq, np.inf), np.array(q)
     for body in model.tree.bodies:
-        if body.name not in set(limited_joints(model)) or not body.multiplier:
+        joint = model.joints[body.name]
+        if joint.turns is not None:
+            nearest[body.q] = joint.turns.clipped(q[body.q])
+        if not joint.type.has_limits() or not bounds_of(joint) or not body.multiplier:
             continue
-        limits = model.joints[body.name].limits
+        limits = joint.limits
         ends = sorted((x - body.offset) / body.multiplier for x in (limits.lower, limits.upper))
         low[body.q], high[body.q] = np.maximum(low[body.q], ends[0]), np.minimum(high[body.q], ends[1])
-    return np.where(low <= high, np.clip(q, low, np.maximum(low, high)), q)
+    return np.where(low <= high, np.clip(nearest, low, np.maximum(low, high)), nearest)

@@ -11,7 +11,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.turns import TurnAngle
 
 RELATIVE = 4e-16  # of the step within which a zero is sought
 _MOST_TRIALS = 100
@@ -72,20 +74,20 @@ def checked_events(events: Iterable[object]) -> tuple[Event, ...]:
 
 
 def at_limits(model: Model, terminal: bool = False) -> list[Event]:
-    """An event for every finite limit of the joints with one position: `joint upper`, `joint lower`."""
+    """An event for every finite limit: `joint upper`, `joint lower`; of turns of spherical joints `joint 2 lower`."""
     events = []
     for name in model.joint_names:
-        joint, i = model.joints[name], model.q_index(name).start
-        if joint.nq != 1:
-            continue
-        for side, limit, direction in (("lower", joint.limits.lower, -1), ("upper", joint.limits.upper, 1)):
-            if np.isfinite(limit):
-                events.append(Event(f"{name} {side}", _beyond(i, limit), terminal, direction))
+        for bound in bounds_of(model.joints[name]):
+            label = f"{name} {bound.angle.number + 1}" if isinstance(bound.angle, TurnAngle) else name
+            for side, limit, direction in (("lower", bound.lower, -1), ("upper", bound.upper, 1)):
+                if limit is not None:
+                    beyond = _beyond(bound, model.q_index(name), limit)
+                    events.append(Event(f"{label} {side}", beyond, terminal, direction))
     return events
 
 
-def _beyond(i: int, limit: float) -> Callable[[float, Array, Array], float]:
-    return lambda t, q, v: float(q[i] - limit)
+def _beyond(bound: Bound, own: slice, limit: float) -> Callable[[float, Array, Array], float]:
+    return lambda t, q, v: float(bound.value(q[own].tolist()) - limit)
 
 
 def zero_between(function: Callable[[float], float], a: float, b: float, at_a: float, at_b: float) -> float:

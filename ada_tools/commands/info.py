@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ada_dynamics.errors import AdaError
+from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.check import check
@@ -135,6 +137,7 @@ def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
         "stiffness": joint.stiffness,
         "rest": joint.rest,
         "mimic": None if joint.mimic is None else vars(joint.mimic),
+        "turns": None if joint.turns is None else asdict(joint.turns),
     }
 
 
@@ -193,7 +196,8 @@ def _joint_text(joint: Joint) -> str:
         return f"{joint.name} (fixed)"
     about = f" {axis_text(joint.axis)}" if joint.type.axes else ""
     mimic = "" if joint.mimic is None else f", mimics {joint.mimic.joint}"
-    return f"{joint.name} ({joint.kind}{about}{mimic})"
+    held = ", ".join(map(str, bounds_of(joint))) if joint.kind == "spherical" else ""
+    return f"{joint.name} ({joint.kind}{about}{mimic}{', ' * bool(held)}{held})"
 
 
 def _link_text(model: Model, name: str) -> str:

@@ -85,7 +85,7 @@ def test_joints_without_limits_have_no_stops():
     assert JointStops().resolve(arm("prismatic", limits=Limits())) == ()
     assert JointStops().resolve(arm("prismatic", limits=Limits(-1e16, 1e16))) == ()
     one = JointStops().resolve(arm("prismatic", limits=Limits(upper=0.5)))
-    assert (one[0].lower, one[0].upper) == (None, 0.5)
+    assert (one[0].bound.lower, one[0].bound.upper) == (None, 0.5)
     free = Builder("free").link("body", 1.0, inertia=(1, 1, 1)).build(base="floating")
     assert JointStops().resolve(free) == ()
 

@@ -3,6 +3,7 @@
 
 from ada_dynamics.model.edit.lock import lock, reduce
 from ada_dynamics.model.edit.merge import merge, with_prefix
+from ada_dynamics.model.edit.merge_turns import merge_turns
 from ada_dynamics.model.edit.recut import loop_path, recut
 from ada_dynamics.model.edit.small import open_loops, remove_loop, with_gravity, with_parts
 
@@ -10,6 +11,7 @@ __all__ = [
     "lock",
     "loop_path",
     "merge",
+    "merge_turns",
     "open_loops",
     "recut",
     "reduce",

@@ -111,4 +111,5 @@ def _fixed(joint: Joint, pose: Pose) -> Joint:
         rest=0.0,
         constants={},
         mimic=None,
+        turns=None,
     )

@@ -141,10 +141,10 @@ def _turn_round(parts: Parts, joint: Joint) -> None:
         )
     axis, axis2 = _reversed_axes(joint.axis, joint.axis2)
     back = replace(joint, parent=joint.child, xyz=np.zeros(3), rotation=np.eye(3), axis=axis, axis2=axis2)
-    _carry(parts, back, joint.parent, invert((joint.rotation, joint.xyz)))
+    carry(parts, back, joint.parent, invert((joint.rotation, joint.xyz)))
 
 
-def _carry(parts: Parts, joint: Joint, link: str, placed: Pose) -> None:
+def carry(parts: Parts, joint: Joint, link: str, placed: Pose) -> None:
     """Add the joint, with the link at a pose in the frame that it moves."""
     R, p = placed
     if joint.kind == "fixed":
@@ -171,7 +171,7 @@ def _add_to_tree(parts: Parts, loop: LoopJoint, parent_moves: bool) -> None:
         axis, axis2 = _reversed_axes(axis, axis2)
     (carrier, (R, p)), (carried, placed) = near, far
     joint = Joint(loop.name, loop.kind, carrier, carried, p, R, axis, axis2, constants=loop.constants)
-    _carry(parts, joint, carried, invert(placed))
+    carry(parts, joint, carried, invert(placed))
 
 
 def _same_pose(model: Model, q: Array, other: Model, loop: str) -> Array:

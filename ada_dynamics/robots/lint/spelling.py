@@ -21,7 +21,7 @@ _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset(("name", "type")),
     ),
     "joint": (
-        frozenset(("origin", "parent", "child", "axis", "axis2", "limit", "dynamics", "mimic", "calibration")),
+        frozenset(("origin", "parent", "child", "axis", "axis2", "limit", "dynamics", "mimic", "turn", "calibration")),
         frozenset(("name", "type")),
     ),
     "inertial": (frozenset(("origin", "mass", "inertia")), frozenset()),
@@ -38,6 +38,7 @@ _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
     "dynamics": (frozenset(), frozenset(("damping", "friction", "armature", "spring_stiffness", "spring_reference"))),
     "mimic": (frozenset(), frozenset(("joint", "multiplier", "offset"))),
+    "turn": (frozenset(), frozenset(("xyz", "lower", "upper"))),
 }
 
 

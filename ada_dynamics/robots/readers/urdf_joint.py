@@ -11,6 +11,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.elements import Joint, Limits, Mimic
 from ada_dynamics.model.problems import Problem, Sink
+from ada_dynamics.model.turns import Turns
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.values import Attributes, read_pose, the_child
@@ -54,6 +55,7 @@ def read_joint(element: Element, sink: Sink) -> Joint | None:
     if joint.type.axes:
         _read_axes(joint, sink)
     joint.limits = _limits(joint, sink)
+    joint.turns = _turns(joint, sink)
     _read_dynamics(joint, sink)
     if kind != "fixed":  # a fixed joint has nothing to follow with
         joint.mimic = _mimic(joint, sink)
@@ -119,6 +121,12 @@ def _limits(joint: Joint, sink: Sink) -> Limits:
         if value < 0.0:
             values.problem("negative-limit", f"{name} is {value:g}.", "It must not be negative.")
     velocity, effort = max(velocity, 0.0), max(effort, 0.0)
+    if joint.kind == "spherical":
+        if values.number("lower", 0.0, unbounded=True) not in (0.0, -math.inf):
+            values.problem(
+                "limits-of-ball", "has a lower limit, and the joint is spherical.", "Its whole turn is >= 0."
+            )
+        return Limits(upper=values.number("upper", math.inf, unbounded=True), velocity=velocity, effort=effort)
     if not joint.type.has_limits():
         return Limits(velocity=velocity, effort=effort)
     lower = values.number("lower", 0.0, unbounded=True)
@@ -127,6 +135,29 @@ def _limits(joint: Joint, sink: Sink) -> Limits:
         values.problem("limits-inverted", f"lower {lower:g} is above upper {upper:g}.", "Exchange them.")
         lower, upper = upper, lower
     return Limits(lower, upper, velocity, effort)
+
+
+def _turns(joint: Joint, sink: Sink) -> Turns | None:
+    """The three <turn>s that a spherical joint stands for: each with its axis at the zero position, lower and upper."""
+    elements = joint.element.all("turn")
+    if not elements:
+        return None
+    axes, lower, upper = [], [], []
+    for element in elements:
+        values = Attributes(element, joint.where, sink)
+        axes.append(values.vector("xyz", 3, (1.0, 0.0, 0.0)))
+        lower.append(values.number("lower", -math.inf, unbounded=True))
+        upper.append(values.number("upper", math.inf, unbounded=True))
+    problem = "only spherical joints have turns" if joint.kind != "spherical" else None
+    if problem is None and len(elements) != 3:
+        problem = f"it has {len(elements)} turns, and needs three"
+    turns = None if problem else Turns(axes, lower, upper)
+    problem = problem if turns is None else turns.problem()
+    if problem:
+        fix = "Give three <turn xyz= lower= upper=/> elements, or none."
+        sink(Problem("turns", elements[0].line, joint.where, f"{problem}.", fix))
+        return None
+    return turns
 
 
 def _read_dynamics(joint: Joint, sink: Sink) -> None:

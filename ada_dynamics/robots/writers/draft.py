@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +70,16 @@ class Draft:
         for joint in self.joints:
             if joint.kind in kinds.instead:
                 self.refuse(f"Joint {joint.name!r}", f"is {joint.kind}", kinds.instead[joint.kind])
+
+    def check_turns(self, instead: str, has_whole: bool = False) -> None:
+        """Refuse limits of spherical joints that a spelling lacks; `has_whole`: it has those of the whole turn."""
+        for joint in self.joints:
+            if joint.turns is not None and joint.turns.are_limited:
+                self.refuse(f"Joint {joint.name!r}", "is spherical with limits about single axes", f"{instead}.")
+            elif joint.kind == "spherical" and math.isfinite(joint.limits.upper) and not has_whole:
+                self.refuse(f"Joint {joint.name!r}", "is spherical with a limit", "write it as sidecar or MJCF.")
+            elif joint.turns is not None:
+                self.note(f"the axes of the turns of joint {joint.name!r} are left out.")
 
     def check_loop_kinds(self, allowed: tuple[str, ...], others: str) -> None:
         """Refuse loops of types that a spelling lacks."""

@@ -26,6 +26,7 @@ def gepetto(draft: Draft) -> dict[str, str]:
     """The URDF and the YAML."""
     others = "loop_joint, constraint or sidecar, or cut the loop at a joint whose loop is then spherical or fixed"
     draft.check_loop_kinds(tuple(_TYPE_OF_KIND), others)
+    draft.check_turns("write it as sidecar")
     root = tree_of(draft)
     data: dict[str, Any] = {"closed_loop": [], "type": []}
     for loop in draft.model.loops.values():

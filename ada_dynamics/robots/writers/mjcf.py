@@ -32,6 +32,7 @@ def mjcf(draft: Draft) -> dict[str, str]:
     """The document."""
     draft.check_kinds(KINDS)
     draft.check_loop_kinds(_LOOPS, "loop_joint, constraint or sidecar")
+    draft.check_turns("write three hinges in one body", has_whole=True)
     _check_names(draft)
     sites = _Sites(draft)
     equality = [element for loop in draft.model.loops.values() for element in sites.equalities(loop)]
@@ -160,6 +161,8 @@ def _joint(name: str, kind: str, joint: Joint, axis: Array, draft: Draft) -> Ele
     if kind in ("hinge", "slide"):
         attributes["axis"] = numbers(axis)
         attributes.update(_limits(joint, draft))
+    elif kind == "ball" and math.isfinite(joint.limits.upper):
+        attributes["range"] = numbers((0.0, joint.limits.upper))
     values = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
     values |= {"stiffness": joint.stiffness, "springref": joint.rest if joint.stiffness else 0.0}
     attributes |= {word: number(value) for word, value in values.items() if value}

@@ -32,6 +32,7 @@ _MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 
 def sdf(draft: Draft) -> dict[str, str]:
     """The document."""
     draft.check_kinds(KINDS)
+    draft.check_turns("write it as sidecar")
     check_closed_at_zero(draft)
     _check_names(draft)
     carriers = {joint.child: joint.name for joint in draft.joints}

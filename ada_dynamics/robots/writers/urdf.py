@@ -12,6 +12,7 @@ import math
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
+from ada_dynamics.model.joints import Spherical
 from ada_dynamics.robots.readers.loops import ELEMENTS
 from ada_dynamics.robots.readers.urdf_joint import KINDS
 from ada_dynamics.robots.readers.xml import Element, parse_xml
@@ -101,7 +102,7 @@ def joint_element(joint: Joint, draft: Draft) -> Element:
         children.append(make("axis", {"xyz": numbers(joint.axis)}))
     if joint.axis2 is not None:
         children.append(make("axis2", {"xyz": numbers(joint.axis2)}))
-    children += [_limit(joint), _dynamics(joint)]
+    children += [_limit(joint), *_turns(joint), _dynamics(joint)]
     if joint.mimic is not None:
         m = joint.mimic
         values = {"joint": m.joint, "multiplier": number(m.multiplier), "offset": number(m.offset)}
@@ -111,12 +112,31 @@ def joint_element(joint: Joint, draft: Draft) -> Element:
 
 def _limit(joint: Joint) -> Element | None:
     limits = joint.limits
-    has_any = math.isfinite(limits.effort) or math.isfinite(limits.velocity)
+    is_cone = joint.kind == Spherical.kind and math.isfinite(limits.upper)
+    has_any = is_cone or math.isfinite(limits.effort) or math.isfinite(limits.velocity)
     has_ends = joint.type.has_limits()  # a URDF joint without them is refused by ROS
     if joint.kind == "fixed" or not (has_ends or has_any):
         return None
     ends = {"lower": bounded(limits.lower), "upper": bounded(limits.upper)} if has_ends else {}
+    if is_cone:
+        ends = {"upper": number(limits.upper)}
     return make("limit", {**ends, "effort": bounded(limits.effort), "velocity": bounded(limits.velocity)})
+
+
+def _turns(joint: Joint) -> list[Element]:
+    """The turns that a spherical joint stands for."""
+    turns = joint.turns
+    if turns is None:
+        return []
+    ends = zip(turns.directions, turns.lower, turns.upper, strict=True)
+    return [
+        make(
+            "turn",
+            {"xyz": numbers(axis)}
+            | {name: number(x) for name, x in (("lower", lower), ("upper", upper)) if math.isfinite(x)},
+        )
+        for axis, lower, upper in ends
+    ]
 
 
 def _dynamics(joint: Joint) -> Element | None:

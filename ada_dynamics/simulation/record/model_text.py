@@ -18,6 +18,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.turns import Turns
 
 _ARRAYS = {
     Link: ("com", "inertia"),
@@ -26,8 +27,9 @@ _ARRAYS = {
     Shape: ("xyz", "rotation"),
     Limits: (),
     Mimic: (),
+    Turns: (),
 }
-_PARTS = {"limits": Limits, "mimic": Mimic, "visuals": Shape, "collisions": Shape}
+_PARTS = {"limits": Limits, "mimic": Mimic, "turns": Turns, "visuals": Shape, "collisions": Shape}
 
 
 def to_text(model: Model) -> str:

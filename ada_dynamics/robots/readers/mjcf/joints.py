@@ -100,7 +100,12 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
         return joint
     if joint.type != "slide":  # a slide's place makes no difference
         joint.anchor = compose(frame, (UNIT, values.vector("pos", (0.0, 0.0, 0.0))))[1]
-    if joint.type != "ball":
+    if joint.type == "ball":
+        joint.limits = _limits(values, settings, turns=True)
+        if joint.limits.lower not in (0.0, -math.inf):
+            values.problem("limits-of-ball", f"is a ball with the range {joint.limits.lower:g} ...", "It starts at 0.")
+            joint.limits = Limits()
+    else:
         joint.axis = frame[0] @ values.direction("axis", (0.0, 0.0, 1.0))
         turns = joint.type == "hinge"
         reference = values.number("ref", 0.0)

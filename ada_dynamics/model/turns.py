@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three turns that a spherical joint stands for: their angles, found in its quaternion, and their limits.
+
+A turn by R = exp(a₁ θ₁) exp(a₂ θ₂) exp(a₃ θ₃), with a₂ at right angles to both others, is in axes x, y = a₂, z = a₁ the
+z-y-z turn of Takahashi 2012, table 2.1, by θ₁, θ₂ + β, θ₃: β leads from a₁ to a₃ about a₂, and is 0 for z-y-z, ±90 deg
+for the six orders of three different axes.
+
+A pose has two sets of such angles, and in gimbal lock, sin(θ₂ + β) = 0, endlessly many. The limits of the second
+one say which set is meant; they must therefore lie between two locks. Then the angles are one set of smooth functions
+of the pose, but for θ₁ and θ₃ half a turn from the middle of their limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics import expr
+from ada_dynamics.arrays import Array
+from ada_dynamics.model import manifold
+from ada_dynamics.model.align import clean_rotation, to_mat3
+from ada_dynamics.model.joints.euler import SphericalEuler
+from ada_dynamics.spatial.orientation import upper_quaternion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import Mat3, Vec3
+
+CLEAR = 1e-3  # [rad] that limits of the second angle keep from gimbal lock
+_SQUARE = 1e-9  # cosine between axes that are at right angles
+_TINY = 1e-300  # under the square root: no division by zero at rest
+_ZYZ = SphericalEuler()
+
+
+class TurnAngle(NamedTuple):
+    """One of the three angles of a spherical joint's position, over generic scalars."""
+
+    number: int  # 0, 1, 2
+    last_frame: Mat3  # of the z-y-z turn, in the child's
+    product: tuple[tuple[float, ...], ...]  # the joint's quaternion to that of the z-y-z turn
+    beta: float
+    lock: int  # the second angle plus β is from lock π to (lock + 1) π
+    centres: tuple[float, float]  # of the first and the third angle: they are within half a turn of these
+
+    def value(self, q: Sequence[Scalar]) -> Scalar:
+        """The angle [rad]."""
+        angle = self._angles(q)[self.number]
+        return angle - self.beta if self.number == 1 else angle
+
+    def direction(self, q: Sequence[Scalar]) -> Vec3:
+        """Its slope: θ̇ = direction · ω, in the child's frame. In gimbal lock that of the nearest pose beside it."""
+        first, second, third = self._angles(q)
+        low = self.lock * math.pi
+        second = expr.minimum(expr.maximum(second, low + CLEAR), low + math.pi - CLEAR)
+        moment = _ZYZ.active((first, second, third))[self.number].moment
+        return self.last_frame @ moment
+
+    def _angles(self, q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
+        """Of the z-y-z turn."""
+        x, y, z, w = (sum((a * b for a, b in zip(row, q, strict=True) if a), 0.0) for row in self.product)
+        half = expr.atan2(expr.sqrt(x * x + y * y), expr.sqrt(z * z + w * w))
+        is_odd = self.lock % 2 == 1
+        second = (self.lock + 1) * math.pi - 2.0 * half if is_odd else self.lock * math.pi + 2.0 * half
+        # (w + i z)(y ∓ i x) has the angles θ₁ and θ₃, each seen from the middle of its limits
+        flip = math.pi if is_odd else 0.0
+        first = _about(z * y - w * x, w * y + z * x, self.centres[0], flip)
+        third = _about(z * y + w * x, w * y - z * x, self.centres[1], flip)
+        return first, second, third
+
+
+class WholeTurn(NamedTuple):
+    """The angle by which a spherical joint is turned altogether, about whatever axis; limits on it make a cone."""
+
+    def value(self, q: Sequence[Scalar]) -> Scalar:
+        """The angle, from 0 to π [rad]."""
+        x, y, z, w = q
+        return 2.0 * expr.atan2(expr.sqrt(x * x + y * y + z * z), expr.absolute(w))
+
+    def direction(self, q: Sequence[Scalar]) -> Vec3:
+        """Its slope, the axis of the turn; zero at the zero position."""
+        x, y, z, w = q
+        scale = expr.select(w, 0.0, -1.0, 1.0) / expr.sqrt(x * x + y * y + z * z + _TINY)
+        return Vec3(scale * x, scale * y, scale * z)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Three successive turns that one spherical joint stands for, and the limits of their angles.
+
+    Example::
+
+        Turns("zyx", (-1.0, -0.5, -2.0), (1.0, 0.5, 2.0))      # yaw, pitch, roll
+        Turns(((0, 0, 1), (1, 0, 0), (0, 1, 0)))               # no limits: the angles can be read
+
+    Attributes:
+        axes: the three axes at the zero position in the joint's frame, the parent's side first; or letters.
+        lower: least angles [rad]; -inf where there is no limit.
+        upper: largest angles [rad].
+    """
+
+    axes: ArrayLike | str
+    lower: Sequence[float] = (-math.inf,) * 3
+    upper: Sequence[float] = (math.inf,) * 3
+
+    def __post_init__(self) -> None:
+        """Bring the values into tuples of floats; `problem` says whether they are usable."""
+        given = ["xyz".find(letter) for letter in self.axes] if isinstance(self.axes, str) else None
+        axes = np.eye(4)[given, :3] if given is not None else np.array(self.axes, dtype=np.float64)
+        object.__setattr__(self, "axes", tuple(tuple(axis) for axis in axes.tolist()))
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, tuple(float(x) for x in getattr(self, name)))
+
+    @property
+    def directions(self) -> Array:
+        """The axes, unit vectors in rows."""
+        axes = np.array(self.axes, dtype=np.float64)
+        return np.asarray(axes / np.linalg.norm(axes, axis=1)[:, None])
+
+    def problem(self) -> str | None:
+        """Why the angles, or their limits, cannot be told; None if they can."""
+        axes = np.array(self.axes, dtype=np.float64)
+        if axes.shape != (3, 3) or len(self.lower) != 3 or len(self.upper) != 3:
+            return "its turns need three axes, three lower and three upper limits"
+        if not np.isfinite(axes).all() or (np.linalg.norm(axes, axis=1) < _SQUARE).any():
+            return f"its turns have the axes {axes.tolist()}; they must be directions, or three of the letters x, y, z"
+        a, b, c = self.directions
+        if max(abs(float(a @ b)), abs(float(b @ c))) > _SQUARE:
+            return "the second axis of its turns must be at right angles to the first and to the third"
+        for k, (least, most) in enumerate(zip(self.lower, self.upper, strict=True), 1):
+            if not least <= most:
+                return f"the limits of its turn {k} are [{least:g}, {most:g}]; lower must not be above upper"
+        for k in (1, 3):
+            least, most = self.lower[k - 1], self.upper[k - 1]
+            if math.isinf(least) != math.isinf(most):
+                return f"its turn {k} is limited on one side, which a pose cannot tell: give both limits or none"
+            if math.isfinite(least) and most - least >= 2.0 * math.pi:
+                return (
+                    f"the limits of its turn {k}, [{least:g}, {most:g}], are a whole turn or more apart, which a pose "
+                    "cannot tell: leave them out, or keep the three joints"
+                )
+        return self._lock_problem()
+
+    def _lock_problem(self) -> str | None:
+        if not self.are_limited:
+            return None
+        ends = np.array([self.lower[1], self.upper[1]]) + self._beta
+        below = self._lock * math.pi
+        if np.isfinite(ends).all() and below + CLEAR <= ends[0] and ends[1] <= below + math.pi - CLEAR:
+            return None
+        locks = ", ".join(f"{k * math.pi - self._beta:.4g}" for k in range(-1, 3))
+        return (
+            f"the limits of its second turn are [{self.lower[1]:g}, {self.upper[1]:g}]; between them the first and the "
+            f"third axis coincide (at {locks} rad), where no limits can be told. Keep them {CLEAR:g} rad clear of "
+            "that, or keep the three joints"
+        )
+
+    @property
+    def are_limited(self) -> bool:
+        """True if any angle has a limit."""
+        return bool(np.isfinite([*self.lower, *self.upper]).any())
+
+    @cached_property
+    def angles(self) -> tuple[TurnAngle, TurnAngle, TurnAngle]:
+        """The three angles."""
+        own = [0.5 * (a + b) if math.isfinite(a) else 0.0 for a, b in zip(self.lower, self.upper, strict=True)]
+        product = tuple(map(tuple, clean_rotation(self._product).tolist()))
+        frame = to_mat3(clean_rotation(self._last_frame))
+        first, second, third = (
+            TurnAngle(i, frame, product, self._beta, self._lock, (own[0], own[2])) for i in range(3)
+        )
+        return first, second, third
+
+    def read(self, q: ArrayLike) -> Array:
+        """The three angles at a position of the joint, a quaternion (x, y, z, w) [rad]."""
+        own = np.asarray(q, dtype=np.float64).tolist()
+        return np.array([angle.value(own) for angle in self.angles])
+
+    def rates(self, q: ArrayLike, w: ArrayLike) -> Array:
+        """Rates of the angles at an angular velocity in the child's frame [rad/s]."""
+        own = np.asarray(q, dtype=np.float64).tolist()
+        return np.array([angle.direction(own) for angle in self.angles]) @ np.asarray(w, dtype=np.float64)
+
+    def position(self, angles: ArrayLike) -> Array:
+        """The joint's position, a quaternion (x, y, z, w), at three angles."""
+        first, second, third = np.asarray(angles, dtype=np.float64).tolist()
+        half, plus, minus = 0.5 * (second + self._beta), 0.5 * (first + third), 0.5 * (first - third)
+        turned = np.array([-math.sin(minus), math.cos(minus), math.sin(plus), math.cos(plus)])
+        return np.asarray(self._product.T @ (turned * np.repeat([math.sin(half), math.cos(half)], 2)))
+
+    def clipped(self, q: ArrayLike) -> Array:
+        """The position with its angles brought within their limits."""
+        return self.position(np.clip(self.read(q), self.lower, self.upper))
+
+    # --- constants of the axes ----------------------------------------------------------------------------------
+    @cached_property
+    def _frame(self) -> Array:
+        """Rotation with the columns x, y = a₂, z = a₁."""
+        a, b, _ = self.directions
+        return np.column_stack([np.cross(b, a), b, a])
+
+    @cached_property
+    def _beta(self) -> float:
+        x, _, z = self.directions[2] @ self._frame
+        return float(np.arctan2(x, z))
+
+    @property
+    def _lock(self) -> int:
+        middle = 0.5 * (self.lower[1] + self.upper[1])
+        return math.floor(((middle if math.isfinite(middle) else 0.0) + self._beta) / math.pi)
+
+    @cached_property
+    def _last_frame(self) -> Array:
+        cosine, sine = math.cos(self._beta), math.sin(self._beta)
+        return np.asarray(self._frame @ np.array([[cosine, 0.0, sine], [0.0, 1.0, 0.0], [-sine, 0.0, cosine]]))
+
+    @cached_property
+    def _product(self) -> Array:
+        """n = frame* ∘ q ∘ last frame, a 4 x 4 matrix on q."""
+        before, after = manifold.conjugate(upper_quaternion(self._frame)), upper_quaternion(self._last_frame)
+        return np.column_stack(
+            [manifold.quaternion_product(manifold.quaternion_product(before, one), after) for one in np.eye(4)]
+        )
+
+
+def _about(y: Scalar, x: Scalar, centre: float, flip: float) -> Scalar:
+    """Angle of the point (x, y), plus flip, within half a turn of the centre."""
+    c, s = math.cos(centre - flip), math.sin(centre - flip)
+    if abs(s) < 1e-15:
+        c, s = math.copysign(1.0, c), 0.0
+    return centre + expr.atan2(c * y - s * x, c * x + s * y)
