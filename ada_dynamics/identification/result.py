@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +74,25 @@ class Fit(NamedTuple):
         parts = (self.certain * x for x in (self.measured - self.computed, self.measured))
         left, size = (np.linalg.norm(x, axis=0) for x in parts)
         return np.asarray(100.0 * left / np.where(size > 0.0, size, np.nan))
+
+    def plot(self, joints: Sequence[str], path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw them over time, a panel for each joint. Returns matplotlib's Figure.
+
+        Args:
+            joints: names, such as `Identification.joints`.
+            path: file to write; none where None.
+        """
+        from ada_dynamics.drawing.panels import Panel
+        from ada_dynamics.drawing.plots import figure_of
+
+        columns = zip(joints, self.measured.T, self.computed.T, self.percent, strict=True)
+        return figure_of(
+            [
+                Panel.of(f"{joint}: {left:.2g} % left", "[N m, N]", self.t, {"measured": y, "computed": x})
+                for joint, y, x, left in columns
+            ],
+            path,
+        )
 
 
 @dataclass(frozen=True, eq=False)
