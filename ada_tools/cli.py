@@ -24,6 +24,7 @@ examples:
   ada check robot.urdf        what is wrong in a description
   ada convert --help          from one format with closed loops to another
   ada sim pa10                watch it fall
+  ada identify run.mcap       masses, inertias, losses from a recorded motion
   ada up pa10                 the same as ROS 2 nodes, with a browser view
   ada hw test pa10 --emulator the real arm's protocol, driver and safety, with an emulated arm
   ada reproduce all           run the documents' experiments, check their claims

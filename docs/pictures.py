@@ -278,6 +278,23 @@ def stewart_move(example: Names) -> Figure:
     return figure
 
 
+def identify_payload(example: Names) -> Figure:
+    """A joint's torque on the unseen motion as it is and as both models have it; what each leaves of all joints'."""
+    figure, (left, right) = _two_panels()
+    without, found, joints = example["without"], example["with_payload"], example["found"].joints
+    joint = joints.index("e1")
+    left.plot(found.t, found.measured[:, joint], color="0.6", lw=3, label="measured")
+    left.plot(without.t, without.computed[:, joint], "C1", label="without the payload")
+    left.plot(found.t, found.computed[:, joint], "C0", label="with it")
+    left.set(xlabel="time [s]", ylabel=f"torque of {joints[joint]} [N m]")
+    left.legend(fontsize="small")
+    for shift, fit, colour in ((-0.2, without, "C1"), (0.2, found, "C0")):
+        right.bar(np.arange(len(joints)) + shift, fit.percent, 0.4, color=colour)
+    right.set_xticks(range(len(joints)), joints)
+    right.set(ylabel="unexplained [%]", yscale="log")
+    return figure
+
+
 def passivity() -> Figure:
     """Energy that a touch of the hybrid motion simulation gains, over delay and K_p (S3)."""
     figure: Figure = late_loop.draw(late_loop.passivity_map(scenarios.load("S3"), lambda share, what: None))
@@ -309,6 +326,7 @@ PICTURES: dict[str, Callable[[Names], Figure]] = {
         five_bar_map,
         swing_up,
         stewart_move,
+        identify_payload,
     )
 }
 

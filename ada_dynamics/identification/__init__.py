@@ -2,6 +2,7 @@
 """Identification: masses, first moments, inertias and losses from motions with measured efforts."""
 
 from ada_dynamics.identification.estimate import identify
+from ada_dynamics.identification.excitation import Excitation, excitation
 from ada_dynamics.identification.result import Fit, Identification
 
-__all__ = ["Fit", "Identification", "identify"]
+__all__ = ["Excitation", "Fit", "Identification", "excitation", "identify"]

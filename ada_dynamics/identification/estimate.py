@@ -6,34 +6,30 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.regressor import INERTIAL, OF_JOINT
+from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, LittleExcitationWarning, WrongTypeError, unknown_name
+from ada_dynamics.errors import InputError, LittleExcitationWarning, WrongTypeError
 from ada_dynamics.identification.base_parameters import base_parameters
 from ada_dynamics.identification.consistent_fit import Body, Positive, fit
 from ada_dynamics.identification.equations import Equations
-from ada_dynamics.identification.motion import given_samples, samples_of
+from ada_dynamics.identification.motion import WINDOW, samples_of
 from ada_dynamics.identification.pseudo_inertia import parameters_of, pseudo_inertia, thickened
 from ada_dynamics.identification.result import Identification, fit_of
-from ada_dynamics.identification.smoothing import Samples
 from ada_dynamics.identification.uncertainty import not_shown, standard_deviations
-from ada_dynamics.loops.choices import TREE
+from ada_dynamics.identification.which import along_axes, free_parameters
 from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.model.model import Model
 from ada_dynamics.named import Named
 from ada_dynamics.simulation.log import Log
 
-WINDOW = 0.1  # [s]
 _ROUNDS = 4  # of fits, each weighted by what the one before left
 _CLEANEST = 1e-6  # of a row's efforts: noise is not taken for less
 _SHOWN = 3e-3  # of the efforts that a combination makes in the reference states
-_SLOW = 0.02  # of a joint's greatest speed: below, the sign of its friction is uncertain
 _SMALL = 0.01  # of the efforts: what an unknown loss is supposed to make at first
 _NAMED = 6  # combinations in a message
 
@@ -79,17 +75,14 @@ def identify(
     dynamics = robot if isinstance(robot, Dynamics) else Dynamics(_as_model(robot))
     if not prior_weight > 0.0:
         raise InputError(f"prior_weight is {prior_weight!r}; it must be a positive number.")
-    equations = Equations(dynamics, _free(dynamics, parameters))
-    if isinstance(motion, Log):
-        samples = samples_of(dynamics.model, motion, window)
-    else:
-        samples = given_samples(dynamics.model, motion, v, a, tau)
-    names = tuple(list(dynamics.parameters)[k] for k in equations.free)
+    equations = Equations(dynamics, free_parameters(dynamics, parameters))
+    samples = samples_of(dynamics.model, motion, v, a, tau, window)
+    names = equations.names
     Y, wanted = equations.of(samples)
-    certain = _certain(equations, samples, names)
+    certain = equations.certain(samples)
     Y, wanted = Y * certain[..., None], wanted * certain
-    reference, _ = equations.of(equations.reference(samples.q))
-    base = base_parameters(reference, names, _along_axes(dynamics.model))
+    reference, _ = equations.of(equations.reference(samples))
+    base = base_parameters(reference, names, along_axes(dynamics.model))
     columns = list(base.leading)
     lost, condition = not_shown(Y[..., columns], reference[..., columns], _SHOWN)
     if np.all(lost):
@@ -109,7 +102,6 @@ def identify(
         )
     return Identification(
         equations,
-        names,
         Named("parameter", {name: dynamics.parameters[name] for name in names}),
         Named("parameter", zip(names, values.tolist(), strict=True)),
         base,
@@ -130,51 +122,6 @@ def _as_model(robot: object) -> Model:
 def _listed(names: Sequence[str]) -> str:
     more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return "; ".join(names[:_NAMED]) + more
-
-
-# --- which parameters ---------------------------------------------------------------------------------------------
-def _free(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> NDArray[np.intp]:
-    names = list(dynamics.parameters)
-    if wanted is None:
-        return np.array([k for k, name in enumerate(names) if _is_usual(dynamics, name)], dtype=np.intp)
-    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise unknown_name("parameter", pattern, names)
-    return np.array([k for k, name in enumerate(names) if any(fnmatchcase(name, p) for p in patterns)], dtype=np.intp)
-
-
-def _is_usual(dynamics: Dynamics, name: str) -> bool:
-    owner, _, kind = name.rpartition(".")
-    if dynamics.parameters[name]:
-        return True
-    if kind in INERTIAL:
-        return dynamics.parameters[f"{owner}.mass"] > 0.0
-    return kind in OF_JOINT and owner in dynamics.model.actuated
-
-
-def _along_axes(model: Model) -> set[str]:
-    """Parameters that other bodies have too: a hinge does not feel where along its axis the next body begins."""
-    found = set()
-    for name in model.joint_names:
-        joint = model.joints[name]
-        k = int(np.argmax(np.abs(joint.axis)))
-        across = "xyz"[(k + 2) % 3]
-        found |= {f"{joint.child}.m{'xyz'[k]}", f"{joint.child}.I{across}{across}"}
-    return found
-
-
-def _certain(equations: Equations, samples: Samples, names: Sequence[str]) -> Array:
-    """1 for rows whose friction has a clear sign, 0 for others; (N, m)."""
-    model = equations.dynamics.model
-    rubs = [name for name in model.joint_names if f"{name}.friction" in names or model.joints[name].friction]
-    is_slow = np.zeros((len(samples.t), model.nv), dtype=bool)
-    for name in rubs:
-        speed = np.abs(samples.v[:, model.v_index(name)])
-        is_slow[:, model.v_index(name)] = speed < _SLOW * np.max(speed, axis=0)
-    if equations.by != TREE:
-        is_slow = np.repeat(np.any(is_slow, axis=1, keepdims=True), len(equations.rows), axis=1)
-    return np.where(is_slow, 0.0, 1.0)
 
 
 # --- the fit ------------------------------------------------------------------------------------------------------

@@ -12,8 +12,24 @@ from ada_dynamics.identification.smoothing import Samples, smoothed
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 
+WINDOW = 0.1  # [s]
 
-def samples_of(model: Model, log: Log, window: float) -> Samples:
+
+def samples_of(
+    model: Model,
+    motion: Log | ArrayLike,
+    v: ArrayLike | None,
+    a: ArrayLike | None,
+    tau: ArrayLike | None,
+    window: float,
+) -> Samples:
+    """States of a motion as `identify` takes it."""
+    if isinstance(motion, Log):
+        return _of_log(model, motion, window)
+    return _given(model, motion, v, a, tau)
+
+
+def _of_log(model: Model, log: Log, window: float) -> Samples:
     """States of a log: velocities and accelerations from its positions, efforts through the same filter.
 
     Args:
@@ -36,9 +52,7 @@ def samples_of(model: Model, log: Log, window: float) -> Samples:
     return smoothed(model, log.t, q, of_motors(model, tau), window)
 
 
-def given_samples(
-    model: Model, q: ArrayLike, v: ArrayLike | None, a: ArrayLike | None, tau: ArrayLike | None
-) -> Samples:
+def _given(model: Model, q: ArrayLike, v: ArrayLike | None, a: ArrayLike | None, tau: ArrayLike | None) -> Samples:
     """States of a caller, checked."""
     rows = [_rows(model, "q", q, model.nq)]
     for name, given in (("v", v), ("a", a), ("tau", tau)):
@@ -51,7 +65,9 @@ def given_samples(
         if not np.isfinite(values).all():
             raise InputError(f"{name} is not finite in row {int(np.argwhere(~np.isfinite(values))[0][0])}.")
     of_motors(model, rows[3])
-    return Samples(np.arange(float(len(rows[0]))), *rows)
+    positions, velocities, accelerations, efforts = rows
+    count = len(positions)
+    return Samples(np.arange(float(count)), positions, velocities, accelerations, efforts, np.zeros(count))
 
 
 def of_motors(model: Model, tau: Array) -> Array:

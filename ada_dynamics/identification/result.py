@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +17,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.identification.base_parameters import BaseParameters
 from ada_dynamics.identification.equations import Equations
 from ada_dynamics.identification.identified_model import with_parameters
+from ada_dynamics.identification.motion import WINDOW, samples_of
 from ada_dynamics.identification.smoothing import Samples
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.log import Log
 
 IDENTIFIED, IN_COMBINATIONS, NOT_SHOWN, NO_EFFECT = (
     "identified",
@@ -57,17 +60,39 @@ class Fit(NamedTuple):
         t: times [s].
         measured: efforts of the joints of `rows`, (N, m).
         computed: likewise.
+        certain: 1 for rows that count, 0 for those of a joint that nearly stands: the sign of its friction is open.
     """
 
     t: Array
     measured: Array
     computed: Array
+    certain: Array
 
     @property
     def percent(self) -> Array:
         """Root mean square of the difference in % of that of the measured efforts, (m,)."""
-        left, size = (np.sqrt(np.mean(x**2, axis=0)) for x in (self.measured - self.computed, self.measured))
+        parts = (self.certain * x for x in (self.measured - self.computed, self.measured))
+        left, size = (np.linalg.norm(x, axis=0) for x in parts)
         return np.asarray(100.0 * left / np.where(size > 0.0, size, np.nan))
+
+    def plot(self, joints: Sequence[str], path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw them over time, a panel for each joint. Returns matplotlib's Figure.
+
+        Args:
+            joints: names, such as `Identification.joints`.
+            path: file to write; none where None.
+        """
+        from ada_dynamics.drawing.panels import Panel
+        from ada_dynamics.drawing.plots import figure_of
+
+        columns = zip(joints, self.measured.T, self.computed.T, self.percent, strict=True)
+        return figure_of(
+            [
+                Panel.of(f"{joint}: {left:.2g} % left", "[N m, N]", self.t, {"measured": y, "computed": x})
+                for joint, y, x, left in columns
+            ],
+            path,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +101,6 @@ class Identification:
 
     Attributes:
         equations: whose parameters, and how they were asked for.
-        names: of the parameters that were free.
         prior: their values in the model that was given.
         values: by name, identified; all of them together are a machine that can be.
         base: the combinations that efforts depend on.
@@ -89,7 +113,6 @@ class Identification:
     """
 
     equations: Equations
-    names: tuple[str, ...]
     prior: Mapping[str, float]
     values: Mapping[str, float]
     base: BaseParameters
@@ -98,6 +121,11 @@ class Identification:
     noise: Array
     condition: float
     fit: Fit
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters that were asked for."""
+        return self.equations.names
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -139,23 +167,25 @@ class Identification:
             found.append(Row(name, self.prior[name], self.values[name], deviation, status))
         return found
 
-    def validate(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike, t: ArrayLike | None = None) -> Fit:
+    def validate(
+        self,
+        motion: Log | ArrayLike,
+        v: ArrayLike | None = None,
+        a: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        *,
+        window: float = WINDOW,
+    ) -> Fit:
         """Efforts of another motion, measured and computed by the identified parameters; `percent` says how far off.
 
-        Args:
-            q: positions, (N, nq).
-            v: velocities, (N, nv).
-            a: accelerations, (N, nv).
-            tau: measured efforts, (N, nv).
-            t: times [s]; row numbers by default.
+        The arguments are those of `identify`.
         """
-        rows = [np.asarray(x, dtype=np.float64) for x in (q, v, a, tau)]
-        times = np.arange(float(len(rows[0]))) if t is None else np.asarray(t, dtype=np.float64)
-        return fit_of(self.equations, Samples(times, *rows), np.array(list(self.values.values())))
+        samples = samples_of(self.equations.dynamics.model, motion, v, a, tau, window)
+        return fit_of(self.equations, samples, np.array(list(self.values.values())))
 
 
 def fit_of(equations: Equations, samples: Samples, values: Array) -> Fit:
     """Efforts of samples, measured and computed with these values of the free parameters."""
     Y, wanted = equations.of(samples)
     measured = equations.efforts(samples)
-    return Fit(samples.t, measured, measured - (wanted - Y @ values))
+    return Fit(samples.t, measured, measured - (wanted - Y @ values), equations.certain(samples))

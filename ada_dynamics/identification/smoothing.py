@@ -3,8 +3,9 @@
 
 (Savitzky and Golay 1964, with weights that fade to the ends of the window as those of Cleveland 1979.) A window that is
 symmetric shifts no phase; rows at the ends of a recording, and at gaps, have no whole window and are dropped. Efforts
-pass the same filter. Each row looks at its neighbours' `difference` from itself, so that quaternions need no care, and
-at their times, so that a recording need not be even.
+pass the same filter. It looks at the times of the neighbours, so that a recording need not be even. Quaternions are
+smoothed as four numbers and brought to unit length, in three points close together, whose `difference` tells velocity
+and acceleration.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.joints.base import QUATERNION
 from ada_dynamics.model.model import Model
 
 DEGREE = 4
@@ -24,6 +26,7 @@ MOST_ROWS = 4000  # that are kept: neighbours share a window and tell nothing ne
 _GAP = 3.0  # usual steps
 _TOGETHER = 256  # windows that are worked on at the same time
 _FEWEST = 4  # rows on each side
+_BESIDE = 0.05  # of half a window: points between which velocities of quaternions are told
 
 
 class Samples(NamedTuple):
@@ -34,6 +37,7 @@ class Samples(NamedTuple):
     v: Array
     a: Array
     tau: Array
+    reach: Array  # of the rows that each was made from, to each side [s]
 
 
 def smoothed(model: Model, t: Array, q: Array, tau: Array, window: float, most: int = MOST_ROWS) -> Samples:
@@ -56,7 +60,7 @@ def smoothed(model: Model, t: Array, q: Array, tau: Array, window: float, most: 
             f"the times of the recording do not increase: row {row} is at {t[row]:.9g} s, after {t[row - 1]:.9g} s."
         )
     good = np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
-    t, q, tau = t[good], q[good], tau[good]
+    t, q, tau = t[good], _continuous(model, q[good]), tau[good]
     usual = float(np.median(np.diff(t))) if len(t) > 1 else np.inf
     half = max(round(0.5 * window / usual), _FEWEST) if np.isfinite(usual) else _FEWEST
     rows = _whole(t, usual, half)
@@ -96,13 +100,33 @@ def _around(model: Model, t: Array, q: Array, tau: Array, rows: NDArray[np.intp]
     powers = s[..., None] ** np.arange(DEGREE + 1)
     weighted = (weights[..., None] * powers).swapaxes(-1, -2)
     kernels = np.linalg.solve(weighted @ powers, weighted)  # from values in the window to coefficients
+    shape = kernels @ (q[near] - q[rows, None])
     if model.has_manifold_coordinates:
-        here = np.repeat(q[rows], near.shape[1], axis=0)
-        away = model.difference(here, q[near.ravel()]).reshape(*near.shape, -1)
+        beside = [q[rows] + (x ** np.arange(DEGREE + 1)) @ shape for x in (-_BESIDE, 0.0, _BESIDE)]
+        before, at, after = (_nearest(model, x) for x in beside)
+        back, on = model.difference(at, before), model.difference(at, after)
+        rate, bend = (on - back) / (2.0 * _BESIDE), (on + back) / _BESIDE**2
     else:
-        away = q[near] - q[rows, None]
-    moved = kernels @ away
-    at: Array = np.array([model.integrate(x, dx) for x, dx in zip(q[rows], moved[:, 0], strict=True)])
-    return Samples(
-        t[rows], at, moved[:, 1] / span[:, None], 2.0 * moved[:, 2] / span[:, None] ** 2, (kernels @ tau[near])[:, 0]
-    )
+        at, rate, bend = q[rows] + shape[:, 0], shape[:, 1], 2.0 * shape[:, 2]
+    return Samples(t[rows], at, rate / span[:, None], bend / span[:, None] ** 2, (kernels @ tau[near])[:, 0], span)
+
+
+def _nearest(model: Model, q: Array) -> Array:
+    """Positions in rows, with unit quaternions."""
+    found = q.copy()
+    for body in model.tree.bodies:
+        if body.is_independent:
+            found[:, body.q] = np.transpose(body.joint.nearest([*q[:, body.q].T]))
+    return found
+
+
+def _continuous(model: Model, q: Array) -> Array:
+    """The same poses with quaternions that change signs nowhere."""
+    found = q.copy()
+    for name in model.joint_names:
+        own = model.q_index(name)
+        if len(QUATERNION) in (model.joints[name].nq, model.joints[name].nq - 3) and not model.joints[name].type.axes:
+            part = found[:, own.stop - len(QUATERNION) : own.stop]
+            turns = np.where(np.sum(part[1:] * part[:-1], axis=1) < 0.0, -1.0, 1.0)
+            part[1:] *= np.cumprod(turns)[:, None]
+    return found

@@ -44,7 +44,8 @@ def not_shown(Y: Array, reference: Array, tolerance: float) -> tuple[NDArray[np.
         reference: likewise in states that show everything.
         tolerance: a direction is not shown if it makes less than so much of the efforts that it makes there.
     """
-    sizes = np.sqrt(np.mean(np.sum(reference**2, axis=1), axis=0))
+    sizes = np.sqrt(np.median(np.sum(reference**2, axis=1), axis=0))
+    sizes = np.where(sizes > 0.0, sizes, np.sqrt(np.mean(np.sum(reference**2, axis=1), axis=0)))
     rows = (Y / sizes).reshape(-1, Y.shape[-1]) / np.sqrt(len(Y))
     _, values, directions = np.linalg.svd(np.linalg.qr(rows, mode="r"), full_matrices=True)
     values = np.concatenate([values, np.zeros(len(directions) - len(values))])

@@ -13,12 +13,15 @@ steps of 1 ms bear, a braked axis sags by 4e-5 rad, five counts of its angle.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.number_march import Rate, explicit_step
@@ -41,7 +44,14 @@ class EmulatedArm:
     """
 
     def __init__(
-        self, model: str, start: Array, lower: Array, upper: Array, time_constant: float, friction: float
+        self,
+        model: str,
+        start: Array,
+        lower: Array,
+        upper: Array,
+        time_constant: float,
+        friction: float,
+        payload: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
     ) -> None:
         """At rest, braked.
 
@@ -52,8 +62,12 @@ class EmulatedArm:
             upper: greatest angles [rad].
             time_constant: of the speed drives [s]; 0: they follow at once.
             friction: viscous, by each axis' armature [1/s].
+            payload: mass [kg] and centre of mass [m] of a point on the flange.
         """
         robot = load(model)
+        if payload[0]:
+            flange = replace(robot.links["flange"], mass=payload[0], com=np.array(payload[1:]), has_inertial=True)
+            robot = with_parts(robot, flange)
         self._dynamics = Dynamics(robot)
         count = robot.nv
         self.q, self.v = np.array(start, dtype=np.float64), np.zeros(count)

@@ -103,6 +103,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             self._upper,
             settings.speed_time_constant,
             settings.friction,
+            settings.payload,
         )
         self._watchdog = settings.watchdog or self._variant.watchdog
         self._parser = PacketParser(self._variant, HOST)

@@ -29,6 +29,9 @@ class Pa10EmulatorSettings:
         0.005, "of the speed drives, which are of first order; 0: none", unit="s", lower=0.0, upper=1.0
     )
     friction: float = setting(0.0, "viscous friction of each axis, by its rotor's inertia", unit="1/s", lower=0.0)
+    payload: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0, 0.0), "mass [kg] and centre of mass in the flange's frame [m] of what the hand holds"
+    )
     limit_overrun: float = setting(
         1e-3,
         "how far beyond its limit an axis is before the controller stops it there",
@@ -64,5 +67,7 @@ class Pa10EmulatorSettings:
         for name, given in (("start", self.start), ("rated_torque", self.rated_torque)):
             if len(given) != AXES:
                 raise InputError(f"{name} has {len(given)} numbers; give {AXES}, also for an arm of six axes.")
+        if len(self.payload) != 4 or not self.payload[0] >= 0.0:
+            raise InputError(f"payload is {self.payload}; give its mass, 0 or more, and x, y, z of its centre of mass.")
         if self.axes != AXES and self.variant != "ce":
             raise InputError(f"axes is {self.axes} with variant {self.variant!r}; only a CE has six. Set variant: ce.")

@@ -36,6 +36,7 @@ MODULES = {
     "hw": "ada_tools.commands.hw",
     "view": "ada_tools.commands.view",
     "record": "ada_tools.commands.record",
+    "identify": "ada_tools.commands.identify",
     "reproduce": "ada_experiments.command",
     "sweep": "ada_tools.commands.sweep",
     "bench": "ada_tools.commands.bench",

@@ -113,6 +113,17 @@ def test_the_platform_arrives_in_forty_lines_with_its_loops_closed() -> None:
     assert sum(bool(line.strip()) and not line.startswith("#") for line in text.splitlines()) <= 40
 
 
+def test_the_payload_is_found_within_a_percent() -> None:
+    assert numbers("identify_payload.py", "payload:")[-1] < 0.5
+    assert numbers("identify_payload.py", "centre of mass from the flange:")[-1] < 0.5
+    without, found = (
+        numbers("identify_payload.py", f"unexplained on another motion, {x} [%]:")
+        for x in ("without the payload", "with it            ")
+    )
+    assert max(found) < 8.0
+    assert min(x / y for x, y in zip(without, found, strict=True)) > 10.0
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------
 def test_the_pictures_of_the_examples_are_there_and_small() -> None:
     shown = re.findall(r"!\[[^]]+\]\(\.\./(\S+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which parameters are asked for, and after which of them combinations are named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.algorithms.regressor import INERTIAL, OF_JOINT
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import unknown_name
+from ada_dynamics.model.model import Model
+
+
+def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> NDArray[np.intp]:
+    """Places of the parameters that are asked for; see `identify`.
+
+    Raises:
+        UnknownNameError: there is none of such a name.
+    """
+    names = list(dynamics.parameters)
+    if wanted is None:
+        return np.array([k for k, name in enumerate(names) if _is_usual(dynamics, name)], dtype=np.intp)
+    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise unknown_name("parameter", pattern, names)
+    return np.array([k for k, name in enumerate(names) if any(fnmatchcase(name, p) for p in patterns)], dtype=np.intp)
+
+
+def _is_usual(dynamics: Dynamics, name: str) -> bool:
+    owner, _, kind = name.rpartition(".")
+    if dynamics.parameters[name]:
+        return True
+    if kind in INERTIAL:
+        return dynamics.parameters[f"{owner}.mass"] > 0.0
+    return kind in OF_JOINT and owner in dynamics.model.actuated
+
+
+def along_axes(model: Model) -> set[str]:
+    """Parameters that other bodies have too: a hinge does not feel where along its axis the next body begins."""
+    found = set()
+    for name in model.joint_names:
+        joint = model.joints[name]
+        k = int(np.argmax(np.abs(joint.axis)))
+        across = "xyz"[(k + 2) % 3]
+        found |= {f"{joint.child}.m{'xyz'[k]}", f"{joint.child}.I{across}{across}"}
+    return found

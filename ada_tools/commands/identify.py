@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada identify`: masses, inertias and losses of a robot from a recorded motion."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+from typing import Any
+
+from ada_dynamics.errors import InputError, LittleExcitationWarning
+from ada_dynamics.identification import identify
+from ada_dynamics.identification.motion import WINDOW
+from ada_dynamics.identification.smoothing import gaps
+from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.writers import write
+from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, table
+from ada_tools.commands.outputs import check_files
+from ada_tools.identification.recordings import read
+from ada_tools.identification.report import (
+    PARAMETERS,
+    RESIDUALS,
+    figures,
+    markdown,
+    parameter_rows,
+    residual_rows,
+)
+
+NAME = "identify"
+SUMMARY = "masses, inertias and losses from a recorded motion"
+DETAILS = """\
+Weighted least squares over what a machine can be: bodies with positive mass and possible inertias, losses that take
+energy. Velocities and accelerations come from the recorded positions without delay; the ends are dropped. The last
+quarter of the recording, or another recording, is not used to find anything but to try what was found.
+
+examples:
+  ada identify run.mcap                                      all parameters; the recording has its model
+  ada identify run.csv --model pa10 --parameters 'link_7.*'  a payload: the last link alone, all else is known
+  ada identify run.npz --validate other.npz --report found.md --plot found.png --save found.urdf
+
+exit code:
+  0  done        1  done, but the motion does not show everything        2  wrong usage or input
+"""
+_LEARNT = 0.75  # of the recording, where no other one is given
+_NOT_SHOWN = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("recording", type=Path, metavar="RECORDING", help=".mcap, .npz or .csv file with efforts")
+    parser.add_argument("--model", metavar="M", help="robot, by name or file (default: the one in the recording)")
+    add_robot_arguments(parser)
+    add_loops_argument(parser)
+    parser.add_argument(
+        "--parameters",
+        nargs="+",
+        metavar="PATTERN",
+        help="which, such as 'link_7.*' '*.friction'; the others are known (default: all)",
+    )
+    parser.add_argument("--validate", type=Path, metavar="RECORDING", help="motion to try the parameters on")
+    parser.add_argument(
+        "--window", type=float, default=WINDOW, metavar="S", help=f"of the filter [s] (default: {WINDOW:g})"
+    )
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write a report as Markdown")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw efforts of the unseen motion")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the robot with these parameters (.urdf, .xml)")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Identify, try, report."""
+    check_files({"--report": options.report, "--plot": options.plot, "--save": options.save})
+    model = _model(options)
+    log = read(options.recording, model)
+    model = log.model if model is None else model
+    count = len(log) if options.validate else round(_LEARNT * len(log))
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always", LittleExcitationWarning)
+        found = identify(model, log[:count], parameters=options.parameters, window=options.window)
+    other = read(options.validate, model) if options.validate else log[count:]
+    unseen = found.validate(other, window=options.window)
+    tried_on = f"`{options.validate}`" if options.validate else f"its last {100 * (1.0 - _LEARNT):g} %"
+    told = {**figures(found, unseen, str(options.recording), tried_on), "gaps": gaps(log.t)}
+    if options.report:
+        options.report.write_text(markdown(told), encoding="utf-8")
+    if options.plot:
+        unseen.plot(found.joints, options.plot)
+    if options.save:
+        write(found.model, options.save)
+    if options.json:
+        print_json(told)
+    else:
+        _print(told)
+    is_little = any(issubclass(one.category, LittleExcitationWarning) for one in met)
+    return _NOT_SHOWN if is_little else 0
+
+
+def _model(options: argparse.Namespace) -> Model | None:
+    if options.model is not None:
+        return load(options.model, options.base, mappings=mappings(options), loops=options.loops)
+    if options.base or options.arg or options.loops:
+        raise InputError("--base, --arg and --loops say how --model is read: name it.")
+    return None
+
+
+def _print(told: dict[str, Any]) -> None:
+    print(f"{told['robot']}: {told['rows']} rows of {told['recording']}, condition {told['condition']:.3g}")
+    for begin, end in told["gaps"]:
+        print(f"gap: nothing from {begin:.6g} to {end:.6g} s; rows beside it are dropped")
+    print(*table(PARAMETERS, parameter_rows(told)), "", sep="\n")
+    others = [row for row in told["combinations"] if row["name"] not in {one["name"] for one in told["parameters"]}]
+    if others:
+        shown = parameter_rows({"combinations": others}, "combinations", short=True)
+        print(*table(("combination", *PARAMETERS[1:]), shown), "", sep="\n")
+    print(*table(RESIDUALS, residual_rows(told)), sep="\n")
+    for name in told["not_shown"]:
+        print(f"not shown by this motion: {name}")

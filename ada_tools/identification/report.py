@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was identified, in words and tables: for the terminal, as Markdown, as plain data for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ada_dynamics.identification import Fit, Identification
+from ada_dynamics.identification.result import IDENTIFIED, Row
+
+_LARGEST = 1000.0  # per cent that say something
+_LONG = 60  # characters of a combination's name in a terminal
+
+
+def figures(found: Identification, unseen: Fit, source: str, validation: str) -> dict[str, Any]:
+    """Everything, for JSON."""
+    return {
+        "recording": source,
+        "validation": validation,
+        "robot": found.equations.dynamics.model.name,
+        "rows": len(found.fit.t),
+        "condition": found.condition,
+        "parameters": [_data(row) for row in found.parameters()],
+        "combinations": [_data(row) for row in found.combinations()],
+        "not_shown": list(found.unidentifiable),
+        "without_effect": list(found.without_effect),
+        "residuals": [
+            {"joint": joint, "noise": noise, "percent": fitted, "unseen_percent": other}
+            for joint, noise, fitted, other in zip(
+                found.joints, found.noise.tolist(), found.fit.percent.tolist(), unseen.percent.tolist(), strict=True
+            )
+        ],
+    }
+
+
+def markdown(told: dict[str, Any]) -> str:
+    """A report of `figures`."""
+    lines = [
+        f"# Identification of {told['robot']}",
+        "",
+        f"From `{told['recording']}`, {told['rows']} rows; validated on {told['validation']}. "
+        f"Condition number {told['condition']:.3g}.",
+        "",
+        "## Parameters",
+        "",
+        *_markdown(PARAMETERS, parameter_rows(told)),
+        "",
+        "## What is left of the efforts",
+        "",
+        *_markdown(RESIDUALS, residual_rows(told)),
+        "",
+        "## Combinations that efforts depend on",
+        "",
+        *_markdown(PARAMETERS, parameter_rows(told, "combinations")),
+        "",
+    ]
+    for title, key in (("Not shown by this motion", "not_shown"), ("Without effect on any motion", "without_effect")):
+        if told[key]:
+            lines += [f"## {title}", "", *(f"- {name}" for name in told[key]), ""]
+    return "\n".join(lines)
+
+
+PARAMETERS = ("parameter", "model", "identified", "deviation", "%", "")
+RESIDUALS = ("joint", "noise", "left %", "unseen %")
+
+
+def parameter_rows(told: dict[str, Any], of: str = "parameters", short: bool = False) -> list[tuple[Any, ...]]:
+    """Rows of a table; names may be cut short."""
+    return [
+        (
+            _cut(row["name"]) if short else row["name"],
+            row["model"],
+            row["value"],
+            row["deviation"],
+            row["percent"],
+            "" if row["status"] == IDENTIFIED else row["status"],
+        )
+        for row in told[of]
+    ]
+
+
+def residual_rows(told: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Rows of the table of residuals."""
+    return [tuple(row.values()) for row in told["residuals"]]
+
+
+def _data(row: Row) -> dict[str, Any]:
+    percent = row.percent if row.percent < _LARGEST else math.nan  # of a value that may well be zero
+    return {**row._asdict(), "percent": percent}
+
+
+def _cut(name: str) -> str:
+    if len(name) <= _LONG:
+        return name
+    kept = name[:_LONG].rpartition(" ")[0].rstrip(" +-")
+    return f"{kept} ..."
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + " --- |" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(_cell(x) for x in row) + " |"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}" if math.isfinite(value) else "-"
+    return str(value)

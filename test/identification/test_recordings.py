@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada identify`: recordings of all kinds in, reports and pictures out; what cannot be used is refused by name."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.identification import excitation
+from ada_dynamics.identification.smoothing import gaps, smoothed
+from ada_dynamics.model.edit import with_parts
+from ada_tools import cli
+
+PAYLOAD = 4.0  # [kg] more than the catalogue's last link
+ASKED = ("--parameters", "link_7.*", "*.damping")
+
+
+@pytest.fixture(scope="module")
+def log() -> ada.Log:
+    """The arm with a payload and damping on its way, efforts by its dynamics: 8 s at 500 Hz."""
+    model = ada.load("pa10")
+    way = excitation(model, parameters="link_7.*", evaluations=1, period=4.0)
+    t = 0.002 * np.arange(4001)
+    q, v, a = way.states(t)
+    link = model.links["link_7"]
+    lossy = [replace(model.joints[name], damping=1.5) for name in model.joint_names]
+    heavy = with_parts(model, replace(link, mass=link.mass + PAYLOAD), *lossy)
+    return ada.Log(model, t, q, v, a, ada.Dynamics(heavy).inverse(q, v, a))
+
+
+@pytest.fixture(scope="module")
+def files(log: ada.Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recordings")
+    for name in ("run.mcap", "run.npz", "run.csv"):
+        log.save(folder / name)
+    return folder
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
+    code = cli.main(["identify", *map(str, words), "--json"])
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    found: dict = json.loads(out)
+    return found
+
+
+@pytest.mark.parametrize("name", ["run.mcap", "run.npz", "run.csv"])
+def test_a_payload_is_found_in_every_kind_of_recording(files: Path, name: str, capsys) -> None:
+    if name.endswith("mcap"):
+        pytest.importorskip("mcap")
+    found = told(capsys, files / name, "--model", "pa10", *ASKED)
+    rows = {row["name"]: row for row in found["parameters"]}
+    assert rows["link_7.mass"]["value"] == pytest.approx(0.24 + PAYLOAD, rel=1e-3)
+    assert rows["s1.damping"]["value"] == pytest.approx(1.5, rel=1e-2)
+    assert max(row["unseen_percent"] for row in found["residuals"]) < 1.0
+    assert found["not_shown"] == []
+
+
+def test_report_picture_and_robot_are_written(files: Path, tmp_path: Path, capsys) -> None:
+    pytest.importorskip("matplotlib")
+    report, plot, robot = tmp_path / "found.md", tmp_path / "found.png", tmp_path / "found.urdf"
+    words = [files / "run.npz", *ASKED, "--report", report, "--plot", plot, "--save", robot]
+    assert cli.main(["identify", *map(str, words)]) == 0
+    printed = capsys.readouterr().out
+    assert "link_7.mass" in printed and "unseen %" in printed
+    text = report.read_text(encoding="utf-8")
+    assert "| link_7.mass | 0.24 | 4.24 |" in text
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert ada.load(robot).links["link_7"].mass == pytest.approx(0.24 + PAYLOAD, rel=1e-3)
+
+
+def test_a_motion_that_does_not_show_everything_says_so(log: ada.Log, tmp_path: Path, capsys) -> None:
+    still = ada.Log(log.model, log.t, log.q * [1, 1, 0, 0, 0, 0, 0], 0 * log.v, None, log.tau)
+    still.save(tmp_path / "still.npz")
+    assert cli.main(["identify", str(tmp_path / "still.npz"), "--parameters", "link_2.*", "s*.damping"]) == 1
+    assert "not shown by this motion: s3.damping" in capsys.readouterr().out
+
+
+# --- what cannot be used ------------------------------------------------------------------------------------------
+def without(files: Path, folder: Path, words: str) -> Path:
+    """The table without the columns whose names begin so."""
+    lines = [line.split(",") for line in (files / "run.csv").read_text().splitlines()]
+    kept = [k for k, name in enumerate(lines[0]) if not name.startswith(words)]
+    path = folder / "cut.csv"
+    path.write_text("\n".join(",".join(line[k] for k in kept) for line in lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("gone", "words"),
+    [
+        ("tau", "has no efforts: identification needs columns tau s1, tau s2"),
+        ("tau e1", "no column of .*cut.csv is named 'tau e1'"),
+        ("q s3", "no column of .*cut.csv is named 'q s3'"),
+        ("t ", "no column of .*cut.csv is named 't'"),
+    ],
+)
+def test_a_table_without_a_column_is_refused_by_its_name(files: Path, tmp_path: Path, gone, words, capsys) -> None:
+    assert cli.main(["identify", str(without(files, tmp_path, gone)), "--model", "pa10"]) == 2
+    assert re.search(words, capsys.readouterr().err)
+
+
+def test_a_table_says_nothing_of_its_robot(files: Path, capsys) -> None:
+    assert cli.main(["identify", str(files / "run.csv")]) == 2
+    assert "name it with --model" in capsys.readouterr().err
+
+
+def test_joints_of_another_robot_are_refused(files: Path, capsys) -> None:
+    assert cli.main(["identify", str(files / "run.npz"), "--model", "planar_3r"]) == 2
+    assert "no joint of the recording is named" in capsys.readouterr().err
+
+
+def test_wrenches_from_outside_are_refused(log: ada.Log) -> None:
+    pushed = ada.Log(log.model, log.t, log.q, log.v, None, log.tau, external={"flange": np.ones((len(log), 6))})
+    with pytest.raises(ada.InputError, match="wrenches act on flange"):
+        ada.identify(log.model, pushed)
+
+
+def test_efforts_that_nobody_measured_are_refused(log: ada.Log) -> None:
+    with pytest.raises(ada.InputError, match="efforts of joint 's1' are missing"):
+        ada.identify(log.model, ada.Log(log.model, log.t, log.q, log.v))
+
+
+# --- gaps and filters -----------------------------------------------------------------------------------------------
+def test_rows_beside_a_gap_are_dropped(log: ada.Log) -> None:
+    kept = (log.t < 3.0) | (log.t > 3.5)
+    t, q, tau = log.t[kept], log.q[kept], log.tau[kept]
+    assert gaps(t) == [(pytest.approx(2.998), pytest.approx(3.502))]
+    found = smoothed(log.model, t, q, tau, 0.1)
+    assert np.all((found.t < 2.95) | (found.t > 3.55))
+    assert found.t[0] == pytest.approx(0.05, abs=0.003) and found.t[-1] == pytest.approx(7.95, abs=0.003)
+
+
+def test_a_recording_of_pieces_is_refused(log: ada.Log) -> None:
+    rows = np.arange(len(log)) % 50 < 20
+    with pytest.raises(ada.InputError, match=r"longest stretch without a gap takes 0\.038 s"):
+        smoothed(log.model, log.t[rows], log.q[rows], log.tau[rows], 0.1)
+    with pytest.raises(ada.InputError, match="times of the recording do not increase: row 2000"):
+        smoothed(log.model, log.t % 4.0, log.q, log.tau, 0.1)
+
+
+def test_the_filter_delays_nothing(log: ada.Log) -> None:
+    """Velocities and accelerations of a Fourier series, which are known."""
+    found = smoothed(log.model, log.t, log.q, log.tau, 0.1)
+    rows = np.searchsorted(log.t, found.t - 1e-9)
+    assert found.v == pytest.approx(log.v[rows], abs=1e-4 * np.max(np.abs(log.v)))
+    assert found.a == pytest.approx(log.a[rows], abs=3e-3 * np.max(np.abs(log.a)))
+
+
+def test_quaternions_turn_as_their_rates_say() -> None:
+    """A body that tumbles freely, its quaternion with a sign that jumps."""
+    builder = ada.Builder("body")
+    builder.link("brick", mass=1.0, inertia=(0.1, 0.2, 0.3))
+    model = builder.build(base="floating", gravity=(0.0, 0.0, 0.0))
+    run = ada.Simulation(model, v=[0.1, 0.2, 0.3, 1.0, 2.0, 0.5]).run(2.0)
+    q = run.q.copy()
+    q[1000:, 3:] *= -1.0
+    found = smoothed(model, run.t, q, np.ones_like(run.v), 0.1)
+    rows = np.searchsorted(run.t, found.t - 1e-9)
+    assert found.v == pytest.approx(run.v[rows], abs=1e-4)
+    assert found.a == pytest.approx(run.a[rows], abs=5e-3)
