@@ -196,6 +196,16 @@ TWO = {
 }
 
 
+# A KHR-1 on a machine that stands still now and then; what comes of that is the matter of test/hardware.
+KHR1_PATIENT = {
+    "device": "khr1",
+    "khr1__safety__longest_gap": 1.0,
+    "khr1__safety__max_missed": 1000,
+    "khr1__safety__host_timeout": 30.0,
+    "tf_rate": 0.0,
+}
+
+
 # --- the node ---------------------------------------------------------------------------------------------------------
 def overrides(parameters: dict[str, Any]) -> list[Any]:
     """Parameters; two underscores stand for a dot."""

@@ -14,6 +14,7 @@ from geometry_msgs.msg import WrenchStamped
 from hardware_world import (
     ARM,
     AT,
+    KHR1_PATIENT,
     Commander,
     Fleet,
     active_hardware,
@@ -139,7 +140,7 @@ def test_a_humanoid_plays_a_motion_from_its_file_and_a_stop_ends_it(ros, tmp_pat
     with EmulatorProcess("khr1") as robot:
         node = active_hardware(
             ros,
-            device="khr1",
+            **{**KHR1_PATIENT, "tf_rate": 20.0},
             url=robot.url,
             khr1__safety__hold_without_commands=True,
             motion=str(path),

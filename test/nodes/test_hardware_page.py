@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
-from hardware_world import Commander, active_hardware, hardware
+from hardware_world import KHR1_PATIENT, Commander, active_hardware, hardware
 from page_world import view
 
 from ada_hardware.emulation.process import EmulatorProcess
@@ -61,7 +61,7 @@ class Person:
 
 def test_a_robot_that_others_command_and_commands_that_are_refused_are_said(ros):
     with EmulatorProcess("khr1") as robot:
-        active_hardware(ros, device="khr1", url=robot.url, khr1__safety__hold_without_commands=True, tf_rate=0.0)
+        active_hardware(ros, **KHR1_PATIENT, url=robot.url, khr1__safety__hold_without_commands=True)
         person = Person(ros)
         person.sliders("khr1")
         sender = Commander(ros).ready()
@@ -77,7 +77,7 @@ def test_a_robot_that_others_command_and_commands_that_are_refused_are_said(ros)
 
 def test_a_motion_is_played_while_its_button_is_held(ros):
     with EmulatorProcess("khr1") as robot:
-        node = active_hardware(ros, device="khr1", url=robot.url, khr1__safety__hold_without_commands=True, tf_rate=0.0)
+        node = active_hardware(ros, **KHR1_PATIENT, url=robot.url, khr1__safety__hold_without_commands=True)
         person = Person(ros)
         device = person.sliders("khr1").device
         assert device.servos[ELBOW].zero == 90.0

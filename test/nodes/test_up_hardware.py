@@ -49,6 +49,7 @@ ARM_PATIENT = """
     pa10.safety.command_timeout: 2.0
     pa10.safety.host_timeout: 20.0
     pa10.safety.max_missed: 60
+    pa10.safety.longest_gap: 1.0
     pa10.safety.tool_speed: 0.0
 /**/controller_node:
   ros__parameters:
@@ -64,6 +65,7 @@ HUMANOID_PATIENT = """
     khr1.safety.command_timeout: 2.0
     khr1.safety.host_timeout: 20.0
     khr1.safety.max_missed: 60
+    khr1.safety.longest_gap: 1.0
 """
 
 
