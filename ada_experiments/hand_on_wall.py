@@ -45,6 +45,7 @@ FLOWN_APART = (
     StateRefused,
 )  # a state that no robot can have: the limbs of one that has fallen fly about
 _PART = 0.25  # [s] after which a simulation is looked at
+_APART = 0.06  # of points in a picture that would lie on each other
 AT_THE_SHOULDER = "right_shoulder"  # where the document pushes from behind (fig. 6.8)
 
 Bearable: TypeAlias = dict[tuple[str, str, str, str], float]  # by pose, chain, side and point [N s]
@@ -225,8 +226,10 @@ def _figures(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: S
     for pose in chosen.poses:
         for side in SIDES:
             curves = [
-                Series(chain.name, places, np.array([found[pose, key, side, point] for point in chosen.points]), "o")
-                for key, chain in CHAINS.items()
+                Series(
+                    chain.name, places + _APART * i, np.array([found[pose, key, side, p] for p in chosen.points]), "o"
+                )
+                for i, (key, chain) in enumerate(CHAINS.items())
             ]
             panels.append(Panel(f"{pose}, {side}", "impulse [N s]", curves, xlabel=label))
     figures = [picture(panels, output / "t7_7_impulses.png", "Largest impulse that is borne", 2)]
