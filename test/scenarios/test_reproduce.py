@@ -298,7 +298,7 @@ def test_the_list_names_every_experiment(ada):
 
 # --- the document's experiments -------------------------------------------------------------------------------------
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["T3.1", "T3.2", "T3.3", "T3.4", "T3.5", "T4.1", "T4.2", "T5.1", "T2.2", "R2"])
+@pytest.mark.parametrize("name", ["T3.1", "T3.2", "T3.3", "T3.4", "T3.5", "T3.7", "T4.1", "T4.2", "T5.1", "T2.2", "R2"])
 def test_the_documents_experiments_hold(name, tmp_path):
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")

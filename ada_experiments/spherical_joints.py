@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a spherical joint is to be modelled: Euler angles near their singular pose, quaternions, and limits of angles.
+
+Open problem 3 of Takahashi 2012, sec. 8.2. A rod on a ball joint passes gimbal lock at less and less distance, without
+loss, four times: with a quaternion, with z-y-z angles and their rates, with the same angles by the
+singularity-consistent method, and with a damped inverse, which many take instead. Each is asked how many steps of
+fourth order it needs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.contact.stops import JointStops
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import AdaError
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.edit import merge_turns
+from ada_dynamics.model.elements import Limits
+from ada_dynamics.model.joints import Spherical, SphericalEuler
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.turns import Turns
+from ada_dynamics.simulation import Simulation
+from ada_dynamics.simulation.consistent import ConsistentMotion, march
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+DISTANCES = (0.3, 0.1, 0.03, 0.01, 0.001)  # [rad] at which the second angle passes its lock
+SPIN, DURATION = 2.0, 1.0  # [rad/s] past the lock, [s] with the passage in the middle
+WANTED = 1e-6  # [rad] that the last pose may be off
+COARSE, MOST = 25, 400_000  # steps of the first trial, and of the last
+ORDER = 4  # of all steps
+FIXED = 400  # steps with which errors are compared
+DAMPING = 0.01  # λ of the damped inverse Sᵀ (S Sᵀ + λ² 1)⁻¹
+LIMITS = ((-0.6, 0.5), (-0.4, 0.5), (2.6, 3.6))  # [rad] of three turns z, y, x; the last across half a turn
+_ZYZ, _EULER = Turns("zyz"), SphericalEuler()
+
+
+class Rig(NamedTuple):
+    """A passage: the rod in both kinds of joint, the start and the true end."""
+
+    euler: Model
+    quaternion: Model
+    q: Array
+    w: Array
+    end: Array
+
+    @classmethod
+    def passing(cls, distance: float) -> Rig:
+        """Past the lock at a distance, at half of the time: run back from there, for nothing is lost."""
+        euler, quaternion = rod(SphericalEuler.kind), rod(Spherical.kind)
+        third = 0.2
+        # across the second axis, so that the second angle is least; and along the rod
+        w = SPIN * np.array([math.cos(third), -math.sin(third), 0.0]) + np.array([0.0, 0.0, 1.0])
+        back = _exact(quaternion, _ZYZ.position([0.3, distance, third]), -w, 0.5 * DURATION)
+        q, w = back[0], -back[1]
+        return cls(euler, quaternion, q, w, _exact(quaternion, q, w, DURATION)[0])
+
+    def off(self, q: Array) -> float:
+        """Turn from the true last pose [rad]."""
+        return float(np.linalg.norm(self.quaternion.difference(self.end, q)))
+
+    def energy_off(self, q: Array, w: Array) -> float:
+        """Change of the energy, as a share of the kinetic energy at the start."""
+        dynamics = Dynamics(self.quaternion)
+        start, kinetic = sum(dynamics.energy(self.q, self.w)), dynamics.energy(self.q, self.w)[0]
+        return abs(float(sum(dynamics.energy(q, w)) - start)) / float(kinetic)
+
+
+class End(NamedTuple):
+    """Last pose and angular velocity of a run, and the steps that it took."""
+
+    q: Array
+    w: Array
+    steps: int
+
+
+Way = Callable[[Rig, int], End]
+
+
+def rod(kind: str) -> Model:
+    """On a ball joint, its centre of mass off all axes."""
+    builder = Builder(f"rod_{kind}").link("base").link("rod", 1.0, (0.05, 0.02, 0.4), (0.09, 0.08, 0.03))
+    return builder.joint("ball", kind, "base", "rod").build()
+
+
+def _exact(model: Model, q: Array, w: Array, duration: float) -> tuple[Array, Array]:
+    log = Simulation(model, q, w, integrator="dop853", tolerance=1e-13, step=duration).run(duration)
+    return log.q[-1], log.v[-1]
+
+
+def by_quaternion(rig: Rig, steps: int) -> End:
+    """Even steps of time."""
+    log = Simulation(rig.quaternion, rig.q, rig.w, integrator="rk4", step=DURATION / steps, log_every=steps).run(
+        DURATION
+    )
+    return End(log.q[-1], log.v[-1], steps)
+
+
+def by_rates(rig: Rig, steps: int) -> End:
+    """Angles and their rates, even steps of time."""
+    angles = _ZYZ.read(rig.q)
+    rates = np.linalg.solve(_subspace(angles), rig.w)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that steps are too long is what is measured
+        log = Simulation(rig.euler, angles, rates, integrator="rk4", step=DURATION / steps, log_every=steps).run(
+            DURATION
+        )
+    return End(_ZYZ.position(log.q[-1]), _subspace(log.q[-1]) @ log.v[-1], steps)
+
+
+def by_consistent(rig: Rig, steps: int) -> End:
+    """Angles by the singularity-consistent method, even steps of its parameter; far from the lock that is time."""
+    motion = consistent_motion(rig, DURATION / steps)
+    return End(motion.twin_positions()[-1], motion.w[-1], len(motion.t) - 1)
+
+
+def consistent_motion(rig: Rig, step: float) -> ConsistentMotion:
+    """The whole motion by the method."""
+    return march(rig.euler, _ZYZ.read(rig.q), rig.w, DURATION, step)
+
+
+def by_damped(rig: Rig, steps: int) -> End:
+    """Angles with rates by a damped inverse of S, even steps of time."""
+    dynamics, h, still = Dynamics(rig.quaternion), DURATION / steps, np.zeros(3)
+
+    def rate(x: Array) -> Array:
+        S = _subspace(x[:3])
+        rates = S.T @ np.linalg.solve(S @ S.T + DAMPING**2 * np.eye(3), x[3:])
+        return np.concatenate([rates, dynamics.forward(_ZYZ.position(x[:3]), x[3:], still)])
+
+    x = np.concatenate([_ZYZ.read(rig.q), rig.w])
+    for _ in range(steps):
+        first = rate(x)
+        second = rate(x + 0.5 * h * first)
+        third = rate(x + 0.5 * h * second)
+        x = x + h / 6.0 * (first + 2.0 * second + 2.0 * third + rate(x + h * third))
+    return End(_ZYZ.position(x[:3]), x[3:], steps)
+
+
+WAYS: dict[str, Way] = {
+    "quaternion": by_quaternion,
+    "consistent": by_consistent,
+    "rates": by_rates,
+    "damped": by_damped,
+}
+
+
+def _subspace(angles: Array) -> Array:
+    return np.array([column.angular for column in _EULER.subspace(angles.tolist())]).T
+
+
+def tried(way: Way, rig: Rig, steps: int) -> End | None:
+    """The end, or None where the motion came to none: into the lock, or beyond numbers."""
+    try:
+        return way(rig, steps)
+    except AdaError:
+        return None
+
+
+def steps_needed(way: Way, rig: Rig) -> float:
+    """Fewest steps with which the last pose is right, between trials by their order; infinite where none are enough."""
+    steps = COARSE
+    while steps <= MOST:
+        end = tried(way, rig, steps)
+        if end is not None and rig.off(end.q) <= WANTED:
+            return float(end.steps * (rig.off(end.q) / WANTED) ** (1.0 / ORDER))
+        steps *= 2
+    return math.inf
+
+
+@experiment("spherical_joints")
+def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """Passages at each distance by each way, the lock itself, and limits on merged joints."""
+    needed: dict[str, list[float]] = {name: [] for name in WAYS if name != "damped"}
+    off: dict[str, list[float]] = {name: [] for name in WAYS}
+    energy: dict[str, list[float]] = {name: [] for name in WAYS}
+    rigs = [Rig.passing(distance) for distance in DISTANCES]
+    for i, rig in enumerate(rigs):
+        progress(i / len(rigs), "passing the singular pose")
+        for name, way in WAYS.items():
+            if name in needed:
+                needed[name].append(steps_needed(way, rig))
+            end = tried(way, rig, FIXED)
+            off[name].append(math.inf if end is None else rig.off(end.q))
+            energy[name].append(math.inf if end is None else rig.energy_off(end.q, end.w))
+    near, far = len(DISTANCES) - 1, DISTANCES.index(0.1)
+    motions = [consistent_motion(rig, DURATION / FIXED) for rig in (rigs[far], rigs[near])]
+    longer = (len(motions[1].t) - len(motions[0].t)) * DURATION / FIXED
+    # sin θ2 is about √(δ² + (ω t)²), so s = ∫ dt / sin θ2 grows by (2/ω) ln of what the distance shrinks
+    foreseen = 2.0 / SPIN * math.log(DISTANCES[far] / DISTANCES[near])
+    head_on = _head_on()
+    limited = limits_apart()
+    growth = {name: steps[near] / steps[far] for name, steps in needed.items()}
+    quantities = {f"{name}_growth": Quantity(value) for name, value in growth.items()}
+    quantities |= {
+        "consistent_off": Quantity(off["consistent"][near], "rad"),
+        "consistent_cost": Quantity(needed["consistent"][near] / needed["quaternion"][near]),
+        "limits_apart": Quantity(limited.apart, "rad"),
+        "beyond_limits": Quantity(limited.beyond, "rad"),
+        "unlimited": Quantity(limited.without, "rad"),
+    }
+    outcome = Outcome(
+        [
+            Claim("nearer by a hundred, the consistent method needs few more steps", growth["consistent"], 4.0),
+            Claim("... and rates of angles many", growth["rates"], 20.0, ">="),
+            Claim(
+                "its parameter grows by (2/ω) ln 100 on the way",
+                abs(longer / foreseen - 1.0),
+                0.05,
+                note="closed form for small second angles; steps count whole",
+            ),
+            Claim("it keeps the energy as a quaternion does", energy["consistent"][near], 1e-7),
+            Claim(
+                "a damped inverse is off by what no step mends",
+                min(off["damped"]),
+                1e-5,
+                ">=",
+                unit="rad",
+                note=f"λ = {DAMPING:g}",
+            ),
+            Claim("aimed at the lock itself, time stands before it", float(head_on.reached), 0.0, "=="),
+            Claim(
+                "limits on a merged joint are as those on three",
+                limited.apart,
+                1e-6,
+                unit="rad",
+                note="z-y-x",
+            ),
+        ],
+        tables=[_table(needed, off, energy)],
+        quantities=quantities,
+    )
+    outcome.figures.append(_figure(rigs[near], motions[1], needed, off, output / "spherical_joints.png"))
+    outcome.captions["spherical_joints.png"] = (
+        "A passage 0.001 rad beside the singular pose, and what it costs by quaternion, by Euler angles "
+        "and by the singularity-consistent method"
+    )
+    return outcome
+
+
+def _head_on() -> ConsistentMotion:
+    """A turn about the second axis alone, straight into the lock: in 0.5 s, if time went on."""
+    model = Builder("top").link("base").link("top", 1.0, inertia=(0.1, 0.1, 0.1))
+    built = model.joint("ball", SphericalEuler.kind, "base", "top").build(gravity=(0.0, 0.0, 0.0))
+    return march(built, [0.3, 0.5, 0.0], [0.0, -1.0, 0.0], DURATION, 0.05, most_steps=1000)
+
+
+class LimitsFound(NamedTuple):
+    """Three joints and one merged joint in the same stops."""
+
+    apart: float  # largest difference of an angle [rad]
+    beyond: float  # how far the merged joint went beyond a limit
+    without: float  # and without its stops
+
+
+def limits_apart() -> LimitsFound:
+    """A pendulum thrown about within limits of three turns, on three revolute joints and on one merged from them."""
+    builder = Builder("limited").link("base").link("a").link("b")
+    builder.link("rod", 1.0, (0.05, 0.02, 0.4), (0.09, 0.08, 0.03))
+    chain = zip(("base", "a", "b"), ("a", "b", "rod"), np.eye(3)[::-1], LIMITS, strict=True)
+    for i, (parent, child, axis, ends) in enumerate(chain, 1):
+        builder.joint(f"turn_{i}", "revolute", parent, child, axis=axis, limits=Limits(*ends))
+    three = builder.build()
+    one = merge_turns(three, ("turn_1", "turn_2", "turn_3"), "ball")
+    turns = one.joints["ball"].turns
+    assert turns is not None
+    angles, rates = np.array([0.1, 0.0, 3.1]), np.array([3.0, -2.0, 4.0])
+    q = turns.position(angles)
+    w = np.linalg.solve(np.array([turns.rates(q, axis) for axis in np.eye(3)]).T, rates)
+    stops = JointStops(400.0, 0.3)
+    separate = Simulation(three, angles, rates, step=5e-4, stops=stops).run(1.5)
+    merged, free = (Simulation(one, q, w, step=5e-4, stops=given).run(1.5) for given in (stops, None))
+    read, loose = (np.array([turns.read(x) for x in log.q]) for log in (merged, free))
+    beyond, without = (float(np.max(np.maximum(turns.lower - x, x - turns.upper))) for x in (read, loose))
+    return LimitsFound(float(np.max(np.abs(read - separate.q))), beyond, without)
+
+
+def _table(needed: dict[str, list[float]], off: dict[str, list[float]], energy: dict[str, list[float]]) -> Table:
+    columns = ["distance [rad]", *(f"steps, {name}" for name in needed)]
+    columns += [f"{what}, {name}" for what in ("off [rad]", "energy") for name in WAYS]
+    rows = [
+        [distance, *(steps[i] for steps in needed.values()), *(x[i] for found in (off, energy) for x in found.values())]
+        for i, distance in enumerate(DISTANCES)
+    ]
+    note = f"Steps: until the last pose is off by {WANTED:g} rad. Off, energy: with {FIXED} steps (s in place of t)."
+    return Table("Ways past the singular pose", columns, rows, note)
+
+
+def _figure(
+    rig: Rig, motion: ConsistentMotion, needed: dict[str, list[float]], off: dict[str, list[float]], path: Path
+) -> Path:
+    from ada_dynamics.drawing.panels import Panel
+    from ada_dynamics.drawing.plots import figure_of
+
+    names = ("z", "y'", "z''")
+    s = np.arange(len(motion.t)) * DURATION / FIXED
+    distance = {"xlabel": "Distance from the lock, log10 of [rad]", "is_logarithmic": True}
+    places = np.log10(DISTANCES)
+    angles = dict(zip(names, np.degrees(motion.q).T, strict=True))
+    figure_of(
+        [
+            Panel.of("Euler angle over time", "[deg]", motion.t, angles),
+            Panel.of("Euler angle over the parameter", "[deg]", s, angles, xlabel="s [s]"),
+            Panel.of("Time over the parameter", "[s]", s, {"t": motion.t}, xlabel="s [s]"),
+            Panel.of("Angular velocity", "[rad/s]", motion.t, dict(zip("xyz", motion.w.T, strict=True))),
+            Panel.of(f"Steps until off by {WANTED:g} rad", "[-]", places, needed, **distance),
+            Panel.of(f"Off with {FIXED} steps", "[rad]", places, off, **distance),
+        ],
+        path,
+        2,
+    )
+    return path

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Euler joints pass their singular pose by the singularity-consistent method, as a quaternion does."""
+
+import math
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms.singularity_consistent import consistent_rates
+from ada_dynamics.model.joints import SphericalEuler
+from ada_dynamics.model.turns import Turns
+from ada_dynamics.simulation.consistent import march
+
+ZYZ = Turns("zyz")
+
+
+def arm(kind, inertia=(0.09, 0.08, 0.03)):
+    """A rod on a ball joint, with a second one on a hinge."""
+    builder = ada.Builder("arm").link("base").link("rod", 1.0, (0.05, 0.02, 0.4), inertia)
+    builder.link("tip", 0.5, (0.0, 0.0, 0.2), (0.01, 0.01, 0.001))
+    builder.joint("ball", kind, "base", "rod").joint("hinge", "revolute", "rod", "tip", (0, 0, 0.5), axis=(1, 0, 0))
+    return builder.build()
+
+
+def passage(distance):
+    """A state of the arm on a quaternion 0.2 s before its second angle is least, by running back from there."""
+    model = arm("spherical")
+    w = np.array([2.0 * math.cos(0.2), -2.0 * math.sin(0.2), 1.0, 0.5])
+    q = model.neutral()
+    q[model.q_index("ball")], q[model.q_index("hinge")] = ZYZ.position([0.3, distance, 0.2]), 0.4
+    back = ada.Simulation(model, q, -w, integrator="dop853", tolerance=1e-13, step=0.2).run(0.2)
+    return model, back.q[-1], -back.v[-1]
+
+
+def test_the_rates_are_those_of_the_inverse_times_the_determinant_and_finite_in_the_lock():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        q, w = rng.uniform(-4.0, 4.0, 3), rng.normal(size=3)
+        S = np.array([column.angular for column in SphericalEuler().subspace(q.tolist())]).T
+        found = consistent_rates(q.tolist(), w.tolist())
+        assert found.time == pytest.approx(abs(np.linalg.det(S)), abs=1e-15)
+        assert np.abs(np.array(found.angles) - found.time * np.linalg.solve(S, w)).max() < 1e-13
+    locked = consistent_rates([0.3, 0.0, 0.2], [1.0, 2.0, 3.0])
+    assert locked.time == 0.0 and np.isfinite(locked.angles).all()
+
+
+@pytest.mark.parametrize("distance", [0.1, 1e-6])
+def test_a_passage_is_that_of_a_quaternion_however_near_the_lock(distance):
+    model, q, w = passage(distance)
+    true = ada.Simulation(model, q, w, integrator="dop853", tolerance=1e-13, step=0.4).run(0.4)
+    euler = arm("spherical_euler")
+    start = euler.neutral()
+    start[euler.q_index("ball")], start[euler.q_index("hinge")] = ZYZ.read(q[model.q_index("ball")]), q[-1]
+    off = {}
+    for step in (0.02, 0.01):
+        motion = march(euler, start, w, 0.4, step)
+        assert motion.reached and motion.t[-1] == pytest.approx(0.4, abs=1e-12)
+        off[step] = np.linalg.norm(model.difference(true.q[-1], motion.twin_positions()[-1]))
+        # as many more steps as ln(1 / distance) says: s = 2/ω asinh(ω t / δ), in angles that are small
+        assert (len(motion.t) - 1) * step < 2.0 + 2.0 / 2.0 * math.log(1.0 / distance)
+        assert motion.q[:, euler.q_index("ball")][:, 1].min() < 1.01 * distance
+    assert off[0.01] < 1e-6 and off[0.01] < off[0.02] / 10.0  # of fourth order
+
+
+def test_in_the_lock_itself_time_stands_and_it_is_said():
+    builder = ada.Builder("top").link("base").link("top", 1.0, inertia=(0.1, 0.1, 0.1))
+    model = builder.joint("ball", "spherical_euler", "base", "top").build(gravity=(0, 0, 0))
+    motion = march(model, [0.3, 0.5, 0.0], [0.0, -1.0, 0.0], 1.0, 0.05, most_steps=400)
+    assert not motion.reached
+    # θ2 = 2 atan(tan(θ2(0)/2) exp(-s)), t = θ2(0) - θ2
+    s = 0.05 * np.arange(len(motion.t))
+    second = 2.0 * np.arctan(np.tan(0.25) * np.exp(-s))
+    assert np.abs(motion.q[:, 1] - second).max() < 1e-7 and np.abs(motion.t - (0.5 - second)).max() < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: march(arm("spherical"), np.zeros(5), np.zeros(4), 1.0, 0.01),
+            "no joint of type 'spherical_euler'",
+        ),
+        (lambda: march(arm("spherical_euler"), np.zeros(4), np.zeros(4), -1.0, 0.01), "duration is -1.0"),
+        (lambda: march(arm("spherical_euler"), np.zeros(3), np.zeros(4), 1.0, 0.01), "needs"),
+    ],
+)
+def test_what_cannot_be_marched_is_refused(call, message):
+    with pytest.raises(ada.InputError, match=message):
+        call()
