@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.quantities.base import position_rates
+from ada_dynamics.simulation.system import System
 
 Array = NDArray[np.float64]
 Long = Any  # array of longdouble
@@ -19,8 +20,8 @@ FAR = np.longdouble(2e-6)  # over five points: no truncation where friction fade
 class StepReference:
     """Steps of a simulation with given efforts."""
 
-    def __init__(self, sim: ada.Simulation) -> None:
-        self.system, self.method, self.h = sim.motion.system, sim.method, sim.step_length
+    def __init__(self, sim: ada.Simulation, system: System | None = None) -> None:
+        self.system, self.method, self.h = system or sim.motion.system, sim.method, sim.step_length
         self.nq, self.nv = sim.model.nq, sim.model.nv
         main, settle = self.system.marched(self.method.is_direct)
         self._main, self._settle = main.body, None if settle is None else settle.body

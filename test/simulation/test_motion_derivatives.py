@@ -67,6 +67,23 @@ def test_with_loops_too_projection_included(name: str, integrator: str) -> None:
     assert_like_the_reference(*moving(*getattr(mechanisms, name)(), integrator=integrator))
 
 
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+def test_a_robust_elimination_serves_regular_poses_that_stop_the_fast_one(integrator: str) -> None:
+    """Both ends of the crank and of the rocker coincide: the first order of elimination divides by zero."""
+    model, start = mechanisms.four_bar()
+    folded = np.array([np.pi / 2, -0.5, np.pi])
+    sim = ada.Simulation(model, start, integrator=integrator, step=1e-3)
+    _, v = sim.dynamics.project(folded, np.ones(3))
+    rate, robust = sim.motion.system.rate, sim.motion.system.robust()
+    x, u = np.concatenate([folded, v]), sim.motion.system.inputs(np.zeros(3))
+    assert rate.single_status(x, u, np.zeros(1))[1] and not robust.rate.single_status(x, u, np.zeros(1))[1]
+    tau, directions = np.array([0.3, -0.1, 0.2]), sim.dynamics.changes(folded, v, by=["joint_2"])
+    found, reference = sim.step_derivatives(folded, v, tau), StepReference(sim, robust)
+    wanted = reference.along(folded, v, tau, np.vstack([directions, np.zeros((3, 2))]))
+    assert np.allclose(found.A @ directions, wanted, rtol=0.0, atol=1e-11 * np.max(np.abs(wanted)))
+    assert_adjoint(sim, folded, v, 3)
+
+
 @pytest.mark.parametrize("seed", [1, 3, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(4, 200))])
 def test_random_mechanisms_have_the_references_derivatives(seed: int) -> None:
     rng = np.random.default_rng(seed)
