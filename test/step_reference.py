@@ -10,17 +10,30 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.quantities.base import position_rates
+from ada_dynamics.simulation.system import System
 
 Array = NDArray[np.float64]
 Long = Any  # array of longdouble
 FAR = np.longdouble(2e-6)  # over five points: no truncation where friction fades within 0.01 m/s, roundings of 1e-13
 
 
+def moving(
+    model: ada.Model, q: Array | None = None, seed: int = 1, **settings
+) -> tuple[ada.Simulation, Array, Array, Array]:
+    """A simulation, a state that its loops allow, and efforts."""
+    rng = np.random.default_rng(seed)
+    sim = ada.Simulation(model, q, **{"step": 5e-3, **settings})
+    if q is None:
+        q = model.random_state(rng)[0]
+    q, v = sim.dynamics.project(q, rng.normal(size=model.nv)) if model.loops else (q, rng.normal(size=model.nv))
+    return sim, q, v, rng.normal(size=model.nv)
+
+
 class StepReference:
     """Steps of a simulation with given efforts."""
 
-    def __init__(self, sim: ada.Simulation) -> None:
-        self.system, self.method, self.h = sim.motion.system, sim.method, sim.step_length
+    def __init__(self, sim: ada.Simulation, system: System | None = None) -> None:
+        self.system, self.method, self.h = system or sim.motion.system, sim.method, sim.step_length
         self.nq, self.nv = sim.model.nq, sim.model.nv
         main, settle = self.system.marched(self.method.is_direct)
         self._main, self._settle = main.body, None if settle is None else settle.body

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import EventError, InputError, unknown_name
+from ada_dynamics.errors import EventError, InputError, SingularPoseError, unknown_name
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.saltation import Reset, Saltation, saltation
 from ada_dynamics.simulation.sensitivities import Steps
+
+T = TypeVar("T")
 
 
 class StepDerivatives(NamedTuple):
@@ -105,12 +107,15 @@ class DerivativesOfMotion:
             InputError: the simulation's steps have no derivatives, or the start leaves loops open.
             SingularPoseError: a step goes through a singular pose.
         """
-        own = self._steps(parameters)
-        X, efforts, is_batch = own.states(q, v, tau)
-        found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), _whole("steps", steps)), by)
-        after, *linear = found if is_batch else (x[0] for x in found)
-        nq = self.motion.system.model.nq
-        return StepDerivatives(after[..., :nq], after[..., nq:], *linear)
+
+        def ask(own: Steps) -> StepDerivatives:
+            X, efforts, is_batch = own.states(q, v, tau)
+            found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), _whole("steps", steps)), by)
+            after, *linear = found if is_batch else (x[0] for x in found)
+            nq = own.model.nq
+            return StepDerivatives(after[..., :nq], after[..., nq:], *linear)
+
+        return self._first_that_can(ask, parameters)
 
     def rollout_derivatives(
         self,
@@ -132,10 +137,13 @@ class DerivativesOfMotion:
             by: see `step_derivatives`.
             parameters: likewise.
         """
-        own = self._steps(parameters)
-        recorded = self._recorded(own, q, v, tau, hold)
-        _, *linear = own.by_coordinates(recorded.states[:-1], recorded.linear(), by)
-        return LinearMotion(*self._path(recorded, hold), *linear)
+
+        def ask(own: Steps) -> LinearMotion:
+            recorded = self._recorded(own, q, v, tau, hold)
+            _, *linear = own.by_coordinates(recorded.states[:-1], recorded.linear(), by)
+            return LinearMotion(*self._path(recorded, hold), *linear)
+
+        return self._first_that_can(ask, parameters)
 
     def rollout_vjp(
         self,
@@ -165,7 +173,7 @@ class DerivativesOfMotion:
             hold: steps for which each row acts.
             parameters: names of parameters of the model for which a gradient is wanted, too.
         """
-        recorded = self._recorded(self._steps(parameters), q, v, tau, hold)
+        recorded = self._first_that_can(lambda own: self._recorded(own, q, v, tau, hold), parameters)
         return self._path(recorded, hold), recorded.gradient
 
     def saltation_matrix(
@@ -198,14 +206,18 @@ class DerivativesOfMotion:
         Raises:
             EventError: the event cannot be differentiated, or is touched rather than crossed.
         """
-        own, known = self._steps(()), {one.name: one for one in self.motion.events}
+        known = {one.name: one for one in self.motion.events}
         if isinstance(event, str) and event not in known:
             raise unknown_name("event", event, known)
-        (x, *more), efforts, _ = own.states(q, v, tau)
-        if more:
-            raise InputError("q or v has rows; an event happens in one state.")
-        this, nq = known[event] if isinstance(event, str) else event, self.motion.system.model.nq
-        return saltation(this, t, x, nq, lambda state: own.rate(state, efforts, t), own.tangents, reset)
+        this = known[event] if isinstance(event, str) else event
+
+        def ask(own: Steps) -> Saltation:
+            (x, *more), efforts, _ = own.states(q, v, tau)
+            if more:
+                raise InputError("q or v has rows; an event happens in one state.")
+            return saltation(this, t, x, own.model.nq, lambda state: own.rate(state, efforts, t), own.tangents, reset)
+
+        return self._first_that_can(ask, ())
 
     def _refuse_events(self, path: Path) -> None:
         """Events that end a motion end its derivatives; they are looked for between the rows."""
@@ -234,6 +246,16 @@ class DerivativesOfMotion:
         path = Path(t, states[:, :nq].copy(), states[:, nq:].copy())
         self._refuse_events(path)
         return path
+
+    def _first_that_can(self, ask: Callable[[Steps], T], parameters: Sequence[str]) -> T:
+        """An answer by the fastest kernels, or by those that only singular poses stop."""
+        own = self._steps(parameters)
+        try:
+            return ask(own)
+        except SingularPoseError:
+            if own.robust is None:
+                raise
+            return ask(own.robust)
 
     def _steps(self, parameters: Sequence[str]) -> Steps:
         names = tuple(parameters)

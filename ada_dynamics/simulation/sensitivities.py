@@ -55,7 +55,7 @@ class Steps:
         self.model, self.tangents = motion.system.model, Tangents(motion.system.equations.tree)
         self._tau, self._depends_on_time = motion.tau, motion.law is not None
         self._refuse(motion)
-        self.parameters = parameters
+        self.parameters, self._motion = parameters, motion
         self._source = Parametrised(motion.system, parameters) if parameters else motion.system
 
     def _refuse(self, motion: Motion) -> None:
@@ -75,6 +75,12 @@ class Steps:
                 f"derivatives of motion need a robot's own code; model {self.model.name!r} is simulated with the "
                 "generic kernels, or on numbers."
             )
+
+    @cached_property
+    def robust(self) -> Steps | None:
+        """The same steps by kernels that only singular poses stop; None where these are no others."""
+        system = self.system.robust()
+        return None if system is None else Steps(replace(self._motion, system=system), self.parameters)
 
     # --- kernels ------------------------------------------------------------------------------------------------
     @cached_property

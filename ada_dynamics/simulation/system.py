@@ -32,14 +32,16 @@ FEW = 8  # rows that are computed one by one where one of them needs it
 class System:
     """ẋ = f(x, u, t) of a model with its loads; x = [q; v], u as in `rates`."""
 
-    def __init__(self, model: Model, dynamics: Dynamics, loads: Loads) -> None:
+    def __init__(self, model: Model, dynamics: Dynamics, loads: Loads, tier: str | None = None) -> None:
         """Put together.
 
         Args:
             model: the mechanism.
             dynamics: of the same mechanism, without the friction in its joints (see `frictionless`).
             loads: what acts on it, resolved for `tree_of(dynamics)`.
+            tier: how loops are eliminated; the fastest way of the dynamics by default.
         """
+        self._tier = tier
         self.model = model
         self.dynamics = dynamics
         self.kernels = dynamics.kernels
@@ -129,7 +131,7 @@ class System:
         """The elimination that closes the loops, for combinations that follow the motion where these are needed."""
         closed = self.kernels.closed
         assert closed is not None
-        name = self.kernels.candidate
+        name = self._candidate
         name = closed.cheapest if name in closed_quantities.ASSEMBLIES else name
         if chosen:
             return closed_quantities.following(closed.tree, closed.plans, name, chosen)
@@ -144,14 +146,29 @@ class System:
         return f"{solver.tag}_{closed_quantities.digest(closed.tree, closed.plans, solver.plan)}"
 
     @property
+    def _candidate(self) -> str:
+        return self._tier or self.kernels.candidate
+
+    def robust(self) -> System | None:
+        """The same system by the order of elimination that only singular poses stop; None where it is no other one."""
+        closed = self.kernels.closed
+        if (
+            closed is None
+            or closed.study.is_redundant
+            or closed.plans.candidates.get(self._candidate) is closed.plans.late
+        ):
+            return None
+        return None if self._tier else System(self.model, self.dynamics, self.equations.loads, "late")
+
+    @property
     def _is_assembled(self) -> bool:
         """True if accelerations come from an assembly, which has no combinations."""
-        return self.kernels.candidate in closed_quantities.ASSEMBLIES
+        return self._candidate in closed_quantities.ASSEMBLIES
 
     def _name(self) -> str:
         closed, wrenches = self.kernels.closed, "_external" if self._wrenches else ""
         if closed is not None and self._is_assembled:
-            return closed.quantity(self.kernels.candidate, self._wrenches, multipliers=False).name
+            return closed.quantity(self._candidate, self._wrenches, multipliers=False).name
         if closed is not None:
             return f"{self._solver_name}{wrenches}"
         return f"{self.dynamics.options['algorithm']}{order_tag(self.kernels.order)}"
@@ -165,7 +182,7 @@ class System:
         """Accelerations over generic scalars."""
         closed = self.kernels.closed
         if closed is not None and self._is_assembled:
-            return closed.quantity(self.kernels.candidate, self._wrenches, multipliers=False).body
+            return closed.quantity(self._candidate, self._wrenches, multipliers=False).body
         if closed is not None:
             return closed_quantities.forward(closed.tree, closed.plans, self.solver(chosen), self._wrenches).body
         tree, kernels = self.kernels.tree, self.kernels

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree
 from scipy.optimize import minimize
-from step_reference import StepReference
+from step_reference import StepReference, moving
 
 import ada_dynamics as ada
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
@@ -21,7 +21,6 @@ from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from ada_dynamics.simulation import (
     CompiledController,
     ContactSphere,
-    Event,
     JointServos,
     JointStops,
     Material,
@@ -32,18 +31,6 @@ from ada_dynamics.simulation import (
 Array = NDArray[np.float64]
 FIXED_STEPS = ("rk4", "rkf45", "semi_implicit")
 CLOSED = ("four_bar", "five_bar", "cassie_leg", "bennett", "delta")
-
-
-def moving(
-    model: ada.Model, q: Array | None = None, seed: int = 1, **settings
-) -> tuple[ada.Simulation, Array, Array, Array]:
-    """A simulation, a state that its loops allow, and efforts."""
-    rng = np.random.default_rng(seed)
-    sim = ada.Simulation(model, q, **{"step": 5e-3, **settings})
-    if q is None:
-        q = model.random_state(rng)[0]
-    q, v = sim.dynamics.project(q, rng.normal(size=model.nv)) if model.loops else (q, rng.normal(size=model.nv))
-    return sim, q, v, rng.normal(size=model.nv)
 
 
 def assert_like_the_reference(sim: ada.Simulation, q: Array, v: Array, tau: Array) -> None:
@@ -65,6 +52,23 @@ def test_they_are_those_of_a_reference_for_every_type_of_joint(base: str, integr
 @pytest.mark.parametrize("name", CLOSED)
 def test_with_loops_too_projection_included(name: str, integrator: str) -> None:
     assert_like_the_reference(*moving(*getattr(mechanisms, name)(), integrator=integrator))
+
+
+@pytest.mark.parametrize("integrator", FIXED_STEPS)
+def test_a_robust_elimination_serves_regular_poses_that_stop_the_fast_one(integrator: str) -> None:
+    """Both ends of the crank and of the rocker coincide: the first order of elimination divides by zero."""
+    model, start = mechanisms.four_bar()
+    folded = np.array([np.pi / 2, -0.5, np.pi])
+    sim = ada.Simulation(model, start, integrator=integrator, step=1e-3)
+    _, v = sim.dynamics.project(folded, np.ones(3))
+    rate, robust = sim.motion.system.rate, sim.motion.system.robust()
+    x, u = np.concatenate([folded, v]), sim.motion.system.inputs(np.zeros(3))
+    assert rate.single_status(x, u, np.zeros(1))[1] and not robust.rate.single_status(x, u, np.zeros(1))[1]
+    tau, directions = np.array([0.3, -0.1, 0.2]), sim.dynamics.changes(folded, v, by=["joint_2"])
+    found, reference = sim.step_derivatives(folded, v, tau), StepReference(sim, robust)
+    wanted = reference.along(folded, v, tau, np.vstack([directions, np.zeros((3, 2))]))
+    assert np.allclose(found.A @ directions, wanted, rtol=0.0, atol=1e-11 * np.max(np.abs(wanted)))
+    assert_adjoint(sim, folded, v, 3)
 
 
 @pytest.mark.parametrize("seed", [1, 3, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(4, 200))])
@@ -289,88 +293,6 @@ def test_gradient_descent_throws_a_double_pendulum_to_a_goal() -> None:
 
     found = minimize(cost, np.zeros(20), jac=True, method="BFGS", options={"gtol": 1e-10})
     assert found.fun < 1e-16
-
-
-# --- events -----------------------------------------------------------------------------------------------------------
-def test_a_ball_that_bounces_has_the_saltation_matrix_of_the_textbook() -> None:
-    model = (
-        ada.Builder("ball")
-        .link("base")
-        .link("ball", 2.0)
-        .joint("z", "prismatic", "base", "ball", axis=(0, 0, 1))
-        .build()
-    )
-    sim, g, speed, e = ada.Simulation(model, [1.0]), 9.81, -3.0, 0.8
-    jump = sim.saltation_matrix(
-        Event("lands", lambda t, q, v: q[0]), [0.0], [speed], reset=lambda q, v: (q, [-e * v[0]])
-    )
-    assert np.allclose(jump.S, [[-e, 0.0], [-(1 + e) * g / speed, -e]], rtol=0.0, atol=1e-13)
-    assert np.allclose(jump.at_event, [[0.0, 0.0], [g / speed, 1.0]], rtol=0.0, atol=1e-13)
-    assert np.allclose(jump.time, [-1.0 / speed, 0.0], rtol=0.0, atol=1e-13)
-    assert jump.v == pytest.approx(-e * speed)
-
-
-@pytest.mark.parametrize(
-    "make", [mechanisms.five_bar, lambda: (random_tree(5, ["revolute", "spherical"], "floating"), None)]
-)
-def test_a_motion_through_an_event_changes_as_differences_say(make) -> None:
-    """A moving threshold is crossed at 0.05 s, and the velocity is halved there."""
-    model, start = make()
-    sim, q, v, tau = moving(model, start, integrator="dop853", tolerance=1e-13)
-    j, end = model.v_index(model.joint_names[-1]).start, 0.08
-
-    def to_the_end(dq: Array, dv: Array, until: float = end) -> tuple[float, Array, Array, Array]:
-        run = lambda *state, events=(), time=until: ada.Simulation(  # noqa: E731
-            model, *state, tau=tau, integrator="dop853", tolerance=1e-14, step=1e-2, events=events
-        ).run(time)
-        first = run(*sim.dynamics.project(model.integrate(q, dq), v + dv), events=[event])
-        t = float(first.t[-1])
-        second = run(first.q[-1], 0.5 * first.v[-1], time=until - t)
-        return t, first.q[-1], first.v[-1], np.concatenate([second.q[-1], second.v[-1]])
-
-    at = ada.Simulation(model, q, v, tau=tau, integrator="dop853", tolerance=1e-14).run(0.05).v[-1, j]
-    event = Event("passes", lambda t, q, v: v[j] - at + 3.0 * (t - 0.05), terminal=True)
-    t, q_e, v_e, after = to_the_end(np.zeros(model.nv), np.zeros(model.nv))
-    before = ada.Simulation(model, q, v, step=t / 50, integrator="rkf45").step_derivatives(q, v, tau, steps=50)
-    fixed = ada.Simulation(model, q, v, step=(end - t) / 50, integrator="rkf45")
-    jump = fixed.saltation_matrix(event, q_e, v_e, tau, t=t, reset=lambda q, v: (q, [0.5 * x for x in v]))
-    later = fixed.step_derivatives(jump.q, jump.v, tau, steps=50)
-    whole, h = later.A @ jump.S @ before.A, 1e-4
-    rng = np.random.default_rng(4)
-    for _ in range(3):
-        d = rng.normal(size=2 * model.nv)
-        if model.loops:
-            d = sim.dynamics.changes(q, v) @ rng.normal(size=2 * sim.dynamics.choices.mobility)
-        ends = [to_the_end(*np.split(s * d, 2)) for s in (-2 * h, -h, h, 2 * h)]
-        slope = lambda i: (ends[0][i] - 8 * ends[1][i] + 8 * ends[2][i] - ends[3][i]) / (12 * h)  # noqa: E731, B023
-        wanted = fixed._steps(()).tangents.inverse(after[None])[0] @ slope(3)
-        assert np.allclose(whole @ d, wanted, rtol=0.0, atol=1e-7 * np.max(np.abs(wanted)))
-        assert jump.time @ before.A @ d == pytest.approx(slope(0), rel=1e-7)
-
-
-def test_events_without_derivatives_are_refused_by_name() -> None:
-    model = ada.planar_chain(2)
-    events = [Event("ends", lambda t, q, v: q[0] - 0.299, terminal=True), Event("seen", lambda t, q, v: q[0] - 0.299)]
-    q, v = [0.3, 0.2], [-1.0, 0.0]
-    for terminal, words in ((events[:1], "event 'ends' ends the motion after t = 0.0"), (events[1:], None)):
-        sim = ada.Simulation(model, q, v, events=terminal)
-        if words is None:
-            sim.rollout_vjp(q, v, np.zeros((60, 2)))
-            continue
-        for question in (sim.rollout_vjp, sim.rollout_derivatives):
-            with pytest.raises(ada.EventError, match=words):
-                question(q, v, np.zeros((60, 2)))
-    for function, words in (
-        (lambda t, q, v: q[0] - 0.3 + t, "event 'x' is touched at t = 0 s, not crossed"),
-        (lambda t, q, v: float(q[0]), "event 'x' cannot be differentiated"),
-        (lambda t, q, v: np.sin(q[0]), "event 'x' cannot be differentiated"),
-    ):
-        with pytest.raises(ada.EventError, match=words):
-            sim.saltation_matrix(Event("x", function), q, v)
-    with pytest.raises(ada.UnknownNameError, match=r"no event is named 'sean'.*'seen'"):
-        sim.saltation_matrix("sean", q, v)
-    with pytest.raises(ada.EventError, match="event 'seen': reset gives 2 numbers"):
-        sim.saltation_matrix("seen", q, v, reset=lambda q, v: (q, []))
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
