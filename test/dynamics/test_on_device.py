@@ -6,6 +6,7 @@ The kernels of devices run on the processor at hand here, and with `make test-gp
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from dataclasses import dataclass
 
@@ -248,6 +249,11 @@ def test_devices_that_are_none_and_models_without_code_of_their_own_are_refused(
         ada.Dynamics(model, device="gpu")
     with pytest.raises(InputError, match="no code of its own"):
         ada.Dynamics(ada.planar_chain(70), device="host")
+
+
+def test_the_arguments_of_a_dynamics_are_shown_with_those_of_devices():
+    shown = inspect.signature(ada.Dynamics).parameters
+    assert {"model", "algorithm", "checked", "device"} <= set(shown)
 
 
 def test_a_dynamics_of_a_device_goes_to_another_process_as_one(arm):
