@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of
+from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.loop_queries import LoopQueries
 from ada_dynamics.dynamics.motion_queries import MotionQueries
@@ -35,13 +37,17 @@ class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
     int64 with any strides, or as lists, which take longest; external wrenches cost some microseconds more.
     """
 
-    def __new__(cls, *arguments: Any, device: str = "cpu", **options: Any) -> Dynamics:
-        """That of a device where one is named."""
-        if cls is Dynamics and device != "cpu":
-            from ada_dynamics.dynamics.on_device import DeviceDynamics  # which is made of this class
+    if not TYPE_CHECKING:  # to readers of types, and of signatures, the arguments are those of __init__
 
-            return object.__new__(DeviceDynamics)
-        return object.__new__(cls)
+        def __new__(cls, *arguments: Any, device: str = "cpu", **options: Any) -> Dynamics:
+            """That of a device where one is named."""
+            if cls is Dynamics and device != "cpu":
+                from ada_dynamics.dynamics.on_device import DeviceDynamics  # which is made of this class
+
+                return object.__new__(DeviceDynamics)
+            return object.__new__(cls)
+
+        __new__.__signature__ = inspect.signature(Computation.__init__)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process or a copy goes what it was made of; compiled code is found in the cache there."""

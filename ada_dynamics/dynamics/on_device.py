@@ -35,6 +35,7 @@ from ada_dynamics.loops.choices import TREE, By
 # Of a typical pivot, in single precision: at 1e-2 four of seven digits are left.
 SINGLE_THRESHOLD = 1e-2
 HOST = "host"
+LOOKED_AT = 64  # states of a first batch of which it is told whether their loops are open
 
 
 @cache
@@ -262,6 +263,9 @@ class DeviceDynamics(Dynamics):
     ) -> Any:
         single = all(isinstance(x, np.ndarray) and x.dtype == np.float32 for x in values.values())
         kernel = self.thread_kernel(name, "wrenches" in arrays, 32 if single else 64)
+        if self._is_to_be_looked_at(name):
+            few = range(min(LOOKED_AT, next(len(x) for x in arrays.values() if x.ndim == 2)))
+            self._look_once(name, _rows(arrays["q"], few), _rows(arrays["v"], few))
         results, refused = self._pieces.run(kernel, list(arrays.values()))
         if len(refused) and (self.checked or self.kernels.closed is not None):
             if self.checked:
@@ -293,6 +297,9 @@ class DeviceDynamics(Dynamics):
         kernel = self.thread_kernel(name, "wrenches" in arrays, bits)
         places = None if out is None else self._places(kernel, out, arrays, number)
         results, refused = launch(kernel, arrays, places, number)
+        if self.checked and self._is_to_be_looked_at(name):
+            few = range(min(LOOKED_AT, refused.count))
+            self._look_once(name, *(self._states(arrays[key], few, number) for key in ("q", "v")))
         if self.checked:
             rows = refused.rows()
             if len(rows):
@@ -303,6 +310,10 @@ class DeviceDynamics(Dynamics):
         if out is not None:
             return out
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _is_to_be_looked_at(self, name: str) -> bool:
+        """True at the first batch of a mechanism with loops: some of its states may be off them (see `loop_state`)."""
+        return self.kernels.closed is not None and name not in self._seen
 
     def _again(
         self, arrays: Mapping[str, Given | Array], rows: Any, here: Callable[..., Any], stream: int
@@ -372,7 +383,9 @@ def _is_batch(arrays: Mapping[str, Array]) -> bool:
 
 
 def _rows(x: Array, rows: Any) -> Array:
-    return np.ascontiguousarray(x[rows] if x.ndim == 2 else np.broadcast_to(x, (len(rows), len(x))), dtype=np.float64)
+    return np.ascontiguousarray(
+        x[list(rows)] if x.ndim == 2 else np.broadcast_to(x, (len(rows), len(x))), dtype=np.float64
+    )
 
 
 def _rows_of_wrenches(more: Mapping[str, Any], rows: Any) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.gpu_code import ROBOTS, VERSION, assembled, assembler, read, wanted
 
-# The compiler's versions differ in the order of a few instructions.
-MORE_REGISTERS, MORE_BYTES = 8, 128
+# From LLVM 20 to 22, which are let in, registers differ by 8, spills by 300 bytes, and there are a tenth more moves.
+MORE_REGISTERS, MORE_BYTES, MORE_MOVES = 8, 320, 1.1
 
 
 @pytest.mark.skipif(assembler() is None, reason=f"ptxas {VERSION} is not there (pip install nvidia-cuda-nvcc-cu12)")
@@ -19,7 +19,8 @@ def test_every_kernel_assembles_with_the_registers_of_the_table(robot):
         assert found.registers <= recorded.registers + MORE_REGISTERS, found
         assert found.spill_stores <= 1.1 * recorded.spill_stores + MORE_BYTES, found
         assert found.spill_loads <= 1.1 * recorded.spill_loads + MORE_BYTES, found
-        assert found.instructions <= 1.05 * recorded.instructions, found
+        assert found.instructions <= MORE_MOVES * recorded.instructions, found
+        assert found.arithmetic <= recorded.arithmetic + 1, found
         assert found.bytes == recorded.bytes
 
 

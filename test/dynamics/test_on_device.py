@@ -6,14 +6,16 @@ The kernels of devices run on the processor at hand here, and with `make test-gp
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError, NoDeviceError, SingularPoseWarning
+from ada_dynamics.errors import InputError, NoDeviceError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.jit.device_array import DeviceArray
 from ada_dynamics.robots import mechanisms
 
@@ -194,6 +196,21 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
         agree(found, expected)
 
 
+@pytest.mark.parametrize("lies", ["here", "there"])
+def test_open_loops_of_a_first_batch_are_told_once(lies, linkage):
+    there = ada.Dynamics(linkage.model, device=linkage.there.options["device"])
+    q, v, tau = (x.copy() for x in linkage.states)
+    q[3, 0] += 0.1
+    states = (q, v, tau) if lies == "here" else linkage.placed(q, v, tau)
+    with pytest.warns(OpenLoopWarning, match="state 3"):
+        there.forward(*states)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        there.forward(*states)
+    closed = ada.Dynamics(linkage.model, device=linkage.there.options["device"])
+    agree(closed.forward(*(x[:1] for x in linkage.states)), linkage.here.forward(*(x[:1] for x in linkage.states)))
+
+
 def test_values_that_are_not_finite_are_named_with_their_state(arm):
     q, v, tau = (x.copy() for x in arm.states)
     v[5, 2] = np.inf
@@ -248,6 +265,11 @@ def test_devices_that_are_none_and_models_without_code_of_their_own_are_refused(
         ada.Dynamics(model, device="gpu")
     with pytest.raises(InputError, match="no code of its own"):
         ada.Dynamics(ada.planar_chain(70), device="host")
+
+
+def test_the_arguments_of_a_dynamics_are_shown_with_those_of_devices():
+    shown = inspect.signature(ada.Dynamics).parameters
+    assert {"model", "algorithm", "checked", "device"} <= set(shown)
 
 
 def test_a_dynamics_of_a_device_goes_to_another_process_as_one(arm):

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
+from ada_dynamics.contact.contact import Contact, ContactSphere
 from ada_dynamics.errors import InputError, NoDeviceError
+from ada_dynamics.model import Builder
+from ada_dynamics.simulation import CompiledController
 from ada_dynamics.simulation.device_rollout import DeviceMotions
 
 STARTS = 9
@@ -60,10 +63,29 @@ def test_steps_that_a_kernel_refuses_are_taken_here(device):
     assert np.max(np.abs([sim.dynamics.largest_gap(row[:3]) for row in x])) < 1e-9
 
 
+def test_compiled_laws_and_smooth_contact_go_along(device):
+    model = ada.planar_chain(3)
+    rng = np.random.default_rng(7)
+    q, v = rng.uniform(-1.0, 1.0, (STARTS, 3)), rng.normal(size=(STARTS, 3))
+    held = ada.Simulation(model, controller=CompiledController(lambda t, q, v: [-3.0 * q[0] - 0.1 * v[0], 0.0, 0.0]))
+    assert np.allclose(held.rollout(q, v, 0.05, device=device).q, held.rollout(q, v, 0.05).q, rtol=0, atol=1e-12)
+
+    ball = Builder("ball").link("body", 1.0, inertia=(4e-3,) * 3).build(base="floating")
+    contact = Contact(spheres=[ContactSphere("ball", "body", (0, 0, 0), 0.05)])
+    falling = ada.Simulation(ball, contact=contact, integrator="semi_implicit", step=1e-3)
+    q = np.tile(ball.neutral(), (STARTS, 1))
+    q[:, 2] = np.linspace(0.045, 0.06, STARTS)  # some touch the ground at once, some later
+    v = np.tile([0.5, 0.0, -0.5, 0.0, 1.0, 0.0], (STARTS, 1))
+    assert np.allclose(falling.rollout(q, v, 0.1, device=device).v, falling.rollout(q, v, 0.1).v, rtol=0, atol=1e-9)
+
+
 def test_motions_that_are_no_function_of_the_state_are_refused_by_name():
     model = ada.load("pa10")
     q, v = np.zeros((2, 7)), np.zeros((2, 7))
     with pytest.raises(InputError, match="'dop853' chooses its steps; take rk4"):
         ada.Simulation(model, integrator="dop853", step=1e-2).rollout(q, v, 0.1, device="host")
+    timed = CompiledController(lambda t, q, v: [t, *[0.0] * 6])
+    with pytest.raises(InputError, match="what acts on it depends on time"):
+        ada.Simulation(model, controller=timed, integrator="rk4").rollout(q, v, 0.1, device="host")
     with pytest.raises(InputError, match="device is 'gpu'"):
         ada.Simulation(model, integrator="rk4", step=1e-2).rollout(q, v, 0.1, device="gpu")
