@@ -68,8 +68,8 @@ class DeviceDynamics(Dynamics):
 
     Arrays on the device, of torch, CuPy, JAX or numba, are taken as they lie, whatever their strides; results stay
     there (`DeviceArray`). Columns, as of `x.T.contiguous().T`, are read at the memory's full speed. Arrays of this
-    process are copied there and back, piece by piece; a single state, and every question beside those below, is
-    answered here.
+    process are copied there and back, piece by piece; a single state, and every question of numpy arrays beside those
+    below, is answered here.
 
     States that a kernel refuses - near singular poses, not finite - are gathered and computed here, in double precision
     and by the tiers of `Dynamics`, with its warnings and errors: so results are waited for. With checked=False nothing
@@ -86,6 +86,7 @@ class DeviceDynamics(Dynamics):
         self.machine = machine_of(device)
         self._pieces = _pieces(device)
         self._thread_kernels: dict[tuple[str, int], ThreadKernel] = {}
+        self._others: dict[str, Callable[[], Quantity]] = {}  # quantities that arrays on the device asked for
 
     def runs_compiled(self, name: str) -> bool:
         """Calls are looked at first: a batch goes to the device."""
@@ -177,12 +178,24 @@ class DeviceDynamics(Dynamics):
         length = 1.0 if closed is None else closed.study.numbers.length
         return JointWrenches(self.model, states, wrenches, by_loop, flags, FAST, length)
 
+    def _compute(self, name: str, make: Callable[[], Quantity], **given: Any) -> Any:
+        """Every other quantity that is one kernel: of arrays on the device there, of others here."""
+        if not any(map(on_device, given.values())):
+            return super()._compute(name, make, **given)
+        own = super()._compute
+
+        def here(*values: Array) -> Any:
+            return own(name, make, **dict(zip(given, values, strict=True)))
+
+        self._others.setdefault(name, make)
+        return self._on_device(name, given, here, {}, None, None)
+
     # --- kernels ------------------------------------------------------------------------------------------------
     def thread_kernel(self, name: str, external: bool = False, bits: int = 64) -> ThreadKernel:
         """The kernel of a quantity, to measure it or to look at its code."""
         tag = f"{name}{'_external' if external else ''}"
         if (tag, bits) not in self._thread_kernels:
-            quantity = _QUANTITIES[name](self, external, bits)
+            quantity = self._others[name]() if name in self._others else _QUANTITIES[name](self, external, bits)
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
             key = f"{self.kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
             self._thread_kernels[tag, bits] = ThreadKernel(signature, quantity.trace, key, self.machine, bits)
@@ -297,7 +310,7 @@ class DeviceDynamics(Dynamics):
         kernel = self.thread_kernel(name, "wrenches" in arrays, bits)
         places = None if out is None else self._places(kernel, out, arrays, number)
         results, refused = launch(kernel, arrays, places, number)
-        if self.checked and self._is_to_be_looked_at(name):
+        if self.checked and "v" in arrays and self._is_to_be_looked_at(name):
             few = range(min(LOOKED_AT, refused.count))
             self._look_once(name, *(self._states(arrays[key], few, number) for key in ("q", "v")))
         if self.checked:

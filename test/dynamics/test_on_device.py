@@ -133,6 +133,24 @@ def test_inverse_dynamics(arm):
     agree(arm.there.inverse(*arm.placed(*arm.states)), expected)
 
 
+def test_other_quantities_of_arrays_on_the_device(arm, linkage):
+    for world in (arm, linkage):
+        q, v, _ = world.states
+        (there,) = world.placed(q)
+        for found, expected in (
+            (world.there.mass_matrix(there), world.here.mass_matrix(q)),
+            (world.there.bias(there, *world.placed(v)), world.here.bias(q, v)),
+            (world.there.gravity(there), world.here.gravity(q)),
+        ):
+            assert isinstance(found, DeviceArray)
+            agree(found, expected)
+    q, v, a = arm.states
+    for found, wanted in zip(
+        arm.there.inverse_derivatives(*arm.placed(q, v, a)), arm.here.inverse_derivatives(q, v, a), strict=True
+    ):
+        agree(found, wanted)
+
+
 def test_single_states_count_for_all_and_a_single_state_alone_is_computed_here(arm):
     q, v, tau = arm.states
     expected = arm.here.forward(q, v[0], tau)
