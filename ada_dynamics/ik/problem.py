@@ -7,10 +7,10 @@ the mechanism's length. So no choice of independent joints can fail on the way, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -154,33 +154,31 @@ class Problem:
         ]
 
     def limited_motions(self, q: Array, along: Array) -> Array:
-        """Rates of what is limited by those of motions, (..., limits, mobility)."""
+        """What each motion does to what is limited, (limits, mobility)."""
         single = along[..., self.limited, :]
-        if not self.angles:
-            return single
-        own = (along[..., self.dynamics.model.v_index(name), :] for name, _ in self.angles)
-        slopes = (self._of_each(q, name, bound.directions) for name, bound in self.angles)
-        angles = [(slope[..., None, :] @ part) for slope, part in zip(slopes, own, strict=True)]
-        return np.concatenate([single, *angles], axis=-2)
+        return np.concatenate([single, self.motions_of_angles(q, along)], axis=-2) if self.angles else single
 
-    def _of_each(self, q: Array, name: str, read: Callable[[list[float]], Any]) -> Array:
-        """What a joint's positions say, for one pose or for many."""
-        positions = q[..., self.dynamics.model.q_index(name)]
-        if q.ndim == 1:
-            return np.asarray(read(positions.tolist()), dtype=np.float64)
-        found = [read(row) for row in positions.tolist()]
-        return np.asarray(found, dtype=np.float64) if found else np.zeros((0, 3))
+    def motions_of_angles(self, q: Array, along: Array) -> Array:
+        """Likewise to limited angles of spherical joints alone."""
+        rates = np.zeros((*q.shape[:-1], len(self.angles), self.dynamics.model.nv))
+        for i, (name, bound) in enumerate(self.angles):
+            rates[..., i, self.dynamics.model.v_index(name)] = np.stack(bound.directions(self._own(q, name)), axis=-1)
+        return np.asarray(rates @ along)
+
+    def _own(self, q: Array, joint: str) -> list[Array]:
+        """A joint's positions, one by one."""
+        return list(np.moveaxis(q[..., self.dynamics.model.q_index(joint)], -1, 0))
 
     def room(self, q: Array) -> tuple[Array, Array]:
         """How far what is limited is from its limits, down and up; the other way where it is beyond."""
-        at = q[..., self.positions]
+        single = q[..., self.positions]
+        down, up = self.lower - single, self.upper - single
         if not self.angles:
-            return self.lower - at, self.upper - at
-        angles = [self._of_each(q, name, bound.value)[..., None] for name, bound in self.angles]
-        at = np.concatenate([at, *angles], axis=-1)
-        down = [-np.inf if bound.lower is None else bound.lower for _, bound in self.angles]
-        up = [np.inf if bound.upper is None else bound.upper for _, bound in self.angles]
-        return np.concatenate([self.lower, down]) - at, np.concatenate([self.upper, up]) - at
+            return down, up
+        at = np.stack([bound.value(self._own(q, name)) for name, bound in self.angles], axis=-1)
+        least = [-np.inf if bound.lower is None else bound.lower for _, bound in self.angles]
+        most = [np.inf if bound.upper is None else bound.upper for _, bound in self.angles]
+        return np.concatenate([down, least - at], axis=-1), np.concatenate([up, most - at], axis=-1)
 
     def excess(self, q: Array) -> Array:
         """By how much the worst joint is beyond its limit [m, rad]."""
@@ -191,9 +189,13 @@ class Problem:
         """Joints at a limit."""
         down, up = self.room(q)
         held = (down >= -margin) | (up <= margin)
+        return tuple(dict.fromkeys(label for label, is_held in zip(self.labels, held, strict=True) if is_held))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of what is limited."""
         single = (self.dynamics.choices.label(int(k)) for k in self.limited)
-        labels = (*single, *(name for name, _ in self.angles))
-        return tuple(dict.fromkeys(label for label, is_held in zip(labels, held, strict=True) if is_held))
+        return (*single, *(name for name, _ in self.angles))
 
     def start(self, q: ArrayLike | None) -> Array:
         """A pose with its loops closed, near a guess; ModelError where there is none."""

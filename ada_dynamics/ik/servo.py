@@ -69,18 +69,17 @@ def velocity(
     dynamics, at = problem.dynamics, problem.dynamics.model.as_positions(q)
     along = problem.motions(at)
     lower, upper = _bounds(problem, at, dt, velocity_limits)
-    rates = np.concatenate([along, problem.limited_motions(at, along)[len(problem.limited) :]])
-    moving = Limits(rates, lower, upper)
+    moving = Limits(np.concatenate([along, problem.motions_of_angles(at, along)]), lower, upper)
     left = [gain * x for x in problem.at(at).weighted]
     levels = [Level(A, b, damping) for A, b in zip(problem.jacobians(at, along), left, strict=True)]
     z = by_priority(levels, moving)
     within = z is not None
     if z is None:
-        z = by_priority(levels, Limits(rates, np.minimum(lower, 0.0), np.maximum(upper, 0.0)))
-    z = np.zeros(along.shape[1]) if z is None else z
-    step, moved = along @ z, rates @ z
+        z = by_priority(levels, moving._replace(lower=np.minimum(lower, 0.0), upper=np.maximum(upper, 0.0)))
+    step = along @ (np.zeros(along.shape[1]) if z is None else z)
     order = [tasks] if isinstance(tasks, Task) else list(tasks)
     missing = tuple((gain * task.left(dynamics, at) - task.jacobian(dynamics, at) @ step) / dt for task in order)
+    moved = np.concatenate([step, problem.motions_of_angles(at, step[:, None])[:, 0]])
     held = np.flatnonzero((moved <= lower + 1e-9 * dt) | (moved >= upper - 1e-9 * dt))
     labels = [*map(dynamics.choices.label, range(dynamics.model.nv)), *(name for name, _ in problem.angles)]
     return VelocityStep(step / dt, missing, tuple(dict.fromkeys(labels[k] for k in held)), within)

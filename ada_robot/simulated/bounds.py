@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import beyond_limits
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.reach import reach_of
@@ -123,10 +124,10 @@ class StateBounds:
         were = beyond_limits(self._model, before)
         for name, over in beyond_limits(self._model, after).items():
             if over > ROUNDING and name not in were:
-                limits = self._model.joints[name].limits
+                limits = ", ".join(map(str, bounds_of(self._model.joints[name])))
                 raise InputError(
-                    f"with its loops closed, joint {name!r} would be {over:.3g} beyond its limits "
-                    f"[{limits.lower:g}, {limits.upper:g}]; take positions nearer to the present ones."
+                    f"with its loops closed, joint {name!r} would be {over:.3g} beyond its limits {limits}; take "
+                    "positions nearer to the present ones."
                 )
 
     def check_positions(self, q: ArrayLike) -> None:

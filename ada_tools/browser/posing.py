@@ -17,7 +17,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.assembly import CLOSED, close
-from ada_dynamics.model.joints import JointType
+from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
@@ -71,7 +71,7 @@ class Posing:
 
     def value(self, knob: Knob) -> float:
         """Where a coordinate is [rad, m]."""
-        return _values(self.model.joints[knob.joint].type, self.q[self.model.q_index(knob.joint)])[knob.place]
+        return _values(self.model.joints[knob.joint], self.q[self.model.q_index(knob.joint)])[knob.place]
 
     def move(self, knob: Knob, value: float) -> bool:
         """Bring a coordinate to a value, or as near to it as the loops let it go.
@@ -120,25 +120,28 @@ class Posing:
 
     def _with(self, q: Array, knob: Knob, value: float) -> Array:
         """A pose with one coordinate changed."""
-        own, kind = self.model.q_index(knob.joint), self.model.joints[knob.joint].type
-        values = _values(kind, q[own])
+        own, joint = self.model.q_index(knob.joint), self.model.joints[knob.joint]
+        values = _values(joint, q[own])
         values[knob.place] = value
         changed = q.copy()
-        changed[own] = _positions(kind, values)
+        changed[own] = _positions(joint, values)
         return changed
 
     def _knobs_of(self, joint: str) -> list[Knob]:
         own, first = self.model.q_index(joint), self.model.v_index(joint).start
-        kind = self.model.joints[joint].type
+        kind, turns = self.model.joints[joint].type, self.model.joints[joint].turns
         quaternion = kind.quaternion_at()
-        has_limits = quaternion is None
+        lowest, highest = self.model.lower[own], self.model.upper[own]
+        if turns is not None:
+            lowest, highest = np.array(turns.lower), np.array(turns.upper)
         names = [(c.label, c.unit == "rad") for c in kind.coordinates[:quaternion]]
-        names += [] if quaternion is None else [(turn, True) for turn in _TURNS]
+        turned = _TURNS if turns is None else [f"turn {k}" for k in (1, 2, 3)]
+        names += [] if quaternion is None else [(turn, True) for turn in turned]
         knobs = []
         for i, (name, is_angle) in enumerate(names):
             bound = np.pi if is_angle else _NO_LIMIT
-            lower = float(self.model.lower[own][i]) if has_limits else -np.inf
-            upper = float(self.model.upper[own][i]) if has_limits else np.inf
+            # a floating joint's quaternion has four numbers, none of them limited, and three knobs
+            lower, upper = float(lowest[i]), float(highest[i])
             if quaternion is not None and name == "pitch":
                 bound = 0.5 * np.pi
             leads = self._numbers is None or first + i in self._leading
@@ -180,18 +183,22 @@ def _has_full_rank(rows: Array) -> bool:
     return bool(np.linalg.svd(rows, compute_uv=False)[-1] > _RANK)
 
 
-def _values(kind: type[JointType], q: Array) -> list[float]:
-    """A joint's positions as the coordinates of knobs: quaternions as roll, pitch and yaw."""
-    first = kind.quaternion_at()
+def _values(joint: Joint, q: Array) -> list[float]:
+    """A joint's positions as the coordinates of knobs: quaternions as roll, pitch and yaw, or as their turns."""
+    if joint.turns is not None:
+        return [float(x) for x in joint.turns.read(q)]
+    first = joint.type.quaternion_at()
     if first is None:
         return [float(x) for x in q]
     R = np.array(from_quaternion(*q[first:].tolist()), dtype=np.float64)
     return [*(float(x) for x in q[:first]), *to_rpy(R)]
 
 
-def _positions(kind: type[JointType], values: Sequence[float]) -> Array:
+def _positions(joint: Joint, values: Sequence[float]) -> Array:
     """The way back."""
-    first = kind.quaternion_at()
+    if joint.turns is not None:
+        return joint.turns.position(values)
+    first = joint.type.quaternion_at()
     if first is None:
         return np.array(values, dtype=np.float64)
     w, x, y, z = to_quaternion(np.array(from_rpy(*values[first:]), dtype=np.float64))

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from browser_robots import rocker
+from turning_robots import HIP, merged_hip
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
@@ -30,6 +31,16 @@ def test_a_tree_has_a_knob_per_joint_and_each_moves_its_joint_alone():
         assert shown.move(knob, 0.3)
         before[i] = 0.3
         np.testing.assert_array_equal(shown.q, before)
+
+
+def test_a_merged_joint_has_a_knob_for_each_turn_with_its_limits():
+    shown = Posing(merged_hip())
+    assert [knob.label for knob in shown.knobs] == ["hip turn 1", "hip turn 2", "hip turn 3", "knee"]
+    assert [(knob.lower, knob.upper) for knob in shown.knobs[:3]] == list(HIP)
+    wanted = (0.4, -0.3, 3.5, 0.2)
+    for knob, value in zip(shown.knobs, wanted, strict=True):
+        assert shown.move(knob, value)
+    np.testing.assert_allclose([shown.value(knob) for knob in shown.knobs], wanted, atol=1e-12)
 
 
 def test_the_rhombus_follows_its_crank_as_a_parallelogram():
