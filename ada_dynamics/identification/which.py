@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parameters are asked for, and after which of them combinations are named."""
+"""Whose parameters, which are asked for, and after which of them combinations are named."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.regressor import INERTIAL, OF_JOINT
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import unknown_name
+from ada_dynamics.errors import WrongTypeError, unknown_name
 from ada_dynamics.model.model import Model
+
+
+def dynamics_of(robot: Model | Dynamics) -> Dynamics:
+    """Of a robot as callers give it."""
+    if isinstance(robot, Dynamics):
+        return robot
+    given: object = robot
+    if not isinstance(given, Model):
+        raise WrongTypeError(f"the robot is {given!r:.100}; identification needs a Model or a Dynamics.")
+    return Dynamics(given)
 
 
 def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> NDArray[np.intp]:
