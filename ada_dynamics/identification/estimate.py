@@ -129,7 +129,7 @@ def _fitted(equations: Equations, names: Sequence[str], Y: Array, wanted: Array,
     others = [replace(one, place=place[one.place]) for one in others]
     rows = (Y[..., acting] / noise[:, None]).reshape(-1, len(acting))
     target = (wanted / noise).ravel()
-    known[acting] = fit(rows.T @ rows, rows.T @ target, start[acting], bodies, others, weight)
+    known[acting] = fit(rows, target, start[acting], bodies, others, weight)
     return known
 
 
