@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weighted least squares over parameters that a machine can have: a convex problem, solved by Newton's method.
 
-    minimise  ½ xᵀ A x - bᵀ x + γ Σ_bodies D(P(x) ‖ P₀) + γ Σ_others (x / x₀ - ln(x / x₀) - 1)
+    minimise  ½ |A x - b|² + γ Σ_bodies D(P(x) ‖ P₀) + γ Σ_others (x / x₀ - ln(x / x₀) - 1)
 
-A and b are those of the normal equations in units of the noise. D(P ‖ P₀) = tr(P₀⁻¹ P) - ln det(P₀⁻¹ P) - 4 is the
+A x = b has a row for each measurement, in units of its noise. D(P ‖ P₀) = tr(P₀⁻¹ P) - ln det(P₀⁻¹ P) - 4 is the
 Bregman divergence of pseudo-inertias (Lee, Wensing and Park 2020): finite only where P is positive definite, the same
 in all frames and units, and 0 for the body that is known already. So γ is what that knowledge weighs, in measurements:
 where the motion says nothing, bodies stay as they were; everywhere else thousands of rows outweigh it.
@@ -27,7 +27,7 @@ from ada_dynamics.identification.pseudo_inertia import UNITS
 _FALL = 0.1  # of γ from one problem to the next
 _VANISHING = (*(0.1**k for k in range(1, 9)), 0.0)  # clouds
 _STEPS = 60  # of each problem
-_REACHED = 1e-9  # squared decrement, in units of γ
+_NEAR, _REACHED = 1e-2, 1e-9  # squared decrement, in units of γ, on the way and at its end
 _SHARE = 0.25  # of the foreseen gain that a step must bring
 _LEAST_SHARE = 1e-9  # of a step
 
@@ -74,8 +74,8 @@ def fit(A: Array, b: Array, start: Array, bodies: Sequence[Body], others: Sequen
     """The unknowns x.
 
     Args:
-        A: symmetric, in units of the noise.
-        b: likewise.
+        A: rows of the equations, in units of the noise.
+        b: what they must give.
         start: of the unknowns, inside: all P positive definite, all others positive.
         bodies: which unknowns make which body.
         others: unknowns beside them.
@@ -90,14 +90,15 @@ def fit(A: Array, b: Array, start: Array, bodies: Sequence[Body], others: Sequen
     for share in _VANISHING:
         problem.suppose(share)
         x = problem.minimise(x, weight)
-    return x
+    return problem.minimise(x, weight, _REACHED)
 
 
 class _Problem:
     """The terms of the sum, and their derivatives."""
 
     def __init__(self, A: Array, b: Array, bodies: Sequence[Body], others: Sequence[Positive]) -> None:
-        self.A, self.b, self.bodies, self.others = A, b, bodies, others
+        Q, self.A = np.linalg.qr(A)  # as few rows as there are unknowns
+        self.b, self.bodies, self.others = Q.T @ b, bodies, others
         self.places = np.array([one.place for one in others], dtype=np.intp)
         self.suppose(1.0)
 
@@ -109,19 +110,19 @@ class _Problem:
     def first_weight(self, x: Array) -> float:
         """So large that the first minimum is near the start."""
         _, _, hessian = self.barrier(x)
-        pull = self.A @ x - self.b
+        pull = self.A.T @ (self.A @ x - self.b)
         return math.sqrt(max(float(pull @ np.linalg.lstsq(hessian, pull, rcond=None)[0]), 0.0))
 
-    def minimise(self, x: Array, gamma: float) -> Array:
+    def minimise(self, x: Array, gamma: float, reached: float = _NEAR) -> Array:
         """Newton's method from a point inside."""
         for _ in range(_STEPS):
             value, gradient, hessian = self.barrier(x)
-            slope = self.A @ x - self.b + gamma * gradient
-            step = -_solved(self.A + gamma * hessian, slope)
-            gain = -float(slope @ step)
-            if gain <= _REACHED * gamma:
+            step = self.step(x, gamma, gradient, hessian)
+            off, change = self.A @ x - self.b, self.A @ step
+            along, curvature = float(off @ change), 0.5 * float(change @ change)
+            gain = -along - gamma * float(gradient @ step)
+            if gain <= reached * gamma:
                 return x
-            along, curvature = float((slope - gamma * gradient) @ step), 0.5 * float(step @ self.A @ step)
             share = 1.0
             while True:
                 there = self.barrier_value(x + share * step)
@@ -134,6 +135,18 @@ class _Problem:
                 if share < _LEAST_SHARE:  # nothing left but rounding
                     return x
         return x
+
+    def step(self, x: Array, gamma: float, gradient: Array, hessian: Array) -> Array:
+        """Newton's, as a problem of least squares again.
+
+        Of normal equations too little would be left where measurements tell a million times as much as the prior.
+        """
+        factor = np.linalg.cholesky(gamma * hessian)
+        rows = np.vstack([self.A, factor.T])
+        units = 1.0 / np.linalg.norm(rows, axis=0)
+        Q, R = np.linalg.qr(rows * units)
+        wanted = np.concatenate([self.b - self.A @ x, -np.linalg.solve(factor, gamma * gradient)])
+        return np.asarray(units * np.linalg.solve(R, Q.T @ wanted))
 
     def barrier_value(self, x: Array) -> float | None:
         """Sum of the divergences, a constant apart; None outside."""
@@ -164,9 +177,3 @@ class _Problem:
         value = self.barrier_value(x)
         assert value is not None
         return value, gradient, hessian
-
-
-def _solved(matrix: Array, right: Array) -> Array:
-    """Of a positive definite matrix, in units that make its diagonal one."""
-    units = 1.0 / np.sqrt(np.diag(matrix))
-    return np.asarray(units * np.linalg.solve(units[:, None] * matrix * units, units * right))

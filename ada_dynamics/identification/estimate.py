@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, LittleExcitationWarning, WrongTypeError
+from ada_dynamics.errors import InputError, LittleExcitationWarning
 from ada_dynamics.identification.base_parameters import base_parameters
 from ada_dynamics.identification.consistent_fit import Body, Positive, fit
 from ada_dynamics.identification.equations import Equations
@@ -21,7 +21,7 @@ from ada_dynamics.identification.motion import WINDOW, samples_of
 from ada_dynamics.identification.pseudo_inertia import parameters_of, pseudo_inertia, thickened
 from ada_dynamics.identification.result import Identification, fit_of
 from ada_dynamics.identification.uncertainty import not_shown, standard_deviations
-from ada_dynamics.identification.which import along_axes, free_parameters
+from ada_dynamics.identification.which import along_axes, dynamics_of, free_parameters
 from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.model.model import Model
 from ada_dynamics.named import Named
@@ -72,7 +72,7 @@ def identify(
     Warns:
         LittleExcitationWarning: names the combinations that the motion does not show.
     """
-    dynamics = robot if isinstance(robot, Dynamics) else Dynamics(_as_model(robot))
+    dynamics = dynamics_of(robot)
     if not prior_weight > 0.0:
         raise InputError(f"prior_weight is {prior_weight!r}; it must be a positive number.")
     equations = Equations(dynamics, free_parameters(dynamics, parameters))
@@ -113,12 +113,6 @@ def identify(
     )
 
 
-def _as_model(robot: object) -> Model:
-    if not isinstance(robot, Model):
-        raise WrongTypeError(f"the robot is {robot!r:.100}; identification needs a Model or a Dynamics.")
-    return robot
-
-
 def _listed(names: Sequence[str]) -> str:
     more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return "; ".join(names[:_NAMED]) + more
@@ -135,7 +129,7 @@ def _fitted(equations: Equations, names: Sequence[str], Y: Array, wanted: Array,
     others = [replace(one, place=place[one.place]) for one in others]
     rows = (Y[..., acting] / noise[:, None]).reshape(-1, len(acting))
     target = (wanted / noise).ravel()
-    known[acting] = fit(rows.T @ rows, rows.T @ target, start[acting], bodies, others, weight)
+    known[acting] = fit(rows, target, start[acting], bodies, others, weight)
     return known
 
 

@@ -25,7 +25,7 @@ from ada_dynamics.extras import how_to_install
 from ada_dynamics.identification.base_parameters import base_parameters
 from ada_dynamics.identification.equations import Equations
 from ada_dynamics.identification.smoothing import Samples
-from ada_dynamics.identification.which import along_axes, free_parameters
+from ada_dynamics.identification.which import along_axes, dynamics_of, free_parameters
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.model.model import Model
 
@@ -130,7 +130,7 @@ def excitation(
     Raises:
         InputError: a joint has more than one coordinate or no range, or scipy is missing.
     """
-    dynamics = robot if isinstance(robot, Dynamics) else Dynamics(robot)
+    dynamics = dynamics_of(robot)
     model = dynamics.model
     if not period > 0.0 or harmonics < 2 or evaluations < 1:
         raise InputError(
@@ -235,7 +235,7 @@ class _Search:
         except (ModelError, InputError):  # the loops do not close, or become singular
             return _HOPELESS
         rows = (Y[..., self.columns] / self.sizes).reshape(-1, len(self.columns))
-        return min(float(np.log10(np.linalg.cond(rows))), _HOPELESS)
+        return min(float(np.log10(np.linalg.cond(np.linalg.qr(rows, mode="r")))), _HOPELESS)
 
 
 def _orthogonal_to(direction: Array) -> Array:

@@ -47,12 +47,6 @@ def parameters_of(P: Array) -> Array:
     return np.array([P[3, 3], *P[:3, 3], *inertia[0], *inertia[1, 1:], inertia[2, 2]])
 
 
-def least_eigenvalue(values: ArrayLike) -> float:
-    """Of P in units of the body's own mass and size: negative if no body has these parameters."""
-    P, size = _scaled(pseudo_inertia(values))
-    return float(np.linalg.eigvalsh(P)[0]) if size > 0.0 else -1.0
-
-
 def thickened(P: Array, mass: float, length: float) -> Array:
     """P with eigenvalues that are positive, in the body's own units.
 
@@ -71,12 +65,3 @@ def thickened(P: Array, mass: float, length: float) -> Array:
     values = np.maximum(values, LEAST * own[3, 3] * size**2)
     own[:3, :3] = axes @ np.diag(values) @ axes.T + own[3, 3] * np.outer(c, c)
     return own
-
-
-def _scaled(P: Array) -> tuple[Array, float]:
-    """P in units of its mass and of the square root of its mean second moment; and that mass, 0 for what is none."""
-    mass, second = float(P[3, 3]), float(np.trace(P[:3, :3]))
-    if mass <= 0.0 or second <= 0.0:
-        return P, 0.0
-    units = 1.0 / np.sqrt([*[second] * 3, mass])
-    return np.asarray(units[:, None] * P * units), mass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parameters are asked for, and after which of them combinations are named."""
+"""Whose parameters, which are asked for, and after which of them combinations are named."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.regressor import INERTIAL, OF_JOINT
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import unknown_name
+from ada_dynamics.errors import WrongTypeError, unknown_name
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
+
+
+def dynamics_of(robot: Model | Dynamics) -> Dynamics:
+    """Of a robot as callers give it."""
+    if isinstance(robot, Dynamics):
+        return robot
+    given: object = robot
+    if not isinstance(given, Model):
+        raise WrongTypeError(f"the robot is {given!r:.100}; identification needs a Model or a Dynamics.")
+    return Dynamics(given)
 
 
 def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> NDArray[np.intp]:
@@ -22,13 +33,18 @@ def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> N
         UnknownNameError: there is none of such a name.
     """
     names = list(dynamics.parameters)
+    there = [
+        name for name in names if name.rpartition(".")[0] != ROOT_JOINT
+    ]  # what floats has no rotor and rubs nowhere
     if wanted is None:
-        return np.array([k for k, name in enumerate(names) if _is_usual(dynamics, name)], dtype=np.intp)
-    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise unknown_name("parameter", pattern, names)
-    return np.array([k for k, name in enumerate(names) if any(fnmatchcase(name, p) for p in patterns)], dtype=np.intp)
+        chosen = {name for name in there if _is_usual(dynamics, name)}
+    else:
+        patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in there):
+                raise unknown_name("parameter", pattern, there)
+        chosen = {name for name in there if any(fnmatchcase(name, pattern) for pattern in patterns)}
+    return np.array([k for k, name in enumerate(names) if name in chosen], dtype=np.intp)
 
 
 def _is_usual(dynamics: Dynamics, name: str) -> bool:

@@ -109,6 +109,7 @@ def test_the_payload_of_an_emulated_arm_through_its_driver(arm: ada.Dynamics) ->
     assert np.max(found.validate(recorded[3750:]).percent) < 8.0
 
 
+@pytest.mark.slow
 def test_the_payload_of_a_platform_on_six_legs() -> None:
     """Forces of six motors; what the legs carry among themselves is projected out."""
     model, start = mechanisms.stewart()

@@ -111,6 +111,22 @@ def test_a_table_says_nothing_of_its_robot(files: Path, capsys) -> None:
     assert "name it with --model" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("t,q\n1,2\n1,x\n", "no table of numbers"),
+        ("t,q,v\n1,2\n", "3 names of columns and rows of 2"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str | None, words: str, capsys) -> None:
+    path = tmp_path / "run.csv"
+    if text is not None:
+        path.write_text(text)
+    assert cli.main(["identify", str(path), "--model", "pa10"]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_joints_of_another_robot_are_refused(files: Path, capsys) -> None:
     assert cli.main(["identify", str(files / "run.npz"), "--model", "planar_3r"]) == 2
     assert "no joint of the recording is named" in capsys.readouterr().err
