@@ -33,6 +33,9 @@ help: ## this list
 
 setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyPI unless one is sourced, and the tools
 
+# Threads of numpy's LAPACK wait for each other on a busy machine, for longer than small matrices take.
+test test-quick: export OPENBLAS_NUM_THREADS ?= 1
+
 test: $(READY) ## lint and, at the same time, every test but fuzz and soak; ARGS go to pytest
 	$(build-interfaces)
 	@failed=; said=$$(mktemp); \
