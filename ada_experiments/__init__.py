@@ -23,6 +23,7 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.push_estimate",
     "ada_experiments.push_measures",
     "ada_experiments.push_sweep",
+    "ada_experiments.pushed_device",
     "ada_experiments.pushes_without_control",
     "ada_experiments.pa10_compliance",
     "ada_experiments.pa10_inverse",

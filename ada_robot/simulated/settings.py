@@ -26,6 +26,14 @@ class PhysicsSettings(RobotSettings):
         upper=1e3,
         read_only=True,
     )
+    joint_friction: float = setting(
+        0.0,
+        "Coulomb friction of each motor, as felt at its joint, beside what the robot's description has",
+        unit="N m, N",
+        lower=0.0,
+        upper=1e3,
+        read_only=True,
+    )
     contact: str = setting(
         AUTO, "ground at height 0; auto: under floating robots with weight", choices=(AUTO, "on", "off"), read_only=True
     )

@@ -36,20 +36,22 @@ def load_robot(settings: PhysicsSettings, description: str | None = None) -> Mod
         ModelError: the robot's description is.
     """
     model = settings.load(description)
-    return with_rotors(model, settings.rotor_inertia) if settings.rotor_inertia else model
+    inertia, friction = settings.rotor_inertia, settings.joint_friction
+    return with_drives(model, inertia, friction) if inertia or friction else model
 
 
-def with_rotors(model: Model, inertia: float) -> Model:
-    """The robot with heavier motors.
+def with_drives(model: Model, inertia: float, friction: float) -> Model:
+    """The robot with other motors and gears.
 
     Args:
         model: the robot.
         inertia: of each motor as seen at its joint, added to what it has [kg m^2, kg].
+        friction: likewise, Coulomb's [N m, N].
     """
     parts = Parts.of(model)
     for name in motor_joints(model):
         joint = parts.joints[name]
-        parts.joints[name] = replace(joint, armature=joint.armature + inertia)
+        parts.joints[name] = replace(joint, armature=joint.armature + inertia, friction=joint.friction + friction)
     return parts.build()
 
 
