@@ -11,6 +11,7 @@ import numpy as np
 from ada_controllers import JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.reaction_null_space import ReactionNullSpace
+from ada_controllers.support.ankle_hip_model import AnkleHipModel
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
@@ -63,8 +64,21 @@ def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> O
             progress((i + j / len(WAYS)) / len(names), f"{name}, {way}")
             own[way] = moved(_simulation(model, q, JointReference(goal), gains, step, way).run(duration))
     base = max(own[WAYS[0]].base for own in found.values())
-    quantities = {"base_moved": Quantity(base, "m, rad")}
+    quantities = {"base_moved": Quantity(base, "m, rad"), "null_vector_off": Quantity(null_vector_off())}
     return Outcome(_claims(found), _figures(found, output), [_table(found)], _NOTES, quantities=quantities)
+
+
+def null_vector_off() -> float:
+    """How much of the momentum along x n_1 of eq. 6.11 leaves, as it is printed; 1 is that of the ankle alone."""
+    own = AnkleHipModel(m1=1.4, lg1=0.12, l1=0.2, mh=0.4, m2=4.6, lg2=0.1)  # the size of HOAP-2
+    worst = 0.0
+    for angles in np.random.default_rng(0).uniform(-0.5, 0.5, (50, 3)).tolist():
+        by_ankle, _, by_hip = own.coupling(angles)
+        (n11, _, _), _ = own.motions(angles)
+        (sa, s1, s2), (ca, _, c2) = np.sin(angles), np.cos(angles)
+        printed = (own.m1 * own.lg1 + (own.mh + own.m2) * own.l1) * ca + own.m2 * own.lg2 * ca * c2 - sa * s1 * s2
+        worst = max(worst, abs(by_ankle * n11 + by_hip * printed) / abs(by_ankle * n11))
+    return float(worst)
 
 
 def _simulation(
