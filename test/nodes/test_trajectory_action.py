@@ -97,7 +97,12 @@ class Client:
         """The handle of a goal."""
         hear = lambda message: self.feedback.append(message.feedback)  # noqa: E731
         goal = self.goal(*arguments, **fields)
-        return self.ros.answer(lambda: self.client.send_goal_async(goal, hear), what="an answer to the goal")
+
+        def ask():
+            with self.ros.paused():  # rclpy stumbles over an answer that comes while it still notes the question
+                return self.client.send_goal_async(goal, hear)
+
+        return self.ros.answer(ask, what="an answer to the goal")
 
     def outcome(self, handle):
         """Status and result of a goal at its end."""
