@@ -142,8 +142,9 @@ def push_sweep(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
                 progress(len(found) / count, f"{strategy_text}, {point}, {side}")
                 found[strategy, side, point] = pushed.tried(point, sign)
     notes = [*_NOTES, _survived_again(found)]
-    figures, tables = _figures(found, chosen, output), [_table(found, chosen)]
-    return Outcome(_claims(found, chosen), figures, tables, notes, quantities=_order(found))
+    table = table_of(found, chosen.points, "Largest survived impulse [N s]", chosen.resolution)
+    figures = _figures(found, chosen, output)
+    return Outcome(_claims(found, chosen), figures, [table], notes, quantities=_order(found))
 
 
 def read_settings(scenario: Scenario) -> Settings:
@@ -221,13 +222,14 @@ def _order(found: Map) -> dict[str, Quantity]:
     }
 
 
-def _table(found: Map, chosen: Settings) -> Table:
-    columns = ("strategy", *(f"{point}, {side}" for side in SIDES for point in chosen.points))
+def table_of(found: Map, points: Sequence[str], title: str, resolution: float) -> Table:
+    """Largest impulses by strategy, side and point."""
+    columns = ("strategy", *(f"{point}, {side}" for side in SIDES for point in points))
     rows = [
-        (text, *(f"{x:.2f}" for side in SIDES for x in _largest(found, name, side, chosen)))
+        (text, *(f"{largest_survived(found[name, side, point]):.2f}" for side in SIDES for point in points))
         for name, text in STRATEGIES.items()
     ]
-    return Table("Largest survived impulse [N s]", columns, rows, f"to {chosen.resolution:g} N s")
+    return Table(title, columns, rows, f"to {resolution:g} N s")
 
 
 def _figures(found: Map, chosen: Settings, output: Path) -> list[Path]:
@@ -237,28 +239,28 @@ def _figures(found: Map, chosen: Settings, output: Path) -> list[Path]:
         curves = [Series(text, places, _largest(found, name, side, chosen), "o") for name, text in STRATEGIES.items()]
         panels.append(Panel(side, "impulse [N s]", tuple(curves), xlabel=_points_text(chosen.points)))
     largest = picture(panels, output / "t6_4_impulses.png", "Largest survived impulse", 2)
-    return [largest, picture(_map(found, chosen), output / "t6_4_map.png", "Survived and not survived", 2)]
+    return [largest, picture(map_of(found, chosen.points), output / "t6_4_map.png", "Survived and not survived", 2)]
 
 
-def _map(found: Map, chosen: Settings) -> list[Panel]:
+def map_of(found: Map, points: Sequence[str], labels: tuple[str, str] = ("survived", "not survived")) -> list[Panel]:
     """Falls and survivals over impulse and place; the document's push, where it is one of the points."""
     panels = []
     for strategy, text in STRATEGIES.items():
         for side in SIDES:
             tried = [
                 (float(i), impulse, survived)
-                for i, point in enumerate(chosen.points)
+                for i, point in enumerate(points)
                 for impulse, survived in found[strategy, side, point].items()
             ]
             curves = []
-            for label, wanted, style in (("survived", True, "o"), ("not survived", False, "x")):
+            for label, wanted, style in ((labels[0], True, "o"), (labels[1], False, "x")):
                 x, y = (np.array([one[k] for one in tried if one[2] == wanted]) for k in (0, 1))
                 curves.append(Series(label, x, y, style))
-            if side == "from behind":
-                at = float(chosen.points.index("right_shoulder"))
+            if side == "from behind" and "right_shoulder" in points:
+                at = float(points.index("right_shoulder"))
                 curves.append(Series("T6.2", np.array([at]), np.array([AT_THE_SHOULDER.impulse]), "s"))
             title = f"{text}, {side}"
-            panels.append(Panel(title, "impulse [N s]", tuple(curves), xlabel=_points_text(chosen.points)))
+            panels.append(Panel(title, "impulse [N s]", tuple(curves), xlabel=_points_text(points)))
     return panels
 
 

@@ -17,11 +17,10 @@ import numpy as np
 from ada_controllers import make
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.settings import checked
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import FALLEN
-from ada_experiments.push_sweep import SIDES, STRATEGIES, Map, Tried, largest_survived, search
+from ada_experiments.push_sweep import SIDES, STRATEGIES, Map, Tried, largest_survived, map_of, search, table_of
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, FREE, STANDING, robot
 from ada_experiments.settings import settings_of
 from ada_robot.contract import Demand, Mode
@@ -35,6 +34,8 @@ from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Tabl
 from ada_tools.scenario.scenario import Scenario
 
 _KNOWN = ("points", "largest", "spacing", "resolution", "duration", "horizon", "full_angle", "friction", "rate")
+LABELS = ("stands", "falls")
+_TITLE = "Largest survived impulse through the contract [N s]"
 _SETTLED = 0.2  # [s] before a push
 _LOOKED_AT = 20  # cycles after which is looked whether it falls
 
@@ -136,8 +137,9 @@ def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outco
         "combined_by_rotation_from_behind": _ratio(found, "from behind", "right_shoulder", "combined"),
         "rotation_by_combined_from_the_front": _ratio(found, "from the front", "left_shoulder", "upper_body_rotation"),
     }
-    figures = [picture(map_of(found, chosen), output / "t6_8_map.png", "Falls and survivals through the contract", 2)]
-    tables = [_table(found, chosen), _friction_table(by_friction)]
+    panels = map_of(found, chosen.points, LABELS)
+    figures = [picture(panels, output / "t6_8_map.png", "Falls and survivals through the contract", 2)]
+    tables = [table_of(found, chosen.points, _TITLE, chosen.resolution), _friction_table(by_friction)]
     springs = {friction: _by_springs(friction, chosen) for friction in chosen.friction[:2]}
     return Outcome(_claims(shown, springs), figures, tables, _NOTES, dict(_CAPTIONS), quantities)
 
@@ -219,33 +221,6 @@ def _claims(shown: dict[str, Pushed], springs: dict[float, bool]) -> list[Claim]
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------
-def map_of(found: Map, chosen: Settings) -> list[Panel]:
-    """Falls and survivals over impulse and place; a push of the document is a square."""
-    text = ", ".join(f"{i}: {name.replace('_', ' ')}" for i, name in enumerate(chosen.points))
-    panels = []
-    for strategy, name in STRATEGIES.items():
-        for side in SIDES:
-            tried = [(i, *one) for i, p in enumerate(chosen.points) for one in found[strategy, side, p].items()]
-            curves = []
-            for label, wanted, style in (("stands", True, "o"), ("falls", False, "x")):
-                x, y = (np.array([one[k] for one in tried if one[2] == wanted], dtype=float) for k in (0, 1))
-                curves.append(Series(label, x, y, style))
-            if side == "from behind" and AT_THE_SHOULDER.link in chosen.points:
-                at = float(chosen.points.index(AT_THE_SHOULDER.link))
-                curves.append(Series("T6.2", np.array([at]), np.array([AT_THE_SHOULDER.impulse]), "s"))
-            panels.append(Panel(f"{name}, {side}", "impulse [N s]", tuple(curves), xlabel=text))
-    return panels
-
-
-def _table(found: Map, chosen: Settings) -> Table:
-    columns = ("strategy", *(f"{point}, {side}" for side in SIDES for point in chosen.points))
-    rows = [
-        (text, *(f"{largest_survived(found[name, side, point]):.2f}" for side in SIDES for point in chosen.points))
-        for name, text in STRATEGIES.items()
-    ]
-    return Table("Largest survived impulse through the contract [N s]", columns, rows, f"to {chosen.resolution:g} N s")
-
-
 def _friction_table(by_friction: dict[float, float]) -> Table:
     rows = [(f"{friction:g}", f"{impulse:.2f}") for friction, impulse in by_friction.items()]
     columns = ("friction of each joint [N m]", "largest impulse [N s]")

@@ -26,7 +26,7 @@ from ada_dynamics.drawing.plots import figure_of
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
-from ada_experiments import awa_own_robot, late_loop, pushed_device
+from ada_experiments import awa_own_robot, late_loop, push_sweep, pushed_device
 from ada_tools import scenario as scenarios
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -312,7 +312,7 @@ def device() -> Figure:
     """Falls and survivals of HOAP-2 behind the hardware contract (T6.8)."""
     chosen = pushed_device.read_settings(scenarios.load("T6.8"))
     found, _ = pushed_device.all_pushes(chosen, lambda share, text: None)
-    figure: Figure = figure_of(pushed_device.map_of(found, chosen), None, 2)
+    figure: Figure = figure_of(push_sweep.map_of(found, chosen.points, pushed_device.LABELS), None, 2)
     return figure
 
 

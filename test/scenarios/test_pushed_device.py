@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ada_dynamics.errors import AdaError
-from ada_experiments.push_sweep import SIDES, STRATEGIES
-from ada_experiments.pushed_device import Device, Settings, map_of, read_settings
+from ada_experiments.push_sweep import SIDES, STRATEGIES, map_of
+from ada_experiments.pushed_device import LABELS, Device, Settings, read_settings
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_robot.simulated.source import load_robot
 from ada_tools.scenario.reader import load
@@ -48,7 +48,7 @@ def test_friction_is_that_of_each_motor_beside_what_the_robot_has() -> None:
 def test_the_map_has_a_panel_for_each_strategy_and_side() -> None:
     tried = {0.4: True, 0.8: False}
     found = {(strategy, side, "right_shoulder"): tried for strategy in STRATEGIES for side in SIDES}
-    panels = map_of(found, CHOSEN)
+    panels = map_of(found, CHOSEN.points, LABELS)
     assert len(panels) == len(STRATEGIES) * len(SIDES)
     stands, falls, own = panels[0].series
     assert (stands.y.tolist(), falls.y.tolist()) == ([0.4], [0.8]) and own.label == "T6.2"
