@@ -53,7 +53,7 @@ NODE_NAMES = (
 # Why each of these is here, and what happens without it: docs/dependencies.md.
 # MuJoCo 4 needs Python 3.11: Python 3.10 gets the last of its 3.
 ORACLE = ["pin>=4,<5", "mujoco>=3.3,<5"]
-BENCH = ["pin-pink>=3,<5", "quadprog>=0.1.11,<0.2"]
+BENCH = ["pin-pink>=4,<5", "quadprog>=0.1.11,<0.2"]
 RECORD = ["mcap>=1.6,<2"]  # 1.6 is the first whose writer hands a chunk to the disk when told to
 # viser 1.1 is the first that lets links be dragged with the mouse.
 VIEW = ["viser>=1.1,<2", "trimesh>=4,<6", "pycollada>=0.8,<1"]

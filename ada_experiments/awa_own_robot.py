@@ -8,7 +8,6 @@ changed by itself, in both simulators of A2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.drawing.snapshots import plot_snapshots
-from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Log
@@ -74,17 +72,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Tried:
-    """A walk in both simulators; None where a simulator could not go on."""
+    """A walk in both simulators."""
 
     change: Change
-    ours: Run | None
-    theirs: Run | None
+    ours: Run
+    theirs: Run
 
     @property
     def tilts(self) -> tuple[float, float]:
         """Largest ones in both [deg]."""
-        ours, theirs = (180.0 if run is None else run.largest_tilt for run in (self.ours, self.theirs))
-        return ours, theirs
+        return self.ours.largest_tilt, self.theirs.largest_tilt
 
 
 @experiment("awa_own_robot")
@@ -93,8 +90,6 @@ def awa_own_robot(scenario: Scenario, output: Path, progress: Progress) -> Outco
     tried, logs = try_all(scenario, progress)
     progress(0.9, "figures")
     first, walk = tried[0], logs[0]
-    if first.ours is None or first.theirs is None or walk is None:
-        raise AdaError("the walk with the paper's own settings could not be simulated to its end.")
     fallen = [(one.ours, log) for one, log in zip(tried, logs, strict=True) if one.tilts[0] > FALLEN]
     figures = [_strip(walk, first.ours.t[-1], output / "a3_fig_9.png")]
     if fallen:
@@ -106,7 +101,7 @@ def awa_own_robot(scenario: Scenario, output: Path, progress: Progress) -> Outco
     return Outcome(_claims(tried), figures, [_table(tried)], _NOTES, dict(_CAPTIONS), quantities)
 
 
-def try_all(scenario: Scenario, progress: Progress) -> tuple[list[Tried], list[Log | None]]:
+def try_all(scenario: Scenario, progress: Progress) -> tuple[list[Tried], list[Log]]:
     """The walk as the paper has it, and with each of the changes; in this library also the whole motion."""
     part = settings_of(scenario, (*KNOWN, "changes"))
     chosen = read_settings(part)
@@ -147,15 +142,11 @@ def _stepped(chosen: Settings, seconds: float) -> Settings:
     return replace(chosen, step=seconds, period=max(seconds, chosen.period))
 
 
-def _walk(model: Model, change: Change) -> tuple[Tried, Log | None]:
+def _walk(model: Model, change: Change) -> tuple[Tried, Log]:
     walk, chosen = _at_pace(khr1_walk(model), change.pace), change.settings
     contact = soles(model, chosen)
-    ours, log, theirs = None, None, None
-    with suppress(AdaError):  # steps that are too long end in numbers without end, and are refused
-        ours, log = walk_here(model, walk, contact, chosen)
-    with suppress(AdaError):
-        theirs = walk_there(model, walk, contact, chosen)
-    return Tried(change, ours, theirs), log
+    ours, log = walk_here(model, walk, contact, chosen)
+    return Tried(change, ours, walk_there(model, walk, contact, chosen)), log
 
 
 def _at_pace(walk: Walk, pace: float) -> Walk:
@@ -201,16 +192,13 @@ def _leaning(run: Run) -> Array:
     return np.degrees(np.arccos(np.clip(run.up[:, 2], -1.0, 1.0)))
 
 
-def _fall_of(run: Run | None) -> float:
-    """When the body lies; the end where it stands, 0 where there was no walk [s]."""
-    if run is None:
-        return 0.0
+def _fall_of(run: Run) -> float:
+    """When the body lies; the end where it stands [s]."""
     lies = np.flatnonzero(_leaning(run) > LIES)
     return float(run.t[lies[0] if len(lies) else -1])
 
 
-def _strip(log: Log | None, end: float, path: Path) -> Path:
-    assert log is not None
+def _strip(log: Log, end: float, path: Path) -> Path:
     plot_snapshots(log, path, times=np.linspace(0.0, end, 6), columns=6, plane="yz", title="")
     return path
 
@@ -222,7 +210,7 @@ def tilts(tried: Sequence[Tried]) -> list[Panel]:
         series = []
         for one in tried:
             run = (one.ours, one.theirs)[side]
-            if run is not None and (one is tried[0] or max(one.tilts) > FALLEN):
+            if one is tried[0] or max(one.tilts) > FALLEN:
                 rows = run.t <= _fall_of(run)
                 series.append(Series(one.change.text, run.t[rows], _leaning(run)[rows]))
         panels.append(Panel(name, "tilt of the body [deg]", series))

@@ -26,10 +26,11 @@ from ada_experiments.pictures import picture
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, STANDING, robot, survives
 from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
+from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
-_KNOWN = ("points", "largest", "spacing", "resolution", "duration", "horizon", "full_angle")
+KNOWN = ("points", "largest", "spacing", "resolution", "duration", "horizon", "full_angle")
 STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rotation", "combined": "combined"}
 SIDES = {"from behind": 1.0, "from the front": -1.0}
 _START = 0.05  # [s]
@@ -148,8 +149,12 @@ def push_sweep(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
 
 
 def read_settings(scenario: Scenario) -> Settings:
-    """The settings of a scenario, with units."""
-    part = settings_of(scenario, _KNOWN)
+    """The settings of a scenario."""
+    return sweep_of(settings_of(scenario, KNOWN))
+
+
+def sweep_of(part: Part) -> Settings:
+    """Which pushes are tried, with units."""
     impulse = units.FORCE.times(units.TIME)
     return Settings(
         tuple(part.texts("points")),

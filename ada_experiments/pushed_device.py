@@ -20,7 +20,19 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.settings import checked
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import FALLEN
-from ada_experiments.push_sweep import SIDES, STRATEGIES, Map, Tried, largest_survived, map_of, search, table_of
+from ada_experiments.push_sweep import (
+    KNOWN,
+    SIDES,
+    STRATEGIES,
+    Map,
+    Tried,
+    largest_survived,
+    map_of,
+    search,
+    sweep_of,
+    table_of,
+)
+from ada_experiments.push_sweep import Settings as Sweep
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, FREE, STANDING, robot
 from ada_experiments.settings import settings_of
 from ada_robot.contract import Demand, Mode
@@ -33,7 +45,7 @@ from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
-_KNOWN = ("points", "largest", "spacing", "resolution", "duration", "horizon", "full_angle", "friction", "rate")
+_KNOWN = (*KNOWN, "friction", "rate")
 LABELS = ("stands", "falls")
 _TITLE = "Largest survived impulse through the contract [N s]"
 _SETTLED = 0.2  # [s] before a push
@@ -43,13 +55,7 @@ _LOOKED_AT = 20  # cycles after which is looked whether it falls
 class Settings(NamedTuple):
     """Settings that the scenario chooses."""
 
-    points: tuple[str, ...]  # links at whose origins it is pushed
-    largest: float  # impulse that is tried [N s]
-    spacing: float  # of the grid [N s]
-    resolution: float  # of the largest survived impulse [N s]
-    duration: float  # of a push [s]
-    horizon: float  # after a push [s]
-    full_angle: float  # of the upper body, at which variable gains are at their end [rad]
+    sweep: Sweep  # pushes that are tried
     friction: tuple[float, ...]  # of each joint [N m]; with the first one all points are tried
     rate: float  # of the cycle and of the physics [Hz]
 
@@ -72,12 +78,14 @@ class Device:
         self.now = 0.0
         given = {"robot": FREE, "joint_friction": friction, "cycle_rate": chosen.rate, "physics_rate": chosen.rate}
         self.driver = SimulatedDriver(checked(SimulatedSettings, given), clock=lambda: self.now)
-        self.controller: Any = make("balance", robot(STANDING), {"strategy": strategy, "full_angle": chosen.full_angle})
+        self.controller: Any = make(
+            "balance", robot(STANDING), {"strategy": strategy, "full_angle": chosen.sweep.full_angle}
+        )
         names = list(self.driver.joints)
         self._commanded = [names.index(name) for name in self.controller.joints]
         model = self.controller.model
         self._measured = [names.index(name) for name in model.joint_names if model.joints[name].nv]
-        self._horizon, self._duration = chosen.horizon, chosen.duration
+        self._horizon, self._duration = chosen.sweep.horizon, chosen.sweep.duration
         self.driver.open()
         assert self.driver.plant is not None
         self._rest = self.driver.plant.simulation.q.copy()
@@ -137,9 +145,9 @@ def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outco
         "combined_by_rotation_from_behind": _ratio(found, "from behind", "right_shoulder", "combined"),
         "rotation_by_combined_from_the_front": _ratio(found, "from the front", "left_shoulder", "upper_body_rotation"),
     }
-    panels = map_of(found, chosen.points, LABELS)
+    panels = map_of(found, chosen.sweep.points, LABELS)
     figures = [picture(panels, output / "t6_8_map.png", "Falls and survivals through the contract", 2)]
-    tables = [table_of(found, chosen.points, _TITLE, chosen.resolution), _friction_table(by_friction)]
+    tables = [table_of(found, chosen.sweep.points, _TITLE, chosen.sweep.resolution), _friction_table(by_friction)]
     springs = {friction: _by_springs(friction, chosen) for friction in chosen.friction[:2]}
     return Outcome(_claims(shown, springs), figures, tables, _NOTES, dict(_CAPTIONS), quantities)
 
@@ -148,12 +156,12 @@ def all_pushes(chosen: Settings, progress: Progress) -> tuple[Map, dict[str, Pus
     """All impulses that are tried, and the push of T6.2 with each strategy."""
     found: Map = {}
     shown = {}
-    count = len(STRATEGIES) * len(SIDES) * len(chosen.points)
+    count = len(STRATEGIES) * len(SIDES) * len(chosen.sweep.points)
     for strategy, text in STRATEGIES.items():
         device = Device(strategy, chosen.friction[0], chosen)
         shown[strategy] = device.pushed(AT_THE_SHOULDER.link, AT_THE_SHOULDER.impulse)
         for side, sign in SIDES.items():
-            for point in chosen.points:
+            for point in chosen.sweep.points:
                 progress(len(found) / count, f"{text}, {point.replace('_', ' ')}, {side}")
                 found[strategy, side, point] = _tried(device, point, sign, chosen)
     return found, shown
@@ -167,26 +175,16 @@ def _by_springs(friction: float, chosen: Settings) -> bool:
 def read_settings(scenario: Scenario) -> Settings:
     """The settings of a scenario, with units."""
     part = settings_of(scenario, _KNOWN)
-    impulse = units.FORCE.times(units.TIME)
-    return Settings(
-        tuple(part.texts("points")),
-        part.positive("largest", impulse),
-        part.positive("spacing", impulse),
-        part.positive("resolution", impulse),
-        part.positive("duration", units.TIME),
-        part.positive("horizon", units.TIME),
-        part.positive("full_angle", units.ANGLE),
-        tuple(part.vector("friction", (units.MOMENT,) * len(part.items("friction")))),
-        part.positive("rate", units.Dimension(s=-1)),
-    )
+    friction = part.vector("friction", (units.MOMENT,) * len(part.items("friction")))
+    return Settings(sweep_of(part), tuple(friction), part.positive("rate", units.Dimension(s=-1)))
 
 
 def _tried(device: Device, point: str, side: float, chosen: Settings) -> Tried:
     return search(
         lambda impulse: device.pushed(point, side * impulse).stands,
-        chosen.largest,
-        chosen.spacing,
-        chosen.resolution,
+        chosen.sweep.largest,
+        chosen.sweep.spacing,
+        chosen.sweep.resolution,
         whole=False,
     )
 

@@ -312,7 +312,7 @@ def device() -> Figure:
     """Falls and survivals of HOAP-2 behind the hardware contract (T6.8)."""
     chosen = pushed_device.read_settings(scenarios.load("T6.8"))
     found, _ = pushed_device.all_pushes(chosen, lambda share, text: None)
-    figure: Figure = figure_of(push_sweep.map_of(found, chosen.points, pushed_device.LABELS), None, 2)
+    figure: Figure = figure_of(push_sweep.map_of(found, chosen.sweep.points, pushed_device.LABELS), None, 2)
     return figure
 
 

@@ -27,6 +27,7 @@ from ada_dynamics.model.model import Model
 
 WITHIN = 1e-9  # beyond a limit: rounding
 _OPEN = 1e-9  # of the mechanism's length: a gap that closing may leave
+_NEARLY = 1e-3  # likewise: from there plain Newton steps lead to the nearest closed pose
 _CLOSING_STEPS, _RANK = 12, 1e-9
 JointBounds = bool | Mapping[str, tuple[float, float]]
 
@@ -199,9 +200,12 @@ class Problem:
 
     def start(self, q: ArrayLike | None) -> Array:
         """A pose with its loops closed, near a guess; ModelError where there is none."""
-        model = self.dynamics.model
-        (plain,), (good,) = self.all_closed(start_of(model, q)[None])
-        return np.asarray(plain if good else assemble(model, q))
+        model, guess = self.dynamics.model, start_of(self.dynamics.model, q)
+        if self.dynamics.largest_gap(guess) < _NEARLY * self.dynamics.choices.length:
+            (plain,), (good,) = self.all_closed(guess[None])
+            if good:
+                return np.asarray(plain)
+        return np.asarray(assemble(model, guess))
 
     def closed(self, q: Array) -> Array | None:
         """The pose with its loops closed, close by; None where they do not close from there."""
@@ -217,17 +221,22 @@ class Problem:
     def all_closed(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Many poses with their loops closed by plain Newton steps, and which of them are."""
         dynamics, q = self.dynamics, np.array(q)
-        good, most = np.ones(len(q), dtype=np.bool_), _OPEN * dynamics.choices.length
         if not dynamics.model.loops:
-            return q, good
+            return q, np.ones(len(q), dtype=np.bool_)
+        most = _OPEN * dynamics.choices.length
+        gaps = dynamics.loop_gaps(q)
+        size = np.max(np.abs(gaps), axis=-1, initial=0.0)
         for _ in range(_CLOSING_STEPS):
-            gaps = dynamics.loop_gaps(q)
-            good = np.max(np.abs(gaps), axis=-1, initial=0.0) <= most
+            was_closed = size <= most
             back = np.linalg.pinv(dynamics.loop_conditions(q), rcond=_RANK) @ gaps[..., None]
-            q = dynamics.model.integrate(q, -dynamics.choices.units * back[..., 0])
-            if good.all():
+            moved = dynamics.model.integrate(q, -dynamics.choices.units * back[..., 0])
+            gaps_there = dynamics.loop_gaps(moved)
+            there = np.max(np.abs(gaps_there), axis=-1, initial=0.0)
+            taken = ~was_closed | (there < size)  # near a singular pose a last step may open what is closed
+            q[taken], gaps[taken], size[taken] = moved[taken], gaps_there[taken], there[taken]
+            if was_closed.all():
                 break
-        return q, good
+        return q, size <= most
 
     def all_moved(self, q: Array, steps: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Likewise many poses, each after a step of its own."""

@@ -97,6 +97,7 @@ def _goals(dynamics: Dynamics, link: str, start: Array, count: int, rng: np.rand
 def _pink(model: Model, link: str, start: Array, goals: Array, damping: float) -> Tried:
     """Its differential inverse kinematics, a whole step in each period, until the goal is reached."""
     import pink
+    import quadprog  # noqa: F401  (without it no step would be found, and no goal reached)
 
     tree = PinocchioTree(model)
     joint, pose = tree.frames[link]
@@ -121,13 +122,17 @@ def _pink(model: Model, link: str, start: Array, goals: Array, damping: float) -
 
 
 def _descend(configuration: Any, task: Any, solve: Callable[[Any, Any], Any]) -> tuple[int, float]:
+    """Steps taken, and what is left; a goal to which no step leads within the limits is not reached."""
+    from pink.exceptions import NoSolutionFound, NotWithinConfigurationLimits
+
+    no_step = (NoSolutionFound, NotWithinConfigurationLimits)
     for step in range(MOST_STEPS + 1):
         left = float(np.max(np.abs(task.compute_error(configuration))))
         if left <= TOLERANCE or step == MOST_STEPS:
             return step, left
         try:
             configuration.integrate_inplace(solve(configuration, task), 1.0)
-        except Exception:  # its solver finds no step, or it leaves the limits by rounding: the goal is not reached
+        except no_step:
             return step, left
     raise AssertionError
 

@@ -10,6 +10,7 @@ import ada_dynamics as ada
 from ada_dynamics import ik
 from ada_dynamics.errors import InputError
 from ada_dynamics.ik.bounded import Level, Limits, nearest, nearest_of_many
+from ada_dynamics.ik.problem import Problem
 from ada_dynamics.robots import mechanisms
 
 
@@ -110,3 +111,15 @@ def test_what_is_asked_of_many_has_to_fit(arm):
     turned[2, :3, :3] *= 2.0
     with pytest.raises(InputError, match=r"goal 2 of link 'flange' is turned by .* not a rotation matrix"):
         ik.solve_many(arm, ada.PoseTask("flange", turned))
+
+
+def test_poses_that_are_told_to_be_closed_are_so_near_a_singular_pose_too():
+    """A last step there divides by what vanishes, and would open what is closed."""
+    model, _ = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model)
+    flat, rng = np.array(ada.assemble(model, [np.pi / 2, 0.0, np.pi])), np.random.default_rng(0)
+    near = flat + 10.0 ** rng.uniform(-9.0, -2.0, (200, 1)) * rng.normal(size=(200, model.nv))
+    closed, good = Problem.of(dynamics, ada.PostureTask(flat), False).all_closed(near)
+    assert good.sum() > 100
+    assert np.abs(dynamics.loop_gaps(closed[good])).max() < 1e-9 * dynamics.choices.length
+    assert np.abs(closed[good] - near[good]).max() < 0.1, "what is closed stays close by"

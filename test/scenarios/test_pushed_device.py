@@ -10,13 +10,14 @@ import pytest
 
 from ada_dynamics.errors import AdaError
 from ada_experiments.push_sweep import SIDES, STRATEGIES, map_of
+from ada_experiments.push_sweep import Settings as Sweep
 from ada_experiments.pushed_device import LABELS, Device, Settings, read_settings
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_robot.simulated.source import load_robot
 from ada_tools.scenario.reader import load
 from ada_tools.scenario.registry import find_experiment
 
-CHOSEN = Settings(("right_shoulder",), 2.4, 0.4, 0.2, 0.1, 1.5, 0.2, (0.05,), 1000.0)
+CHOSEN = Settings(Sweep(("right_shoulder",), 2.4, 0.4, 0.2, 0.1, 1.5, 0.2), (0.05,), 1000.0)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_friction_is_that_of_each_motor_beside_what_the_robot_has() -> None:
 def test_the_map_has_a_panel_for_each_strategy_and_side() -> None:
     tried = {0.4: True, 0.8: False}
     found = {(strategy, side, "right_shoulder"): tried for strategy in STRATEGIES for side in SIDES}
-    panels = map_of(found, CHOSEN.points, LABELS)
+    panels = map_of(found, CHOSEN.sweep.points, LABELS)
     assert len(panels) == len(STRATEGIES) * len(SIDES)
     stands, falls, own = panels[0].series
     assert (stands.y.tolist(), falls.y.tolist()) == ([0.4], [0.8]) and own.label == "T6.2"
@@ -66,4 +67,4 @@ def test_wrong_settings_are_refused_by_key(change: dict[str, object], named: str
 
 def test_its_settings_are_read_with_units() -> None:
     chosen = read_settings(load("T6.8"))
-    assert chosen.rate == 1000.0 and chosen.friction[:2] == (0.05, 0.0) and chosen.points[0] == "right_shoulder"
+    assert chosen.rate == 1000.0 and chosen.friction[:2] == (0.05, 0.0) and chosen.sweep.points[0] == "right_shoulder"
