@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,14 +22,21 @@ Array = NDArray[np.float64]
 
 REGULAR, REDUNDANT = ("four_bar", "five_bar", "cassie_leg"), ("bennett", "parallel_gripper")
 MORE = ("delta", "slider_crank", "watt_six_bar", "stewart", "two_feet", "ring")  # with `make fuzz`
-# Differences over five points at 1e-3 of a reference that is good to 1e-13.
-SAME = 2e-9
+SAME = 1e-9  # beside what the differences themselves are uncertain by
 
 
-def derivative(f: Callable[[float], Array], h: float = 1e-3) -> Array:
-    """At 0, over five points."""
+def over_five_points(f: Callable[[float], Array], h: float = 1e-3) -> Array:
+    """Derivative at 0."""
     far, near = f(-2 * h) - f(2 * h), f(h) - f(-h)
     return np.asarray((8.0 * near + far) / (12.0 * h), dtype=np.float64)
+
+
+def derivative(f: Callable[[float], Array]) -> tuple[Array, float]:
+    """Derivative at 0, and how well it is known: by the two steps, one half of the other, that agree best."""
+    found = [over_five_points(f, 4e-3 / 2**k) for k in range(5)]
+    apart = [float(np.max(np.abs(one - other))) for one, other in pairwise(found)]
+    best = int(np.argmin(apart))
+    return found[best + 1], apart[best]
 
 
 def state(name: str, seed: int = 3) -> tuple[ada.Model, Array, Array, Array]:
@@ -44,8 +52,10 @@ def moving(model: ada.Model, q: Array, seed: int) -> tuple[Array, Array, Array]:
     return q, v, rng.normal(size=model.nv)
 
 
-def along_the_loops(model: ada.Model, q: Array, v: Array, tau: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Some directions of q and v that keep the loops closed, and what the reference's accelerations do along them."""
+def along_the_loops(model: ada.Model, q: Array, v: Array, tau: Array) -> Iterator[tuple[Array, Array, Array, float]]:
+    """Some directions of q and v that keep the loops closed, what the reference's accelerations do along them, and how
+    well that is known.
+    """
     oracle, rng = Oracle(model), np.random.default_rng(7)
 
     def reference(at: Array, speed: Array, efforts: Array) -> Array:
@@ -59,17 +69,18 @@ def along_the_loops(model: ada.Model, q: Array, v: Array, tau: Array) -> Iterato
     for _ in range(2):
         d = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
         speed = lambda t, d=d: np.asarray(oracle.admissible(pose(d, t), v), dtype=np.float64)  # noqa: E731
-        yield d, derivative(speed), derivative(lambda t, d=d, s=speed: reference(pose(d, t), s(t), tau))
-        yield 0.0 * d, d, derivative(lambda t, d=d: reference(q, v + t * d, tau))
+        yield d, derivative(speed)[0], *derivative(lambda t, d=d, s=speed: reference(pose(d, t), s(t), tau))
+        yield 0.0 * d, d, *derivative(lambda t, d=d: reference(q, v + t * d, tau))
 
 
 def assert_like_the_reference(
-    found: tuple[Array, Array, Array], model: ada.Model, q: Array, v: Array, tau: Array, same: float = SAME
+    found: tuple[Array, Array, Array], model: ada.Model, q: Array, v: Array, tau: Array
 ) -> None:
     dq, dv, du = found
-    for of_q, of_v, wanted in along_the_loops(model, q, v, tau):
+    for of_q, of_v, wanted, uncertain in along_the_loops(model, q, v, tau):
         size = max(1.0, float(np.max(np.abs(wanted))))
-        assert np.max(np.abs(dq @ of_q + dv @ of_v - wanted)) < same * size
+        assert uncertain < 1e-6 * size  # ill-conditioned ones, of random lengths and inertias
+        assert np.max(np.abs(dq @ of_q + dv @ of_v - wanted)) < SAME * size + 3.0 * uncertain
     oracle, more = Oracle(model), np.random.default_rng(1).normal(size=model.nv)
     before, after = (oracle.forward(q, v, u).acceleration for u in (tau, tau + more))  # linear in them
     assert np.max(np.abs(du @ more - (after - before))) < 1e-10 * max(1.0, np.max(np.abs(before)))
@@ -122,20 +133,19 @@ def test_each_column_says_how_forward_dynamics_change_with_one_coordinate(name: 
     dynamics = ada.Dynamics(model)
     found = dynamics.forward_derivatives(q, v, tau)
     for j, e in enumerate(np.eye(model.nv)):
-        by_q = derivative(lambda t, e=e: dynamics.forward(model.integrate(q, e, t), v, tau))
-        by_v = derivative(lambda t, e=e: dynamics.forward(q, v + t * e, tau))
+        by_q = over_five_points(lambda t, e=e: dynamics.forward(model.integrate(q, e, t), v, tau))
+        by_v = over_five_points(lambda t, e=e: dynamics.forward(q, v + t * e, tau))
         for column, wanted, of_all in ((found.dq[:, j], by_q, found.dq), (found.dv[:, j], by_v, found.dv)):
             assert np.max(np.abs(column - wanted)) < 1e-8 * np.max(np.abs(of_all))
 
 
-@pytest.mark.parametrize("seed", [1, 3, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(4, 200))])
+@pytest.mark.parametrize("seed", [1, 3, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(4, 2004))])
 def test_random_mechanisms_have_the_references_derivatives(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
     v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
-    # random lengths and inertias: condition numbers of 1e4 and more
     tau = rng.normal(size=model.nv)
-    assert_like_the_reference(ada.Dynamics(model, pose=q).forward_derivatives(q, v, tau), model, q, v, tau, same=1e-6)
+    assert_like_the_reference(ada.Dynamics(model, pose=q).forward_derivatives(q, v, tau), model, q, v, tau)
 
 
 def test_a_batch_has_the_derivatives_of_its_states_and_a_singular_one_is_named() -> None:
@@ -214,8 +224,8 @@ def test_by_coordinates_along_the_loops_they_say_how_these_accelerate(name: str,
     found = dynamics.forward_derivatives(q, v, tau, by=by)
     assert found.du.shape == (len(own), model.nv)
     for j, e in enumerate(np.eye(len(own))):
-        by_q = derivative(lambda t, j=j: accelerations(driven(dynamics, q, by, j, t), y))
-        by_y = derivative(lambda t, e=e: accelerations(q, y + t * e))
+        by_q = over_five_points(lambda t, j=j: accelerations(driven(dynamics, q, by, j, t), y))
+        by_y = over_five_points(lambda t, e=e: accelerations(q, y + t * e))
         assert np.max(np.abs(found.dq[:, j] - by_q)) < 1e-8 * max(1.0, np.max(np.abs(found.dq)))
         assert np.max(np.abs(found.dv[:, j] - by_y)) < 1e-8 * max(1.0, np.max(np.abs(found.dv)))
 
@@ -270,7 +280,7 @@ def test_the_motors_efforts_change_as_inverse_dynamics_say(name: str) -> None:
     a = dynamics.complete_acceleration(q, v, wanted)
     found = dynamics.inverse_derivatives(q, v, a, by="actuated")
     e = rng.normal(size=len(motors))
-    assert np.allclose(found.dv @ e, derivative(lambda t: efforts(q, y + t * e, wanted)), rtol=0.0, atol=1e-8)
-    assert np.allclose(found.du @ e, derivative(lambda t: efforts(q, y, wanted + t * e)), rtol=0.0, atol=1e-8)
-    by_first = derivative(lambda t: efforts(driven(dynamics, q, "actuated", 0, t), y, wanted))
+    assert np.allclose(found.dv @ e, over_five_points(lambda t: efforts(q, y + t * e, wanted)), rtol=0.0, atol=1e-8)
+    assert np.allclose(found.du @ e, over_five_points(lambda t: efforts(q, y, wanted + t * e)), rtol=0.0, atol=1e-8)
+    by_first = over_five_points(lambda t: efforts(driven(dynamics, q, "actuated", 0, t), y, wanted))
     assert np.max(np.abs(found.dq[:, 0] - by_first)) < 1e-8 * max(1.0, np.max(np.abs(found.dq)))
