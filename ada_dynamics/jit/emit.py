@@ -60,6 +60,7 @@ class Emitter:
         # Every sine: one that is not a number tells that its angle is out of range.
         self.sines: list[tuple[Lanes, str]] = []
         self.called: set[Call] = set()
+        self.variables: list[int] = []
 
     def kind(self, node: Expr) -> Lanes:
         """Type of a node's value."""
@@ -91,9 +92,16 @@ class Emitter:
             if node.op is not CONST and node.index not in self.names:
                 self.names[node.index] = self._instruction(node)
 
+    def read_again(self) -> None:
+        """Load variables anew that are used from here on."""
+        self.body.do('call void asm sideeffect "", "~{memory}"()')
+        for index in self.variables: self.names.pop(index, None)
+        self.variables.clear()
+
     def _instruction(self, node: Expr) -> str:
         op = node.op
         if op is VAR:
+            self.variables.append(node.index)
             return self.load(*node.variable)
         if op in (SIN, COS):
             angle = node.args[0]

@@ -7,10 +7,10 @@ of it is not finite.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ada_dynamics.expr.function import COLUMN, Columns, Function
-from ada_dynamics.expr.graph import Expr, Scalar
+from ada_dynamics.expr.graph import VAR, Expr, Scalar
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either
 from ada_dynamics.jit.emit_runs import runs, store_runs
 from ada_dynamics.jit.lanes import spread
@@ -18,6 +18,7 @@ from ada_dynamics.jit.llvm_text import Body, Lanes, double
 from ada_dynamics.jit.target import Target
 
 WIDEST = 8  # columns at a time
+PIECE = 128  # nodes
 
 
 def column_lanes(columns: Columns, target: Target) -> Lanes:
@@ -84,7 +85,9 @@ def _loop(name: str, columns: Columns, target: Target, kind: Lanes, *, many: boo
             return number if kind.width == 1 else spread(body, kind, number)
 
         emitter, watch = Emitter(body, kind, target, load), NotFinite(body, target)
-        emitter.emit(columns.each.nodes())
+        for piece in _pieces(columns.each.nodes()):
+            emitter.read_again()
+            emitter.emit(piece)
         (result,) = columns.each.outputs.values()
         for position, element in enumerate(result):
             value = emitter.value(element)
@@ -94,6 +97,18 @@ def _loop(name: str, columns: Columns, target: Target, kind: Lanes, *, many: boo
     body.do(f"ret i1 {bad.get()}")
     head = f"define internal i1 {name}(ptr %shared, ptr %rows, ptr %out) noinline #0"
     return f"{head} {{\n{body}\n}}\n", emitter.called
+
+
+def _pieces(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
+    """Nodes in their order, with the variables that each piece uses before it.
+
+    There are more of them than registers. One that is kept is stored and loaded again as a whole vector; one that is
+    loaded where it is used is an operand of the instruction.
+    """
+    inner = [node for node in nodes if node.op is not VAR]
+    for start in range(0, len(inner), PIECE):
+        piece = inner[start : start + PIECE]
+        yield [*dict.fromkeys(x for node in piece for x in node.args if x.op is VAR), *piece]
 
 
 def call_columns(body: Body, function: Function, emitter: Emitter) -> list[str]:

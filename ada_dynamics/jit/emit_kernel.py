@@ -17,7 +17,7 @@ from ada_dynamics.expr.graph import Expr, live_nodes
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.emit_columns import call_columns, columns_functions, needed
 from ada_dynamics.jit.emit_runs import Run, runs, store_runs
-from ada_dynamics.jit.lanes import padded
+from ada_dynamics.jit.lanes import packed, padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first
 from ada_dynamics.jit.target import Target
@@ -35,6 +35,7 @@ from ada_dynamics.jit.transpose import (
 SINGLE_VECTOR_BITS = 256
 # Results of a state beyond which a block of W states does not stay in the nearest cache: then states go one by one.
 WIDE = 512
+STACK = 1 << 16  # numbers of results that are laid out there at a time
 NOT_FINITE = 1
 GUARD_FAILED = 2
 
@@ -85,9 +86,10 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
 
 def _one_by_one(function: Function, target: Target, checked: bool) -> str:
     """Likewise, of the code for one state."""
+    lanes = target.lanes
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
     text, called, widths = _kernel(function, target, Lanes(1), checked)
-    return text + _rows_loop(function) + _columns_loop(function) + preamble(called, target, map(Lanes, {1, *widths}))
+    return text + _rows_loop(function) + _columns_loop(function, lanes) + preamble(called, target, map(Lanes, {1, *widths}))
 
 
 def _pointers(function: Function) -> list[str]:
@@ -197,21 +199,34 @@ def _rows_loop(function: Function) -> str:
     return f"define i32 @{ROWS}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
 
 
-def _columns_loop(function: Function) -> str:
-    """Run the single kernel over n states whose elements lie n apart."""
+def _columns_loop(function: Function, width: int) -> str:
+    """Run the single kernel over n states whose elements lie n apart.
+
+    Results of some states are written together, so that each line of the cache is written once.
+    """
     body, split = Body(), len(function.inputs)
     pointers, sizes = _pointers(function), _sizes(function)
-    rooms = [body.room(f"[{size} x double]") for size in sizes]
+    while width > 1 and width * sum(sizes[split:]) > STACK:
+        width //= 2
+    together = Lanes(width)
+    rooms = [body.room(f"[{size} x double]") for size in sizes[:split]]
+    rooms += [body.room(f"[{size * width} x double]") for size in sizes[split:]]
     status = body.variable("i32", "0")
     places = list(zip(pointers, rooms, sizes, strict=True))
-    with body.repeat("%n") as k:
-        for pointer, room, size in places[:split]:
-            with body.repeat(str(size)) as c:
-                body.store("double", body.load("double", pointer, _strided(body, c, k)), room, c)
-        status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {room}' for room in rooms)})"))
+    with body.in_blocks("%n", width) as first:
+        with body.repeat(str(width)) as k:
+            state = body.emit(f"add i64 {first}, {k}")
+            for pointer, room, size in places[:split]:
+                with body.repeat(str(size)) as c:
+                    body.store("double", body.load("double", pointer, _strided(body, c, state)), room, c)
+            rows = rooms[:split] + [_row(body, room, size, k) for _, room, size in places[split:]]
+            status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})"))
         for pointer, room, size in places[split:]:
             with body.repeat(str(size)) as c:
-                body.store("double", body.load("double", room, c), pointer, _strided(body, c, k))
+                element = body.element(room, c)
+                values = [body.load("double", element, lane * size) for lane in range(width)]
+                whole = values[0] if width == 1 else packed(body, together, values)
+                body.store(together.real, whole, pointer, _strided(body, c, first))
     body.do(f"ret i32 {status.get()}")
     return f"define i32 @{COLUMNS}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
 
