@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -26,6 +26,8 @@ Owner = TypeVar("Owner", bound="Computation")
 _lock = threading.RLock()
 
 
+# Names of arguments that are vectors: positions, and as many numbers as there are velocities.
+VECTORS = ("q", "v", "tau", "a", "w", "d_q", "d_v", "d_tau")
 Shape = Callable[[Model], tuple[int, ...]]
 
 
@@ -33,37 +35,46 @@ def compiled_method(
     function: Callable[Concatenate[Owner, P], R],
 ) -> Callable[Concatenate[Owner, P], R]:
     """A method of vectors among q, v, tau and a that gives a vector of length nv; see `compiled_method_of`."""
-    return compiled_method_of(_per_velocity)(function)
+    return compiled_method_of(per_velocity)(function)
 
 
 def compiled_method_of(
-    shape: Shape,
+    *shapes: Shape, record: type[tuple[Any, ...]] | None = None
 ) -> Callable[[Callable[Concatenate[Owner, P], R]], Callable[Concatenate[Owner, P], R]]:
-    """A method of vectors among q, v, tau and a, and perhaps of one more argument that has a default.
+    """A method of vectors among those of VECTORS, and perhaps of one more argument that has a default.
 
     Taken from an object it is a builtin function, which runs the kernel that is connected to the method's name as soon
     as there is one, and the method itself until then and for every call that needs Python.
 
     Args:
-        shape: of the result, by model.
+        shapes: of each result, by model.
+        record: named tuple of them, where there are several.
     """
 
     def decorate(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
-        return cast("Callable[Concatenate[Owner, P], R]", _CompiledMethod(function, shape))
+        return cast("Callable[Concatenate[Owner, P], R]", _CompiledMethod(function, shapes, record))
 
     return decorate
 
 
-def _per_velocity(model: Model) -> tuple[int, ...]:
+def per_velocity(model: Model) -> tuple[int, ...]:
+    """A number for each velocity."""
     return (model.nv,)
+
+
+def per_pair(model: Model) -> tuple[int, ...]:
+    """A number for each pair of velocities."""
+    return (model.nv, model.nv)
 
 
 class _CompiledMethod:
     """The descriptor: what it makes for an object stays in the object's own dictionary, which is looked at first."""
 
-    def __init__(self, function: Callable[..., Any], shape: Shape) -> None:
+    def __init__(
+        self, function: Callable[..., Any], shapes: Sequence[Shape], record: type[tuple[Any, ...]] | None
+    ) -> None:
         self.__doc__ = function.__doc__
-        self.function, self.shape = function, shape
+        self.function, self.shapes, self.record = function, shapes, record
 
     def __get__(self, instance: Computation | None, owner: type | None = None) -> Callable[..., Any]:
         if instance is None:
@@ -81,12 +92,11 @@ class _CompiledMethod:
             return method
         parameters = list(inspect.signature(method).parameters)
         model = instance.model
-        sizes = {"q": model.nq, "v": model.nv, "tau": model.nv, "a": model.nv}
-        inputs = tuple((one, sizes[one]) for one in parameters if one in sizes)
-        signature = Signature(name, inputs, (("result", self.shape(model)),))
+        inputs = tuple((one, model.nq if one == "q" else model.nv) for one in parameters if one in VECTORS)
+        signature = Signature(name, inputs, tuple((f"result_{i}", shape(model)) for i, shape in enumerate(self.shapes)))
         entry = Entry(Target.host().lanes, takes_few=True)
         try:
-            call = make_builtin(signature, entry, method, instance.boundary, parameters)
+            call = make_builtin(signature, entry, method, instance.boundary, parameters, self.record)
         except CompileError as error:
             announce(str(error))
             return method

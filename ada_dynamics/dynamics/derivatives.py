@@ -15,6 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import common_batch
+from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair, per_velocity
 from ada_dynamics.dynamics.joint_wrenches import names_of_joints
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.wrench_derivatives import wrench_changes
@@ -48,6 +49,7 @@ class DerivativeQueries(AlongLoops):
     inverse: Callable[..., Array]
     mass_matrix: Callable[..., Array]
 
+    @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
     def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By = TREE) -> Derivatives:
         """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv).
 
@@ -70,6 +72,7 @@ class DerivativeQueries(AlongLoops):
         )
         return Derivatives._make(call(q, v, tau))
 
+    @compiled_method
     def forward_jvp(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_tau: ArrayLike
     ) -> Array:
@@ -86,6 +89,7 @@ class DerivativeQueries(AlongLoops):
         result: Array = call(q, v, tau, d_q, d_v, d_tau)
         return result
 
+    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
     def forward_vjp(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, w: ArrayLike) -> Derivatives:
         """Gradient of wᵀ a by q, v and τ: wᵀ ∂a/∂q, wᵀ ∂a/∂v, wᵀ ∂a/∂τ, each (nv,).
 
@@ -96,6 +100,7 @@ class DerivativeQueries(AlongLoops):
         )
         return Derivatives._make(call(q, v, tau, w))
 
+    @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
     def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By = TREE) -> Derivatives:
         """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix.
 

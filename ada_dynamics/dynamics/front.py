@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
-from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of
+from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.loop_queries import LoopQueries
@@ -92,7 +92,7 @@ class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
         """
         return self._dynamics("inverse", "a", q, v, a, external)
 
-    @compiled_method_of(lambda model: (model.nv, model.nv))
+    @compiled_method_of(per_pair)
     def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
         """Joint-space mass matrix with armature, (nv, nv); that of the tree, without its loops.
 

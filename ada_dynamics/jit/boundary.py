@@ -69,6 +69,7 @@ def make_builtin(
     general: Callable[..., Any],
     mode: str | None = None,
     parameters: Sequence[str] | None = None,
+    record: type[tuple[Any, ...]] | None = None,
 ) -> Callable[..., Any]:
     """A builtin that runs a kernel on float64 vectors, or rows of them, and hands every other call to `general`.
 
@@ -82,6 +83,7 @@ def make_builtin(
         parameters: names of the arguments, to take keywords, lists, float32, int64, strided arrays and classes derived
             from arrays, too; one more than there are inputs, if there is a last one that may be None. Without them
             these are for `general` to judge.
+        record: named tuple of the results, where there are several; a plain one where not given.
     """
     sizes = tuple(size for _, size in signature.inputs)
     shapes = tuple(shape for _, shape in signature.outputs)
@@ -99,11 +101,15 @@ def make_builtin(
         "tuple_type": tuple,
         "float_type": float,
         "int_type": int,
+        "record_type": record,
+        "tuple_new": tuple.__new__,
     }
     addresses = {name: id(value) for name, value in objects.items()}
     addresses |= {"entry": ctypes.addressof(entry), "array_new": _numpy_function(_PYARRAY_NEW)}
     if names is None:
         addresses["names"] = 0
+    if record is None:
+        addresses["record_type"] = 0
     context = struct.pack(f"{len(CONTEXT)}P", *(addresses[name] for name in CONTEXT))
     name, text = _described(signature, general if parameters is not None else None)
     method = _MethodDef(name.encode(), library.address(ENTRY), _METH_FASTCALL_KEYWORDS, text.encode())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from string import Template
 
 # "entry" is the address of a `native.Entry`; "names" is a tuple of parameter names, or zero where only plain positional
-# arrays are taken.
+# arrays are taken; "record_type" is a class derived from tuple, or zero for plain tuples.
 CONTEXT = (
     "entry",
     "array_new",
@@ -26,6 +26,8 @@ CONTEXT = (
     "tuple_type",
     "float_type",
     "int_type",
+    "record_type",
+    "tuple_new",
 )
 EXPORTS = ("arranged", "call_general", "numbers")
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED
@@ -45,6 +47,7 @@ declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyList_GetItem(ptr, i64)
 declare i32 @PyObject_IsInstance(ptr, ptr)
 declare i64 @PyObject_Size(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyTuple_New(i64)

@@ -87,6 +87,8 @@ def _adapted(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], layout
 def _prepare(body: Body, shapes: Sequence[tuple[int, ...]]) -> None:
     for i, shape in enumerate(shapes):
         body.do(f"%dims{i} = alloca [{len(shape) + 1} x i64], align 8")
+    if len(shapes) > 1:
+        body.do("%record = alloca [2 x ptr], align 8")
     body.do("%context = call ptr @context_of(ptr %self)")
 
 
@@ -254,7 +256,18 @@ class _Path:
         body.label(f"{kind}_packed")
         for i, array in enumerate(outputs):
             body.emit(f"call i32 @PyTuple_SetItem(ptr {pack}, i64 {i}, ptr {array})")
+        record = self.context("record_type")
+        body.do(f"br i1 {body.emit(f'icmp eq ptr {record}, null')}, label %{kind}_plain, label %{kind}_named")
+        body.label(f"{kind}_plain")
         body.do(f"ret ptr {pack}")
+        body.label(f"{kind}_named")  # tuple.__new__(record, pack)
+        for i, value in enumerate((record, pack)):
+            body.do(f"store ptr {value}, ptr {body.element('%record', i, 'ptr')}")
+        named = body.emit(
+            f"call ptr @PyObject_Vectorcall(ptr {self.context('tuple_new')}, ptr %record, i64 2, ptr null)"
+        )
+        body.do(f"call void @Py_DecRef(ptr {pack})")
+        body.do(f"ret ptr {named}")
 
 
 class _BufferPath(_Path):

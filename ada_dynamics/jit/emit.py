@@ -60,6 +60,8 @@ class Emitter:
         # Every sine: one that is not a number tells that its angle is out of range.
         self.sines: list[tuple[Lanes, str]] = []
         self.called: set[Call] = set()
+        # Loaded variables, by index.
+        # Variables that are loaded.
         self.variables: list[int] = []
 
     def kind(self, node: Expr) -> Lanes:
@@ -93,9 +95,13 @@ class Emitter:
                 self.names[node.index] = self._instruction(node)
 
     def read_again(self) -> None:
-        """Load variables anew that are used from here on."""
+        """Forget which variables were loaded: those that are emitted from here on are loaded anew.
+
+        LLVM is told that memory may have changed meanwhile; otherwise it would keep what it has.
+        """
         self.body.do('call void asm sideeffect "", "~{memory}"()')
-        for index in self.variables: self.names.pop(index, None)
+        for index in self.variables:
+            del self.names[index]
         self.variables.clear()
 
     def _instruction(self, node: Expr) -> str:

@@ -18,7 +18,7 @@ from ada_dynamics.jit.llvm_text import Body, Lanes, double
 from ada_dynamics.jit.target import Target
 
 WIDEST = 8  # columns at a time
-PIECE = 128  # nodes
+PIECE = 128  # nodes between which variables are kept
 
 
 def column_lanes(columns: Columns, target: Target) -> Lanes:

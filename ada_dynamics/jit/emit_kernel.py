@@ -89,7 +89,12 @@ def _one_by_one(function: Function, target: Target, checked: bool) -> str:
     lanes = target.lanes
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
     text, called, widths = _kernel(function, target, Lanes(1), checked)
-    return text + _rows_loop(function) + _columns_loop(function, lanes) + preamble(called, target, map(Lanes, {1, *widths}))
+    return (
+        text
+        + _rows_loop(function)
+        + _columns_loop(function, lanes)
+        + preamble(called, target, map(Lanes, {1, *widths}))
+    )
 
 
 def _pointers(function: Function) -> list[str]:

@@ -8,6 +8,7 @@ import inspect
 import sys
 import tracemalloc
 import weakref
+from collections import namedtuple
 from functools import lru_cache
 
 import numpy as np
@@ -47,6 +48,7 @@ def assert_leaks_nothing(run, times=2000, objects=()):
         times: of them.
         objects: whose counts stay.
     """
+    gc.collect()  # what other tests left
     run(10)
     counts = [sys.getrefcount(x) for x in objects]
     grown = min(memory_taken(run, times) for _ in range(3))  # another thread's memory comes once, a leak each time
@@ -467,6 +469,29 @@ def test_several_outputs_leak_nothing(mode):
     function = mixed()
     call = ready(kernel_of(function)).python_call(Recorder(), mode)
     arrays = [array[0] for array in states(function, 1)]
+
+    def run(times):
+        for _ in range(times):
+            result = call(*arrays)
+        count = sys.getrefcount(result[0])
+        assert count == 2
+
+    assert_leaks_nothing(run)
+
+
+def test_several_outputs_are_a_record_where_one_is_wanted(mode):
+    function = mixed()
+    kernel = ready(kernel_of(function))
+    entry = Entry(kernel.info().lanes)
+    names = [name for name, _ in kernel.signature.outputs]
+    record = namedtuple("Results", names)
+    call = boundary.make_builtin(kernel.signature, entry, Recorder(), mode, record=record)
+    kernel.connect(entry)
+    arrays = [array[0] for array in states(function, 1)]
+    found, wanted = call(*arrays), kernel.single(*arrays)
+    assert type(found) is record
+    for name, value in zip(names, wanted, strict=True):
+        assert np.array_equal(getattr(found, name), value)
 
     def run(times):
         for _ in range(times):
