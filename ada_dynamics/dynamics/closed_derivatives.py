@@ -6,7 +6,7 @@ In singular poses accelerations do not depend smoothly on the state, and there a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,24 +64,41 @@ def _of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes
 
 
 def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
-    """By singular values of the conditions: M da - Jᵀ dλ = -dr₁, J da = -dr₂."""
-    n, rank, w = closed.model.nv, closed.study.rank, closed.weights
-    system = closed.system(q, v, tau)
-    solution = singular.solve(system, rank, v, lambda: closed.rates(q, v))
+    """By singular values of the conditions."""
+    n, system = closed.model.nv, closed.system(q, v, tau)
+    a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
+    by_q, by_v = residual(closed).single(q, v, a, multipliers)
+    dr = np.concatenate([by_q, by_v, -np.eye(n + len(system.J), n)], axis=1)
+    dq, dv, du = np.split(accelerated(closed, system, dr), 3, axis=1)
+    return dq, dv, du
+
+
+def regular(
+    closed: ClosedDynamics, system: singular.System, v: Array, rates: Callable[[], singular.Rates]
+) -> tuple[Array, Array]:
+    """Accelerations and multipliers where they depend smoothly on the state.
+
+    Raises:
+        SingularPoseError: they do not.
+    """
+    solution = singular.solve(system, closed.study.rank, v, rates)
     if solution.is_singular:
         loops = ", ".join(sorted(closed.lost_names(solution)))
         raise SingularPoseError(
             f"model {closed.model.name!r} is in a singular pose (loops {loops}): its accelerations have no derivatives "
             "there. Take a pose beside it; the branches are told by `tangents`."
         )
-    by_q, by_v = _residual(closed).single(q, v, solution.accelerations, solution.multipliers / w)
-    dr = np.concatenate([by_q, by_v, -np.eye(n + len(w), n)], axis=1)
+    return solution.accelerations, solution.multipliers / closed.weights
+
+
+def accelerated(closed: ClosedDynamics, system: singular.System, dr: Array) -> Array:
+    """Changes of the accelerations with those of the residual, a column each: M da - Jᵀ dλ = -dr₁, J da = -dr₂."""
+    n, rank = len(system.M), closed.study.rank
     U, s, Vt = np.linalg.svd(system.J)
     held, N = Vt[:rank].T, Vt[rank:].T
-    da = held @ ((U[:, :rank].T @ (-dr[n:] / w[:, None])) / s[:rank, None])
+    da = held @ ((U[:, :rank].T @ (-dr[n:] / closed.weights[:, None])) / s[:rank, None])
     da += N @ np.linalg.solve(N.T @ system.M @ N, N.T @ (-dr[:n] - system.M @ da))
-    dq, dv, du = np.split(da, 3, axis=1)
-    return dq, dv, du
+    return np.asarray(da, dtype=np.float64)
 
 
 def multiplier_changes(
@@ -102,7 +119,7 @@ def multiplier_changes(
     """
     n, w = closed.model.nv, closed.weights
     d_q, d_v, d_tau = changes
-    by_q, by_v = _residual(closed).single(*state, *held)
+    by_q, by_v = residual(closed).single(*state, *held)
     system = closed.system(*state, np.zeros(n))
     left = system.M @ d_a + by_q[:n] @ d_q + by_v[:n] @ d_v - d_tau
     U, s, Vt = np.linalg.svd(system.J, full_matrices=False)
@@ -110,7 +127,7 @@ def multiplier_changes(
     return np.asarray(U[:, :rank] @ ((Vt[:rank] @ left) / s[:rank, None]) / w[:, None], dtype=np.float64)
 
 
-def _residual(closed: ClosedDynamics) -> Kernel:
+def residual(closed: ClosedDynamics) -> Kernel:
     """Derivatives of the residual with all conditions that act."""
     plan = Plan(closed.plans.rows, ())
     tag = closed_quantities.digest(closed.tree, closed.plans, plan)

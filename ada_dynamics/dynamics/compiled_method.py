@@ -90,7 +90,8 @@ class _CompiledMethod:
         name = self.function.__name__
         if not instance.runs_compiled(name) or reason_for_fallback() is not None:
             return method
-        parameters = list(inspect.signature(method).parameters)
+        every = inspect.signature(method).parameters.values()
+        parameters = [one.name for one in every if one.kind is not one.KEYWORD_ONLY]
         model = instance.model
         inputs = tuple((one, model.nq if one == "q" else model.nv) for one in parameters if one in VECTORS)
         signature = Signature(name, inputs, tuple((f"result_{i}", shape(model)) for i, shape in enumerate(self.shapes)))

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
-from ada_dynamics.dynamics.arguments import common_batch
+from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
 from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair, per_velocity
 from ada_dynamics.dynamics.joint_wrenches import names_of_joints
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
@@ -50,7 +49,15 @@ class DerivativeQueries(AlongLoops):
     mass_matrix: Callable[..., Array]
 
     @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
-    def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By = TREE) -> Derivatives:
+    def forward_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        by: By = TREE,
+        *,
+        external: Mapping[str, ArrayLike] | None = None,
+    ) -> Derivatives:
         """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv).
 
         Args:
@@ -60,9 +67,15 @@ class DerivativeQueries(AlongLoops):
             by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
                 `velocity_indices`): these, and all others with them along the loops. Then the accelerations are theirs,
                 too: (m, m), (m, m) and (m, nv), whatever the spanning tree.
+            external: wrenches on links, as `forward` has them. What they change by themselves is
+                du @ jacobian(link, q, "local").T.
         """
         if by != TREE:
-            return self._along_the_loops(q, v, tau, by)
+            return self._along_the_loops(self.forward_derivatives(q, v, tau, external=external), q, v, by)
+        if external:
+            efforts, turning = self._pulled(q, external)
+            found = self.forward_derivatives(q, v, np.asarray(tau) + efforts)
+            return found._replace(dq=found.dq + found.du @ turning)
         if self._kernels.closed is None and not self._is_written_out:
             of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
             minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
@@ -101,7 +114,15 @@ class DerivativeQueries(AlongLoops):
         return Derivatives._make(call(q, v, tau, w))
 
     @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
-    def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By = TREE) -> Derivatives:
+    def inverse_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        by: By = TREE,
+        *,
+        external: Mapping[str, ArrayLike] | None = None,
+    ) -> Derivatives:
         """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix.
 
         With loops τ are the efforts of the motors, which must be as many as the mechanism has motions, and what changes
@@ -109,7 +130,10 @@ class DerivativeQueries(AlongLoops):
         """
         self._refuse_derivatives()
         if self._kernels.closed is not None:
-            return self._of_motors(q, v, a, by)
+            return self._of_motors(q, v, a, by, external)
+        if external:
+            found = self.inverse_derivatives(q, v, a)
+            return found._replace(dq=found.dq - self._pulled(q, external)[1])
         if self._is_written_out:
             make = lambda: quantities.inverse_derivatives(self._tree)  # noqa: E731
             return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
@@ -152,14 +176,23 @@ class DerivativeQueries(AlongLoops):
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
         return Named("joint", zip(names_of_joints(self.model), parts, strict=True))
 
-    def _along_the_loops(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By) -> Derivatives:
+    def _pulled(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> tuple[Array, Array]:
+        """Efforts that external wrenches are at the joints, and how these change with q."""
+        wrenches = flat_wrenches(self.model, self._tree, external)
+        kernel = self._kernels.get("pulled", lambda: quantities.pulled(self._tree))
+        efforts, turning = self._run(kernel, self._arguments({"q": q, "wrenches": wrenches}))
+        return efforts, turning
+
+    def _along_the_loops(self, whole: Derivatives, q: ArrayLike, v: ArrayLike, by: By) -> Derivatives:
         """From those of the tree: v = T y, and T turns with q."""
-        whole, chosen, changes = self.forward_derivatives(q, v, tau), self.velocity_indices(by), self.changes(q, v, by)
+        chosen, changes = self.velocity_indices(by), self.changes(q, v, by)
         along = (np.concatenate([whole.dq, whole.dv], axis=-1) @ changes)[..., list(chosen), :]
         dq, dv = np.split(along, 2, axis=-1)
         return Derivatives(dq, dv, whole.du[..., list(chosen), :])
 
-    def _of_motors(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By) -> Derivatives:
+    def _of_motors(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By, external: Mapping[str, ArrayLike] | None
+    ) -> Derivatives:
         """From those of forward dynamics, which are their inverse: da = ∂a/∂q dq + ∂a/∂v dv + ∂a/∂τ dτ."""
         if by == TREE:
             raise InputError(
@@ -168,43 +201,9 @@ class DerivativeQueries(AlongLoops):
                 "by='independent', or open the loops: edit.open_loops(model)."
             )
         motors = list(self.velocity_indices(ACTUATED))
-        found = self.forward_derivatives(q, v, self.inverse(q, v, a), by)
+        found = self.forward_derivatives(q, v, self.inverse(q, v, a, external), by, external=external)
         by_acceleration = np.asarray(np.linalg.inv(found.du[..., motors]), dtype=np.float64)
         return Derivatives(-by_acceleration @ found.dq, -by_acceleration @ found.dv, by_acceleration)
-
-    # --- parameters ---------------------------------------------------------------------------------------------
-    @cached_property
-    def parameters(self) -> Mapping[str, float]:
-        """Parameters that efforts depend on linearly, by name, in the order of the columns of `regressor`.
-
-        Of each moving body "link.mass", "link.mx" to "link.mz" (mass times centre of mass) and "link.Ixx" to "link.Izz"
-        (about the origin and in the axes of the link that the joint carries, with all that is fixed to it); of its
-        joint "joint.damping", "joint.friction", "joint.armature" and "joint.stiffness".
-        """
-        return Named("parameter", algorithm.parameters(self._tree, self._carried).items())
-
-    @property
-    def _carried(self) -> list[str]:
-        """The link that the joint of each body carries."""
-        return [self.model.joints[body.name].child for body in self._tree.bodies]
-
-    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By = TREE) -> Array:
-        """Y of τ = Y π, with π the values of `parameters`, (nv, P).
-
-        With loops Y is that of the tree, whose joints carry nothing of the loops; by="independent" or "actuated" the
-        loops' forces are projected out: Tᵀ τ = Y π, (m, P), whatever the loops carry.
-        """
-        self._refuse_derivatives()
-        Y = self._compute("regressor", lambda: quantities.regressor(self._tree, self._carried), q=q, v=v, a=a)
-        return Y if by == TREE else np.asarray(self.velocity_map(q, by).swapaxes(-1, -2) @ Y)
-
-    def parameter_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
-        """Derivatives of the accelerations by `parameters`, (nv, P), with the loops as they are.
-
-        A parameter asks for efforts, Y dπ, that the joints are not given: ∂a/∂π = -∂a/∂τ Y.
-        """
-        Y = self.regressor(q, v, self.forward(q, v, tau))
-        return np.asarray(-self.forward_derivatives(q, v, tau).du @ Y)
 
     @cached_property
     def _is_written_out(self) -> bool:

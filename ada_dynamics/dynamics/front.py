@@ -17,16 +17,15 @@ from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair
 from ada_dynamics.dynamics.computation import Computation
-from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.loop_queries import LoopQueries
-from ada_dynamics.dynamics.motion_queries import MotionQueries
+from ada_dynamics.dynamics.parameter_queries import ParameterQueries
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.model.model import Model
 
 
-class Dynamics(DerivativeQueries, MotionQueries, LoopQueries):
+class Dynamics(ParameterQueries, LoopQueries):
     """Dynamics of a model.
 
     Vectors are one state, (nq,) or (nv,), or a batch of N states, (N, nq) or (N, nv); a single vector among batches

@@ -134,13 +134,21 @@ class DeviceDynamics(Dynamics):
         return self._batch("inverse", {"q": q, "v": v, "a": a}, here, external, out, stream)
 
     def forward_derivatives(
-        self, q: Any, v: Any, tau: Any, by: By = TREE, *, out: Any = None, stream: Any = None
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        by: By = TREE,
+        *,
+        external: Mapping[str, ArrayLike] | None = None,
+        out: Any = None,
+        stream: Any = None,
     ) -> Derivatives:
         """∂a/∂q, ∂a/∂v, ∂a/∂τ; see `Dynamics.forward_derivatives`."""
         here = partial(Dynamics.forward_derivatives, self)
-        if by != TREE or not self._is_written_out:
-            self._refuse_on_device("derivatives along loops, and of long chains,", (q, v, tau))
-            return Dynamics.forward_derivatives(self, q, v, tau, by)
+        if by != TREE or external or not self._is_written_out:
+            self._refuse_on_device("derivatives along loops, with external wrenches or of long chains,", (q, v, tau))
+            return here(q, v, tau, by, external=external)
         found = self._batch("forward_derivatives", {"q": q, "v": v, "tau": tau}, here, None, out, stream)
         return Derivatives._make(found)
 

@@ -168,5 +168,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def velocities_of(model: Model, joints: Sequence[str]) -> tuple[int, ...]:
-    """Places in v of the velocities of joints, in their order."""
-    return tuple(k for name in joints for k in range(model.v_index(name).start, model.v_index(name).stop))
+    """Places in v of the velocities of joints, in their order; "joint[1]" is one of a joint that has several."""
+    return tuple(k for name in joints for k in _places(model, name))
+
+
+def _places(model: Model, name: str) -> range:
+    whole, _, number = name.removesuffix("]").rpartition("[")
+    if name not in model.joint_names and whole in model.joint_names and number.isdigit():
+        own = model.v_index(whole)
+        if own.start + int(number) < own.stop:
+            return range(own.start + int(number), own.start + int(number) + 1)
+    return range(model.v_index(name).start, model.v_index(name).stop)

@@ -10,11 +10,14 @@ from typing import NamedTuple
 from ada_dynamics.algorithms import crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.algorithms.elimination import Closed, Plan
+from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.residual import efforts_and_conditions
+from ada_dynamics.algorithms.rnea import gather_efforts, wrenches_inward
 from ada_dynamics.algorithms.sparse_ldl import Factors, solve_factorised
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
+    body_wrenches,
     position_rates,
     quantity,
     reshape,
@@ -83,6 +86,23 @@ def residual_derivatives(tree: Tree, plan: Plan, name: str = "residual_derivativ
     shapes: dict[str, tuple[int, ...]] = {"dq": (rows, n), "dv": (rows, n)}
     extra = {"multipliers": plan.conditions} if plan.conditions else {}
     return quantity(name, tree, ("q", "v", "a"), shapes, body, extra=extra)
+
+
+def pulled(tree: Tree) -> Quantity:
+    """External wrenches on all bodies as efforts Jᵀ f of the joints, and how these change with q on the manifold."""
+    n = tree.nv
+
+    def body(q: Sequence[Scalar], wrenches: Sequence[Scalar]) -> Outputs:
+        forces = body_wrenches(tree, wrenches)
+        inwards = wrenches_inward(tree, transforms(tree, q), [forces[body.index] for body in tree.bodies])
+        efforts = gather_efforts(tree, q, inwards)
+        unit = [[float(i == j) for i in range(n)] for j in range(n)]
+        moving = [dict(zip(q, position_rates(tree, q, e), strict=True)) for e in unit]
+        columns = [directional(efforts, rates) for rates in moving]
+        return {"efforts": efforts, "dq": [list(row) for row in zip(*columns, strict=True)]}
+
+    shapes: dict[str, tuple[int, ...]] = {"efforts": (n,), "dq": (n, n)}
+    return quantity("pulled", tree, ("q", "wrenches"), shapes, body)
 
 
 class Equations(NamedTuple):

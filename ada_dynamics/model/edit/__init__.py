@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of models: each returns a new model, with links, joints, loops, mimics and motors carried along."""
 
+from ada_dynamics.model.edit.adjustable import adjustable, geometry
 from ada_dynamics.model.edit.lock import lock, reduce
 from ada_dynamics.model.edit.merge import merge, with_prefix
 from ada_dynamics.model.edit.merge_turns import merge_turns
@@ -8,6 +9,8 @@ from ada_dynamics.model.edit.recut import loop_path, recut
 from ada_dynamics.model.edit.small import open_loops, remove_loop, with_gravity, with_parts
 
 __all__ = [
+    "adjustable",
+    "geometry",
     "lock",
     "loop_path",
     "merge",

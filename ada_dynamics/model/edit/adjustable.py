@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lengths and frames as joints: what moves a joint's place in the parent link is a joint that otherwise stays at zero.
+
+So the derivative of anything by a length is its derivative by the position of a joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import unknown_name
+from ada_dynamics.model.description import WORLD_LINK
+from ada_dynamics.model.edit.parts import Parts, has_free_root
+from ada_dynamics.model.elements import Joint, Link
+from ada_dynamics.model.model import Model
+
+DIRECTIONS = ("x", "y", "z", "rx", "ry", "rz")
+SIDES = ("parent", "child")
+
+
+def geometry(model: Model) -> Mapping[str, float]:
+    """Lengths and small turns that place the joints of a model, by name: values of lengths [m], zero for turns.
+
+    "joint.x" to "joint.z" are the position of a joint in its parent link; "joint.rx" to "joint.rz" turn it there, about
+    the axes of the parent link through the joint's origin [rad]. "loop.parent_x" to "loop.child_rz" do so with the two
+    frames of a loop joint, in the parent and in the child link.
+    """
+    places: dict[str, Array] = {f"{name}.": joint.xyz for name, joint in Parts.of(model).joints.items()}
+    for name, loop in model.loops.items():
+        places |= {f"{name}.{side}_": getattr(loop, f"{side}_xyz") for side in SIDES}
+    return {
+        f"{place}{direction}": float(xyz[i]) if i < 3 else 0.0
+        for place, xyz in places.items()
+        for i, direction in enumerate(DIRECTIONS)
+    }
+
+
+def adjustable(model: Model, names: Iterable[str]) -> Model:
+    """The model with a joint more for each of some lengths and turns, of the same name, which stands at zero.
+
+    Example::
+
+        other = adjustable(model, ["elbow.x", "closing.child_z"])
+        ada.Dynamics(other).jacobian("hand", q_other)  # columns of the hand's motion with these lengths, too
+
+    Args:
+        model: the model; it is not changed.
+        names: see `geometry`. Links between such joints have no mass.
+
+    Raises:
+        InputError: the model has no such length or turn.
+    """
+    known = geometry(model)
+    places: dict[tuple[str, str], list[str]] = {}
+    for name in dict.fromkeys(names):
+        if name not in known:
+            raise unknown_name("length or turn", name, known)
+        owner, _, rest = name.rpartition(".")
+        side, _, direction = rest.rpartition("_")
+        places.setdefault((owner, side), []).append(direction)
+    parts = Parts.of(model)
+    parts.name_actuated(model.actuated)
+    for (owner, side), directions in places.items():
+        if side:
+            _adjust_loop(parts, model, owner, side, directions)
+        else:
+            joint = parts.joints.pop(owner)
+            carrier = _chain(parts, joint.parent, joint.xyz, f"{owner}.", directions)
+            parts.joints[owner] = replace(joint, parent=carrier, xyz=np.zeros(3))
+    return parts.build()
+
+
+def _adjust_loop(parts: Parts, model: Model, owner: str, side: str, directions: list[str]) -> None:
+    if has_free_root(model) and WORLD_LINK in (parts.loops[owner].parent, parts.loops[owner].child):
+        parts.free_root_as_joint()
+    loop = parts.loops[owner]
+    is_parent = side == "parent"
+    link, xyz = (loop.parent, loop.parent_xyz) if is_parent else (loop.child, loop.child_xyz)
+    link = parts.root if link == WORLD_LINK and WORLD_LINK not in parts.links else link
+    carrier = _chain(parts, link, xyz, f"{owner}.{side}_", directions)
+    if is_parent:
+        parts.loops[owner] = replace(loop, parent=carrier, parent_xyz=np.zeros(3))
+    else:
+        parts.loops[owner] = replace(loop, child=carrier, child_xyz=np.zeros(3))
+
+
+def _chain(parts: Parts, link: str, xyz: Array, prefix: str, directions: list[str]) -> str:
+    """Joints that move a place in a link, along and about its axes, in the order of DIRECTIONS; the last one's link."""
+    for direction in sorted(directions, key=DIRECTIONS.index):
+        name, kind = f"{prefix}{direction}", "revolute" if direction[0] == "r" else "prismatic"
+        carried = parts.unused(f"{name}_link")
+        parts.links[carried] = Link(carried, has_inertial=False)
+        axis = np.eye(3)[DIRECTIONS.index(direction) % 3]
+        parts.joints[name] = Joint(name, kind, link, carried, xyz, np.eye(3), axis)
+        link, xyz = carried, np.zeros(3)
+    return link
