@@ -295,6 +295,20 @@ def identify_payload(example: Names) -> Figure:
     return figure
 
 
+def calibrate(example: Names) -> Figure:
+    """Where the joints are, as built and as found, and what the measured poses are missed by at each step."""
+    figure, (left, right) = _two_panels()
+    truth, found = 1e3 * example["truth"], 1e3 * example["found"]
+    left.bar(np.arange(len(truth)), truth, color="0.8", label="as it was built")
+    left.plot(found, "C0o", markersize=4, label="as calibrated")
+    left.set(xlabel="length", ylabel="off the drawing [mm]")
+    left.legend(fontsize="small")
+    right.semilogy(1e3 * np.array(example["misses"]), "o-")
+    right.axhline(1e3 * example["NOISE"], color="0.6", ls="--")
+    right.set(xlabel="step", ylabel="poses missed by [mm, mrad]", xticks=range(len(example["misses"])))
+    return figure
+
+
 def passivity() -> Figure:
     """Energy that a touch of the hybrid motion simulation gains, over delay and K_p (S3)."""
     figure: Figure = late_loop.draw(late_loop.passivity_map(scenarios.load("S3"), lambda share, what: None))
@@ -336,6 +350,7 @@ PICTURES: dict[str, Callable[[Names], Figure]] = {
         swing_up,
         stewart_move,
         identify_payload,
+        calibrate,
     )
 }
 

@@ -124,6 +124,13 @@ def test_the_payload_is_found_within_a_percent() -> None:
     assert min(x / y for x, y in zip(without, found, strict=True)) > 10.0
 
 
+def test_lengths_are_calibrated_down_to_the_camera() -> None:
+    first, last = (numbers("calibrate.py", f"step {turn}: poses missed by")[0] for turn in (0, 3))
+    assert first > 3.0 and last < 0.11
+    off, known = numbers("calibrate.py", "joints were off by")
+    assert off > 2.5 and known < 0.5
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------
 def test_the_pictures_of_the_examples_are_there_and_small() -> None:
     shown = re.findall(r"!\[[^]]+\]\(\.\./(\S+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
