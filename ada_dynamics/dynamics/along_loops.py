@@ -122,6 +122,10 @@ class AlongLoops(Computation):
             return np.zeros((*positions.shape[:-1], 0))
         return np.asarray(closed.gaps(positions)[..., list(closed.plans.conditions)] / closed.weights)
 
+    def velocity_map_quantity(self, by: By = INDEPENDENT) -> quantities.Quantity | None:
+        """The function behind `velocity_map`, to write it down; None where only numbers can find it."""
+        return self._map_quantity(self.choices.of(by))
+
     def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
         """T as a function; None where only numbers can find it: unchecked kernels do not tell what they refuse."""
         closed = self._kernels.closed

@@ -72,7 +72,7 @@ def export_c(
             f"model {dynamics.model.name!r} uses the generic kernels, which are no C code of one robot. Ask for "
             f"Dynamics(model, kernel='specialised'); past {SPECIALISE_UP_TO} velocities the file becomes large."
         )
-    text = to_c(replace(_quantity(dynamics, quantity, link).trace(), name=chosen))
+    text = to_c(replace(quantity_of(dynamics, quantity, link).trace(), name=chosen))
     folder = Path(directory)
     written = ExportedC(folder / f"{chosen}.c", folder / f"{chosen}.h")
     try:
@@ -84,7 +84,8 @@ def export_c(
     return written
 
 
-def _quantity(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
+def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
+    """One of QUANTITIES; InputError where it cannot be written down, or lacks its link."""
     tree = dynamics.model.tree
     if dynamics.model.loops and name in ("forward", "inverse"):
         return _closed_forward(dynamics, name)

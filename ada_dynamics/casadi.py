@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantities of a robot as CasADi functions: the same graphs, printed as SX, to be differentiated and optimised there.
+
+    import ada_dynamics.casadi
+
+    forward = ada_dynamics.casadi.function(model)  # (q, v, tau) -> a, loops closed
+    gaps = ada_dynamics.casadi.function(model, "gaps")  # zero where all loops are closed
+
+CasADi knows no guards: in singular poses of loops functions divide by zero. `pip install casadi` is all that is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.algorithms.residual import efforts_and_conditions
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.arguments import choice
+from ada_dynamics.dynamics.export import QUANTITIES as OF_EVERY_ROBOT
+from ada_dynamics.dynamics.export import quantity_of
+from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.dynamics.quantities.base import position_rates
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Function, trace
+from ada_dynamics.expr.expand import expand
+from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
+from ada_dynamics.extras import how_to_install
+from ada_dynamics.loops.choices import INDEPENDENT, By
+from ada_dynamics.model.model import Model
+from ada_dynamics.spatial.scalar import Scalar
+
+QUANTITIES = (*OF_EVERY_ROBOT, "position_rate", "residual", "gaps", "conditions", "velocity_map")
+
+
+def function(
+    robot: Model | Dynamics, quantity: str = "forward", *, link: str | None = None, by: By = INDEPENDENT
+) -> Any:
+    """A quantity as a `casadi.Function` of column vectors, named as its arguments in `Dynamics` are.
+
+    Args:
+        robot: the model, or dynamics of it.
+        quantity: "forward", "inverse", "mass_matrix", "bias", "gravity", "com", "energy", "pose" or "jacobian", as in
+            `Dynamics`; "position_rate", the rates of q with velocities v; of loops "gaps" [m, rad], "conditions", J and
+            γ of J a + γ = 0, and "velocity_map", T of v = T y. "residual" is the whole mechanism as a DAE:
+            (q, v, a, multipliers, tau) -> [M a + h - τ - Jᵀλ; J a + γ].
+        link: for pose and jacobian.
+        by: which velocities y are, for velocity_map.
+
+    Raises:
+        InputError: there is no such quantity, or CasADi is not installed.
+    """
+    try:
+        import casadi
+    except ModuleNotFoundError:
+        raise InputError(f"CasADi is not installed: {how_to_install('casadi')}") from None
+    choice("quantity", quantity, QUANTITIES)
+    dynamics = robot if isinstance(robot, Dynamics) else Dynamics(robot)
+    if quantity in OF_EVERY_ROBOT:
+        traced = quantity_of(dynamics, quantity, link).trace()
+    elif quantity == "position_rate":
+        traced = _position_rate(dynamics)
+    elif quantity == "residual":
+        traced = _residual(dynamics)
+    else:
+        traced = _of_loops(dynamics, quantity, by).trace()
+    return _printed(casadi, expand(traced), quantity)
+
+
+def _position_rate(dynamics: Dynamics) -> Function:
+    model = dynamics.model
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> dict[str, list[Scalar]]:
+        return {"rate": position_rates(model.tree, q, v)}
+
+    return trace("position_rate", {"q": model.nq, "v": model.nv}, body)
+
+
+def _residual(dynamics: Dynamics) -> Function:
+    closed, model = dynamics.kernels.closed, dynamics.model
+    tree = model.tree if closed is None else closed.tree
+    plan = Plan({} if closed is None else closed.plans.rows, ())
+
+    def body(**given: Sequence[Scalar]) -> dict[str, list[Scalar]]:
+        q, v, a, tau = (given[name] for name in ("q", "v", "a", "tau"))
+        efforts, conditions = efforts_and_conditions(tree, q, v, a, plan, given.get("multipliers", ()))
+        return {"residual": [x - u for x, u in zip(efforts, tau, strict=True)] + conditions}
+
+    multipliers = {"multipliers": plan.conditions} if plan.conditions else {}
+    return trace("residual", {"q": model.nq, "v": model.nv, "a": model.nv, **multipliers, "tau": model.nv}, body)
+
+
+def _of_loops(dynamics: Dynamics, quantity: str, by: By) -> Quantity:
+    closed = dynamics.kernels.closed
+    if closed is None:
+        raise InputError(f"model {dynamics.model.name!r} has no loops, and no {quantity}.")
+    if quantity == "velocity_map":
+        found = dynamics.velocity_map_quantity(by)
+        if found is None:
+            raise InputError(f"the velocity map of model {dynamics.model.name!r} is found on numbers alone.")
+        return found
+    of_loops: dict[str, Callable[[], Quantity]] = {
+        "gaps": lambda: closed_quantities.gap(closed.tree),
+        "conditions": lambda: closed_quantities.conditions(closed.tree, closed.plans),
+    }
+    return of_loops[quantity]()
+
+
+def _printed(casadi: Any, of: Function, name: str) -> Any:
+    inputs = {key: casadi.SX.sym(key, size) for key, size in of.inputs.items()}
+    known: dict[int, Any] = {}
+    binary = {ADD: lambda a, b: a + b, SUB: lambda a, b: a - b, MUL: lambda a, b: a * b, ATAN2: casadi.atan2}
+    unary = {NEG: lambda a: -a, REC: lambda a: 1 / a, SQRT: casadi.sqrt, SIN: casadi.sin, COS: casadi.cos}
+    for node in of.nodes():
+        operands = [known[arg.index] for arg in node.args]
+        if node.op is VAR:
+            key, position = node.variable
+            known[node.index] = inputs[key][position]
+        elif node.op is CONST:
+            known[node.index] = casadi.SX(node.value)
+        elif node.op is SELECT:
+            a, b, x, y = operands
+            known[node.index] = casadi.if_else(a < b, x, y)
+        else:
+            known[node.index] = (binary if len(operands) == 2 else unary)[node.op](*operands)
+
+    def shaped(key: str) -> Any:
+        values = [known[x.index] if isinstance(x, Expr) else casadi.SX(x) for x in of.outputs[key]]
+        shape = of.shapes[key]
+        column = casadi.vertcat(*values)
+        return casadi.reshape(column, shape[1], shape[0]).T if len(shape) == 2 else column
+
+    outputs = [shaped(key) for key in of.outputs]
+    return casadi.Function(name, list(inputs.values()), outputs, list(inputs), list(of.outputs))

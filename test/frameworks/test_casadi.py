@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The graphs as CasADi functions: the library's own numbers, and CasADi's derivatives beside its analytic ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from random_trees import KINDS, random_tree, state_of
+
+import ada_dynamics as ada
+from ada_dynamics.robots import mechanisms
+
+casadi = pytest.importorskip("casadi", reason="CasADi is not installed")
+from ada_dynamics.casadi import QUANTITIES, function  # noqa: E402
+
+Array = NDArray[np.float64]
+
+
+def array(x: object) -> Array:
+    return np.array(casadi.DM(x))
+
+
+def state(name: str) -> tuple[ada.Model, Array, Array, Array]:
+    if name == "tree":
+        model = random_tree(4, [kind for kind in KINDS if kind != "fixed"], "floating")
+        return model, *state_of(model, 2)
+    if name == "pa10":
+        model = ada.load("pa10")
+        return model, *state_of(model, 2)
+    model, q = getattr(mechanisms, name)()
+    rng = np.random.default_rng(1)
+    q, v = ada.Dynamics(model).project(model.integrate(q, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
+    return model, q, v, rng.normal(size=model.nv)
+
+
+@pytest.mark.parametrize("name", ["pa10", "tree", "four_bar", "stewart", "parallel_gripper"])
+def test_functions_are_those_of_the_library(name: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    a = dynamics.forward(q, v, tau)
+    link = model.link_names[-1]
+    wanted = {
+        "forward": ((q, v, tau), a),
+        "mass_matrix": ((q,), dynamics.mass_matrix(q)),
+        "bias": ((q, v), dynamics.bias(q, v)),
+        "gravity": ((q,), dynamics.gravity(q)),
+        "com": ((q,), dynamics.com(q)),
+        "energy": ((q, v), np.array(dynamics.energy(q, v))),
+        "pose": ((q,), dynamics.pose(link, q)),
+        "jacobian": ((q,), dynamics.jacobian(link, q)),
+    }
+    if not model.loops:
+        wanted["inverse"] = ((q, v, a), dynamics.inverse(q, v, a))
+    for quantity, (given, value) in wanted.items():
+        found = array(function(dynamics, quantity, link=link)(*given)).reshape(value.shape)
+        assert np.allclose(found, value, rtol=0.0, atol=1e-10 * max(1.0, float(np.max(np.abs(value))))), quantity
+
+
+def test_every_quantity_is_there() -> None:
+    model, *_ = state("four_bar")
+    for quantity in set(QUANTITIES) - {"inverse"}:
+        assert function(model, quantity, link=model.link_names[-1]).n_out() >= 1
+
+
+@pytest.mark.parametrize("name", ["pa10", "four_bar", "stewart"])
+def test_its_derivatives_are_the_analytic_ones(name: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    forward = function(dynamics)
+    symbols = [casadi.SX.sym(f"x{i}", size) for i, size in enumerate((model.nq, model.nv, model.nv))]
+    derivatives = casadi.Function("d", symbols, [casadi.jacobian(forward(*symbols), x) for x in symbols])
+    found, wanted = derivatives(q, v, tau), dynamics.forward_derivatives(q, v, tau)
+    rates = np.array(casadi.DM(casadi.jacobian(function(dynamics, "position_rate")(q, symbols[1]), symbols[1])))
+    for mine, theirs in zip((array(found[0]) @ rates, array(found[1]), array(found[2])), wanted, strict=True):
+        assert np.max(np.abs(mine - theirs)) < 1e-10 * np.max(np.abs(theirs))
+
+
+@pytest.mark.parametrize("name", ["tree", "five_bar", "stewart"])
+def test_the_residual_vanishes_where_the_mechanism_moves_as_it_must(name: str) -> None:
+    model, q, v, tau = state(name)
+    dynamics = ada.Dynamics(model)
+    a = dynamics.forward(q, v, tau)
+    residual = function(dynamics, "residual")
+    if not model.loops:
+        assert np.max(np.abs(array(residual(q, v, a, tau)))) < 1e-10
+        return
+    of_lambda = casadi.SX.sym("x", residual.size1_in("multipliers"))
+    r = residual(q, v, a, of_lambda, tau)
+    at = casadi.Function("at", [of_lambda], [r, casadi.jacobian(r, of_lambda)])
+    r0, J = map(array, at(np.zeros(of_lambda.numel())))
+    multipliers, *_ = np.linalg.lstsq(J, -r0.ravel(), rcond=None)
+    assert np.max(np.abs(array(at(multipliers)[0]))) < 1e-9 * np.max(np.abs(r0))
+    assert np.max(np.abs(array(function(dynamics, "gaps")(q)))) < 1e-12
+    J, rate = map(array, function(dynamics, "conditions")(q, v))
+    assert np.max(np.abs(J @ v)) < 1e-11 and np.max(np.abs(J @ a + rate.ravel())) < 1e-10 * np.max(np.abs(a))
+    T = array(function(dynamics, "velocity_map", by="actuated")(q))
+    assert np.allclose(T, dynamics.velocity_map(q, "actuated"), rtol=0.0, atol=1e-11)
+
+
+def test_what_a_robot_has_not_is_refused() -> None:
+    with pytest.raises(ada.InputError, match="has no loops"):
+        function(ada.load("pa10"), "gaps")
+    with pytest.raises(ada.UnknownNameError, match="Did you mean 'forward'"):
+        function(ada.load("pa10"), "forwards")
