@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.ambient import Ambient
 from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair
@@ -59,6 +61,11 @@ class Dynamics(ParameterQueries, LoopQueries):
     def algorithm(self) -> str:
         """The algorithm of forward dynamics in use."""
         return self._kernels.algorithm
+
+    @cached_property
+    def ambient(self) -> Ambient:
+        """Gradients by the numbers of q themselves, quaternions included, and back: for frameworks that want these."""
+        return Ambient(self._kernels)
 
     # --- dynamics -----------------------------------------------------------------------------------------------
     @compiled_method

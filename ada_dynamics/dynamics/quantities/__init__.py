@@ -38,6 +38,7 @@ from ada_dynamics.dynamics.quantities.motion import (
     energies,
     link_jacobian,
     pose,
+    position_map,
     velocity,
 )
 
@@ -71,6 +72,7 @@ __all__ = [
     "moving_pairs",
     "open_equations",
     "pose",
+    "position_map",
     "pulled",
     "rate_of",
     "regressor",

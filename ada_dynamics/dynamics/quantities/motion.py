@@ -7,7 +7,15 @@ import hashlib
 from collections.abc import Sequence
 
 from ada_dynamics.algorithms import centre_of_mass, centroidal, energy, jacobian, kinematics
-from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, as_matrix, force_first, linear_first, quantity
+from ada_dynamics.dynamics.quantities.base import (
+    Outputs,
+    Quantity,
+    as_matrix,
+    force_first,
+    linear_first,
+    position_rates,
+    quantity,
+)
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
 
@@ -32,6 +40,17 @@ def all_poses(tree: Tree) -> Quantity:
         return {"T": [as_matrix(X) for X in kinematics.all_link_poses(tree, q).values()]}
 
     return quantity("all_poses", tree, ("q",), {"T": (len(tree.frames), 4, 4)}, body)
+
+
+def position_map(tree: Tree) -> Quantity:
+    """N of q̇ = N(q) v."""
+
+    def body(q: Sequence[Scalar]) -> Outputs:
+        unit = [[float(i == j) for i in range(tree.nv)] for j in range(tree.nv)]
+        columns = [position_rates(tree, q, e) for e in unit]
+        return {"N": [list(row) for row in zip(*columns, strict=True)]}
+
+    return quantity("position_map", tree, ("q",), {"N": (tree.nq, tree.nv)}, body)
 
 
 def velocity(tree: Tree, link: str) -> Quantity:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamics as functions of JAX, with their analytic gradients: under jit, grad and vmap, which is a batch.
+
+    import ada_dynamics.jax
+
+    a = jax.jit(ada_dynamics.jax.forward, static_argnums=0)(dynamics, q, v, tau)
+
+JAX calls the library's compiled code, and waits for it. Numbers are computed in double precision, and handed back in
+JAX's own, which is single unless `jax.config.update("jax_enable_x64", True)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ModuleNotFoundError:
+    raise ImportError(f"JAX is not installed: {how_to_install('jax')}") from None
+
+Array = Any  # jax.Array
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def forward(dynamics: Dynamics, q: Array, v: Array, tau: Array) -> Array:
+    """Joint accelerations, (..., nv), as `Dynamics.forward`; `dynamics` is a static argument."""
+    return _called(dynamics.forward, (dynamics.model.nv,), q, v, tau)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def inverse(dynamics: Dynamics, q: Array, v: Array, a: Array) -> Array:
+    """Joint efforts, (..., nv), as `Dynamics.inverse`, of models without loops; `dynamics` is a static argument."""
+    if dynamics.model.loops:
+        raise InputError(
+            f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
+            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead."
+        )
+    return _called(dynamics.inverse, (dynamics.model.nv,), q, v, a)
+
+
+def _forward_kept(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
+    return forward(dynamics, *given), given
+
+
+def _forward_pulled(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
+    def products(q: Any, v: Any, tau: Any, w: Any) -> Any:
+        found = dynamics.forward_vjp(q, v, tau, w)
+        return np.concatenate([dynamics.ambient.gradient(q, found.dq), found.dv, found.du], axis=-1)
+
+    return _split(dynamics, given, _called(products, (dynamics.model.nq + 2 * dynamics.model.nv,), *given, w))
+
+
+def _inverse_kept(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
+    return inverse(dynamics, *given), given
+
+
+def _inverse_pulled(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
+    def products(q: Any, v: Any, a: Any, w: Any) -> Any:
+        by_q, by_v, by_a = ((w[:, None] @ x)[:, 0] for x in dynamics.inverse_derivatives(q, v, a))
+        return np.concatenate([dynamics.ambient.gradient(q, by_q), by_v, by_a], axis=-1)
+
+    return _split(dynamics, given, _called(products, (dynamics.model.nq + 2 * dynamics.model.nv,), *given, w))
+
+
+forward.defvjp(_forward_kept, _forward_pulled)
+inverse.defvjp(_inverse_kept, _inverse_pulled)
+
+
+def _called(function: Callable[..., Any], shape: tuple[int, ...], *given: Array) -> Array:
+    """The library's function of rows of states, for arrays whose dimensions before the last are broadcast."""
+    lead = jnp.broadcast_shapes(*(x.shape[:-1] for x in given))
+    result = jax.ShapeDtypeStruct((*lead, *shape), jnp.result_type(*given))
+
+    def rows(*values: Any) -> Any:
+        over = np.broadcast_shapes(*(x.shape[:-1] for x in values))
+        flat = [
+            np.ascontiguousarray(np.broadcast_to(x, (*over, x.shape[-1])), dtype=np.float64).reshape(-1, x.shape[-1])
+            for x in map(np.asarray, values)
+        ]
+        return np.asarray(function(*flat), dtype=result.dtype).reshape(*over, *shape)
+
+    return jax.pure_callback(rows, result, *given, vmap_method="broadcast_all")
+
+
+def _split(dynamics: Dynamics, given: tuple[Array, ...], joined: Array) -> tuple[Array, ...]:
+    """The gradients by each argument, summed where it was broadcast."""
+    nq, nv = dynamics.model.nq, dynamics.model.nv
+    parts = jnp.split(joined, [nq, nq + nv], axis=-1)
+    return tuple(
+        part.sum(axis=tuple(range(part.ndim - x.ndim))).astype(x.dtype) if part.ndim > x.ndim else part.astype(x.dtype)
+        for part, x in zip(parts, given, strict=True)
+    )

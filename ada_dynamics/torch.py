@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamics and motions as functions of torch, with their analytic gradients.
+
+    import ada_dynamics.torch
+
+    a = ada_dynamics.torch.forward(dynamics, q, v, tau)  # tensors with any dimensions before the last
+    a.square().sum().backward()  # tau.grad, ...
+
+Tensors of the processor are read where they lie; those of a graphics processor need `Dynamics(model, device="cuda")`.
+Quaternions in q: gradients have no part along the quaternion itself, as its length does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
+from ada_dynamics.simulation import Simulation
+
+try:
+    import torch
+    from torch.autograd.function import once_differentiable
+except ModuleNotFoundError:
+    raise ImportError(f"torch is not installed: {how_to_install('torch')}") from None
+
+Tensor = Any  # torch.Tensor; without torch's types where it is not installed
+
+
+def forward(dynamics: Dynamics, q: Tensor, v: Tensor, tau: Tensor) -> Tensor:
+    """Joint accelerations, (..., nv), as `Dynamics.forward`; differentiable backwards and forwards."""
+    return _over_states(lambda *x: _Forward.apply(dynamics, *x), q, v, tau)
+
+
+def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
+    """Joint efforts, (..., nv), as `Dynamics.inverse`; differentiable by all arguments.
+
+    Raises:
+        InputError: the model has loops, whose efforts `Dynamics.inverse` shares among the motors.
+    """
+    if dynamics.model.loops:
+        raise InputError(
+            f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
+            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead."
+        )
+    return _over_states(lambda *x: _Inverse.apply(dynamics, *x), q, v, a)
+
+
+def rollout(sim: Simulation, q: Tensor, v: Tensor, tau: Tensor, *, hold: int = 1) -> tuple[Tensor, Tensor]:
+    """Positions and velocities of a motion, (R + 1, nq) and (R + 1, nv), by `Simulation.rollout_vjp`.
+
+    Args:
+        sim: whose integrator and step it has; it stays as it is.
+        q: positions at the start, (nq,).
+        v: velocities there, (nv,).
+        tau: rows of efforts, (R, nv).
+        hold: steps for which each row acts.
+    """
+    return _Rollout.apply(sim, hold, q, v, tau)  # type: ignore[no-any-return]
+
+
+class _Forward(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, dynamics: Dynamics, q: Tensor, v: Tensor, tau: Tensor) -> Tensor:
+        ctx.dynamics = dynamics
+        ctx.save_for_backward(q, v, tau)
+        ctx.save_for_forward(q, v, tau)
+        return _tensor(dynamics.forward(*_arrays(q, v, tau)), q)
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
+        q, v, tau = ctx.saved_tensors
+        if q.is_cuda:
+            return (None, *_products(ctx.dynamics.forward_derivatives(*_arrays(q, v, tau)), w))
+        positions, *rest = _arrays(q, v, tau)
+        found = ctx.dynamics.forward_vjp(positions, *rest, *_arrays(w))
+        by_q = ctx.dynamics.ambient.gradient(positions, found.dq)
+        return (None, *(_tensor(x, q) for x in (by_q, found.dv, found.du)))
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, d_q: Tensor, d_v: Tensor, d_tau: Tensor) -> Tensor:
+        tensors = ctx.saved_tensors
+        changes = [torch.zeros_like(x) if d is None else d for x, d in zip(tensors, (d_q, d_v, d_tau), strict=True)]
+        positions, *rest = _arrays(*tensors)
+        along, *others = _arrays(*changes)
+        velocity = ctx.dynamics.ambient.velocity(positions, along)
+        return _tensor(ctx.dynamics.forward_jvp(positions, *rest, velocity, *others), tensors[0])
+
+
+class _Inverse(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
+        ctx.dynamics = dynamics
+        ctx.save_for_backward(q, v, a)
+        return _tensor(dynamics.inverse(*_arrays(q, v, a)), q)
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
+        q, v, a = ctx.saved_tensors
+        found = ctx.dynamics.inverse_derivatives(*_arrays(q, v, a))
+        by_q, by_v, by_a = _products(found, w)
+        if not ctx.dynamics.ambient.is_plain:
+            (positions,), (gradient,) = _arrays(q), _arrays(by_q)
+            by_q = _tensor(ctx.dynamics.ambient.gradient(positions, gradient), q)
+        return None, by_q, by_v, by_a
+
+
+class _Rollout(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, sim: Simulation, hold: int, q: Tensor, v: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
+        path, ctx.pull = sim.rollout_vjp(*_arrays(q, v, tau), hold=hold)
+        ctx.ambient, ctx.positions, ctx.like = sim.dynamics.ambient, path.q, q
+        return _tensor(path.q, q), _tensor(path.v, q)
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, by_q: Tensor, by_v: Tensor) -> tuple[Tensor | None, ...]:
+        rows, speeds = _arrays(by_q, by_v)
+        found = ctx.pull(ctx.ambient.velocity_gradient(ctx.positions, rows), speeds)
+        start = ctx.ambient.gradient(ctx.positions[0], found.dq)
+        return (None, None, *(_tensor(x, ctx.like) for x in (start, found.dv, found.du)))
+
+
+def _over_states(function: Any, *given: Tensor) -> Tensor:
+    """The function of rows of states, for tensors whose dimensions before the last are broadcast."""
+    first = given[0].shape[:-1]
+    if len(first) < 2 and all(x.shape[:-1] == first for x in given):
+        return function(*given)
+    lead = torch.broadcast_shapes(*(x.shape[:-1] for x in given))
+    rows = [x.expand(*lead, x.shape[-1]).reshape(*((-1,) if lead else ()), x.shape[-1]) for x in given]
+    found = function(*rows)
+    return found.reshape(*lead, found.shape[-1])
+
+
+def _arrays(*tensors: Tensor) -> list[Any]:
+    """The same numbers for the library: arrays of this process, or tensors of a device as they are."""
+    return [x.detach() if x.is_cuda else x.detach().numpy() for x in tensors]
+
+
+def _tensor(found: Any, like: Tensor) -> Tensor:
+    made = torch.from_numpy(found) if isinstance(found, np.ndarray) else torch.from_dlpack(found)
+    return made.to(like.dtype)
+
+
+def _products(matrices: Sequence[Any], w: Tensor) -> tuple[Tensor, ...]:
+    return tuple((w[..., None, :] @ _tensor(x, w))[..., 0, :] for x in matrices)
