@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.integration import is_positive
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
@@ -29,6 +30,47 @@ class Rollout(NamedTuple):
     v: Array  # (N, R, nv)
 
 
+class Motions:
+    """Motions of N starts that go on as long as they are asked to, side by side in the lanes of the processor.
+
+    A motion is the same, bit for bit, whatever goes on beside it.
+    """
+
+    def __init__(self, motion: Motion, q: ArrayLike, v: ArrayLike | None) -> None:
+        """Args: integrator, step and efforts of a simulation; positions of the starts, (N, nq); velocities or None."""
+        self._motion = motion
+        self._stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
+        self._x = _starts(motion, q, v)
+
+    @property
+    def q(self) -> Array:
+        """Positions, (N, nq)."""
+        return self._x[:, : self._motion.system.model.nq]
+
+    @property
+    def v(self) -> Array:
+        """Velocities, (N, nv)."""
+        return self._x[:, self._motion.system.model.nq :]
+
+    def place(self, which: ArrayLike, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Let some of them, by their numbers, go on from other states."""
+        self._x[np.asarray(which)] = _starts(self._motion, q, v)
+
+    def run(self, steps: int, tau: ArrayLike | None = None) -> None:
+        """Take steps with constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default."""
+        states = np.stack([self._x, self._x], axis=1)
+        self.march(states, _efforts(self._motion, len(states), tau), steps, steps)
+        self._x = states[:, 1].copy()
+
+    def march(self, states: Array, tau: Array, steps: int, every: int) -> None:
+        """Fill rows of states, (N, R + 1, n), from the first one on: one after every so many steps."""
+        motion, stepper = self._motion, self._stepper
+        together = stepper.is_native and not motion.method.is_adaptive
+        for begin in range(0, len(states), BLOCK):
+            block = slice(begin, begin + BLOCK)
+            (_together if together else _one_by_one)(motion, stepper, states[block], tau[block], steps, every)
+
+
 def rollout(
     motion: Motion,
     q: ArrayLike,
@@ -40,7 +82,9 @@ def rollout(
 ) -> Rollout:
     """See `Simulation.rollout`."""
     h = motion.step
-    starts, efforts = _starts(motion, q, v), _efforts(motion, q, tau)
+    motions = Motions(motion, q, v)
+    starts = np.hstack([motions.q, motions.v])
+    efforts = _efforts(motion, len(starts), tau)
     steps = round(duration / h) if is_positive(duration) else 0
     if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
         raise InputError(
@@ -49,19 +93,12 @@ def rollout(
     states = np.empty((len(starts), steps // rows_every + 1, motion.system.size))
     states[:, 0] = starts
     if device != "cpu":
-        motions = DeviceMotions(motion, starts, efforts, device)
+        on_device = DeviceMotions(motion, starts, efforts, device)
         for row in range(1, states.shape[1]):
-            motions.run(rows_every)
-            states[:, row] = motions.x.numpy()
-        return _rollout(motion, states, rows_every)
-    stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
-    together = stepper.is_native and not motion.method.is_adaptive
-    for begin in range(0, len(starts), BLOCK):
-        block = slice(begin, begin + BLOCK)
-        if together:
-            _together(motion, stepper, states[block], efforts[block], steps, rows_every)
-        else:
-            _one_by_one(motion, stepper, states[block], efforts[block], steps, rows_every)
+            on_device.run(rows_every)
+            states[:, row] = on_device.x.numpy()
+    else:
+        motions.march(states, efforts, steps, rows_every)
     return _rollout(motion, states, rows_every)
 
 
@@ -79,22 +116,34 @@ def _starts(motion: Motion, q: ArrayLike, v: ArrayLike | None) -> Array:
     speeds = np.zeros((len(positions), model.nv)) if v is None else np.asarray(v, dtype=np.float64)
     if speeds.shape != (len(positions), model.nv):
         raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}), as q has rows.")
-    rows = []
+    rows, at_rest = [], _closed_at_rest(motion, positions, speeds)
     for i, (a, b) in enumerate(zip(positions, speeds, strict=True)):
         try:
+            if at_rest[i]:
+                rows.append(np.concatenate(start_state(model, a, b)))
+                continue
             rows.append(np.concatenate(on_loops(model, motion.system.dynamics, *start_state(model, a, b))))
         except InputError as problem:
             raise InputError(f"start {i}: {problem}") from None
     return np.array(rows)
 
 
-def _efforts(motion: Motion, q: ArrayLike, tau: ArrayLike | None) -> Array:
+def _closed_at_rest(motion: Motion, q: Array, v: Array) -> Array:
+    """True, start by start, where there is nothing to be taken off the loops."""
+    closed = motion.system.dynamics.kernels.closed
+    if closed is None:
+        return np.zeros(len(q), dtype=bool)
+    gaps = np.max(np.abs(closed.gaps(np.ascontiguousarray(q))), axis=-1, initial=0.0)
+    return np.asarray((gaps < CLOSED * closed.study.numbers.length) & ~v.any(axis=-1))
+
+
+def _efforts(motion: Motion, count: int, tau: ArrayLike | None) -> Array:
     if motion.inputs.changes:
         raise InputError(
             "rollouts take constant efforts, or a CompiledController without a control period: controllers that are "
             "called, servos, and wrenches over time, go with run()."
         )
-    count, nv = len(np.asarray(q)), motion.system.model.nv
+    nv = motion.system.model.nv
     given = motion.tau if tau is None else np.asarray(tau, dtype=np.float64)
     if given.shape not in ((nv,), (count, nv)) or not np.isfinite(given).all():
         raise InputError(f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.")

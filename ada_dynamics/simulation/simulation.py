@@ -31,7 +31,7 @@ from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.progress import reporting
-from ada_dynamics.simulation.rollout import Rollout, rollout
+from ada_dynamics.simulation.rollout import Motions, Rollout, rollout
 from ada_dynamics.simulation.run import Run
 from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.start import checked_dynamics, on_loops, refuse_undetermined, start_state
@@ -327,6 +327,17 @@ class Simulation(DerivativesOfMotion):
             device: where the steps are taken, as for `Dynamics`: "cuda" for a graphics processor.
         """
         return rollout(self.motion, q, v, duration, tau, rows_every, device)
+
+    def motions(self, q: ArrayLike, v: ArrayLike | None = None) -> Motions:
+        """Motions from many starts, (N, nq) and (N, nv), that go on step by step: for learning, and for search.
+
+        Example::
+
+            many = sim.motions(q, v)
+            many.run(10, tau)  # (N, nv)
+            many.q, many.v
+        """
+        return Motions(self.motion, q, v)
 
     def push(
         self,

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mechanisms as Gymnasium environments: its own check, one among many bit for bit, tasks that can be done."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+import ada_dynamics.gym as adapter  # noqa: E402
+
+IDS = ("ada/FiveBarReach-v0", "ada/StewartBalance-v0")
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_gymnasium_finds_nothing_wrong(name):
+    check_env(gymnasium.make(name).unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_one_is_the_same_alone_and_among_others_through_ends_and_beginnings(name):
+    many, rng = gymnasium.make_vec(name, num_envs=5), np.random.default_rng(0)
+    alone = gymnasium.make_vec(name, num_envs=1)
+    many.longest = alone.longest = 7
+    first, _ = many.reset(seed=11)
+    own, _ = alone.reset(seed=14)
+    assert np.array_equal(first[3], own[0])
+    ended = 0
+    for _ in range(25):
+        action = rng.uniform(-1.0, 1.0, many.action_space.shape)
+        seen, mine = many.step(action), alone.step(action[3:4])
+        for all_of_them, of_one in zip(seen[:4], mine[:4], strict=True):
+            assert np.array_equal(all_of_them[3], of_one[0])
+        ended += int(mine[2][0] or mine[3][0])
+    assert ended == 3
+    assert np.max(many.sim.dynamics.largest_gap(many.motions.q)) < 1e-9
+
+
+def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
+    many = adapter.FiveBarReach(16)
+    seen, _ = many.reset(seed=0)
+    for _ in range(many.longest - 1):
+        way, speed = seen[:, 6:8], 10.0 * seen[:, 2:4]
+        J = many.dynamics.jacobian("left_rod", many.motions.q, by="actuated")
+        lever = (many.tips() - many.dynamics.stacked_poses(many.motions.q)[:, many._rod][:, [0, 2], 3])[:, None]
+        across = np.stack([lever[:, 0, 1], -lever[:, 0, 0]], axis=1)[:, :, None] * J[:, 4:5, :]
+        of_tip = J[:, [0, 2], :] + across
+        push = np.einsum("nij,ni->nj", of_tip, 150.0 * way) - 1.5 * speed
+        weight = (
+            many.dynamics.velocity_map(many.motions.q, "actuated").swapaxes(1, 2)
+            @ (many.dynamics.gravity(many.motions.q)[..., None])
+        )
+        seen, *_ = many.step((push + weight[..., 0]) / many.strongest)
+    assert np.median(np.linalg.norm(seen[:, 6:8], axis=1)) < 0.01
+
+
+def test_the_pole_falls_without_control_and_is_then_begun_anew():
+    many = adapter.StewartBalance(4)
+    many.reset(seed=0)
+    failed = np.zeros(4, dtype=bool)
+    for _ in range(150):
+        _, _, failed, *_ = many.step(np.zeros((4, 6)))
+        if failed.any():
+            break
+    assert failed.any()
+    _, rewards, again, *_ = many.step(np.zeros((4, 6)))
+    assert not again[failed].any() and np.all(rewards[failed] == 0.0)
