@@ -76,6 +76,7 @@ HARDWARE = ["pyserial>=3.5,<4"]
 # NVIDIA's assembler of code for graphics processors, of one version: its registers are those of docs/gpu_kernels.csv.
 PTXAS = ["nvidia-cuda-nvcc-cu12>=12.9,<12.10; platform_system == 'Linux' and platform_machine == 'x86_64'"]
 CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
+CASADI, GYM, JAX = ["casadi>=3.6,<4"], ["gymnasium>=1,<2"], ["jax>=0.4.34,<1"]
 EXTRAS = {
     "oracle": ORACLE,
     "bench": BENCH,
@@ -85,6 +86,10 @@ EXTRAS = {
     "view": VIEW,
     "cluster": CLUSTER,
     "hardware": HARDWARE,
+    "casadi": CASADI,
+    "gym": GYM,
+    "jax": JAX,
+    "torch": ["torch>=2.2,<3"],
     "tools": [
         "scipy>=1.11,<2",
         "matplotlib>=3.8,<4",
@@ -111,6 +116,9 @@ EXTRAS = {
         *CLUSTER,
         *HARDWARE,
         *PTXAS,
+        *CASADI,
+        *GYM,
+        *JAX,
     ],
     "dev": [
         "ruff>=0.15,<0.18",

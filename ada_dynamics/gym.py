@@ -101,7 +101,11 @@ class Mechanisms(VectorEnv, ABC):  # type: ignore[misc]
         tau[:, self.motors] = self.resting + self.strongest * given
         self.motions.run(self.steps, tau)
         self._taken += 1
+        lost = np.flatnonzero(self.motions.is_lost)
+        if len(lost):
+            self.motions.place(lost, np.tile(self.home, (len(lost), 1)))
         rewards, failed = self.judge(given)
+        rewards[lost], failed[lost] = -1.0, True
         truncated = (self._taken >= self.longest) & ~failed
         if len(begun):
             self._begin(begun)

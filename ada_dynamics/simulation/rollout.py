@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.integration import is_positive
@@ -19,6 +19,7 @@ from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System
 
+LOST = (np.linalg.LinAlgError, AdaError, FloatingPointError)  # of a motion that cannot go on
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
 
@@ -33,7 +34,8 @@ class Rollout(NamedTuple):
 class Motions:
     """Motions of N starts that go on as long as they are asked to, side by side in the lanes of the processor.
 
-    A motion is the same, bit for bit, whatever goes on beside it.
+    A motion is the same, bit for bit, whatever goes on beside it. One that runs away, or cannot go on from a singular
+    pose, is lost: nan from there on, until it is placed anew.
     """
 
     def __init__(self, motion: Motion, q: ArrayLike, v: ArrayLike | None) -> None:
@@ -52,15 +54,21 @@ class Motions:
         """Velocities, (N, nv)."""
         return self._x[:, self._motion.system.model.nq :]
 
+    @property
+    def is_lost(self) -> NDArray[np.bool_]:
+        """True, motion by motion, where it could not go on."""
+        return np.asarray(~np.isfinite(self._x).all(axis=1))
+
     def place(self, which: ArrayLike, q: ArrayLike, v: ArrayLike | None = None) -> None:
         """Let some of them, by their numbers, go on from other states."""
         self._x[np.asarray(which)] = _starts(self._motion, q, v)
 
     def run(self, steps: int, tau: ArrayLike | None = None) -> None:
         """Take steps with constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default."""
-        states = np.stack([self._x, self._x], axis=1)
-        self.march(states, _efforts(self._motion, len(states), tau), steps, steps)
-        self._x = states[:, 1].copy()
+        goes_on = ~self.is_lost
+        states = np.stack([self._x[goes_on]] * 2, axis=1)
+        self.march(states, _efforts(self._motion, len(self._x), tau)[goes_on], steps, steps)
+        self._x[goes_on] = states[:, 1]
 
     def march(self, states: Array, tau: Array, steps: int, every: int) -> None:
         """Fill rows of states, (N, R + 1, n), from the first one on: one after every so many steps."""
@@ -68,7 +76,10 @@ class Motions:
         together = stepper.is_native and not motion.method.is_adaptive
         for begin in range(0, len(states), BLOCK):
             block = slice(begin, begin + BLOCK)
-            (_together if together else _one_by_one)(motion, stepper, states[block], tau[block], steps, every)
+            try:
+                (_together if together else _one_by_one)(motion, stepper, states[block], tau[block], steps, every)
+            except LOST:
+                _each_for_itself(motion, stepper, states[block], tau[block], steps, every)
 
 
 def rollout(
@@ -158,6 +169,16 @@ def _one_by_one(motion: Motion, stepper: Stepper, states: Array, tau: Array, ste
             rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, motion.step * every)
         else:
             rows[1:] = stepper.march(0.0, 0, steps, motion.step, every)
+
+
+def _each_for_itself(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
+    """A block in which some motion is lost."""
+    for i in range(len(states)):
+        own = slice(i, i + 1)
+        try:
+            _one_by_one(motion, stepper, states[own], tau[own], steps, every)
+        except LOST:
+            states[i, 1:] = np.nan
 
 
 def _together(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:

@@ -318,6 +318,8 @@ class Simulation(DerivativesOfMotion):
     ) -> Rollout:
         """Motions from many starts, side by side in the lanes of the processor; the simulation itself stays as it is.
 
+        Rows of a motion that cannot go on are nan.
+
         Args:
             q: positions of N starts, (N, nq).
             v: velocities, (N, nv); None for rest.
