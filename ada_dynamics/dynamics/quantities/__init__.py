@@ -3,7 +3,14 @@
 
 from ada_dynamics.dynamics.quantities.along_loops import velocity_map, velocity_map_rate
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
-from ada_dynamics.dynamics.quantities.derivative_products import forward_along, forward_gradient
+from ada_dynamics.dynamics.quantities.derivative_products import (
+    forward_along,
+    forward_gradient,
+    forward_gradient_along,
+    inverse_change,
+    inverse_gradient,
+    inverse_gradient_along,
+)
 from ada_dynamics.dynamics.quantities.derivatives import (
     Equations,
     along,
@@ -63,10 +70,14 @@ __all__ = [
     "forward_along",
     "forward_derivatives",
     "forward_gradient",
+    "forward_gradient_along",
     "gravity",
     "inverse",
     "inverse_along",
+    "inverse_change",
     "inverse_derivatives",
+    "inverse_gradient",
+    "inverse_gradient_along",
     "link_jacobian",
     "mass_matrix",
     "moving_pairs",
