@@ -64,14 +64,7 @@ def matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
 def second_products(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
     """Changes of the gradient of wᵀ a with a change of a state: of w, d_q, d_v and d_tau."""
     found = _by_elimination(closed, "forward_hvp", quantities.forward_gradient_along, q, v, tau, *more)
-    if found is None:
-        on_numbers(closed, q, v, tau)  # raises in singular poses
-        raise InputError(
-            f"loops of model {closed.model.name!r} depend on each other in a way that changes with the pose: no fixed "
-            "choice of conditions serves at this one, and second derivatives need such a choice. First ones are there: "
-            "forward_vjp."
-        )
-    return tuple(found)
+    return second_on_numbers(closed, q, v, tau, *more) if found is None else tuple(found)
 
 
 def _by_elimination(
@@ -122,6 +115,30 @@ def accelerated(closed: ClosedDynamics, system: singular.System, dr: Array) -> A
     da = held @ ((U[:, :rank].T @ (-dr[n:] / closed.weights[:, None])) / s[:rank, None])
     da += N @ np.linalg.solve(N.T @ system.M @ N, N.T @ (-dr[:n] - system.M @ da))
     return np.asarray(da, dtype=np.float64)
+
+
+def second_on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
+    """`second_products` by a dense solution."""
+    system, w = closed.system(q, v, tau), closed.weights
+    a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
+    if closed.study.is_redundant:
+        raise InputError(
+            f"loops of model {closed.model.name!r} are redundant, and the conditions that stand for them depend on "
+            "each other in this pose: second derivatives are those of a fixed choice, which would have to be another "
+            "one here. Take a pose beside it."
+        )
+    J = system.J * w[:, None]
+    K = np.block([[system.M, J.T], [J, np.zeros((len(w), len(w)))]])
+
+    def again(right: Sequence[Any]) -> list[Any]:
+        solution: list[Any] = np.linalg.solve(K, np.array(right)).tolist()
+        return solution
+
+    given = {name: values.tolist() for name, values in zip(("w", "d_q", "d_v", "d_tau"), more, strict=True)}
+    state = {"q": q.tolist(), "v": v.tolist(), "a": a.tolist(), "multipliers": multipliers.tolist()}
+    all_that_act = quantities.Equations(closed.tree, closed.tree, Plan(closed.plans.rows, ()), "", lambda _: [])
+    changes = quantities.gradient_changes(all_that_act, quantities.Solution(state, (), again), {**state, **given})
+    return tuple(map(np.array, changes.values()))
 
 
 def multiplier_changes(

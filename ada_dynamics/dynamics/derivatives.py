@@ -131,11 +131,11 @@ class DerivativeQueries(AlongLoops):
         """Change of `forward_vjp` with a change of each argument, w as it is: second derivatives of wᵀ a.
 
         The derivative by s, at s = 0, of forward_vjp(model.integrate(q, d_q, s), v + s d_v, tau + s d_tau, w): of the
-        gradient by velocities at the pose that moves. At two to three times the time of `forward_vjp`.
+        gradient by velocities at the pose that moves. At two to five times the time of `forward_vjp`.
 
         Raises:
             SingularPoseError: the pose is singular.
-            InputError: loops are redundant in a way that changes with the pose.
+            InputError: loops are redundant, and their conditions depend on each other in another way in this pose.
         """
         given = {"q": q, "v": v, "tau": tau, "w": w, "d_q": d_q, "d_v": d_v, "d_tau": d_tau}
         call = self._calls.get("forward_hvp") or self._of_forward(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loop_robots import massless_rocker
 from numpy.typing import NDArray
 from pin_tree import PinTree, pin
 from random_trees import KINDS, random_tree
@@ -139,9 +140,10 @@ def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: 
             assert np.max(np.abs(batch - one)) < 1e-12 * np.max(np.abs(wanted))
 
 
-def test_products_of_inverse_dynamics_are_those_of_the_matrices() -> None:
-    model, rng = robots.humanoid().model(), np.random.default_rng(6)
-    dynamics, q = ada.Dynamics(model), model.random_state(rng)[0]
+@pytest.mark.parametrize("algorithm", ["aba", "lanes"])
+def test_products_of_inverse_dynamics_are_those_of_the_matrices(algorithm: str) -> None:
+    model, rng = random_tree(3, ["revolute"] * 6, "floating"), np.random.default_rng(6)
+    dynamics, q = ada.Dynamics(model, algorithm), model.random_state(rng)[0]
     v, a, d_q, d_v, d_a, w = rng.normal(size=(6, model.nv))
     found = dynamics.inverse_derivatives(q, v, a)
     size = max(np.max(np.abs(x)) for x in found)
@@ -202,6 +204,35 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     wanted = differences(quantities.forward_gradient(robust), model, given, moving)
     found = np.array(dynamics.forward_hvp(*given.values(), *moving.values()))
     assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
+
+
+@pytest.mark.parametrize("name", ["five_bar", "cassie_leg"])
+def test_on_numbers_they_are_the_same(name: str) -> None:
+    model, start = getattr(mechanisms, name)()
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
+    q, v = dynamics.project(model.integrate(start, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
+    given, closed = (q, v, *rng.normal(size=(5, model.nv))), dynamics.kernels.closed
+    assert closed is not None
+    ours, on_numbers = np.array(dynamics.forward_hvp(*given)), closed_derivatives.second_on_numbers(closed, *given)
+    assert np.max(np.abs(ours - on_numbers)) < 1e-10 * np.max(np.abs(ours))
+
+
+def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() -> None:
+    model, q = mechanisms.bennett()
+    closed, z = ada.Dynamics(model).kernels.closed, np.zeros(model.nv)
+    assert closed is not None
+    with pytest.raises(ada.InputError, match=r"model 'bennett' are redundant.*Take a pose beside it"):
+        closed_derivatives.second_on_numbers(closed, q, z, z, z, z, z, z)
+
+
+def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> None:
+    """Along the loop the crank's acceleration is (Tᵀτ + 1.5 kg m g sin θ) / (4/3 kg m²), with T = (1, -1, 1)."""
+    crank, T, rng = 0.4, np.array([1.0, -1.0, 1.0]), np.random.default_rng(3)
+    tau, w, d_tau = rng.normal(size=(3, 3))
+    given = (np.array([crank, np.pi / 2 - crank, crank]), 0.7 * T, tau, w, 0.3 * T, 0.2 * T, d_tau)
+    found = ada.Dynamics(massless_rocker()).forward_hvp(*given)
+    wanted = -0.3 * (w @ T) * 1.5 * 9.81 * np.sin(crank) / (4 / 3)
+    assert np.allclose([found.dq @ T, found.dv @ T], [wanted, 0.0], rtol=0.0, atol=1e-11)
 
 
 def test_products_of_inverse_dynamics_are_refused_with_loops() -> None:

@@ -4,9 +4,11 @@
 from ada_dynamics.dynamics.quantities.along_loops import velocity_map, velocity_map_rate
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
 from ada_dynamics.dynamics.quantities.derivative_products import (
+    Solution,
     forward_along,
     forward_gradient,
     forward_gradient_along,
+    gradient_changes,
     inverse_change,
     inverse_gradient,
     inverse_gradient_along,
@@ -55,6 +57,7 @@ __all__ = [
     "MASS_MATRIX",
     "Equations",
     "Quantity",
+    "Solution",
     "acceleration",
     "all_poses",
     "along",
@@ -71,6 +74,7 @@ __all__ = [
     "forward_derivatives",
     "forward_gradient",
     "forward_gradient_along",
+    "gradient_changes",
     "gravity",
     "inverse",
     "inverse_along",

@@ -67,15 +67,19 @@ def forward_gradient_along(equations: Equations) -> Quantity:
 
     def body(**given: Sequence[Scalar]) -> Traced:
         solved = _solve(equations, given)
-        y = solved.again(_with_zeros(equations, given["w"]))
-        turned = substitute(_matrix_along(equations), {"q": given["q"], "d_q": given["d_q"], "y": y})["product"]
-        d_y = [-x for x in solved.again(turned)]
-        moving = {"q": given["d_q"], "v": given["d_v"], **_change(equations, solved, given), "y": d_y}
-        state = {**solved.state, "y": y, **{f"d_{name}": x for name, x in moving.items()}}
-        of_residual = substitute(_gradient_along(equations), state)
-        return Traced(_by_arguments(equations, of_residual, d_y), solved.guards)
+        return Traced(gradient_changes(equations, solved, given), solved.guards)
 
     return equations.quantity("forward_gradient_along", _gradients(equations), body, ("w", "d_q", "d_v", "d_tau"))
+
+
+def gradient_changes(equations: Equations, solved: Solution, given: Vectors) -> Outputs:
+    """`forward_gradient_along` of a solution that is there, of expressions or of numbers."""
+    y = solved.again(_with_zeros(equations, given["w"]))
+    turned = substitute(_matrix_along(equations), {"q": given["q"], "d_q": given["d_q"], "y": y})["product"]
+    d_y = [-x for x in solved.again(turned)]
+    moving = {"q": given["d_q"], "v": given["d_v"], **_change(equations, solved, given), "y": d_y}
+    state = {**solved.state, "y": y, **{f"d_{name}": x for name, x in moving.items()}}
+    return _by_arguments(equations, substitute(_gradient_along(equations), state), d_y)
 
 
 def _solve(equations: Equations, given: Vectors) -> Solution:
