@@ -22,6 +22,7 @@ from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure
 
 CALL, NATIVE, BATCH, FORWARD, VJP = "ada call", "ada native", "ada batch", "forward", "vjp"
+JVP, HVP = "jvp", "hvp"
 ROLLOUT, GRADIENT = "motion", "its gradient"
 MANY, FEW, REPEATS = 512, 16, 5
 ROWS, HOLD = 50, 20  # of efforts, and steps for which each acts
@@ -122,7 +123,7 @@ def _on_the_loops(dynamics: ada.Dynamics, start: Array, count: int) -> States:
 
 
 def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
-    """Calls from Python and native ones; one evaluation of forward dynamics, and its vector-Jacobian product."""
+    """Calls from Python and native ones; one evaluation of forward dynamics, and products of its derivatives."""
     one, few = [x[0].copy() for x in states], [x[:FEW].copy() for x in states]
     method = getattr(dynamics, name)
     method(*one)
@@ -135,10 +136,10 @@ def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
         batch_by_address(BATCH, kernel, states),
     ]
     if name == "forward_derivatives":
-        q, v, tau = one
-        dynamics.forward_vjp(q, v, tau, tau)
         made.append(_native(FORWARD, dynamics.kernels.forward(False), few))
-        made.append(_native(VJP, dynamics.kernels.get("forward_vjp", _never), [*few, few[2]]))
+        for label, vectors in ((JVP, 3), (VJP, 1), (HVP, 4)):
+            getattr(dynamics, f"forward_{label}")(*one, *[one[2]] * vectors)
+            made.append(_native(label, dynamics.kernels.get(f"forward_{label}", _never), [*few, *[few[2]] * vectors]))
     return made
 
 

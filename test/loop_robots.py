@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from joint_constants import constants
 
-from ada_dynamics.model import Builder, Limits, Mimic
+from ada_dynamics.model import Builder, Limits, Mimic, Model
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
 
@@ -209,3 +209,18 @@ def _close_pose(x, y, tolerance):
 def close(x, y, tolerance):
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     np.testing.assert_allclose(x, y, rtol=0.0, atol=tolerance * max(1.0, float(np.max(np.abs(x), initial=0.0))))
+
+
+def massless_rocker() -> Model:
+    """A four-bar with a massless rocker, which only the loop holds; closed where the coupler is level."""
+    builder = Builder("massless_rocker").link("ground")
+    rod = (1.0, (0, 0, 0.5), (1 / 12, 1 / 12, 0.0))
+    nothing = (0.0, (0, 0, 0), (0.0, 0.0, 0.0))
+    for name, parent, place, body in (
+        ("crank", "ground", (0, 0, 0), rod),
+        ("coupler", "crank", (0, 0, 1.0), rod),
+        ("rocker", "ground", (1.0, 0, 0), nothing),
+    ):
+        builder.link(name, *body).joint(f"{name}_joint", "revolute", parent, name, place, axis=(0, 1, 0))
+    builder.loop("closing", "revolute", "coupler", "rocker", (0, 0, 1.0), child_xyz=(0, 0, 1.0), axis=(0, 1, 0))
+    return builder.build()

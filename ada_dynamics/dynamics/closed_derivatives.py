@@ -7,7 +7,8 @@ In singular poses accelerations do not depend smoothly on the state, and there a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.errors import SingularPoseError
+from ada_dynamics.errors import InputError, SingularPoseError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops import singular
 
@@ -34,33 +35,48 @@ def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> quantities.Equ
     return quantities.closed_equations(closed.tree, closed.plans, solver)
 
 
-def rescue(closed: ClosedDynamics, inputs: Sequence[Array], is_batch: bool) -> Changes:
-    """Derivatives where some state stopped the fast tier.
+def rescue(of_state: Callable[..., Any], inputs: Sequence[Array], is_batch: bool) -> Any:
+    """What `of_state` finds, an array or a tuple of them, where some state stopped the fast tier.
 
     Raises:
         SingularPoseError: a state is in a singular pose; the message says which one, and names the loops.
     """
     if not is_batch:
-        return _of_state(closed, *map(np.ascontiguousarray, inputs))
+        return of_state(*map(np.ascontiguousarray, inputs))
     found = []
     for i, state in enumerate(zip(*inputs, strict=True)):
         try:
-            found.append(_of_state(closed, *map(np.ascontiguousarray, state)))
+            found.append(of_state(*map(np.ascontiguousarray, state)))
         except SingularPoseError as problem:
             raise SingularPoseError(f"state {i}: {problem}") from None
-    dq, dv, du = (np.array(parts) for parts in zip(*found, strict=True))
+    return tuple(map(np.array, zip(*found, strict=True))) if isinstance(found[0], tuple) else np.array(found)
+
+
+def matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
+    """Derivatives of the accelerations of a state."""
+    found = _by_elimination(closed, "derivatives", quantities.forward_derivatives, q, v, tau)
+    if found is None:
+        return on_numbers(closed, q, v, tau)
+    dq, dv, du = found
     return dq, dv, du
 
 
-def _of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
+def second_products(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
+    """Changes of the gradient of wᵀ a with a change of a state: of w, d_q, d_v and d_tau."""
+    found = _by_elimination(closed, "forward_hvp", quantities.forward_gradient_along, q, v, tau, *more)
+    return second_on_numbers(closed, q, v, tau, *more) if found is None else tuple(found)
+
+
+def _by_elimination(
+    closed: ClosedDynamics, name: str, make: Callable[[quantities.Equations], quantities.Quantity], *state: Array
+) -> Any:
+    """A quantity of the equations by the fast order or by the robust one; None where neither serves."""
     for candidate in () if closed.plans.is_dense_only else (SPARSE, LATE):
-        make = lambda c=candidate: quantities.forward_derivatives(equations(closed, c))  # noqa: E731
-        kernel = closed.kernels.get(f"derivatives {candidate}", make)
-        found, status = kernel.single_status(q, v, tau)
+        made = partial(make, equations(closed, candidate))
+        found, status = closed.kernels.get(f"{name} {candidate}", made).single_status(*state)
         if not status:
-            dq, dv, du = found
-            return dq, dv, du
-    return on_numbers(closed, q, v, tau)
+            return found
+    return None
 
 
 def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
@@ -99,6 +115,30 @@ def accelerated(closed: ClosedDynamics, system: singular.System, dr: Array) -> A
     da = held @ ((U[:, :rank].T @ (-dr[n:] / closed.weights[:, None])) / s[:rank, None])
     da += N @ np.linalg.solve(N.T @ system.M @ N, N.T @ (-dr[:n] - system.M @ da))
     return np.asarray(da, dtype=np.float64)
+
+
+def second_on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
+    """`second_products` by a dense solution."""
+    system, w = closed.system(q, v, tau), closed.weights
+    a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
+    if closed.study.is_redundant:
+        raise InputError(
+            f"loops of model {closed.model.name!r} are redundant, and the conditions that stand for them depend on "
+            "each other in this pose: second derivatives are those of a fixed choice, which would have to be another "
+            "one here. Take a pose beside it."
+        )
+    J = system.J * w[:, None]
+    K = np.block([[system.M, J.T], [J, np.zeros((len(w), len(w)))]])
+
+    def again(right: Sequence[Any]) -> list[Any]:
+        solution: list[Any] = np.linalg.solve(K, np.array(right)).tolist()
+        return solution
+
+    given = {name: values.tolist() for name, values in zip(("w", "d_q", "d_v", "d_tau"), more, strict=True)}
+    state = {"q": q.tolist(), "v": v.tolist(), "a": a.tolist(), "multipliers": multipliers.tolist()}
+    all_that_act = quantities.Equations(closed.tree, closed.tree, Plan(closed.plans.rows, ()), "", lambda _: [])
+    changes = quantities.gradient_changes(all_that_act, quantities.Solution(state, (), again), {**state, **given})
+    return tuple(map(np.array, changes.values()))
 
 
 def multiplier_changes(

@@ -27,7 +27,7 @@ _lock = threading.RLock()
 
 
 # Names of arguments that are vectors: positions, and as many numbers as there are velocities.
-VECTORS = ("q", "v", "tau", "a", "w", "d_q", "d_v", "d_tau")
+VECTORS = ("q", "v", "tau", "a", "w", "d_q", "d_v", "d_tau", "d_a")
 Shape = Callable[[Model], tuple[int, ...]]
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
+from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair, per_velocity
 from ada_dynamics.dynamics.joint_wrenches import names_of_joints
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
@@ -81,7 +82,10 @@ class DerivativeQueries(AlongLoops):
             minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
             return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
         call = self._calls.get("forward_derivatives") or self._of_forward(
-            "forward_derivatives", quantities.forward_derivatives, None, {"q": q, "v": v, "tau": tau}
+            "forward_derivatives",
+            quantities.forward_derivatives,
+            closed_derivatives.matrices,
+            {"q": q, "v": v, "tau": tau},
         )
         return Derivatives._make(call(q, v, tau))
 
@@ -96,7 +100,7 @@ class DerivativeQueries(AlongLoops):
         call = self._calls.get("forward_jvp") or self._of_forward(
             "forward_jvp",
             quantities.forward_along,
-            _jvp,
+            _jvp_of_state,
             {"q": q, "v": v, "tau": tau, "d_q": d_q, "d_v": d_v, "d_tau": d_tau},
         )
         result: Array = call(q, v, tau, d_q, d_v, d_tau)
@@ -109,9 +113,65 @@ class DerivativeQueries(AlongLoops):
         What reverse mode needs of one step backwards, at a small multiple of the time of `forward`.
         """
         call = self._calls.get("forward_vjp") or self._of_forward(
-            "forward_vjp", quantities.forward_gradient, _vjp, {"q": q, "v": v, "tau": tau, "w": w}
+            "forward_vjp", quantities.forward_gradient, _vjp_of_state, {"q": q, "v": v, "tau": tau, "w": w}
         )
         return Derivatives._make(call(q, v, tau, w))
+
+    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    def forward_hvp(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        w: ArrayLike,
+        d_q: ArrayLike,
+        d_v: ArrayLike,
+        d_tau: ArrayLike,
+    ) -> Derivatives:
+        """Change of `forward_vjp` with a change of each argument, w as it is: second derivatives of wᵀ a.
+
+        The derivative by s, at s = 0, of forward_vjp(model.integrate(q, d_q, s), v + s d_v, tau + s d_tau, w): of the
+        gradient by velocities at the pose that moves. At two to five times the time of `forward_vjp`.
+
+        Raises:
+            SingularPoseError: the pose is singular.
+            InputError: loops are redundant, and their conditions depend on each other in another way in this pose.
+        """
+        given = {"q": q, "v": v, "tau": tau, "w": w, "d_q": d_q, "d_v": d_v, "d_tau": d_tau}
+        call = self._calls.get("forward_hvp") or self._of_forward(
+            "forward_hvp", quantities.forward_gradient_along, closed_derivatives.second_products, given
+        )
+        return Derivatives._make(call(*given.values()))
+
+    @compiled_method
+    def inverse_jvp(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_a: ArrayLike
+    ) -> Array:
+        """Change of the efforts with a change of each argument: ∂τ/∂q d_q + ∂τ/∂v d_v + M d_a, (nv,); no loops."""
+        call = self._calls.get("inverse_jvp") or self._of_inverse("inverse_jvp", quantities.inverse_change)
+        result: Array = call(q, v, a, d_q, d_v, d_a)
+        return result
+
+    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    def inverse_vjp(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, w: ArrayLike) -> Derivatives:
+        """Gradient of wᵀ τ by q, v and a: wᵀ ∂τ/∂q, wᵀ ∂τ/∂v, M w, each (nv,); no loops."""
+        call = self._calls.get("inverse_vjp") or self._of_inverse("inverse_vjp", quantities.inverse_gradient)
+        return Derivatives._make(call(q, v, a, w))
+
+    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    def inverse_hvp(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        w: ArrayLike,
+        d_q: ArrayLike,
+        d_v: ArrayLike,
+        d_a: ArrayLike,
+    ) -> Derivatives:
+        """Change of `inverse_vjp` with a change of each argument, w as it is, as in `forward_hvp`; no loops."""
+        call = self._calls.get("inverse_hvp") or self._of_inverse("inverse_hvp", quantities.inverse_gradient_along)
+        return Derivatives._make(call(q, v, a, w, d_q, d_v, d_a))
 
     @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
     def inverse_derivatives(
@@ -226,37 +286,54 @@ class DerivativeQueries(AlongLoops):
         self,
         name: str,
         make: Callable[[quantities.Equations], quantities.Quantity],
-        product: Callable[..., Any] | None,
+        of_state: Callable[..., Any],
         given: dict[str, ArrayLike],
     ) -> Callable[..., Any]:
         """What computes a quantity of the derivatives of forward dynamics; `given` are its first arguments.
 
-        Where the fast kernel for loops refuses a state, the matrices come from another tier, and `product` makes the
-        quantity of them and of what is given beside q, v and τ.
+        Where the fast kernel for loops refuses a state, `of_state` finds it by another tier, of the mechanism with
+        loops and the arguments.
         """
         self._refuse_derivatives()
         closed = self._kernels.closed
         if closed is None:
-            return self._quantity_call(name, lambda: make(quantities.open_equations(self._tree)), given)
+            return self._quantity_call(name, lambda: make(self._open_equations), given)
         closed.refuse_locked()
         self._look_once(name, *common_batch(self._arguments({key: given[key] for key in ("q", "v")}))[0])
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> Any:
-            found = closed_derivatives.rescue(closed, inputs[:3], is_batch)
-            return found if product is None else product(*found, *inputs[3:])
+            return closed_derivatives.rescue(partial(of_state, closed), inputs, is_batch)
 
         if closed.plans.is_dense_only:
             return self._on_numbers(name, rescue, tuple(given))
         return self._quantity_call(name, lambda: make(closed_derivatives.equations(closed)), given, rescue)
 
+    def _of_inverse(self, name: str, make: Callable[[quantities.Equations], quantities.Quantity]) -> Callable[..., Any]:
+        """What computes a product of the derivatives of inverse dynamics."""
+        self._refuse_derivatives()
+        if self._kernels.closed is not None:
+            raise InputError(
+                f"model {self.model.name!r} has loops, which share efforts among its motors; {name} is for open ones. "
+                "Ask for inverse_derivatives(q, v, a, by='actuated'), or open the loops: edit.open_loops(model)."
+            )
+        made = make(self._open_equations)
+        return self._quantity_call(name, lambda: made, tuple(made.inputs))
 
-def _jvp(dq: Array, dv: Array, du: Array, *changes: Array) -> Array:
-    pairs = zip((dq, dv, du), changes, strict=True)
-    return np.asarray(sum((d @ x[..., None])[..., 0] for d, x in pairs), dtype=np.float64)
+    @property
+    def _open_equations(self) -> quantities.Equations:
+        """Those of the tree, to be solved as `forward` does."""
+        chosen = self._options["algorithm"]
+        tag = "" if chosen == "auto" else f"_{chosen}"
+        return quantities.open_equations(self._tree, lambda: self._kernels.algorithm, tag)
 
 
-def _vjp(dq: Array, dv: Array, du: Array, w: Array) -> tuple[Array, ...]:
-    return tuple((w[..., None, :] @ d)[..., 0, :] for d in (dq, dv, du))
+def _jvp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:
+    pairs = zip(closed_derivatives.matrices(closed, q, v, tau), changes, strict=True)
+    return np.asarray(sum(d @ x for d, x in pairs), dtype=np.float64)
+
+
+def _vjp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, w: Array) -> tuple[Array, ...]:
+    return tuple(w @ d for d in closed_derivatives.matrices(closed, q, v, tau))
 
 
 def _column_by_column(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:

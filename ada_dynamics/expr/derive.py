@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr.expand import expand, plain_values
@@ -14,8 +15,11 @@ from ada_dynamics.expr.graph import (
     ATAN2,
     CONST,
     COS,
+    EXTRACT,
+    LANE_SUM,
     MUL,
     NEG,
+    PACK,
     REC,
     SELECT,
     SIN,
@@ -26,15 +30,16 @@ from ada_dynamics.expr.graph import (
     Scalar,
     live_nodes,
 )
+from ada_dynamics.expr.lanes import extract, lane_sum, lanes_of, pack
 
 
 def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[Scalar]:
     """Derivative of each value when the variables move with the velocities `seeds` (forward mode).
 
     A `select` has the derivative of the branch that is taken. Where seeds have lanes (a direction each), so have the
-    derivatives.
+    derivatives; lanes of the values themselves are kept where seeds have none.
     """
-    values = plain_values(values)
+    values = plain_values(values) if any(lanes_of(seed) > 1 for seed in seeds.values()) else list(values)
     tangents: dict[int, Scalar] = {}
     for node in live_nodes(values):
         if node.op is VAR:
@@ -54,6 +59,12 @@ def _plain(node: Expr) -> Scalar:
 
 def _tangent(node: Expr, tangents: Sequence[Scalar]) -> Scalar:
     op = node.op
+    if op is PACK:
+        return pack(tangents)  # type: ignore[no-any-return]
+    if op is EXTRACT:
+        return extract(tangents[0], node.value)  # type: ignore[no-any-return]
+    if op is LANE_SUM:
+        return lane_sum(tangents[0], node.args[0].lanes)  # type: ignore[no-any-return]
     if op is ADD:
         return tangents[0] + tangents[1]
     if op is SUB:
@@ -125,30 +136,60 @@ def jacobian(values: Sequence[Scalar], variables: Sequence[Expr]) -> tuple[tuple
     return tuple(zip(*columns, strict=True))
 
 
+@dataclass
+class _Adjoint:
+    """How much the result changes with a node, as a sum over all that is made of the node."""
+
+    own: Scalar = 0.0
+    spread: dict[int, Scalar] = field(default_factory=dict)  # of a scalar used in lanes, by number of lanes
+    single: dict[int, Scalar] = field(default_factory=dict)  # of single lanes, by lane
+
+    def add(self, share: Scalar, lanes: int, lanes_of_share: int) -> None:
+        """A share, which has as many lanes as what was made of the node."""
+        if lanes == lanes_of_share:
+            self.own = self.own + share
+        else:
+            self.spread[lanes_of_share] = self.spread.get(lanes_of_share, 0.0) + share
+
+    def total(self, lanes: int) -> Scalar:
+        """The sum, for a node with so many lanes."""
+        total = self.own
+        for count, shares in self.spread.items():
+            total = total + lane_sum(shares, count)
+        return total + pack([self.single.get(lane, 0.0) for lane in range(lanes)]) if self.single else total
+
+
 def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
-    """d scalar / d variable for every variable in one reverse sweep."""
+    """d scalar / d variable for every variable in one reverse sweep, on lanes where the scalar is made of lanes."""
     for variable in variables:
         if variable.op is not VAR:
             raise InputError(f"a gradient is taken with respect to variables, not to {variable!r}")
-    (scalar,) = plain_values([scalar])
     if not isinstance(scalar, Expr):
         return (0.0,) * len(variables)
-    adjoints: dict[int, Scalar] = {scalar.index: 1.0}
+    adjoints: dict[int, _Adjoint] = {scalar.index: _Adjoint(1.0)}
     for node in reversed(live_nodes([scalar])):
-        adjoint = adjoints.get(node.index, 0.0)
-        if isinstance(adjoint, float) and adjoint == 0.0:
+        found = adjoints.get(node.index)
+        adjoint = 0.0 if found is None else found.total(node.lanes)
+        if node.op is VAR or (isinstance(adjoint, float) and adjoint == 0.0):
             continue
+        if node.op is EXTRACT:
+            single = adjoints.setdefault(node.args[0].index, _Adjoint()).single
+            single[node.value] = single.get(node.value, 0.0) + adjoint
+            continue
+        lanes = 1 if node.op is PACK else node.args[0].lanes if node.op is LANE_SUM else node.lanes
         for operand, share in _shares(node, adjoint):
             if operand.op is not CONST:
-                adjoints[operand.index] = adjoints.get(operand.index, 0.0) + share
-    return tuple(adjoints.get(variable.index, 0.0) for variable in variables)
+                adjoints.setdefault(operand.index, _Adjoint()).add(share, operand.lanes, lanes)
+    return tuple(adjoints[x.index].total(1) if x.index in adjoints else 0.0 for x in variables)
 
 
 def _shares(node: Expr, adjoint: Scalar) -> list[tuple[Expr, Scalar]]:
     """Each operand's share of a node's adjoint."""
     op, args = node.op, node.args
-    if op is VAR or op is CONST:
-        return []
+    if op is PACK:
+        return [(arg, extract(adjoint, lane)) for lane, arg in enumerate(args)]
+    if op is LANE_SUM:
+        return [(args[0], adjoint)]
     if op is ADD:
         return [(args[0], adjoint), (args[1], adjoint)]
     if op is SUB:

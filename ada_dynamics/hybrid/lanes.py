@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics with equal limbs side by side: the steps of the articulated-body algorithm, on lanes.
+"""Dynamics with equal limbs side by side: the steps of the articulated-body algorithm and of Newton-Euler, on lanes.
 
 Sub-chains are eliminated one by one and assembled at the body that carries them (Takahashi 2012, sec. 4.2): here all
 equal ones at once, and the assembly is a sum over their lanes.
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics.algorithms.aba import Pivot, biased_motion, eliminate_joint, joint_acceleration
-from ada_dynamics.algorithms.kinematics import Moving, at_rest, transforms
+from ada_dynamics.algorithms.aba import Pivot, eliminate_joint, joint_acceleration
+from ada_dynamics.algorithms.kinematics import Moving, at_rest, moving_outward, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
-from ada_dynamics.algorithms.rnea import needed_force
+from ada_dynamics.algorithms.rnea import joint_efforts, needed_force, rotor_efforts
 from ada_dynamics.hybrid.lane_tree import LaneTree, lane_tree
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
@@ -34,7 +34,7 @@ def forward_dynamics(
     q, v, tau = limbs.positions(q), limbs.rates(v), limbs.rates(tau)
     X = transforms(limbs.tree, q)
     effort = [t - p for t, p in zip(tau, passive_efforts(limbs.tree, q, v), strict=True)]
-    wrench = _wrenches_at_rest(limbs, X, q, v, external or {})
+    wrench = _needed_wrenches(limbs, X, q, v, None, external or {})
 
     # Pass 2: inward, articulated inertias
     pivots: list[tuple[Pivot, ...]] = [()] * len(bodies)
@@ -61,14 +61,37 @@ def forward_dynamics(
     return limbs.original_rates(rates)
 
 
-def _wrenches_at_rest(
-    limbs: LaneTree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar], external: Mapping[int, Force]
+def inverse_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
+    """Joint efforts, as `rnea.inverse_dynamics` has them."""
+    limbs = lane_tree(tree)
+    q, v, a = limbs.positions(q), limbs.rates(v), limbs.rates(a)
+    X = transforms(limbs.tree, q)
+    needed = _needed_wrenches(limbs, X, q, v, a, {})
+    tau = [p + r for p, r in zip(passive_efforts(limbs.tree, q, v), rotor_efforts(limbs.tree, a), strict=True)]
+    carried: dict[int, Force] = {}
+    for body in reversed(limbs.tree.bodies):
+        i, total = body.index, needed[body.index]
+        for wrench in limbs.seen_from_below(i, carried):
+            total = total + wrench
+        tau[body.v] = [t + e for t, e in zip(tau[body.v], joint_efforts(body, body.positions(q), total), strict=True)]
+        carried[i] = X[i].to_parent(total)
+    return limbs.original_rates(tau)
+
+
+def _needed_wrenches(
+    limbs: LaneTree,
+    X: Sequence[Transform],
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar] | None,
+    external: Mapping[int, Force],
 ) -> list[Force]:
-    """Pass 1: outward, wrenches that the bodies need with zero joint accelerations."""
+    """Outward: wrenches that the bodies need, with joint accelerations a (None: all zero)."""
     moving: dict[int, Moving] = {WORLD: at_rest(-limbs.tree.gravity)}
     result = []
     for body in limbs.tree.bodies:
-        i = body.index
-        moving[i] = biased_motion(body, X[i], body.positions(q), body.velocities(v), limbs.from_above(i, moving))
+        i, rates = body.index, None if a is None else body.velocities(a)
+        above = limbs.from_above(i, moving)
+        moving[i] = moving_outward(body, X[i], body.positions(q), body.velocities(v), rates, above)
         result.append(needed_force(body.inertia, moving[i]) - limbs.of_members(i, external, NO_FORCE))
     return result

@@ -260,6 +260,29 @@ def test_derivatives_go_through_lanes():
     assert values["along"] == pytest.approx(values["g"][0], rel=1e-15)
 
 
+@given(program=programs, lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))
+def test_derivatives_on_lanes_are_those_of_the_scalars_that_they_stand_for(program, lanes, numbers, seed):
+    function, _ = _lane_program(program, lanes, numbers)
+    rng = np.random.default_rng(seed)
+    state, direction = rng.normal(size=6), rng.normal(size=6)
+    found = []
+    for way in (function, expand(function)):
+        variables = (*way.variables("q"), *way.variables("v"))
+        values = [*way.outputs["each"], *way.outputs["sum"]]
+        outputs = {
+            "gradients": [gradient(x, variables) for x in values],
+            "changes": directional(values, dict(zip(variables, direction.tolist(), strict=True))),
+        }
+        derived = make_function("f", way.graph, way.inputs, outputs)
+        found.append(evaluate(derived, q=state[:5].tolist(), v=state[5:].tolist()))
+    on_lanes, on_scalars = found
+    for name, wanted in on_scalars.items():
+        assert on_lanes[name] == pytest.approx(wanted, rel=1e-9, abs=1e-9 * max(1.0, np.max(np.abs(wanted))))
+    assert on_lanes["gradients"] @ direction == pytest.approx(
+        on_lanes["changes"], rel=1e-9, abs=1e-9 * max(1.0, np.max(np.abs(on_lanes["gradients"])))
+    )
+
+
 def test_what_has_no_meaning_with_lanes_is_refused(xyz):
     x, y, z = xyz
     two, three = pack([x, y]), pack([x, y, z])

@@ -3,7 +3,16 @@
 
 from ada_dynamics.dynamics.quantities.along_loops import velocity_map, velocity_map_rate
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
-from ada_dynamics.dynamics.quantities.derivative_products import forward_along, forward_gradient
+from ada_dynamics.dynamics.quantities.derivative_products import (
+    Solution,
+    forward_along,
+    forward_gradient,
+    forward_gradient_along,
+    gradient_changes,
+    inverse_change,
+    inverse_gradient,
+    inverse_gradient_along,
+)
 from ada_dynamics.dynamics.quantities.derivatives import (
     Equations,
     along,
@@ -48,6 +57,7 @@ __all__ = [
     "MASS_MATRIX",
     "Equations",
     "Quantity",
+    "Solution",
     "acceleration",
     "all_poses",
     "along",
@@ -63,10 +73,15 @@ __all__ = [
     "forward_along",
     "forward_derivatives",
     "forward_gradient",
+    "forward_gradient_along",
+    "gradient_changes",
     "gravity",
     "inverse",
     "inverse_along",
+    "inverse_change",
     "inverse_derivatives",
+    "inverse_gradient",
+    "inverse_gradient_along",
     "link_jacobian",
     "mass_matrix",
     "moving_pairs",

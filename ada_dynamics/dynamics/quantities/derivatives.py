@@ -109,16 +109,20 @@ class Equations(NamedTuple):
     """K [a; -λ] = [τ - h; -γ] of a mechanism, with K = [M Jᵀ; J 0], and how it is solved.
 
     Attributes:
-        tree: the mechanism.
+        described: the mechanism.
+        tree: the same, with base parameters where these serve, which may leave bodies without mass.
         plan: its conditions and the order of elimination.
         tag: of the names of quantities; differs for any two ways to solve it.
         guards: of a solution, what must not be negative.
+        algorithm: of forward dynamics, asked for while tracing; without loops products of derivatives go through it.
     """
 
+    described: Tree
     tree: Tree
     plan: Plan
     tag: str
     guards: Callable[[Closed], Sequence[Scalar]]
+    algorithm: Callable[[], str] = lambda: "crba"
 
     @property
     def size(self) -> int:
@@ -139,7 +143,7 @@ class Equations(NamedTuple):
         """A quantity of q, v, τ, and of more vectors of that length."""
         sizes = dict.fromkeys(extra, self.tree.nv)
         solves = not self.plan.rows
-        return quantity(f"{name}{self.tag}", self.tree, ("q", "v", "tau"), shapes, body, solves=solves, extra=sizes)
+        return quantity(f"{name}{self.tag}", self.described, ("q", "v", "tau"), shapes, body, solves, extra=sizes)
 
 
 class Solved(NamedTuple):
@@ -150,15 +154,16 @@ class Solved(NamedTuple):
     guards: list[Scalar]
 
 
-def open_equations(tree: Tree) -> Equations:
+def open_equations(tree: Tree, algorithm: Callable[[], str] = lambda: "crba", tag: str = "") -> Equations:
     """Of a mechanism without loops."""
-    return Equations(for_efforts(tree), Plan({}, tuple(range(tree.nv - 1, -1, -1))), "", lambda _: [])
+    plan = Plan({}, tuple(range(tree.nv - 1, -1, -1)))
+    return Equations(tree, for_efforts(tree), plan, tag, lambda _: [], algorithm)
 
 
 def closed_equations(tree: Tree, plans: Plans, solver: Solver) -> Equations:
     """Of a mechanism with loops."""
     tag = f"_closed_{solver.tag}_{digest(tree, plans, solver.plan)}"
-    return Equations(for_efforts(tree), solver.plan, tag, solver.guards)
+    return Equations(tree, for_efforts(tree), solver.plan, tag, solver.guards)
 
 
 def forward_derivatives(equations: Equations) -> Quantity:

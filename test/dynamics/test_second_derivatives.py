@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Second derivatives as products with vectors: against differences of first ones in extended precision and pinocchio's.
+
+The differences are taken of the graph of `forward_vjp`, whose values other tests compare with references.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from loop_robots import massless_rocker
+from numpy.typing import NDArray
+from pin_tree import PinTree, pin
+from random_trees import KINDS, random_tree
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics.quantities import Equations, Quantity
+from ada_dynamics.dynamics.quantities.base import position_rates
+from ada_dynamics.expr import evaluate
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
+from benchmarks import robots
+
+Array = NDArray[np.float64]
+Long = Any  # array of longdouble
+FAR = np.longdouble(1e-5)  # over five points: truncation is 1e-12 where inertias and lengths are badly matched
+SAME = 1e-9
+REGULAR, REDUNDANT = ("four_bar", "five_bar", "cassie_leg"), ("bennett", "parallel_gripper")
+MORE = ("delta", "hexa", "stewart", "two_feet", "ring", "sarrus", "spherical_four_bar", "slider_crank", "watt_six_bar")
+
+
+def equations(dynamics: ada.Dynamics) -> Equations:
+    closed, kernels = dynamics.kernels.closed, dynamics.kernels
+    if closed is None:
+        return quantities.open_equations(kernels.tree, lambda: kernels.algorithm)
+    return closed_derivatives.equations(closed)
+
+
+def computed(of: Quantity, given: dict[str, Any]) -> Long:
+    found = evaluate(of.trace(), **given)
+    return np.array([found[name] for name in of.shapes])
+
+
+def differences(of: Quantity, model: ada.Model, given: dict[str, Array], moving: dict[str, Array]) -> Long:
+    """Rate of all results while arguments move; q with a velocity, along its tangent."""
+    at = {name: np.asarray(x, dtype=np.longdouble) for name, x in given.items()}
+    rates = {name: np.asarray(x, dtype=np.longdouble) for name, x in moving.items()}
+    rates["q"] = np.array(position_rates(model.tree, list(at["q"]), list(rates["q"])))
+
+    def moved(s: float) -> Long:
+        return computed(of, {**at, **{name: at[name] + s * FAR * rate for name, rate in rates.items()}})
+
+    return (moved(-2) - 8 * moved(-1) + 8 * moved(1) - moved(2)) / (12 * FAR)
+
+
+def assert_like_differences(dynamics: ada.Dynamics, q: Array, v: Array) -> None:
+    """Of forward dynamics and, without loops, of inverse dynamics, in one random direction."""
+    model, made = dynamics.model, equations(dynamics)
+    third, w, d_q, d_v, d_third = np.random.default_rng(3).normal(size=(5, model.nv))
+    pairs = [("tau", quantities.forward_gradient, quantities.forward_gradient_along)]
+    if not model.loops:
+        pairs.append(("a", quantities.inverse_gradient, quantities.inverse_gradient_along))
+    for name, first, second in pairs:
+        given, moving = {"q": q, "v": v, name: third, "w": w}, {"q": d_q, "v": d_v, name: d_third}
+        wanted = differences(first(made), model, given, moving)
+        found = computed(second(made), {**given, **{f"d_{key}": x for key, x in moving.items()}})
+        assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(1, 100))])
+def test_they_are_differences_for_every_type_of_joint_and_base(base: str, seed: int) -> None:
+    model, rng = random_tree(seed, KINDS, base), np.random.default_rng(seed)
+    assert_like_differences(ada.Dynamics(model), model.random_state(rng)[0], rng.normal(size=model.nv))
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "aba", "crba"])
+def test_they_are_differences_whatever_solves_the_equations(algorithm: str) -> None:
+    """Equal limbs side by side, articulated bodies, and the factors of the mass matrix."""
+    model, rng = robots.humanoid().model(), np.random.default_rng(5)
+    dynamics = ada.Dynamics(model, algorithm)
+    assert dynamics.algorithm == {"auto": "lanes"}.get(algorithm, algorithm)
+    assert_like_differences(dynamics, model.random_state(rng)[0], rng.normal(size=model.nv))
+
+
+def test_they_are_differences_with_joints_that_follow_others() -> None:
+    model, rng = random_tree(2, ["revolute"] * 5, "floating", mimics={4: 2}), np.random.default_rng(2)
+    assert_like_differences(ada.Dynamics(model), model.random_state(rng)[0], rng.normal(size=model.nv))
+
+
+@pytest.mark.parametrize("name", [*REGULAR, *REDUNDANT, *(pytest.param(name, marks=pytest.mark.fuzz) for name in MORE)])
+def test_they_are_differences_with_loops(name: str) -> None:
+    model, start = getattr(mechanisms, name)()
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
+    q, v = dynamics.project(model.integrate(start, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
+    assert_like_differences(dynamics, q, v)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(2, 1500))])
+def test_they_are_differences_for_random_mechanisms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
+    dynamics = ada.Dynamics(model, pose=q)
+    assert_like_differences(dynamics, *dynamics.project(q, rng.normal(size=model.nv)))
+
+
+# --- the methods ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "make", [lambda: (random_tree(3, ["revolute", "spherical"], "floating"), None), mechanisms.five_bar]
+)
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.LoopVelocityWarning")
+def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: Any) -> None:
+    """By native code, along `integrate`; a batch has those of its states."""
+    model, start = make()
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(4)
+    q, v = (model.random_state(rng)[0] if start is None else start), rng.normal(size=model.nv)
+    d_q, d_v = rng.normal(size=(2, model.nv))
+    if model.loops:
+        q, v = dynamics.project(q, v)
+        d_q = dynamics.project(q, d_q)[1]
+    third, w, d_third = rng.normal(size=(3, model.nv))
+    methods = [(dynamics.forward_vjp, dynamics.forward_hvp)]
+    methods += [] if model.loops else [(dynamics.inverse_vjp, dynamics.inverse_hvp)]
+    for first, second in methods:
+
+        def gradient(s: float, first: Any = first) -> Array:
+            return np.array(first(model.integrate(q, d_q, s), v + s * d_v, third + s * d_third, w))
+
+        h = 1e-3
+        wanted = (8.0 * (gradient(h) - gradient(-h)) - (gradient(2 * h) - gradient(-2 * h))) / (12.0 * h)
+        given = (q, v, third, w, d_q, d_v, d_third)
+        found = second(*given)
+        assert np.max(np.abs(np.array(found) - wanted)) < 1e-8 * np.max(np.abs(wanted))
+        together = second(*(np.array([x] * 9) for x in given))
+        for one, batch in zip(found, together, strict=True):
+            assert batch.shape == (9, model.nv)
+            assert np.max(np.abs(batch - one)) < 1e-12 * np.max(np.abs(wanted))
+
+
+@pytest.mark.parametrize("algorithm", ["aba", "lanes"])
+def test_products_of_inverse_dynamics_are_those_of_the_matrices(algorithm: str) -> None:
+    model, rng = random_tree(3, ["revolute"] * 6, "floating"), np.random.default_rng(6)
+    dynamics, q = ada.Dynamics(model, algorithm), model.random_state(rng)[0]
+    v, a, d_q, d_v, d_a, w = rng.normal(size=(6, model.nv))
+    found = dynamics.inverse_derivatives(q, v, a)
+    size = max(np.max(np.abs(x)) for x in found)
+    wanted = found.dq @ d_q + found.dv @ d_v + found.du @ d_a
+    assert np.max(np.abs(dynamics.inverse_jvp(q, v, a, d_q, d_v, d_a) - wanted)) < 1e-12 * size
+    for mine, matrix in zip(dynamics.inverse_vjp(q, v, a, w), found, strict=True):
+        assert np.max(np.abs(mine - w @ matrix)) < 1e-12 * size
+
+
+# --- pinocchio ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("make", [robots.pa10, robots.humanoid])
+def test_unit_vectors_give_all_second_derivatives_of_efforts_as_pinocchios_first_ones_change(make: Any) -> None:
+    """Of a turn about one axis these are trigonometric polynomials of degree two, of velocities and accelerations
+    quadratic and linear ones: what is found from some values has no truncation.
+    """
+    model = make().model()
+    other, dynamics, n = PinTree(model), ada.Dynamics(model), model.nv
+    rng, unit, still = np.random.default_rng(0), np.eye(model.nv), np.zeros((model.nv, model.nv))
+    q, v, a = model.random_state(rng)[0], *rng.normal(size=(2, model.nv))
+    assert not other.passive(q, other.velocity(v)).any()
+
+    def first(at: Array, speed: Array, rate: Array) -> Array:
+        data, G = other.model.createData(), other.G
+        pin.computeRNEADerivatives(other.model, data, other.position(at), other.velocity(speed), other.velocity(rate))
+        upper = np.triu(data.M)
+        return np.array([G.T @ x @ G for x in (data.dtau_dq, data.dtau_dv, upper + np.triu(upper, 1).T)])
+
+    angles = 2.0 * np.pi / 8 * np.arange(8)
+    orders = 1j * np.fft.fftfreq(8, 1 / 8)
+    by_q = [np.fft.fft([first(model.integrate(q, e, s), v, a) for s in angles], axis=0).T @ orders / 8 for e in unit]
+    by_v = [(first(q, v + e, a) - first(q, v - e, a)) / 2.0 for e in unit]
+    by_a = [(first(q, v, a + e) - first(q, v, a - e)) / 2.0 for e in unit]
+    wanted = np.array([*(x.real.T for x in by_q), *by_v, *by_a]).swapaxes(1, 2)  # direction, effort, by which argument
+    count = 3 * n * n
+    moving = (
+        np.repeat(np.vstack(x), n, axis=0) for x in ((unit, still, still), (still, unit, still), (still, still, unit))
+    )
+    found = dynamics.inverse_hvp(*(np.tile(x, (count, 1)) for x in (q, v, a)), np.tile(unit, (3 * n, 1)), *moving)
+    for argument, ours in enumerate(found):
+        theirs = wanted[:, :, argument].reshape(count, n)
+        assert np.max(np.abs(ours - theirs)) < 1e-10 * np.max(np.abs(wanted))
+
+
+# --- states that have none ------------------------------------------------------------------------------------------
+def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_elimination_are_served() -> None:
+    model, start = mechanisms.four_bar()
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
+    tau, w, d_v, d_tau = rng.normal(size=(4, 3))
+    flat, folded = np.array([np.pi / 2, 0.0, np.pi]), np.array([np.pi / 2, -0.5, np.pi])
+    v, d_q = (dynamics.project(folded, x)[1] for x in rng.normal(size=(2, 3)))
+    for where, poses in (("", flat), ("state 1: ", np.array([start, flat, start]))):
+        with pytest.raises(ada.SingularPoseError, match=f"^{where}model 'four_bar' .*loops closing.*no derivatives"):
+            dynamics.forward_hvp(poses, v, tau, w, d_q, d_v, d_tau)
+    closed = dynamics.kernels.closed
+    assert closed is not None
+    robust = closed_derivatives.equations(closed, closed_derivatives.LATE)
+    given, moving = {"q": folded, "v": v, "tau": tau, "w": w}, {"q": d_q, "v": d_v, "tau": d_tau}
+    wanted = differences(quantities.forward_gradient(robust), model, given, moving)
+    found = np.array(dynamics.forward_hvp(*given.values(), *moving.values()))
+    assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
+
+
+@pytest.mark.parametrize("name", ["five_bar", "cassie_leg"])
+def test_on_numbers_they_are_the_same(name: str) -> None:
+    model, start = getattr(mechanisms, name)()
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
+    q, v = dynamics.project(model.integrate(start, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
+    given, closed = (q, v, *rng.normal(size=(5, model.nv))), dynamics.kernels.closed
+    assert closed is not None
+    ours, on_numbers = np.array(dynamics.forward_hvp(*given)), closed_derivatives.second_on_numbers(closed, *given)
+    assert np.max(np.abs(ours - on_numbers)) < 1e-10 * np.max(np.abs(ours))
+
+
+def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() -> None:
+    model, q = mechanisms.bennett()
+    closed, z = ada.Dynamics(model).kernels.closed, np.zeros(model.nv)
+    assert closed is not None
+    with pytest.raises(ada.InputError, match=r"model 'bennett' are redundant.*Take a pose beside it"):
+        closed_derivatives.second_on_numbers(closed, q, z, z, z, z, z, z)
+
+
+def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> None:
+    """Along the loop the crank's acceleration is (Tᵀτ + 1.5 kg m g sin θ) / (4/3 kg m²), with T = (1, -1, 1)."""
+    crank, T, rng = 0.4, np.array([1.0, -1.0, 1.0]), np.random.default_rng(3)
+    tau, w, d_tau = rng.normal(size=(3, 3))
+    given = (np.array([crank, np.pi / 2 - crank, crank]), 0.7 * T, tau, w, 0.3 * T, 0.2 * T, d_tau)
+    found = ada.Dynamics(massless_rocker()).forward_hvp(*given)
+    wanted = -0.3 * (w @ T) * 1.5 * 9.81 * np.sin(crank) / (4 / 3)
+    assert np.allclose([found.dq @ T, found.dv @ T], [wanted, 0.0], rtol=0.0, atol=1e-11)
+
+
+def test_products_of_inverse_dynamics_are_refused_with_loops() -> None:
+    model, q = mechanisms.four_bar()
+    dynamics, z = ada.Dynamics(model), np.zeros(3)
+    for ask in (
+        lambda: dynamics.inverse_jvp(q, z, z, z, z, z),
+        lambda: dynamics.inverse_vjp(q, z, z, z),
+        lambda: dynamics.inverse_hvp(q, z, z, z, z, z, z),
+    ):
+        with pytest.raises(ada.InputError, match=r"has loops.*by='actuated'.*open_loops"):
+            ask()
