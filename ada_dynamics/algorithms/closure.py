@@ -57,13 +57,14 @@ class Branches:
     def __init__(self, tree: Tree, X: Sequence[Transform], loop: Loop) -> None:
         """Args: mechanism, pose of every body in its parent, the loop."""
         self.tree, self.X, self.loop = tree, X, loop
-        a, b = tree.ancestry(loop.parent)[::-1], tree.ancestry(loop.child)[::-1]
-        common = 0
-        while common < min(len(a), len(b)) and a[common] == b[common]:
-            common += 1
-        self.top = a[common - 1] if common else WORLD
-        self.parent_side = a[common:]  # outermost first
-        self.child_side = b[common:]
+        sides: tuple[list[int], list[int]] = ([], [])
+        ends = [loop.parent, loop.child]
+        while ends[0] != ends[1]:  # parents come before their children, so the later body is no ancestor of the other
+            later = int(ends[1] > ends[0])
+            sides[later].append(ends[later])
+            ends[later] = tree.bodies[ends[later]].parent
+        self.top = ends[0]
+        self.parent_side, self.child_side = sides[0][::-1], sides[1][::-1]  # inner bodies first
 
     def up(self, x: Vec3, side: Sequence[int]) -> Vec3:
         """A direction at the end of a side, in the axes of the top body."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
+from ada_dynamics.building import keeping_all
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
@@ -172,6 +173,7 @@ class Kernels:
         return self.get(f"joint wrenches {external}", lambda: made, of_links=True)
 
     # --- loops --------------------------------------------------------------------------------------------------
+    @keeping_all()
     def loop(self, name: str, external: bool) -> LoopKernel:
         """The generic kernel of "forward" or "inverse"."""
         if self.model.has_mimics:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.building import keeping_all
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import cache
 from ada_dynamics.jit.native import Report
@@ -54,7 +55,8 @@ class TapeBackend:
                 store = cache.ObjectCache.default()
                 entry = store.load(self._entry)
                 if entry is None:
-                    self._tape = make_tape(self._trace())
+                    with keeping_all():
+                        self._tape = make_tape(self._trace())
                     store.store(self._entry, self._tape.to_bytes(), {"kernel": self.signature.name})
                 else:
                     self._tape = Tape.from_bytes(entry.code)

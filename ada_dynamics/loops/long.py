@@ -10,6 +10,7 @@ import numpy as np
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
+from ada_dynamics.building import keeping_all
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.assembly import CLOSED, assembled
 from ada_dynamics.loops.long_orders import long_order
@@ -26,6 +27,7 @@ class RedundantError(ModelError):
     """Conditions that act depend on each other."""
 
 
+@keeping_all()
 def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
     """Study and plans.
 
@@ -47,7 +49,7 @@ def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
             f"give one as pose=... (this one leaves a gap of {gap:.3g})."
         )
     acting = acting_somewhere(numbers, q)
-    idle = tuple(c for c in range(len(numbers.conditions)) if c not in set(acting))
+    idle = tuple(sorted(set(range(len(numbers.conditions))) - set(acting)))
     found = Study(numbers, (q,), len(acting), tuple(acting), idle, ())
     rows = found.rows(found.used)
     order, typical = _along_the_tree(Plan(rows, ()), numbers, q, acting)

@@ -18,9 +18,10 @@ def clean_rotation(R: Array) -> Array:
     return np.where(np.abs(np.abs(out) - 1.0) < ROUNDING, np.sign(out), out)
 
 
-def clean_relative(x: Array) -> Array:
-    """x without entries that are rounding beside its largest one."""
-    return np.where(np.abs(x) <= 4.0 * ROUNDING * np.max(np.abs(x), initial=0.0), 0.0, x)
+def clean_relative(x: Array, axes: int | tuple[int, ...] | None = None) -> Array:
+    """x without entries that are rounding beside its largest one; of a stack, along the axes of one piece."""
+    size = np.abs(x)
+    return np.where(size <= 4.0 * ROUNDING * size.max(axis=axes, initial=0.0, keepdims=axes is not None), 0.0, x)
 
 
 def align(axis: Array, onto: int | None = None) -> tuple[Array, int]:

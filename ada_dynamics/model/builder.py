@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics.building import keeping_all
 from ada_dynamics.model.checked_values import CheckedValues, usual_axis
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
@@ -19,9 +20,11 @@ from ada_dynamics.model.turns import Turns
 P = TypeVar("P", bound=Part)
 
 
-def _made(kind: type[P], *names: str, **values: Any) -> P:
-    """A part with values as they were given: of whatever type, until they are checked."""
-    return kind(*names, **values)
+def _made(kind: type[P], /, **values: Any) -> P:
+    """A part with values as they were given: of whatever type, until they are checked and the part is sealed."""
+    part = object.__new__(kind)
+    vars(part).update(values)  # not field by field: each is read once
+    return part
 
 
 class Builder:
@@ -75,7 +78,7 @@ class Builder:
             collisions: what it touches others with.
         """
         looks = {"has_inertial": has_inertial, "visuals": visuals, "collisions": collisions}
-        link = _made(Link, name, mass=mass, com=com, inertia=inertia, **looks)
+        link = _made(Link, name=name, mass=mass, com=com, inertia=inertia, **looks)
         self._description.links.append(self._values.link(link))
         return self
 
@@ -125,10 +128,10 @@ class Builder:
         """
         joint = _made(
             Joint,
-            name,
-            kind,
-            parent,
-            child,
+            name=name,
+            kind=kind,
+            parent=parent,
+            child=child,
             xyz=xyz,
             rotation=self._values.orientation(rpy, rotation, f"joint {name!r}"),
             axis=usual_axis(kind) if axis is None else axis,
@@ -184,10 +187,10 @@ class Builder:
         """
         loop = _made(
             LoopJoint,
-            name,
-            kind,
-            parent,
-            child,
+            name=name,
+            kind=kind,
+            parent=parent,
+            child=child,
             parent_xyz=parent_xyz,
             parent_rotation=self._values.orientation(parent_rpy, parent_rotation, f"loop {name!r} in its parent"),
             child_xyz=child_xyz,
@@ -215,6 +218,7 @@ class Builder:
         return self._description.build(base, gravity, source)
 
 
+@keeping_all()
 def planar_chain(
     n: int,
     length: float = 1.0,
@@ -234,6 +238,7 @@ def planar_chain(
     return builder.build(gravity=gravity)
 
 
+@keeping_all()
 def chain_3d(
     n: int,
     length: float = 0.1,
@@ -244,10 +249,11 @@ def chain_3d(
     """A chain of n equal rods with joints about x, y, z in turn and all inertial parameters non-zero."""
     r = length * np.array([0.1, 0.2, 0.5])
     I = mass * length**2 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]])
-    builder = Builder(f"chain_{n}").link("base", mass, (0.0, 0.0, 0.0), np.eye(3) * mass * length**2)
+    axes = np.eye(3)
+    builder = Builder(f"chain_{n}").link("base", mass, (0.0, 0.0, 0.0), axes * mass * length**2)
     for i in range(1, n + 1):
         builder.link(f"link_{i}", mass, r, I)
         parent, height = ("base", 0.0) if i == 1 else (f"link_{i - 1}", length)
-        axis = np.eye(3)[(i - 1) % 3]
+        axis = axes[(i - 1) % 3]
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=axis)
     return builder.build(base=base, gravity=gravity)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from math import isfinite, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -25,6 +26,11 @@ def usual_axis(kind: str) -> tuple[float, float, float]:
     return (0.0, 0.0, 1.0) if known is not None and known.axes == 2 else (1.0, 0.0, 0.0)
 
 
+def _all_finite(x: Array) -> bool:
+    """Number by number: for the few of a part this is quicker than on arrays."""
+    return all(map(isfinite, x.ravel().tolist()))
+
+
 class CheckedValues:
     """Turns what a user gives into arrays; what is unusable becomes an error that says where it stands."""
 
@@ -34,25 +40,26 @@ class CheckedValues:
 
     def finite(self, value: float, what: str) -> float:
         """A finite number."""
-        if not np.isfinite(value):
+        if not isfinite(value):
             raise ModelError(f"{self.where}: {what} is {value}; it must be a finite number.")
         return float(value)
 
     def vector(self, value: ArrayLike, size: int, what: str) -> Array:
         """Finite numbers."""
         try:
-            x = np.asarray(value, dtype=float)
+            x = np.array(value, dtype=float)
         except (TypeError, ValueError):
             raise ModelError(f"{self.where}: {what} is {value!r}; it must be {size} numbers.") from None
-        if x.shape != (size,) or not np.isfinite(x).all():
+        if x.shape != (size,) or not _all_finite(x):
             raise ModelError(f"{self.where}: {what} is {value!r}; it must be {size} finite numbers.")
+        x.flags.writeable = False
         return x
 
     def orientation(self, rpy: ArrayLike, rotation: ArrayLike | None, where: str) -> Array:
         """A rotation matrix, from itself or from roll-pitch-yaw angles."""
         angles = self.vector(rpy, 3, f"rpy of {where}")
         if rotation is None:
-            return np.array(from_rpy(*angles.tolist()))
+            return np.array(from_rpy(*angles.tolist())) if any(angles.tolist()) else UNIT
         if np.any(angles):
             raise ModelError(f"{self.where}: rotation of {where} must be given without rpy.")
         return self.rotation(rotation, where)
@@ -74,9 +81,9 @@ class CheckedValues:
             x = np.diag(x)
         elif x.shape == (6,):
             x = np.array([[x[0], x[3], x[4]], [x[3], x[1], x[5]], [x[4], x[5], x[2]]])
-        if x.shape != (3, 3) or not np.isfinite(x).all():
+        if x.shape != (3, 3) or not _all_finite(x):
             raise ModelError(f"{self.where}: {what} must be 3x3, 3 or 6 finite numbers, not {value!r}.")
-        if (np.abs(x - x.T) > 1e-9 * np.abs(x)).any():
+        if x.tolist() != x.T.tolist() and (np.abs(x - x.T) > 1e-9 * np.abs(x)).any():
             raise ModelError(f"{self.where}: {what} is not symmetric: {x.tolist()}.")
         return x
 
@@ -204,7 +211,7 @@ class CheckedValues:
     def direction(self, value: ArrayLike, what: str) -> Array:
         """A vector made unit length."""
         x = self.vector(value, 3, what)
-        length = float(np.linalg.norm(x))
+        length = sqrt(float(x @ x))
         if length < 1e-9:
             raise ModelError(f"{self.where}: {what} has length zero; give a direction such as 0 0 1.")
         # Unit vectors as printed in files stay exactly as they are.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ada_dynamics.building import keeping_all
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.checked_values import CheckedValues, checked
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
@@ -37,6 +38,7 @@ class Description:
     odd_shapes: list[Problem] = field(default_factory=list)  # shapes that are left out, for they cannot be read
     notes: list[str] = field(default_factory=list)  # what was recognised or left out
 
+    @keeping_all()
     def build(
         self, base: str = "fixed", gravity: Sequence[float] = STANDARD_GRAVITY, source: str | None = None
     ) -> Model:

@@ -7,7 +7,7 @@ They are the same from the file to the model: open to changes while they are des
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import FrozenInstanceError, dataclass, field, replace
+from dataclasses import FrozenInstanceError, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +32,7 @@ PLAIN = (0.7, 0.7, 0.72, 1.0)  # colour of what has none
 def read_only(values: ArrayLike) -> Array:
     """The numbers as an array that cannot be written to: itself where it is one, else a copy."""
     array = np.asarray(values, dtype=np.float64)
-    if array.base is None and not array.flags.writeable:
+    if not array.flags.writeable and array.base is None:
         return array
     array = array.copy()
     array.flags.writeable = False
@@ -137,9 +137,9 @@ class Part:
 
     def sealed(self, **checked: object) -> Any:
         """A copy with checked values, which cannot be changed and forgets what it was read from."""
-        copy: Any = replace(self, **self._read_from, **checked)  # type: ignore[type-var]
-        _freeze(vars(copy))
-        vars(copy)["_is_sealed"] = True
+        _freeze(checked)
+        copy = object.__new__(type(self))
+        vars(copy).update({**vars(self), **self._read_from, **checked, "_is_sealed": True})
         return copy
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.building import keeping_all
 from ada_dynamics.errors import InputError, ReadOnlyError, unknown_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
@@ -294,6 +295,7 @@ class Model:
         """The same with every axis on z, as the generic loop kernels want it."""
         return self._build_tree(onto=2)
 
+    @keeping_all()
     def _build_tree(self, onto: int | None = None, keep_fixed: bool = False) -> Tree:
         joints, loops = list(self.joints.values()), list(self.loops.values())
         return build_tree(self.root, self.links, joints, self.gravity, self._q, self._v, onto, loops, keep_fixed)

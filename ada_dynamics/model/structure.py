@@ -58,6 +58,8 @@ def structure_problems(robot: Parts, base_joint: str | None = None) -> Iterator[
 
 
 def _repeated(records: Sequence[Link] | Sequence[Joint], what: str) -> Iterator[Problem]:
+    if len({record.name for record in records}) == len(records):
+        return
     lines: dict[str, list[int | None]] = {}
     for record in records:
         lines.setdefault(record.name, []).append(record.line)
@@ -94,6 +96,8 @@ def _dangling_ends(robot: Parts) -> Iterator[Problem]:
 
 
 def _several_parents(robot: Parts) -> Iterator[Problem]:
+    if len({joint.child for joint in robot.joints}) == len(robot.joints):
+        return
     carriers: dict[str, list[Joint]] = {}
     for joint in robot.joints:
         carriers.setdefault(joint.child, []).append(joint)
@@ -156,16 +160,14 @@ def _unreached(robot: Parts, tops: list[str]) -> list[Joint]:
 
 
 def _mimics(robot: Parts) -> Iterator[Problem]:
-    by_name = {joint.name: joint for joint in robot.joints}
+    followers = [(joint, joint.mimic.joint) for joint in robot.joints if joint.mimic is not None]
+    by_name = {joint.name: joint for joint in robot.joints} if followers else {}
     nearby = list(by_name)[:_SEARCHED]
     found = 0
-    for joint in robot.joints:
-        if joint.mimic is None:
-            continue
-        source = by_name.get(joint.mimic.joint)
+    for joint, name in followers:
+        source = by_name.get(name)
         if source is None:
             found += 1
-            name = joint.mimic.joint
             reason = unknown_name("joint", name, nearby) if found <= _SHOWN else f"no joint is named {name!r}."
             yield Problem("mimic-unknown", joint.line, joint.where, f"its <mimic>: {reason}")
             continue
@@ -178,12 +180,12 @@ def _mimics(robot: Parts) -> Iterator[Problem]:
                 f"it mimics {source.name!r}, but joint {wrong.name!r} is {wrong.kind}.",
                 "Only joints with one degree of freedom can mimic or be mimicked.",
             )
-    yield from _mimic_loops(robot, by_name)
+    yield from _mimic_loops([joint for joint, _ in followers], by_name)
 
 
-def _mimic_loops(robot: Parts, by_name: dict[str, Joint]) -> Iterator[Problem]:
+def _mimic_loops(followers: Sequence[Joint], by_name: dict[str, Joint]) -> Iterator[Problem]:
     settled: set[str] = set()  # joints whose chain has been followed to its end
-    for joint in robot.joints:
+    for joint in followers:
         path: dict[str, None] = {}
         name = joint.name
         while name in by_name and name not in settled and name not in path:

@@ -18,7 +18,7 @@ WORLD = -1
 NO_MOVE = Transform()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Body:
     """One moving rigid body (a link and all that is fixed to it) with the joint that carries it.
 
@@ -64,7 +64,7 @@ class Body:
         return self.placement @ self.joint.pose(q)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Frame:
     """Where a link of the description sits: constant pose in a body's frame, or in the world's."""
 

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import clean_relative, clean_rotation, to_mat3, to_vec3
+from ada_dynamics.model import stacks
+from ada_dynamics.model.align import to_vec3
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import Fixed, JointType
-from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.rigid import NO_MOVE, Pose
 from ada_dynamics.model.tree import WORLD, Body, Frame, Loop, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.rotation import constant_rotation
-from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Vec3
 
 NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
 
@@ -45,32 +43,89 @@ def build_tree(
         loops: joints that close loops.
         keep_fixed: make bodies of links that are fixed to others, too: then every joint has its own wrench.
     """
-    bodies: list[Body] = []
-    lumps: list[list[tuple[Link, Pose]]] = []
-    frames: dict[str, tuple[int, Pose]] = {"world": (WORLD, (np.eye(3), np.zeros(3)))}
+    frames: dict[str, tuple[int, Pose]] = {"world": (WORLD, NO_MOVE)}
     if root not in {j.child for j in joints}:
-        frames[root] = (WORLD, (np.eye(3), np.zeros(3)))
+        frames[root] = (WORLD, NO_MOVE)
+    moving: list[_Moving] = []
+    parts: list[tuple[int, Link, Pose]] = []
+    kinds = _Kinds(onto)
     for joint in joints:
-        carrier, (R, p) = frames[joint.parent]
-        R_joint, p_joint = R @ joint.rotation, p + R @ joint.xyz
+        carrier, pose = frames[joint.parent]
         if joint.kind == Fixed.kind and not keep_fixed:
-            frames[joint.child] = (carrier, (R_joint, p_joint))
-            if carrier != WORLD:
-                lumps[carrier].append((links[joint.child], (R_joint, p_joint)))
-            continue
-        kind, Q = joint.type.aligned(joint.axis, joint.axis2, onto, **joint.constants)
-        frames[joint.child] = (len(bodies), (Q.T, np.zeros(3)))
-        lumps.append([(links[joint.child], (Q.T, np.zeros(3)))])
-        bodies.append(_body(joint, kind, len(bodies), carrier, (R_joint @ Q, p_joint), q_slices, v_slices))
-    tree = Tree(
-        tuple(bodies),
-        {name: Frame(name, body, _transform(*pose)) for name, (body, pose) in frames.items()},
+            R, p = pose
+            at = carrier, (R @ joint.rotation, p + R @ joint.xyz)
+        else:
+            kind, own_pose = kinds.of(joint)
+            at = len(moving), own_pose
+            moving.append(_Moving(joint, kind, carrier, pose, own_pose))
+        frames[joint.child] = at
+        if at[0] != WORLD:
+            parts.append((at[0], links[joint.child], at[1]))
+    return Tree(
+        _bodies(moving, stacks.inertias(parts, len(moving)), q_slices, v_slices),
+        _frames(frames),
         to_vec3(np.asarray(gravity, dtype=float)),
         sum(s.stop - s.start for s in q_slices.values()),
         sum(s.stop - s.start for s in v_slices.values()),
         tuple(_loop(loop, frames, onto) for loop in loops),
     )
-    return tree.with_inertias([_lumped(parts) for parts in lumps])
+
+
+class _Moving(NamedTuple):
+    """A joint that has a body of its own."""
+
+    joint: Joint
+    kind: JointType
+    carrier: int  # body
+    carrier_pose: Pose  # of the parent link's frame in that body
+    own_pose: Pose  # of the child link's frame in the own body
+
+
+class _Kinds:
+    """Joint types on coordinate axes, and poses of the links' frames behind them: one for all joints that are alike."""
+
+    def __init__(self, onto: int | None) -> None:
+        self._onto = onto
+        self._found: dict[object, tuple[JointType, Pose]] = {}
+
+    def of(self, joint: Joint) -> tuple[JointType, Pose]:
+        """The type of a joint, and the pose of the child link's frame in its body."""
+        second = None if joint.axis2 is None else joint.axis2.tobytes()
+        alike = (joint.kind, joint.axis.tobytes(), second, *joint.constants.items())
+        found = self._found.get(alike)
+        if found is None:
+            kind, Q = joint.type.aligned(joint.axis, joint.axis2, self._onto, **joint.constants)
+            found = self._found[alike] = kind, (Q.T, NO_MOVE[1])
+        return found
+
+
+def _bodies(
+    moving: Sequence[_Moving],
+    inertias: Sequence[RigidInertia],
+    q_slices: Mapping[str, slice],
+    v_slices: Mapping[str, slice],
+) -> tuple[Body, ...]:
+    R, p = stacks.stacked([one.carrier_pose for one in moving])
+    R_joint, xyz = stacks.stacked([(one.joint.rotation, one.joint.xyz) for one in moving])
+    Qt, _ = stacks.stacked([one.own_pose for one in moving])
+    placements = stacks.transforms(R @ R_joint @ Qt.swapaxes(1, 2), p + stacks.turned(R, xyz))
+    bodies = []
+    for index, (one, placement, inertia) in enumerate(zip(moving, placements, inertias, strict=True)):
+        joint, mimic = one.joint, one.joint.mimic
+        source = mimic.joint if mimic else joint.name
+        q, v = q_slices.get(source, NOTHING), v_slices.get(source, NOTHING)
+        loads = (joint.armature, joint.damping, joint.friction)
+        tie = (mimic.multiplier, mimic.offset) if mimic else (1.0, 0.0)
+        spring = (joint.stiffness, joint.rest)
+        bodies.append(Body(joint.name, index, one.carrier, one.kind, placement, inertia, q, v, *loads, *tie, *spring))
+    return tuple(bodies)
+
+
+def _frames(frames: Mapping[str, tuple[int, Pose]]) -> dict[str, Frame]:
+    """Frames of all links; those with the same pose in their bodies share it."""
+    distinct = {id(pose): pose for _, pose in frames.values()}
+    poses = dict(zip(distinct, stacks.transforms(*stacks.stacked(list(distinct.values()))), strict=True))
+    return {name: Frame(name, body, poses[id(pose)]) for name, (body, pose) in frames.items()}
 
 
 def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | None) -> Loop:
@@ -80,51 +135,7 @@ def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | N
     placed = []
     for (link, xyz, rotation), turn in zip(sides, turns, strict=True):
         body, (R, p) = frames[link]
-        placed.append((body, _transform(R @ rotation @ turn, p + R @ xyz)))
-    (parent, A), (child, B) = placed
-    return Loop(loop.name, joint, parent, A, child, B, _transform(turns[1], np.zeros(3)))
-
-
-def _body(
-    joint: Joint,
-    kind: JointType,
-    index: int,
-    parent: int,
-    pose: Pose,
-    q_slices: Mapping[str, slice],
-    v_slices: Mapping[str, slice],
-) -> Body:
-    source = joint.mimic.joint if joint.mimic else joint.name
-    return Body(
-        joint.name,
-        index,
-        parent,
-        kind,
-        _transform(*pose),
-        RigidInertia(0.0, Vec3(0.0, 0.0, 0.0), to_mat3(np.zeros((3, 3)))),
-        q_slices.get(source, NOTHING),
-        v_slices.get(source, NOTHING),
-        joint.armature,
-        joint.damping,
-        joint.friction,
-        joint.mimic.multiplier if joint.mimic else 1.0,
-        joint.mimic.offset if joint.mimic else 0.0,
-        joint.stiffness,
-        joint.rest,
-    )
-
-
-def _transform(R: Array, p: Array) -> Transform:
-    return Transform(constant_rotation(to_mat3(clean_rotation(R))), to_vec3(clean_relative(p)))
-
-
-def _lumped(parts: Sequence[tuple[Link, Pose]]) -> RigidInertia:
-    """Inertia about the body's origin of all links fixed to the body (Takahashi 2012, eq. A.29)."""
-    mass, moment, about = 0.0, np.zeros(3), np.zeros((3, 3))
-    for link, (R, p) in parts:
-        c = p + R @ link.com
-        mass += link.mass
-        moment += link.mass * c
-        about += R @ link.inertia @ R.T + link.mass * (float(c @ c) * np.eye(3) - np.outer(c, c))
-    symmetric = clean_relative(0.5 * (about + about.T))
-    return RigidInertia(float(mass), to_vec3(clean_relative(moment)), to_mat3(symmetric))
+        placed.append((body, (R @ rotation @ turn, p + R @ xyz)))
+    (parent, at_parent), (child, at_child) = placed
+    A, B, turned = stacks.transforms(*stacks.stacked([at_parent, at_child, (turns[1], NO_MOVE[1])]))
+    return Loop(loop.name, joint, parent, A, child, B, turned)

@@ -32,7 +32,7 @@ SeenUp = TypeVar("SeenUp", bound=InParent)
 SeenDown = TypeVar("SeenDown", bound=InChild)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Transform:
     """Pose ᴬT_B of a frame B (the child) in a frame A: rotation ᴬR_B and position of B's origin in A's coordinates."""
 

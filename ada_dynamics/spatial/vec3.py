@@ -52,7 +52,8 @@ class Mat3(NamedTuple):
     @classmethod
     def of(cls, rows: Iterable[Iterable[Scalar]]) -> Mat3:
         """From three rows of three."""
-        return cls(*(Vec3(*row) for row in rows))
+        x, y, z = rows
+        return _new(cls, (Vec3(*x), Vec3(*y), Vec3(*z)))
 
     def __add__(self, other: Mat3) -> Mat3:  # type: ignore[override]
         return Mat3(self[0] + other[0], self[1] + other[1], self[2] + other[2])

@@ -79,12 +79,12 @@ def constants_table(tree: Tree) -> Array:
     kinds = [kind_of(body) for body in tree.bodies]
     own = constants_of(kind.name for kind in kinds)
     rows = np.zeros((len(tree.bodies), constants_size(kinds)))
-    for row, body in zip(rows, tree.bodies, strict=True):
-        m, h, about = body.inertia
-        row[:12] = placement_constants(body)
-        row[12], row[13:16], row[16:22] = m, h, upper(about)
-        row[22:25] = body.armature, body.damping, body.friction
-        row[25:] = (*(body.stiffness, body.rest)[: len(row) - own - UNSPRUNG], *own_constants(body, own))
+    sprung = slice(25, 25 + rows.shape[1] - own - UNSPRUNG)
+    rows[:, :12] = placement_constants(tree)
+    rows[:, 12:22] = [(m, *h, *upper(about)) for m, h, about in (body.inertia for body in tree.bodies)]
+    rows[:, 22:25] = [(body.armature, body.damping, body.friction) for body in tree.bodies]
+    rows[:, sprung] = [(body.stiffness, body.rest)[: sprung.stop - 25] for body in tree.bodies]
+    rows[:, sprung.stop :] = [own_constants(body, own) for body in tree.bodies]
     return rows
 
 

@@ -334,9 +334,9 @@ def constants_table(tree: Tree) -> Array:
     kinds = kinds_of(tree)
     count = constants_of(kind.name for kind in kinds)
     rows = np.zeros((len(tree.bodies), constants_size(kinds)))
+    rows[:, :COM] = placement_constants(tree)
     free = [FreeBody.of(body.inertia) for body in tree.bodies]
     for row, body, own in zip(rows, tree.bodies, free, strict=True):
-        row[:COM] = placement_constants(body)
         row[COM:ABOUT], row[ABOUT:INVERSE], row[INVERSE:LOADS] = (
             own.com,
             upper(own.about_com),

@@ -104,6 +104,9 @@ def kernel_of(
     return LoopKernel(signature, program, f"{name}|{external}|{tuple(numbered)}", tables)
 
 
-def placement_constants(body: Body) -> tuple[Scalar, ...]:
-    """R and p of a joint's frame in the parent body's."""
-    return (*flat(body.placement.rotation.matrix()), *body.placement.position)
+def placement_constants(tree: Tree) -> Array:
+    """R and p of each joint's frame in its parent body's, in rows."""
+    alike = {body.placement.rotation for body in tree.bodies}  # joints that are placed alike share a rotation
+    matrices = {rotation: flat(rotation.matrix()) for rotation in alike}
+    placements = [body.placement for body in tree.bodies]
+    return np.array([(*matrices[X.rotation], *X.position) for X in placements], dtype=float)
