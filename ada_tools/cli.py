@@ -19,6 +19,7 @@ _DESCRIPTION = """\
 Dynamics of robots made of chains, trees and closed loops.
 
 examples:
+  ada demo                    robots that move, in the browser
   ada list                    robots that come with the library
   ada info pa10               what a robot is made of
   ada check robot.urdf        what is wrong in a description
