@@ -32,6 +32,7 @@ examples:
   ada sweep starts.yaml       a scenario with many values, resumable
   ada bench hybrid pa10       how large symbolic pieces should be
   ada export pa10 --output c/ its dynamics as a C file
+  ada doctor                  what is installed, what is missing
 
 `ada COMMAND --help` explains each command.
 """

@@ -43,6 +43,7 @@ MODULES = {
     "bench": "ada_tools.commands.bench",
     "export": "ada_tools.commands.export",
     "list": "ada_tools.commands.list_robots",
+    "doctor": "ada_tools.commands.doctor",
 }
 
 if TYPE_CHECKING:
