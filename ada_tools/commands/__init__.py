@@ -44,6 +44,7 @@ MODULES = {
     "export": "ada_tools.commands.export",
     "list": "ada_tools.commands.list_robots",
     "doctor": "ada_tools.commands.doctor",
+    "completion": "ada_tools.commands.completion",
 }
 
 if TYPE_CHECKING:
