@@ -21,6 +21,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
+from ada_dynamics.shown import View, page_of
 from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.control import CompiledController, Control, Controller
 from ada_dynamics.simulation.derivatives import DerivativesOfMotion
@@ -357,6 +358,22 @@ class Simulation(DerivativesOfMotion):
             replaces: whether earlier pushes of this link end; else it comes on top of them.
         """
         self.motion.inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
+
+    def view(self, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
+        """Run in real time in the browser, or inline in a notebook, while the program goes on.
+
+        Until it is closed, the page alone steps the simulation. Links can be dragged where it was made with
+        `pushable=True`.
+
+        Args:
+            port: of the page, or the next one that is free.
+            open_browser: open the page where there is a screen; else its address is printed only.
+            height: of the frame in a notebook [px].
+
+        Raises:
+            InputError: the extra `view` is not installed.
+        """
+        return page_of("view_simulation", self, port=port, open_browser=open_browser, height=height)
 
     # --- for Run ------------------------------------------------------------------------------------------------
     def _recorder(self, path: PathLike) -> Recorder:

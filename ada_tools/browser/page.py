@@ -188,9 +188,9 @@ class Page:
             with _silent():
                 self.server.stop()
 
-    def invite(self, opens_browser: bool) -> None:
+    def invite(self, opens_browser: bool, how_to_end: str = "Ctrl-C ends") -> None:
         """Print the address, and open it where there is a screen."""
-        print(f"view: {self.url}   (Ctrl-C ends)", flush=True)
+        print(f"view: {self.url}   ({how_to_end})", flush=True)
         if opens_browser and has_screen():
             webbrowser.open(self.url)
 
