@@ -21,8 +21,11 @@ from ada_dynamics.simulation.growing_rows import GrowingRows
 from ada_dynamics.simulation.log_quantities import LogQuantities
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ada_dynamics.drawing.animate import Film
     from ada_dynamics.drawing.drawing import Plane
+    from ada_dynamics.drawing.panels import Panel
     from ada_dynamics.dynamics import Dynamics
 
 PathLike = str | os.PathLike[str]
@@ -85,7 +88,7 @@ class Log(Shown, LogQuantities):
         contact_frames: Mapping[str, ContactFrame] | None = None,
         events: Sequence[EventRecord] = (),
         singular: Sequence[float] = (),
-        info: Mapping[str, Any] | None = None,
+        info: Mapping[str, object] | None = None,
         dynamics: Dynamics | None = None,
     ) -> None:
         """Take arrays as they are, without a copy where they are float64 and contiguous.
@@ -245,10 +248,10 @@ class Log(Shown, LogQuantities):
     def plot(
         self,
         path: PathLike | None = None,
-        panels: Sequence[Any] | None = None,
+        panels: Sequence[str | Panel] | None = None,
         *,
         joints: Sequence[str] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """Draw the motion over time; see `view.plots.plot_log`. Returns matplotlib's Figure.
 
         Args:
@@ -258,7 +261,8 @@ class Log(Shown, LogQuantities):
         """
         from ada_dynamics.drawing.plots import plot_log
 
-        return plot_log(self, path, panels, joints=joints)
+        figure: Figure = plot_log(self, path, panels, joints=joints)
+        return figure
 
     def animate(
         self,

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +17,7 @@ from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.frames import frames_of
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
@@ -29,8 +29,9 @@ from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.integration import Integration, is_positive
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
+from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.simulation.motion import Motion
-from ada_dynamics.simulation.profiles import WrenchProfile
+from ada_dynamics.simulation.profiles import Axes, WrenchProfile
 from ada_dynamics.simulation.progress import reporting
 from ada_dynamics.simulation.rollout import Motions, Rollout, rollout
 from ada_dynamics.simulation.run import Run
@@ -73,11 +74,11 @@ class Simulation(DerivativesOfMotion):
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
         controller: Controller | CompiledController | None = None,
-        integrator: str = "rkf45",
+        integrator: IntegratorName = "rkf45",
         step: float = 1e-3,
         contact: Contact | None = None,
         *,
-        algorithm: str = "auto",
+        algorithm: Algorithm = "auto",
         dynamics: Dynamics | None = None,
         control_period: float | None = None,
         tau: ArrayLike | None = None,
@@ -345,7 +346,7 @@ class Simulation(DerivativesOfMotion):
         link: str,
         wrench: ArrayLike,
         duration: float = 0.1,
-        frame: str = "world",
+        frame: Axes = "world",
         replaces: bool = False,
     ) -> None:
         """From now on, push a link for a while.
@@ -382,9 +383,9 @@ class Simulation(DerivativesOfMotion):
         frames = frames_of(self.contact)
         return McapRecorder(path, self.model, contact_frames=frames, info=self.info(), dynamics=self.dynamics)
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict[str, object]:
         """How the motion is made, for logs and recordings."""
-        info: dict[str, Any] = {
+        info: dict[str, object] = {
             "integrator": self.method.name,
             "step": self.step_length,
             "algorithm": self.dynamics.options["algorithm"],
