@@ -75,6 +75,7 @@ ROS = [
 HARDWARE = ["pyserial>=3.5,<4"]
 # NVIDIA's assembler of code for graphics processors, of one version: its registers are those of docs/gpu_kernels.csv.
 PTXAS = ["nvidia-cuda-nvcc-cu12>=12.9,<12.10; platform_system == 'Linux' and platform_machine == 'x86_64'"]
+TOOLS = ["scipy>=1.11,<2", "matplotlib>=3.8,<4", "imageio-ffmpeg>=0.5,<1", "pillow>=10"]
 CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
 EXTRAS = {
     "oracle": ORACLE,
@@ -85,12 +86,9 @@ EXTRAS = {
     "view": VIEW,
     "cluster": CLUSTER,
     "hardware": HARDWARE,
-    "tools": [
-        "scipy>=1.11,<2",
-        "matplotlib>=3.8,<4",
-        "imageio-ffmpeg>=0.5,<1",
-        "pillow>=10",
-    ],
+    "tools": TOOLS,
+    # The experiments themselves are in every wheel, of which they are a tenth; this is what they compute and draw with.
+    "experiments": [*TOOLS, *ORACLE],
     "test": [
         # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
         "pytest>=8,<9",
@@ -128,6 +126,18 @@ EXTRAS = {
 # pip would put it on everybody's PATH, under a name such as view_node: there lib/<package> gets shell scripts.
 NODES = [f"{name} = ada_tools.nodes.executables:{name}" for name in NODE_NAMES]
 
+CLASSIFIERS = [
+    "Development Status :: 4 - Beta",
+    "Intended Audience :: Developers",
+    "Intended Audience :: Education",
+    "Intended Audience :: Science/Research",
+    "Operating System :: OS Independent",
+    "Programming Language :: Python :: 3",
+    *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)),
+    "Topic :: Scientific/Engineering :: Physics",
+    "Typing :: Typed",
+]
+
 README = Path("README.md")
 
 setup(
@@ -139,6 +149,7 @@ setup(
     license="Apache-2.0",
     author="The ada_dynamics developers",
     keywords=["robotics", "dynamics", "closed-chain", "multibody", "ROS"],
+    classifiers=CLASSIFIERS,
     python_requires=">=3.10",
     packages=find_packages(include=["ada_*"]),
     package_data={

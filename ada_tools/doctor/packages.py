@@ -15,6 +15,7 @@ from ada_hardware.self_test.checks import Checks
 PURPOSES = {
     "view": "the view in the browser, `ada demo`, meshes",
     "tools": "plots, films, hulls of meshes, motions for identification",
+    "experiments": "the documents' experiments (`ada reproduce`)",
     "record": "recordings (.mcap)",
     "xacro": "robots in .xacro files",
     "hardware": "devices on serial lines",

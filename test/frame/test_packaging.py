@@ -105,7 +105,9 @@ def pip(environment, *arguments):
 
 def build_wheel(source):
     options = ("--no-deps", "--no-build-isolation", "--wheel-dir", source.parent)
-    run(sys.executable, "-m", "pip", "wheel", *options, source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # of all files in it, as a release has them
+        run(sys.executable, "-m", "pip", "wheel", *options, source)
     (wheel,) = source.parent.glob("*.whl")
     return wheel
 
@@ -211,6 +213,26 @@ def test_every_module_of_the_checkout_is_in_the_wheel(wheel):
     expected = {path.relative_to(REPOSITORY).as_posix() for path in modules}
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if name.endswith(".py") and ".data/" not in name} == expected
+
+
+def test_one_small_typed_wheel_serves_every_platform_and_python(wheel):
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert wheel.stat().st_size <= 3_000_000
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith("METADATA"))
+        lines = archive.read(metadata).decode().splitlines()
+    assert {f"{package}/py.typed" for package in PACKAGES} <= {*names}
+    for version in ("3.10", "3.11", "3.12", "3.13", "3.14"):
+        assert f"Classifier: Programming Language :: Python :: {version}" in lines
+    assert "Classifier: Typing :: Typed" in lines
+
+
+def test_the_same_source_makes_the_same_wheel(wheel, tmp_path):
+    again = copy_of_checkout(tmp_path / "elsewhere")
+    for path in again.rglob("*"):
+        os.utime(path, (1.0e9, 1.0e9))
+    assert build_wheel(again).read_bytes() == wheel.read_bytes()
 
 
 def test_the_definitions_of_messages_are_in_the_wheel(wheel):
