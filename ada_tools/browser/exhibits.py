@@ -115,7 +115,7 @@ def _walking(model: Model, start: Array) -> Targets:
 EXHIBITS = {
     one.robot: one
     for one in (
-        Exhibit("stewart", "Stewart platform: six legs, five loops", _circling(0.06, 1.5)),
+        Exhibit("stewart", "Stewart platform: six legs carry one plate", _circling(0.06, 1.5)),
         Exhibit("pa10", "arm PA-10: seven joints", _waving),
         Exhibit("hoap2", "humanoid HOAP-2: squats on the ground", _squatting),
         Exhibit("five_bar", "five-bar linkage: two cranks, one tip", _circling(0.5, 1.5)),

@@ -102,10 +102,12 @@ def check_packages(checks: Checks) -> None:
 
 def _check_extra(checks: Checks, extra: str, wanted: list[Requirement]) -> None:
     purpose = PURPOSES.get(extra, "")
-    problems = [one.problem for one in wanted if one.problem]
-    if problems:
-        brings = f" It brings {purpose}." if purpose else ""
-        checks.miss(f"extra {extra}", f"{', '.join(problems)}.{brings} {how_to_install(extra)}")
+    lacking = [one.name for one in wanted if not one.installed]
+    problems = [one.problem for one in wanted if one.installed and one.problem]
+    if lacking or problems:
+        told = [*([f"without {', '.join(lacking)}"] if lacking else []), *problems]
+        brings = f" It brings {purpose}:" if purpose else ""
+        checks.miss(f"extra {extra}", f"{', '.join(told)}.{brings} {how_to_install(extra)}")
     else:
         have = ", ".join(f"{one.name} {one.installed}" for one in wanted)
         checks.ok(f"extra {extra}", f"{purpose} ({have})" if purpose else have)

@@ -277,6 +277,23 @@ def test_every_imported_module_is_a_declared_dependency(wheel):
     assert undeclared <= {"control_msgs", "simulation_interfaces"}
 
 
-def test_ros_and_pip_see_the_same_version():
+def test_everybody_sees_the_same_version():
     version = re.search(r'__version__ = "(.*)"', (REPOSITORY / "ada_dynamics/_version.py").read_text()).group(1)
     assert ElementTree.parse(REPOSITORY / "package.xml").findtext("version") == version
+    assert f"\nversion: {version}\n" in (REPOSITORY / "CITATION.cff").read_text()
+    assert f'\n  version: "{version}"\n' in (REPOSITORY / "packaging/conda-forge/recipe.yaml").read_text()
+
+
+def test_the_conda_recipe_needs_what_the_wheel_needs(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
+        text = archive.read(metadata).decode()
+    wanted = {}
+    for line in re.findall(r"(?m)^Requires-Dist: ([^;\n]*)$", text):
+        name, bounds = re.match(r"([\w-]+)\s*\(?([^)]*)", line).groups()
+        wanted[name.lower()] = {*bounds.split(",")}
+    recipe = (REPOSITORY / "packaging/conda-forge/recipe.yaml").read_text()
+    block = recipe.split("  run:\n")[1].split("  run_constraints:")[0]
+    found = {name: {*bounds.split(",")} for name, bounds in re.findall(r"- (\w+) (\S+)", block)}
+    found.pop("python")
+    assert found == wanted
