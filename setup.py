@@ -105,6 +105,9 @@ EXTRAS = {
         *VIEW,
         # The browser itself, and its driver, come from the system: chromium and chromium-driver on Debian.
         "selenium>=4.15,<5",
+        # One notebook runs in a kernel; the others in a plain Python.
+        "nbclient>=0.10,<1",
+        "ipykernel>=6.29,<8",
         "pillow>=10",
         *CLUSTER,
         *HARDWARE,
