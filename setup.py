@@ -77,6 +77,12 @@ HARDWARE = ["pyserial>=3.5,<4"]
 PTXAS = ["nvidia-cuda-nvcc-cu12>=12.9,<12.10; platform_system == 'Linux' and platform_machine == 'x86_64'"]
 TOOLS = ["scipy>=1.11,<2", "matplotlib>=3.8,<4", "imageio-ffmpeg>=0.5,<1", "pillow>=10"]
 CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
+FRAMEWORKS = {
+    "torch": ["torch>=2.2,<3"],
+    "jax": ["jax>=0.4.31,<1"],
+    "casadi": ["casadi>=3.6,<4"],
+    "gym": ["gymnasium>=1.1,<2"],  # 1.1 is the first that says when environments begin anew
+}
 EXTRAS = {
     "oracle": ORACLE,
     "bench": BENCH,
@@ -89,6 +95,8 @@ EXTRAS = {
     "tools": TOOLS,
     # The experiments themselves are in every wheel, of which they are a tenth; this is what they compute and draw with.
     "experiments": [*TOOLS, *ORACLE],
+    # Other people's frameworks: what `ada_dynamics.torch`, `.jax`, `.casadi` and `.gym` adapt to.
+    **FRAMEWORKS,
     "test": [
         # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
         "pytest>=8,<9",
@@ -111,6 +119,9 @@ EXTRAS = {
         "pillow>=10",
         *CLUSTER,
         *HARDWARE,
+        *FRAMEWORKS["jax"],
+        *FRAMEWORKS["casadi"],
+        *FRAMEWORKS["gym"],
         *PTXAS,
     ],
     "dev": [

@@ -20,6 +20,10 @@ PURPOSES = {
     "xacro": "robots in .xacro files",
     "hardware": "devices on serial lines",
     "cluster": "sweeps over several machines",
+    "torch": "dynamics in torch, with gradients (`ada.torch`)",
+    "jax": "dynamics in JAX, with gradients (`ada.jax`)",
+    "casadi": "the graphs as CasADi functions (`ada.casadi`)",
+    "gym": "mechanisms as environments of Gymnasium (`ada.gym`)",
     "oracle": "other engines, to compare with",
     "bench": "another inverse kinematics, to compare with",
 }
