@@ -75,8 +75,14 @@ ROS = [
 HARDWARE = ["pyserial>=3.5,<4"]
 # NVIDIA's assembler of code for graphics processors, of one version: its registers are those of docs/gpu_kernels.csv.
 PTXAS = ["nvidia-cuda-nvcc-cu12>=12.9,<12.10; platform_system == 'Linux' and platform_machine == 'x86_64'"]
+TOOLS = ["scipy>=1.11,<2", "matplotlib>=3.8,<4", "imageio-ffmpeg>=0.5,<1", "pillow>=10"]
 CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
-CASADI, GYM, JAX = ["casadi>=3.6,<4"], ["gymnasium>=1,<2"], ["jax>=0.4.34,<1"]
+FRAMEWORKS = {
+    "torch": ["torch>=2.2,<3"],
+    "jax": ["jax>=0.4.34,<1"],
+    "casadi": ["casadi>=3.6,<4"],
+    "gym": ["gymnasium>=1.1,<2"],  # 1.1 is the first that says when environments begin anew
+}
 EXTRAS = {
     "oracle": ORACLE,
     "bench": BENCH,
@@ -86,16 +92,11 @@ EXTRAS = {
     "view": VIEW,
     "cluster": CLUSTER,
     "hardware": HARDWARE,
-    "casadi": CASADI,
-    "gym": GYM,
-    "jax": JAX,
-    "torch": ["torch>=2.2,<3"],
-    "tools": [
-        "scipy>=1.11,<2",
-        "matplotlib>=3.8,<4",
-        "imageio-ffmpeg>=0.5,<1",
-        "pillow>=10",
-    ],
+    "tools": TOOLS,
+    # The experiments themselves are in every wheel, of which they are a tenth; this is what they compute and draw with.
+    "experiments": [*TOOLS, *ORACLE],
+    # Other people's frameworks: what `ada_dynamics.torch`, `.jax`, `.casadi` and `.gym` adapt to.
+    **FRAMEWORKS,
     "test": [
         # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
         "pytest>=8,<9",
@@ -112,13 +113,16 @@ EXTRAS = {
         *VIEW,
         # The browser itself, and its driver, come from the system: chromium and chromium-driver on Debian.
         "selenium>=4.15,<5",
+        # One notebook runs in a kernel; the others in a plain Python.
+        "nbclient>=0.10,<1",
+        "ipykernel>=6.29,<8",
         "pillow>=10",
         *CLUSTER,
         *HARDWARE,
+        *FRAMEWORKS["jax"],
+        *FRAMEWORKS["casadi"],
+        *FRAMEWORKS["gym"],
         *PTXAS,
-        *CASADI,
-        *GYM,
-        *JAX,
     ],
     "dev": [
         "ruff>=0.15,<0.18",
@@ -136,6 +140,18 @@ EXTRAS = {
 # pip would put it on everybody's PATH, under a name such as view_node: there lib/<package> gets shell scripts.
 NODES = [f"{name} = ada_tools.nodes.executables:{name}" for name in NODE_NAMES]
 
+CLASSIFIERS = [
+    "Development Status :: 4 - Beta",
+    "Intended Audience :: Developers",
+    "Intended Audience :: Education",
+    "Intended Audience :: Science/Research",
+    "Operating System :: OS Independent",
+    "Programming Language :: Python :: 3",
+    *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)),
+    "Topic :: Scientific/Engineering :: Physics",
+    "Typing :: Typed",
+]
+
 README = Path("README.md")
 
 setup(
@@ -147,6 +163,7 @@ setup(
     license="Apache-2.0",
     author="The ada_dynamics developers",
     keywords=["robotics", "dynamics", "closed-chain", "multibody", "ROS"],
+    classifiers=CLASSIFIERS,
     python_requires=">=3.10",
     packages=find_packages(include=["ada_*"]),
     package_data={

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ada_dynamics.ik import ComTask, IkResult, OrientationTask, PoseTask, PositionTask, PostureTask, solve_ik
     from ada_dynamics.loops.assemble import assemble
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
+    from ada_dynamics.robots.catalogue import robots
     from ada_dynamics.robots.check import check
     from ada_dynamics.robots.load import load
     from ada_dynamics.simulation import Contact, Log, Simulation
@@ -112,19 +113,30 @@ __all__ = [
     "identify",
     "load",
     "planar_chain",
+    "robots",
     "solve_ik",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ada_dynamics' has no attribute {name!r}; it has {', '.join(__all__)}")
     from importlib import import_module
 
-    value = getattr(import_module(_HOMES[name]), name)
+    if name in _HOMES:
+        value: object = getattr(import_module(_HOMES[name]), name)
+    elif name in _rooms():
+        value = import_module(f"ada_dynamics.{name}")
+    else:
+        raise AttributeError(f"module 'ada_dynamics' has no attribute {name!r}; it has {', '.join(__all__)}")
     globals()[name] = value
     return value
 
 
+def _rooms() -> list[str]:
+    """Modules of this package, which TAB offers and which are imported when first used."""
+    from pkgutil import iter_modules
+
+    return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+
+
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_rooms()})

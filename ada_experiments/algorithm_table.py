@@ -17,6 +17,7 @@ import numpy as np
 from ada_dynamics.algorithms import aba, ada, crba, dca, lagrange, order_n
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.expr import Cost, cost, trace
 from ada_dynamics.model import chain_3d
 from ada_dynamics.model.builder import Builder
@@ -163,7 +164,7 @@ def _opened() -> float:
     return float(np.linalg.norm(tip[:3] + np.cross(tip[3:], arm)))
 
 
-def _apart_on_loop(name: str) -> float:
+def _apart_on_loop(name: Algorithm) -> float:
     """Largest difference from the accelerations of the mass matrix with multipliers."""
     model, q = _loop()
     rest = np.zeros(model.nv)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.spatial.orientation import pose_of
@@ -115,7 +116,7 @@ class Rig:
         *,
         compensation: int = 2,
         heavy: bool = False,
-        algorithm: str = "order_n",
+        algorithm: Algorithm = "order_n",
         network: Network | None = None,
     ) -> Record:
         """On the emulated table."""
@@ -149,7 +150,7 @@ class Rig:
         )
         return run(pair, ImpedanceTable(settings, pair.mounting), chosen.duration)
 
-    def _pair(self, heavy: bool, algorithm: str) -> RobotPair:
+    def _pair(self, heavy: bool, algorithm: Algorithm) -> RobotPair:
         chosen = self.chosen
         settings = PairSettings(algorithm=algorithm, step=chosen.step, approach=chosen.approach, gap=chosen.gap)
         if heavy:

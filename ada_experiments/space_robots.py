@@ -20,6 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms import hexa
@@ -208,7 +209,7 @@ def heavier(one: Model, two: Model) -> tuple[Model, Model]:
     return with_masses(one, dict.fromkeys(links, 20.0)), with_masses(two, {base: 100.0})
 
 
-def touch(name: str, kp: float, stiffness: float, pair: Pair, chosen: Settings, algorithm: str) -> Touch:
+def touch(name: str, kp: float, stiffness: float, pair: Pair, chosen: Settings, algorithm: Algorithm) -> Touch:
     """Simulate one case."""
     simulation = Simulation(
         pair.model,

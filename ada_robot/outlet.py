@@ -10,7 +10,6 @@ room for is dropped, and said to be once there is room again.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import threading
@@ -56,7 +55,11 @@ class Outlet:
         self._real = self._reading = -1
 
     def open(self) -> None:
-        """Replace the descriptor."""
+        """Replace the descriptor; on a system whose pipes cannot be waited for it stays as it is."""
+        try:
+            import fcntl
+        except ImportError:
+            return
         self._real = os.dup(self._descriptor)
         self._reading, writing = os.pipe()
         with suppress(OSError):  # an unprivileged user may have too many pipes already
@@ -73,6 +76,8 @@ class Outlet:
 
         Where nobody does, the descriptor stays as it is, so that nothing that is said later makes the process wait.
         """
+        if self._real < 0:
+            return
         deadline = time.monotonic() + patience
         while not self._is_empty():
             if time.monotonic() > deadline:

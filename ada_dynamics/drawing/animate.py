@@ -21,6 +21,7 @@ from ada_dynamics.drawing.drawing import Figurine, Pose, draw, goes_far, look_at
 from ada_dynamics.drawing.plots import drawing, save
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
+from ada_dynamics.shown import Shown
 
 Frame = NDArray[np.uint8]  # (height, width, 3)
 Progress = Callable[[float, str], object]
@@ -28,6 +29,24 @@ Progress = Callable[[float, str], object]
 ENDINGS = (".gif", ".mp4", ".png")
 _COLOURS = 64  # of a .gif
 _FRAMED = 40  # poses that the axes must hold
+
+
+class Film(Shown):
+    """A moving picture in a file, which notebooks show.
+
+    Attributes:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Args: the file."""
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        return f"<Film {str(self.path)!r}>"
 
 
 def animate(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from ada_dynamics.drawing.solids import Solid, solids_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import unknown_name
 
-SPACE = "3d"
+Plane: TypeAlias = Literal["xz", "yz", "xy", "3d"]
+SPACE: Literal["3d"] = "3d"
 SLIMMEST = 0.3  # picture: the shorter side by the longer one
 FAR = 3.0  # sizes of a robot that it goes before it would be a speck in a picture of its whole way
 

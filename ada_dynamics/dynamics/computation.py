@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,8 +25,10 @@ from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
-ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n")
-KERNELS = ("auto", "specialised", "generic")
+Algorithm: TypeAlias = Literal["auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n"]
+KernelKind: TypeAlias = Literal["auto", "specialised", "generic"]
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+KERNELS: tuple[KernelKind, ...] = get_args(KernelKind)
 
 # Takes over where a kernel refuses a state, or some state of a batch.
 Rescue = Callable[[Sequence[Array], bool], Any]
@@ -38,11 +40,11 @@ class Computation:
     def __init__(
         self,
         model: Model,
-        algorithm: str = "auto",
+        algorithm: Algorithm = "auto",
         *,
-        kernel: str = "auto",
+        kernel: KernelKind = "auto",
         checked: bool = True,
-        boundary: str | None = None,
+        boundary: Literal["buffer", "struct"] | None = None,
         pose: ArrayLike | None = None,
         order: Order = None,
         hybrid: Sequence[str] | str = "auto",
@@ -112,7 +114,7 @@ class Computation:
         return self._kernels
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """Arguments that it was made with."""
         return dict(self._options)
 

@@ -36,7 +36,9 @@ class Adjusted:
         self.added = np.array([self.model.v_index(name).start for name in names], dtype=int)
         self._positions = np.array([k for name in own for k in _range(self.model.q_index(name))], dtype=int)
         self._choices = dynamics.choices
-        self.dynamics = type(dynamics)(self.model, pose=None if pose is None else self.at(pose))
+        self.dynamics = type(dynamics)(
+            self.model, pose=None if pose is None else self.at(np.asarray(pose, dtype=np.float64))
+        )
         self._refuse_what_loops_hold(dynamics)
 
     def _refuse_what_loops_hold(self, dynamics: ParameterQueries) -> None:

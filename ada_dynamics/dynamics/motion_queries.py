@@ -13,6 +13,7 @@ from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.compiled_method import compiled_method_of
+from ada_dynamics.dynamics.quantities.motion import Frame
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.named import Named
@@ -61,7 +62,7 @@ class MotionQueries(AlongLoops):
         return self._compute(f"acceleration {link}", lambda: quantities.acceleration(self._tree, link), q=q, v=v, a=a)
 
     def jacobian(
-        self, link: str | Sequence[str], q: ArrayLike, frame: str = "local_world_aligned", by: By = TREE
+        self, link: str | Sequence[str], q: ArrayLike, frame: Frame = "local_world_aligned", by: By = TREE
     ) -> Array:
         """Jacobian of a link, (6, m), rows [linear; angular], or of several links, (links, 6, m).
 
@@ -91,7 +92,7 @@ class MotionQueries(AlongLoops):
         link: str | Sequence[str],
         q: ArrayLike,
         v: ArrayLike,
-        frame: str = "local_world_aligned",
+        frame: Frame = "local_world_aligned",
         by: By = TREE,
     ) -> Array:
         """Time derivative of `jacobian` along v."""

@@ -16,6 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.arguments import flat_wrenches
 from ada_dynamics.dynamics.closed import FAST
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.derivatives import Derivatives
 from ada_dynamics.dynamics.front import Dynamics
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
@@ -76,7 +77,7 @@ class DeviceDynamics(Dynamics):
     on the device is waited for, and such states hold what came out.
     """
 
-    def __init__(self, model: Any, algorithm: str = "auto", *, device: str = "cuda", **options: Any) -> None:
+    def __init__(self, model: Any, algorithm: Algorithm = "auto", *, device: str = "cuda", **options: Any) -> None:
         super().__init__(model, algorithm, device=device, **options)
         if self.kernels.generic or self.kernels.large:
             raise InputError(

@@ -20,6 +20,7 @@ from ada_dynamics.identification.identified_model import with_parameters
 from ada_dynamics.identification.motion import WINDOW, samples_of
 from ada_dynamics.identification.smoothing import Samples
 from ada_dynamics.model.model import Model
+from ada_dynamics.shown import Shown
 from ada_dynamics.simulation.log import Log
 
 IDENTIFIED, IN_COMBINATIONS, NOT_SHOWN, NO_EFFECT = (
@@ -96,7 +97,7 @@ class Fit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Identification:
+class Identification(Shown):
     """Parameters of a robot, from its motion.
 
     Attributes:

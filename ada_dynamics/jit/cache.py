@@ -30,6 +30,7 @@ MAGIC = b"ADAOBJ01"
 PACKAGES = ("expr", "jit", "spatial", "model", "algorithms", "loops", "hybrid", "dynamics")
 DEFAULT_LIMIT = 256 * 2**20
 _SUFFIX = ".adaobj"
+_FOREIGN = "it is not the user's own directory, or others may write it"
 
 
 @dataclass(frozen=True)
@@ -128,15 +129,30 @@ class ObjectCache:
                 Path(path).unlink()
             total -= size
 
+    def size(self) -> int:
+        """Bytes of all entries."""
+        if self.directory is None or not self.directory.is_dir():
+            return 0
+        return sum(item.stat().st_size for item in os.scandir(self.directory) if item.name.endswith(_SUFFIX))
+
+    def problem(self) -> str:
+        """Why nothing is kept here; "" where it is, or would be as soon as there is something."""
+        if self.directory is None:
+            return "there is no cache"
+        first = next(folder for folder in (self.directory, *self.directory.parents) if folder.exists())
+        if not os.access(first, os.W_OK | os.X_OK):
+            return f"{first} cannot be written"
+        return _FOREIGN if first == self.directory and not _is_own_folder(os.lstat(first)) else ""
+
     def _is_ours(self) -> bool:
         assert self.directory is not None
         try:
             status = os.lstat(self.directory)
         except OSError:
             return False
-        if stat.S_ISDIR(status.st_mode) and _is_private(status):
+        if _is_own_folder(status):
             return True
-        _warn_once(str(self.directory), "it is not the user's own directory, or others may write it")
+        _warn_once(str(self.directory), _FOREIGN)
         return False
 
 
@@ -209,7 +225,13 @@ def _open_no_link(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
 
 
+def _is_own_folder(status: os.stat_result) -> bool:
+    return stat.S_ISDIR(status.st_mode) and _is_private(status)
+
+
 def _is_private(status: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):  # Windows, where the folder is in the user's profile, whose rights are inherited
+        return True
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 

@@ -17,9 +17,10 @@ from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.state import loop_state
 from ada_dynamics.loops.study import Study, refuse_open, study
 from ada_dynamics.model.model import Model
+from ada_dynamics.shown import Shown
 
 
-class AssembledPose(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
+class AssembledPose(Shown, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
     """Positions q that close all loops: an array like any other, which also knows what was found out.
 
     Attributes:

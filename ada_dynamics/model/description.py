@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ada_dynamics.building import keeping_all
 from ada_dynamics.errors import ModelError, unknown_name
@@ -16,7 +16,8 @@ from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.problems import Problem
 from ada_dynamics.model.structure import NamedPlace, roots, structure_problems
 
-BASES = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
+Base: TypeAlias = Literal["fixed", "floating", "floating_euler"]
+BASES: dict[str, str] = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
 ROOT_JOINT = "root_joint"
 WORLD_LINK = "world"
 ODD_SHAPES = "shapes with"  # how the note on them begins

@@ -18,6 +18,7 @@ from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.model.tree_builder import build_tree
 from ada_dynamics.named import FrozenNamed
+from ada_dynamics.shown import Shown, View, page_of
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 
@@ -34,7 +35,7 @@ def _instead(what: str) -> str:
     return f"For a changed copy: ada_dynamics.model.edit.{INSTEAD[what]}."
 
 
-class Model:
+class Model(Shown):
     """A mechanism of links and joints. Make one with `load`, a `Builder` or the catalogue.
 
     It is read-only down to its arrays, since code is compiled for it; `ada_dynamics.model.edit` makes changed copies.
@@ -299,6 +300,26 @@ class Model:
     def _build_tree(self, onto: int | None = None, keep_fixed: bool = False) -> Tree:
         joints, loops = list(self.joints.values()), list(self.loops.values())
         return build_tree(self.root, self.links, joints, self.gravity, self._q, self._v, onto, loops, keep_fixed)
+
+    # --- pictures -----------------------------------------------------------------------------------------------
+    def view(self, q: Array | None = None, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
+        """Show the robot with sliders in the browser, or inline in a notebook, while the program goes on.
+
+        Example::
+
+            page = ada.load("stewart").view()
+            page.close()
+
+        Args:
+            q: where it starts; loops are closed from there.
+            port: of the page, or the next one that is free.
+            open_browser: open the page where there is a screen; else its address is printed only.
+            height: of the frame in a notebook [px].
+
+        Raises:
+            InputError: the extra `view` is not installed.
+        """
+        return page_of("view_model", self, q, port=port, open_browser=open_browser, height=height)
 
     @property
     def total_mass(self) -> float:

@@ -22,6 +22,7 @@ from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.robots.readers.xacro import expand_xacro
+from ada_dynamics.shown import Shown
 
 if TYPE_CHECKING:
     from ada_dynamics.model.model import Model
@@ -235,6 +236,19 @@ _ENTRIES = (
     Entry("hoap2_reaching", "the same with its left arm raised and bent by 60 deg (fig. 6.5 b)"),
 )
 CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+
+
+class RobotList(Shown, dict[str, str]):
+    """The robots of the catalogue: names, and a line about each."""
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:{width}}  {summary}" for name, summary in self.items())
+
+
+def robots() -> RobotList:
+    """Robots that `load` takes by name, with a line about each; `ada.robots()`."""
+    return RobotList((one.name, one.summary) for one in CATALOGUE.values())
 
 
 def entry(name: str) -> Entry:

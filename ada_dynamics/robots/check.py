@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.overview import LARGEST, Overview, overview
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Base, Description
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.lint.description import check as check_description
@@ -22,7 +22,7 @@ _SHOWN = 8  # names in a message
 
 def check(
     source: Source,
-    base: str | None = None,
+    base: Base | None = None,
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
 ) -> Report:

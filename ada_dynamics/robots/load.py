@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
-from ada_dynamics.model.description import BASES, Description
+from ada_dynamics.model.description import BASES, Base, Description
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_dynamics.robots.readers.document import read_document
 from ada_dynamics.robots.readers.loops import LoopSource
-from ada_dynamics.robots.readers.urdf import check_mimic
+from ada_dynamics.robots.readers.urdf import MimicChoice, check_mimic
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.structured_text.files import read_file
 
@@ -38,9 +38,9 @@ class Document(NamedTuple):
 
 def load(
     source: Source,
-    base: str | None = None,
+    base: Base | None = None,
     gravity: Sequence[float] | None = None,
-    mimic: str = "keep",
+    mimic: MimicChoice = "keep",
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
 ) -> Model:
@@ -80,9 +80,9 @@ def load(
 def to_model(
     document: Document,
     robot: Description,
-    base: str | None = None,
+    base: Base | None = None,
     gravity: Sequence[float] | None = None,
-    mimic: str = "keep",
+    mimic: MimicChoice = "keep",
 ) -> Model:
     """The model of a description: see `load`."""
     if gravity is None:
@@ -92,8 +92,8 @@ def to_model(
 
 def find_robot(
     source: Source,
-    base: str | None = None,
-    mimic: str = "keep",
+    base: Base | None = None,
+    mimic: MimicChoice = "keep",
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
 ) -> tuple[Document, Description]:

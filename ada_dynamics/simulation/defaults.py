@@ -20,6 +20,7 @@ from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.integration import AUTO, Integration
+from ada_dynamics.simulation.methods import IntegratorName
 
 Wish: TypeAlias = Literal["auto", "on", "off"]
 _SUNK = 1e-3  # [m] that a given start may be in the ground, as what stands on it is
@@ -43,7 +44,7 @@ class Scene(NamedTuple):
     q: Array
     contact: Contact | None
     stops: JointStops | None
-    integrator: str
+    integrator: IntegratorName
     why: str
     moved: float
     notes: tuple[str, ...]
@@ -56,7 +57,7 @@ def scene_for(
     step: float = 1e-3,
     ground: Wish = "auto",
     stops: bool = True,
-    integrator: str = AUTO,
+    integrator: IntegratorName = AUTO,
     is_given: bool = True,
     vertices: Vertices | None = None,
 ) -> Scene:

@@ -6,15 +6,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.methods import METHODS, Method
+from ada_dynamics.simulation.methods import METHODS, IntegratorName, Method
 
-AUTO = "auto"  # integrator: the one that suits
+AUTO: Literal["auto"] = "auto"  # integrator: the one that suits
 RESOLVED = 1.0  # step times rate up to which an explicit step follows a decay closely
 
 
@@ -40,7 +40,7 @@ class Integration:
         log_every: a row of the log for every so many steps.
     """
 
-    integrator: str
+    integrator: IntegratorName
     step: float
     tolerance: float = 1e-10
     log_every: int = 1

@@ -16,10 +16,16 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.frames import ContactFrame
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
+from ada_dynamics.shown import Shown
 from ada_dynamics.simulation.growing_rows import GrowingRows
 from ada_dynamics.simulation.log_quantities import LogQuantities
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ada_dynamics.drawing.animate import Film
+    from ada_dynamics.drawing.drawing import Plane
+    from ada_dynamics.drawing.panels import Panel
     from ada_dynamics.dynamics import Dynamics
 
 PathLike = str | os.PathLike[str]
@@ -37,7 +43,7 @@ class EventRecord(NamedTuple):
     v: Array
 
 
-class Log(LogQuantities):
+class Log(Shown, LogQuantities):
     """A motion, row by row.
 
     Example::
@@ -82,7 +88,7 @@ class Log(LogQuantities):
         contact_frames: Mapping[str, ContactFrame] | None = None,
         events: Sequence[EventRecord] = (),
         singular: Sequence[float] = (),
-        info: Mapping[str, Any] | None = None,
+        info: Mapping[str, object] | None = None,
         dynamics: Dynamics | None = None,
     ) -> None:
         """Take arrays as they are, without a copy where they are float64 and contiguous.
@@ -242,10 +248,10 @@ class Log(LogQuantities):
     def plot(
         self,
         path: PathLike | None = None,
-        panels: Sequence[Any] | None = None,
+        panels: Sequence[str | Panel] | None = None,
         *,
         joints: Sequence[str] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """Draw the motion over time; see `view.plots.plot_log`. Returns matplotlib's Figure.
 
         Args:
@@ -255,7 +261,31 @@ class Log(LogQuantities):
         """
         from ada_dynamics.drawing.plots import plot_log
 
-        return plot_log(self, path, panels, joints=joints)
+        figure: Figure = plot_log(self, path, panels, joints=joints)
+        return figure
+
+    def animate(
+        self,
+        path: PathLike | None = None,
+        *,
+        fps: float = 25.0,
+        speed: float = 1.0,
+        plane: Plane | None = None,
+    ) -> Film:
+        """Write a moving picture, which a notebook shows. Returns the film, which is also the path of its file.
+
+        Args:
+            path: .gif (needs pillow), .mp4 (needs ffmpeg) or .png (one frame); the model's name as .gif by default.
+            fps: frames per second.
+            speed: seconds of the motion per second of the film.
+            plane: seen along an axis or in space; by default "xz" for a robot that stays in it, else "3d".
+
+        Raises:
+            InputError: as `drawing.animate.animate`.
+        """
+        from ada_dynamics.drawing.animate import Film, animate
+
+        return Film(animate(self, self._file(path, ".gif"), fps=fps, speed=speed, plane=plane))
 
 
 class Recorder(Protocol):

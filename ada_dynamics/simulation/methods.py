@@ -7,12 +7,16 @@ unit length after it, which keeps the order of a method (Hairer, Lubich, Wanner:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+
+IntegratorName: TypeAlias = Literal["auto", "rkf45", "rk4", "semi_implicit", "dop853", "tsit5"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +36,7 @@ class Method:
         stable_to: h λ up to which a decay λ is stable on the real axis.
     """
 
-    name: str
+    name: IntegratorName
     order: int
     A: Array
     b: Array
@@ -62,7 +66,7 @@ class Method:
         return np.concatenate([self.A.ravel(), self.b, self.c, *more])
 
 
-def _tableau(name: str, order: int, text: str, stable_to: float, nodes: str = "", roots: int = 0) -> Method:
+def _tableau(name: IntegratorName, order: int, text: str, stable_to: float, nodes: str = "", roots: int = 0) -> Method:
     """A method as books print it: a row for each stage but the first, the weights, and of pairs two rows of errors.
 
     Rows end with a semicolon. The nodes are the sums of the rows where they are not given.
@@ -139,7 +143,7 @@ _DOP853_NODES = """
       0.3076923076923077 0.6512820512820513 0.6 0.8571428571428571 1.0"""
 
 # Everything that names methods (scenarios, the node's parameter, the command line) takes the names from here.
-METHODS = MappingProxyType(
+METHODS: Mapping[str, Method] = MappingProxyType(
     {
         method.name: method
         for method in (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +23,8 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vec3 import Vec3
 
 Six = tuple[float, ...]
-FRAMES = ("link", "world")
+Axes: TypeAlias = Literal["link", "world"]
+FRAMES: tuple[Axes, ...] = get_args(Axes)
 NOTHING: Six = (0.0,) * 6
 
 

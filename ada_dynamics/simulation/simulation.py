@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +17,11 @@ from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.frames import frames_of
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
+from ada_dynamics.shown import View, page_of
 from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.control import CompiledController, Control, Controller
 from ada_dynamics.simulation.derivatives import DerivativesOfMotion
@@ -28,8 +29,9 @@ from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.integration import Integration, is_positive
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
+from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.simulation.motion import Motion
-from ada_dynamics.simulation.profiles import WrenchProfile
+from ada_dynamics.simulation.profiles import Axes, WrenchProfile
 from ada_dynamics.simulation.progress import reporting
 from ada_dynamics.simulation.rollout import Motions, Rollout, rollout
 from ada_dynamics.simulation.run import Run
@@ -72,11 +74,11 @@ class Simulation(DerivativesOfMotion):
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
         controller: Controller | CompiledController | None = None,
-        integrator: str = "rkf45",
+        integrator: IntegratorName = "rkf45",
         step: float = 1e-3,
         contact: Contact | None = None,
         *,
-        algorithm: str = "auto",
+        algorithm: Algorithm = "auto",
         dynamics: Dynamics | None = None,
         control_period: float | None = None,
         tau: ArrayLike | None = None,
@@ -346,7 +348,7 @@ class Simulation(DerivativesOfMotion):
         link: str,
         wrench: ArrayLike,
         duration: float = 0.1,
-        frame: str = "world",
+        frame: Axes = "world",
         replaces: bool = False,
     ) -> None:
         """From now on, push a link for a while.
@@ -360,6 +362,22 @@ class Simulation(DerivativesOfMotion):
         """
         self.motion.inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
 
+    def view(self, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
+        """Run in real time in the browser, or inline in a notebook, while the program goes on.
+
+        Until it is closed, the page alone steps the simulation. Links can be dragged where it was made with
+        `pushable=True`.
+
+        Args:
+            port: of the page, or the next one that is free.
+            open_browser: open the page where there is a screen; else its address is printed only.
+            height: of the frame in a notebook [px].
+
+        Raises:
+            InputError: the extra `view` is not installed.
+        """
+        return page_of("view_simulation", self, port=port, open_browser=open_browser, height=height)
+
     # --- for Run ------------------------------------------------------------------------------------------------
     def _recorder(self, path: PathLike) -> Recorder:
         from ada_dynamics.simulation.record.recorder import McapRecorder
@@ -367,9 +385,9 @@ class Simulation(DerivativesOfMotion):
         frames = frames_of(self.contact)
         return McapRecorder(path, self.model, contact_frames=frames, info=self.info(), dynamics=self.dynamics)
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict[str, object]:
         """How the motion is made, for logs and recordings."""
-        info: dict[str, Any] = {
+        info: dict[str, object] = {
             "integrator": self.method.name,
             "step": self.step_length,
             "algorithm": self.dynamics.options["algorithm"],

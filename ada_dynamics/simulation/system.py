@@ -15,6 +15,7 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
 from ada_dynamics.dynamics.quantities.equations import order_tag
@@ -272,7 +273,7 @@ class System:
         return closed.chosen(np.array(nearest, dtype=float))
 
 
-def dynamics_for(model: Model, algorithm: str, q: Array) -> Dynamics:
+def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:
     """Dynamics for motions that start in q.
 
     How loops are eliminated is planned around a pose. Where the plans of the model's own one hold in q, they are taken:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_dynamics.settings import setting
@@ -74,9 +76,9 @@ class RobotPair:
         v_2[model_2.v_index(FREE)][0] = -s.approach
         hold = Hold(s.hold_stiffness, s.hold_damping)
         place_1, place_2 = Place(LAST, self.mounting.tip_on_robot), Place(BASE, self.mounting.face_on_robot)
-        still = np.zeros(model_1.nv)
-        self.one = FreeRobot(model_1, q_1, still, place_1, step=s.step, algorithm=s.algorithm, hold=hold)
-        self.two = FreeRobot(model_2, q_2, v_2, place_2, step=s.step, algorithm=s.algorithm)
+        still, algorithm = np.zeros(model_1.nv), cast("Algorithm", s.algorithm)
+        self.one = FreeRobot(model_1, q_1, still, place_1, step=s.step, algorithm=algorithm, hold=hold)
+        self.two = FreeRobot(model_2, q_2, v_2, place_2, step=s.step, algorithm=algorithm)
         self._start = self.one.q, self.one.v, self.two.q, self.two.v
 
     def reset(self) -> None:

@@ -8,7 +8,6 @@ import os
 import socket
 import struct
 import time
-import tty
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from ada_hardware.transport.sockets import LARGEST
 from ada_hardware.transport.udp import host_and_port
 from ada_robot.errors import TransportError
+from ada_robot.posix import posix_module
 
 PTY = "pty:"
 ANY_UDP = "udp://127.0.0.1:0"
@@ -107,9 +107,10 @@ class PtyEnd(End):
     def reconnect(self) -> None:  # noqa: D102
         if self._master >= 0:
             return
+        terminals = posix_module("tty", "An emulated serial line", "Devices on UDP can be emulated.")
         # The slave stays open here, too: else the master would report an error while no host has it open.
         self._master, self._slave = os.openpty()
-        tty.setraw(self._slave)
+        terminals.setraw(self._slave)
         os.set_blocking(self._master, False)
         path = os.ttyname(self._slave)
         self.url = str(self._link) if self._link else path

@@ -10,12 +10,15 @@ from enum import Enum
 
 from ada_dynamics.errors import AdaError
 
+_WIDTH = 26  # of names in a line
+
 
 class Verdict(Enum):
     """Result of a check."""
 
     OK = "ok"
     FAILED = "failed"
+    MISSING = "missing"  # it can be done without
     NOT_DONE = "not done"  # it does not apply, or was not asked for
 
 
@@ -34,6 +37,12 @@ class Check:
     verdict: Verdict
     text: str
     figures: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def line(self) -> str:
+        """For a terminal."""
+        word = "FAILED" if self.verdict is Verdict.FAILED else self.verdict.value
+        return f"  {word:9}{self.name:{_WIDTH}} {self.text}".rstrip()
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -68,6 +77,11 @@ class Checks:
         return [one for one in self.done if one.verdict is Verdict.FAILED]
 
     @property
+    def missing(self) -> list[Check]:
+        """What is not there, and can be done without."""
+        return [one for one in self.done if one.verdict is Verdict.MISSING]
+
+    @property
     def is_ok(self) -> bool:
         """True if something was checked, and all of it was ok."""
         return not self.failed and any(one.verdict is Verdict.OK for one in self.done)
@@ -79,6 +93,10 @@ class Checks:
     def fail(self, name: str, text: str, **figures: object) -> None:
         """Note one that failed, and go on."""
         self._note(Check(name, Verdict.FAILED, text, figures))
+
+    def miss(self, name: str, text: str, **figures: object) -> None:
+        """Note something that is not there, and can be done without."""
+        self._note(Check(name, Verdict.MISSING, text, figures))
 
     def leave_out(self, name: str, why: str) -> None:
         """Note one that is not done."""

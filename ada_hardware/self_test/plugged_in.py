@@ -6,7 +6,6 @@ Nothing is opened but a web page, if its address is given: a byte on a serial li
 
 from __future__ import annotations
 
-import grp
 import os
 import socket
 import stat
@@ -20,6 +19,7 @@ from ada_hardware.self_test.usb_ids import converter
 from ada_hardware.transport.arcnet import arcnet_interfaces
 from ada_hardware.transport.wires import packets_holder
 from ada_robot.errors import HardwareError
+from ada_robot.posix import posix_module
 
 _SLOW_LATENCY = 1  # [ms]; FTDI's converters have 16 unless told otherwise
 _DISTURBING = ("capmode", "rfc1201")  # modules that take ARCNET frames away from the raw ones
@@ -145,7 +145,7 @@ def _permission(path: Path, device: str, root: Path) -> tuple[str, ...]:
         return ()
     try:
         about = path.stat()
-        group = grp.getgrgid(about.st_gid).gr_name
+        group = posix_module("grp", "Looking for serial ports").getgrgid(about.st_gid).gr_name
     except (OSError, KeyError):
         return (f"no permission for {device}: run as a user who has it",)
     is_shared = about.st_mode & stat.S_IRGRP and about.st_mode & stat.S_IWGRP

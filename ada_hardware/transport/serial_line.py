@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import termios
 import time
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +18,7 @@ from ada_dynamics.extras import how_to_install
 from ada_hardware.transport.waiting import is_readable, is_writable
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import TransportError
+from ada_robot.posix import posix_module
 
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
 WRITE_MARGIN = 0.1  # [s] beyond the line's own time for the bytes; a line that takes longer takes none
@@ -71,12 +71,13 @@ class SerialPort(ByteStream):
 
     def discard_input(self) -> None:  # noqa: D102
         if self._descriptor >= 0:
+            termios = _termios()
             with contextlib.suppress(OSError, termios.error):  # where it is gone, the next read says so
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
     def close(self) -> None:  # noqa: D102
         self._descriptor = -1
-        with contextlib.suppress(OSError, termios.error):
+        with contextlib.suppress(OSError, _termios().error):
             self._port.close()
         self._switch_off()
 
@@ -131,6 +132,10 @@ class UrlPort(ByteStream):
         return TransportError(f"{self.url}: the line is gone ({problem}).")
 
 
+def _termios() -> Any:
+    return posix_module("termios", "A serial port of this machine", "Serve the port by socket:// or rfc2217://.")
+
+
 def open_port(path: str, serial: Serial) -> SerialPort:
     """Open a serial port or pseudo-terminal of this machine, for this program alone.
 
@@ -139,7 +144,7 @@ def open_port(path: str, serial: Serial) -> SerialPort:
     Raises:
         TransportError: see `open_stream`.
     """
-    module = _pyserial()
+    termios, module = _termios(), _pyserial()
     port = module.Serial()
     # Linux keeps parity off on pseudo-terminals, and glibc calls asking for nothing but that an invalid argument.
     is_without = serial.parity in ("E", "O") and _is_pseudo_terminal(path)

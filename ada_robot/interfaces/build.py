@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib
 import importlib.metadata
@@ -28,6 +27,7 @@ from ada_robot.interfaces.compile import compile_library
 from ada_robot.interfaces.install import MARK, install
 from ada_robot.interfaces.prefix import Prefix
 from ada_robot.interfaces.toolchain import Toolchain
+from ada_robot.posix import posix_module
 
 # What the nodes publish and PyPI lacks.
 DEFINITIONS = Path(__file__).parent / "definitions"
@@ -167,7 +167,8 @@ def _uses(definitions: Path) -> set[str]:
 def _locked(prefix: Prefix) -> Iterator[None]:
     """One build at a time; what a killed one left behind is removed."""
     with (prefix.root / _LOCK).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        locking = posix_module("fcntl", "Building message packages")
+        locking.flock(lock, locking.LOCK_EX)
         for path in prefix.root.glob(f"{_WORK}*"):
             shutil.rmtree(path, ignore_errors=True)
         yield

@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.description import BASES
+from ada_dynamics.model.description import BASES, Base
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.settings import setting
@@ -96,7 +97,7 @@ class RobotSettings(FrameSettings):
         Raises:
             ModelError: its file, or the description, is unusable.
         """
-        base = None if self.base == AUTO else self.base
+        base = None if self.base == AUTO else cast("Base", self.base)  # one of them, as the setting has them
         return load(description or self.robot, base=base, gravity=self.gravity or None, loops=self.loops or None)
 
 

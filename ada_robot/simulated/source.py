@@ -7,12 +7,14 @@ import logging
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.model.edit.parts import Parts
@@ -20,6 +22,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import JointServos, Simulation, defaults
+from ada_dynamics.simulation.methods import IntegratorName
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.simulated.bounds import StateBounds
 from ada_robot.simulated.plant import Snapshot
@@ -85,9 +88,10 @@ def bounds_of(model: Model, settings: PhysicsSettings) -> StateBounds:
     return StateBounds(model, 1.0 / settings.physics_rate, keeps_limits=settings.joint_stops)
 
 
-def _integrator(model: Model, settings: PhysicsSettings) -> str:
+def _integrator(model: Model, settings: PhysicsSettings) -> IntegratorName:
     """Implicit where servos hold the light links of a robot that floats."""
-    return "semi_implicit" if settings.integrator == AUTO and defaults.floats(model) else settings.integrator
+    is_left_open = settings.integrator == AUTO and defaults.floats(model)
+    return "semi_implicit" if is_left_open else cast("IntegratorName", settings.integrator)
 
 
 def initial_state(model: Model, settings: PhysicsSettings) -> tuple[Array, Array | None]:
@@ -152,9 +156,9 @@ def start_snapshot(model: Model, scene: defaults.Scene, settings: PhysicsSetting
     return Snapshot(0, 0.0, scene.q, rest if v is None else v, rest, {}, {})
 
 
-def algorithm_for(model: Model, wanted: str) -> str:
+def algorithm_for(model: Model, wanted: str) -> Algorithm:
     """The algorithm wanted, or "auto" where ADA is and joints mimic others, which it cannot couple."""
-    return "auto" if model.has_mimics and wanted == "ada" else wanted
+    return "auto" if model.has_mimics and wanted == "ada" else cast("Algorithm", wanted)
 
 
 def simulation_of(
@@ -181,7 +185,7 @@ def simulation_of(
             model,
             scene.q,
             v,
-            integrator=AUTO if may_change else scene.integrator,
+            integrator="auto" if may_change else scene.integrator,
             step=1.0 / settings.physics_rate,
             contact=scene.contact,
             stops=scene.stops,

@@ -19,18 +19,28 @@ def stay_in_memory() -> str:
     Returns:
         Why not; "" where it is locked.
     """
-    import resource  # which only Unix has
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    # within a finite limit it could succeed now, and a later allocation fail
-    if limit != resource.RLIM_INFINITY and os.geteuid():
-        return "memory that is not locked (allow it by '@realtime - memlock unlimited' in /etc/security/limits.conf)"
+    problem = memory_limit()
+    if problem:
+        return problem
     try:
         library = ctypes.CDLL(None, use_errno=True)
         if library.mlockall(_LOCK_ALL):
             return f"memory that is not locked ({os.strerror(ctypes.get_errno())})"
     except (OSError, AttributeError) as problem:
         return f"memory that is not locked ({problem})"
+    return ""
+
+
+def memory_limit() -> str:
+    """Why this user may not lock a process in memory; "" where that is allowed."""
+    try:
+        import resource
+    except ImportError:  # only Unix has it
+        return "memory that is not locked (this system has no such limits)"
+    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    # within a finite limit it could succeed now, and a later allocation fail
+    if limit != resource.RLIM_INFINITY and os.geteuid():
+        return "memory that is not locked (allow it by '@realtime - memlock unlimited' in /etc/security/limits.conf)"
     return ""
 
 

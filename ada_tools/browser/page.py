@@ -188,10 +188,10 @@ class Page:
             with _silent():
                 self.server.stop()
 
-    def invite(self, opens_browser: bool) -> None:
+    def invite(self, opens_browser: bool, how_to_end: str = "Ctrl-C ends") -> None:
         """Print the address, and open it where there is a screen."""
-        print(f"view: {self.url}   (Ctrl-C ends)", flush=True)
-        if opens_browser and _has_screen():
+        print(f"view: {self.url}   ({how_to_end})", flush=True)
+        if opens_browser and has_screen():
             webbrowser.open(self.url)
 
 
@@ -324,6 +324,6 @@ def _next_ports(port: int) -> range:
     return range(port, min(port + _PORTS_TRIED, _LAST_PORT + 1))
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     """True if a browser could show anything: else a text browser might take the terminal."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

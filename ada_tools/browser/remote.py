@@ -7,14 +7,14 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import AdaError, ModelError
-from ada_dynamics.model.description import BASES, ROOT_JOINT
+from ada_dynamics.model.description import BASES, ROOT_JOINT, Base
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_tools.browser.device_panel import DevicePanel
@@ -215,7 +215,7 @@ def dynamics_of(wanted: Wanted) -> Dynamics:
     bases = tuple(BASES) if wanted.base == AUTO else (wanted.base,)
     models: list[Model] = []
     for base in bases:
-        model = load(wanted.text, base, wanted.gravity)
+        model = load(wanted.text, cast("Base", base), wanted.gravity)
         models.append(model)
         has_free_root = wanted.base == AUTO and model.root in wanted.moving and base == "fixed"
         if (wanted.sizes is None and not has_free_root) or wanted.sizes == _sizes_of(model):

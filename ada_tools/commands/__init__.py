@@ -28,6 +28,7 @@ class Subcommand(Protocol):
 
 # Names of the commands with their modules, in the order of the help. Importing all of them takes a second.
 MODULES = {
+    "demo": "ada_tools.commands.demo",
     "info": "ada_tools.commands.info",
     "check": "ada_tools.commands.check",
     "convert": "ada_tools.commands.convert",
@@ -42,6 +43,8 @@ MODULES = {
     "bench": "ada_tools.commands.bench",
     "export": "ada_tools.commands.export",
     "list": "ada_tools.commands.list_robots",
+    "doctor": "ada_tools.commands.doctor",
+    "completion": "ada_tools.commands.completion",
 }
 
 if TYPE_CHECKING:

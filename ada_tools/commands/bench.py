@@ -16,6 +16,7 @@ from ada_dynamics.algorithms import aba, ada, crba, lagrange
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.plots import check_ending, drawing, save
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, trace
@@ -188,7 +189,7 @@ def _usual(model: Model, rows: cuts.Rows, guess: Array | None) -> dict[str, Call
     def of(name: str, solve: Callable[..., Any]) -> Callable[[], Function]:
         return lambda: trace(name, inputs, lambda q, v, tau: {"a": solve(tree, q, v, tau)})
 
-    def closed(algorithm: str) -> Function:
+    def closed(algorithm: Algorithm) -> Function:
         kernel = Dynamics(model, algorithm, pose=guess).kernel("forward")
         assert isinstance(kernel, Kernel)
         return kernel.function

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.methods import IntegratorName
 from ada_tools.scenario.control import control_loop
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.loads import contact_of, wrenches_on
@@ -58,7 +59,7 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
             model,
             q,
             v,
-            integrator=part.integrator,
+            integrator=cast("IntegratorName", part.integrator),
             step=part.step,
             contact=None if part.contact is None else contact_of(part.contact, model),
             tau=tau if tau.any() else None,

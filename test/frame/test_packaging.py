@@ -105,7 +105,9 @@ def pip(environment, *arguments):
 
 def build_wheel(source):
     options = ("--no-deps", "--no-build-isolation", "--wheel-dir", source.parent)
-    run(sys.executable, "-m", "pip", "wheel", *options, source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # of all files in it, as a release has them
+        run(sys.executable, "-m", "pip", "wheel", *options, source)
     (wheel,) = source.parent.glob("*.whl")
     return wheel
 
@@ -213,6 +215,26 @@ def test_every_module_of_the_checkout_is_in_the_wheel(wheel):
         assert {name for name in archive.namelist() if name.endswith(".py") and ".data/" not in name} == expected
 
 
+def test_one_small_typed_wheel_serves_every_platform_and_python(wheel):
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert wheel.stat().st_size <= 3_000_000
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith("METADATA"))
+        lines = archive.read(metadata).decode().splitlines()
+    assert {f"{package}/py.typed" for package in PACKAGES} <= {*names}
+    for version in ("3.10", "3.11", "3.12", "3.13", "3.14"):
+        assert f"Classifier: Programming Language :: Python :: {version}" in lines
+    assert "Classifier: Typing :: Typed" in lines
+
+
+def test_the_same_source_makes_the_same_wheel(wheel, tmp_path):
+    again = copy_of_checkout(tmp_path / "elsewhere")
+    for path in again.rglob("*"):
+        os.utime(path, (1.0e9, 1.0e9))
+    assert build_wheel(again).read_bytes() == wheel.read_bytes()
+
+
 def test_the_definitions_of_messages_are_in_the_wheel(wheel):
     definitions = "ada_robot/interfaces/definitions"
     expected = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / definitions).rglob("*.msg")}
@@ -255,6 +277,23 @@ def test_every_imported_module_is_a_declared_dependency(wheel):
     assert undeclared <= {"control_msgs", "simulation_interfaces"}
 
 
-def test_ros_and_pip_see_the_same_version():
+def test_everybody_sees_the_same_version():
     version = re.search(r'__version__ = "(.*)"', (REPOSITORY / "ada_dynamics/_version.py").read_text()).group(1)
     assert ElementTree.parse(REPOSITORY / "package.xml").findtext("version") == version
+    assert f"\nversion: {version}\n" in (REPOSITORY / "CITATION.cff").read_text()
+    assert f'\n  version: "{version}"\n' in (REPOSITORY / "packaging/conda-forge/recipe.yaml").read_text()
+
+
+def test_the_conda_recipe_needs_what_the_wheel_needs(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
+        text = archive.read(metadata).decode()
+    wanted = {}
+    for line in re.findall(r"(?m)^Requires-Dist: ([^;\n]*)$", text):
+        name, bounds = re.match(r"([\w-]+)\s*\(?([^)]*)", line).groups()
+        wanted[name.lower()] = {*bounds.split(",")}
+    recipe = (REPOSITORY / "packaging/conda-forge/recipe.yaml").read_text()
+    block = recipe.split("  run:\n")[1].split("  run_constraints:")[0]
+    found = {name: {*bounds.split(",")} for name, bounds in re.findall(r"- (\w+) (\S+)", block)}
+    found.pop("python")
+    assert found == wanted

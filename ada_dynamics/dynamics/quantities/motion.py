@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Literal, TypeAlias, get_args
 
 from ada_dynamics.algorithms import centre_of_mass, centroidal, energy, jacobian, kinematics
 from ada_dynamics.dynamics.quantities.base import (
@@ -19,7 +20,8 @@ from ada_dynamics.dynamics.quantities.base import (
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
 
-FRAMES = ("local_world_aligned", "local", "world")
+Frame: TypeAlias = Literal["local_world_aligned", "local", "world"]
+FRAMES: tuple[Frame, ...] = get_args(Frame)
 
 
 def pose(tree: Tree, link: str) -> Quantity:

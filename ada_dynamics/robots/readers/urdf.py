@@ -11,6 +11,8 @@ Shapes (<visual>, <collision>) are kept for looks and contact. Everything else t
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias, get_args
+
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint
@@ -24,7 +26,8 @@ from ada_dynamics.robots.readers.urdf_shapes import read_colours
 from ada_dynamics.robots.readers.values import Attributes
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 
-MIMIC_CHOICES = ("keep", "free", "refuse")
+MimicChoice: TypeAlias = Literal["keep", "free", "refuse"]
+MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
 NEW_JOINT_TYPES = ("spherical", "cylindrical", "universal")  # ours; other readers of URDF do not know them
 
 _LOOKS_LIKE = {

@@ -34,7 +34,6 @@ A real robot moves at {100 * REAL_SCALE:g} % of its velocity limits (an emulated
 exit code:
   0  all ok        1  a check failed        2  wrong usage        130  Ctrl-C: the robot is brought to rest first
 """
-_WIDTH = 26  # of names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
     def tell(check: Check) -> None:
         if not options.json:
-            print(line_of(check), flush=True)
+            print(check.line, flush=True)
 
     if not options.json:
         print(f"{what.kind.name}: {what.kind.summary}", flush=True)
@@ -94,12 +93,6 @@ def _check_move(options: argparse.Namespace, what: Target) -> None:
         raise InputError(f"--joint {options.joint[0]} is for --move.")
     if what.is_robot:
         check_joints(what, options.joint)
-
-
-def line_of(check: Check) -> str:
-    """A check in a line."""
-    word = "FAILED" if check.verdict is Verdict.FAILED else check.verdict.value
-    return f"  {word:9}{check.name:{_WIDTH}} {check.text}".rstrip()
 
 
 def _summary(what: Target, checks: Checks) -> str:

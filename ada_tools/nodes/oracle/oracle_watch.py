@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.engines.pinocchio_package import pinocchio
 from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.description import Base
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_robot.messages.state_message import StateNumbers
@@ -125,7 +126,7 @@ class OracleWatch:
         text, gravity = self._text or "", self._settings().gravity
         if not text.lstrip().startswith("<"):
             raise InputError(f"the robot's description begins with {text[:40]!r}; it must be the text of a URDF.")
-        return load(text, base=base, gravity=gravity or None)
+        return load(text, base=cast("Base", base), gravity=gravity or None)
 
     def _base(self) -> str | None:
         """How the root is held; None where nobody can tell yet."""

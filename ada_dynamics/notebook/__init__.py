@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What models, logs and findings look like in notebooks: HTML with drawings as SVG, whole without a server."""
+
+from ada_dynamics.notebook.looks import html_of
+
+__all__ = ["html_of"]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robots of `ada demo`, all of the catalogue, and what their motors do there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from ada_dynamics import resources
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.model import Model
+from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.load import load
+from ada_dynamics.simulation import Simulation, defaults
+from ada_dynamics.simulation.servos import JointServos
+from ada_hardware.kondo.motion_file import read_motion
+from ada_robot.trajectory.splines import QuinticSpline
+
+Targets: TypeAlias = Callable[[float], Mapping[str, float]]
+"""Positions of motors [rad, m] at a time [s]; motors that are not named stay where they start."""
+
+_REST = 0.5  # [s] between two walks
+
+
+class Exhibit(NamedTuple):
+    """One robot of the demo.
+
+    Attributes:
+        robot: its name in the catalogue.
+        words: what it is, as a person chooses it.
+        motion: what its motors do, given the model and where it starts.
+    """
+
+    robot: str
+    words: str
+    motion: Callable[[Model, Array], Targets]
+
+    def staged(self) -> tuple[Simulation, Targets]:
+        """A simulation of it that can be pushed, and where its servos shall be."""
+        model = load(self.robot)
+        start = defaults.start_pose(model, start_of(self.robot, model))
+        targets = self.motion(model, start)
+        for joint, position in targets(0.0).items():
+            start[model.q_index(joint)] = position
+        scene = defaults.scene_for(model, start, is_given=False)
+        simulation = Simulation(
+            model,
+            scene.q,
+            integrator=scene.integrator,
+            contact=scene.contact,
+            stops=scene.stops,
+            pushable=True,
+            servos=JointServos(),
+        )
+        return simulation, targets
+
+
+def _waving(model: Model, start: Array) -> Targets:
+    """Every joint of an arm to and fro, each at a pace of its own."""
+    swings = {"s1": (0.9, 0.5), "s2": (0.35, 0.8), "s3": (0.5, 0.6), "e1": (0.6, 0.9), "w1": (0.8, 1.1)}
+    middles = {"e1": 0.9, "w1": 0.4}
+    return lambda t: {
+        name: middles.get(name, float(start[model.q_index(name)][0])) + size * float(np.sin(pace * t))
+        for name, (size, pace) in swings.items()
+    }
+
+
+def _circling(size: float, pace: float) -> Callable[[Model, Array], Targets]:
+    """All motors to and fro, one after the other: a platform on them goes round."""
+
+    def motion(model: Model, start: Array) -> Targets:
+        motors = model.actuated
+        phases = 2.0 * np.pi * np.arange(len(motors)) / len(motors)
+        middles = [float(start[model.q_index(name)][0]) for name in motors]
+
+        def targets(t: float) -> Mapping[str, float]:
+            swing = size * (np.sin(pace * t + phases) - np.sin(phases))
+            return dict(zip(motors, (middles + swing).tolist(), strict=True))
+
+        return targets
+
+    return motion
+
+
+def _squatting(model: Model, start: Array) -> Targets:
+    """A humanoid bends its knees, over its feet, and lifts its arms."""
+
+    def targets(t: float) -> Mapping[str, float]:
+        bend = 0.3 * (1.0 - float(np.cos(1.2 * t)))
+        found = {f"{side}_shoulder_roll": sign * bend for side, sign in (("left", 1.0), ("right", -1.0))}
+        for side in ("left", "right"):
+            found |= {f"{side}_hip_pitch": -bend, f"{side}_knee": 2.0 * bend, f"{side}_ankle_pitch": -bend}
+        return found
+
+    return targets
+
+
+def _walking(model: Model, start: Array) -> Targets:
+    """The walk that comes with the library, again and again."""
+    files = [resources.find("config", name) for name in ("khr1_walk.csv", "khr1_angle_map.yaml")]
+    times, angles = read_motion(*files)
+    frames = np.column_stack(list(angles.values()))
+    rest = np.zeros_like(frames)
+    spline = QuinticSpline.through_states(times, frames, rest, rest)
+
+    def targets(t: float) -> Mapping[str, float]:
+        at = min(max(t % (times[-1] + _REST) - _REST, 0.0), float(times[-1]))
+        return dict(zip(angles, spline.position(at).tolist(), strict=True))
+
+    return targets
+
+
+EXHIBITS = {
+    one.robot: one
+    for one in (
+        Exhibit("stewart", "Stewart platform: six legs carry one plate", _circling(0.06, 1.5)),
+        Exhibit("pa10", "arm PA-10: seven joints", _waving),
+        Exhibit("hoap2", "humanoid HOAP-2: squats on the ground", _squatting),
+        Exhibit("five_bar", "five-bar linkage: two cranks, one tip", _circling(0.5, 1.5)),
+        Exhibit("khr1", "small humanoid KHR-1: walks", _walking),
+    )
+}

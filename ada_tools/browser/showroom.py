@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada demo`: robots to choose from on one page, each simulated, moving, and there to be pushed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.simulation import Simulation
+from ada_tools.browser.exhibits import EXHIBITS, Targets
+from ada_tools.browser.live import LocalRobot
+from ada_tools.browser.page import Page, serve
+from ada_tools.browser.robot_page import RobotPage
+
+_PERIOD = 0.01  # [s] of the motion between two commands to the servos
+
+
+class Performer(LocalRobot):
+    """A simulation whose servos follow a motion."""
+
+    def __init__(self, simulation: Simulation, targets: Targets, say: Callable[[str], None]) -> None:
+        """Args: the simulation, with servos; where they shall be; takes a message for the person who looks."""
+        super().__init__(simulation, say)
+        self._targets, self._servos = targets, simulation.servos
+        self._each = max(1, round(_PERIOD / simulation.step_length))
+        self._held = simulation.q[self._servos.q_index]
+        self._rows = self._servos.rows(targets(0.0))
+
+    def advance(self, steps: int) -> None:
+        """Take steps, and tell the servos on the way."""
+        for first in range(0, steps, self._each):
+            self._tell(float(self._simulation.t))
+            super().advance(min(self._each, steps - first))
+
+    def _tell(self, t: float) -> None:
+        before, after = (np.array(list(self._targets(at).values())) for at in (t, t + _PERIOD))
+        positions, velocities = self._held.copy(), np.zeros_like(self._held)
+        positions[self._rows], velocities[self._rows] = before, (after - before) / _PERIOD
+        self._servos.hold(positions, velocities)
+
+
+class Showroom:
+    """The page: a list of robots, and the chosen one below it.
+
+    Attributes:
+        robot: the page of the chosen one.
+        chosen: its name.
+    """
+
+    def __init__(self, page: Page, first: str) -> None:
+        """Args: to draw on; the robot to begin with."""
+        self.page, self.chosen = page, first
+        self.robot = self._shown()
+
+    def _shown(self) -> RobotPage:
+        words = {one.words: name for name, one in EXHIBITS.items()}
+        self.choice: Any = self.page.gui.add_dropdown(
+            "robot", tuple(words), initial_value=EXHIBITS[self.chosen].words, hint="Drag a link to push the robot."
+        )
+        self.page.when(self.choice, lambda: self.choose(words[str(self.choice.value)]))
+        simulation, targets = EXHIBITS[self.chosen].staged()
+        source = Performer(simulation, targets, self.page.say)
+        ground = None if simulation.contact is None else 0.0
+        robot = RobotPage(self.page, source, simulation.dynamics, ground=ground)
+        robot.toggle()
+        return robot
+
+    def choose(self, name: str) -> None:
+        """Show another robot."""
+        if name == self.chosen:
+            return
+        self.robot.close()
+        self.chosen = name
+        self.robot = self._shown()
+        self.page.look()
+
+    def tick(self) -> None:
+        """Once a frame."""
+        self.robot.tick()
+
+
+def show(first: str, **options: Any) -> None:
+    """Show the demo.
+
+    Args:
+        first: the robot to begin with.
+        options: of `page.serve`, such as port and duration.
+
+    Raises:
+        InputError: as `page.serve`.
+    """
+    serve("ada demo", lambda page: Showroom(page, first), **options)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages that this one needs, and those of its extras, as its own metadata names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import NamedTuple
+
+from ada_dynamics.extras import NAME, how_to_install
+from ada_hardware.self_test.checks import Checks
+
+# What each extra brings; those of developers are left out, and ROS has a check of its own.
+PURPOSES = {
+    "view": "the view in the browser, `ada demo`, meshes",
+    "tools": "plots, films, hulls of meshes, motions for identification",
+    "experiments": "the documents' experiments (`ada reproduce`)",
+    "record": "recordings (.mcap)",
+    "xacro": "robots in .xacro files",
+    "hardware": "devices on serial lines",
+    "cluster": "sweeps over several machines",
+    "torch": "dynamics in torch, with gradients (`ada.torch`)",
+    "jax": "dynamics in JAX, with gradients (`ada.jax`)",
+    "casadi": "the graphs as CasADi functions (`ada.casadi`)",
+    "gym": "mechanisms as environments of Gymnasium (`ada.gym`)",
+    "oracle": "other engines, to compare with",
+    "bench": "another inverse kinematics, to compare with",
+}
+_NOT_FOR_USERS = ("test", "dev", "docs", "ros")
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?(?:;(?P<marker>.*))?")
+_EXTRA = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
+_BOUND = re.compile(r"(>=|<=|==|<|>)\s*([\d.]+)")
+
+
+class Requirement(NamedTuple):
+    """A package that is wanted, with its range of versions."""
+
+    name: str
+    range: str
+
+    @property
+    def installed(self) -> str:
+        """Its version; "" where it is not there."""
+        try:
+            return version(self.name)
+        except PackageNotFoundError:
+            return ""
+
+    @property
+    def problem(self) -> str:
+        """Why what is there will not do; ""."""
+        found = self.installed
+        if not found:
+            return f"{self.name} is not installed"
+        return "" if is_within(found, self.range) else f"{self.name} is {found}, wanted {self.range}"
+
+
+def is_within(found: str, bounds: str) -> bool:
+    """True if a version is in a range, such as ">=1.6,<2"."""
+    compare = {
+        ">=": lambda a, b: a >= b,
+        "<=": lambda a, b: a <= b,
+        "==": lambda a, b: a == b,
+        "<": lambda a, b: a < b,
+        ">": lambda a, b: a > b,
+    }
+    return all(compare[sign](_numbers(found), _numbers(bound)) for sign, bound in _BOUND.findall(bounds))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The release of a version; zeros at its end say nothing."""
+    release = re.match(r"\d+(?:\.\d+)*", text)
+    numbers = [int(part) for part in release[0].split(".")] if release else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def requirements() -> Mapping[str, list[Requirement]]:
+    """By extra, what it wants, "" for what is always needed; empty where the package is not installed by pip."""
+    try:
+        lines = requires(NAME) or []
+    except PackageNotFoundError:
+        return {}
+    found: dict[str, list[Requirement]] = {}
+    for line in lines:
+        match = _REQUIREMENT.match(line)
+        if match is None:
+            continue
+        extra = _EXTRA.search(match["marker"] or "")
+        found.setdefault(extra[1] if extra else "", []).append(Requirement(match["name"], match["range"].strip()))
+    return found
+
+
+def check_packages(checks: Checks) -> None:
+    """Note what is always needed, then each extra: a missing one by what it brings, and the line that installs it."""
+    wanted = requirements()
+    if not wanted:
+        checks.leave_out("packages", f"{NAME} runs from a folder that pip has not installed, so none are named")
+    for one in wanted.get("", []):
+        checks.judge(one.name, one.problem and f"{one.problem}: pip install '{one.name}{one.range}'", one.installed)
+    for extra in sorted(wanted.keys() - {"", *_NOT_FOR_USERS}, key=lambda name: [*PURPOSES, name].index(name)):
+        _check_extra(checks, extra, wanted[extra])
+
+
+def _check_extra(checks: Checks, extra: str, wanted: list[Requirement]) -> None:
+    purpose = PURPOSES.get(extra, "")
+    lacking = [one.name for one in wanted if not one.installed]
+    problems = [one.problem for one in wanted if one.installed and one.problem]
+    if lacking or problems:
+        told = [*([f"without {', '.join(lacking)}"] if lacking else []), *problems]
+        brings = f" It brings {purpose}:" if purpose else ""
+        checks.miss(f"extra {extra}", f"{', '.join(told)}.{brings} {how_to_install(extra)}")
+    else:
+        have = ", ".join(f"{one.name} {one.installed}" for one in wanted)
+        checks.ok(f"extra {extra}", f"{purpose} ({have})" if purpose else have)

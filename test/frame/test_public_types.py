@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the public names take and return is said in types: none is Any, and choices are spelled out."""
+
+import functools
+import inspect
+import re
+from typing import get_args
+
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics.computation import ALGORITHMS
+from ada_dynamics.model.description import BASES, Base
+from ada_dynamics.simulation.methods import METHODS, IntegratorName
+
+CHOICES = [
+    ("Dynamics", "__init__", "algorithm"),
+    ("Dynamics", "__init__", "kernel"),
+    ("Dynamics", "__init__", "boundary"),
+    ("Dynamics", "jacobian", "frame"),
+    ("Dynamics", "jacobian", "by"),
+    ("Simulation", "__init__", "integrator"),
+    ("Simulation", "__init__", "algorithm"),
+    ("Simulation", "push", "frame"),
+    ("Log", "animate", "plane"),
+    ("load", "", "base"),
+    ("load", "", "mimic"),
+    ("check", "", "base"),
+]
+
+
+def functions(name):
+    """A public function, or the public methods and properties of a class, with their names."""
+    thing = getattr(ada, name)
+    if inspect.isfunction(thing):
+        yield "", thing
+    for member in dir(thing) if inspect.isclass(thing) else ():
+        if member.startswith("_") and member not in ("__init__", "__call__", "__getitem__"):
+            continue
+        found = inspect.getattr_static(thing, member)
+        if isinstance(found, property):
+            found = found.fget
+        elif isinstance(found, functools.cached_property):
+            found = found.func
+        elif isinstance(found, staticmethod | classmethod):
+            found = found.__func__
+        if inspect.isfunction(found) and found.__module__.startswith("ada_"):
+            yield member, found
+
+
+@pytest.mark.parametrize("name", ada.__all__)
+def test_no_public_name_takes_or_returns_anything(name):
+    for member, function in functions(name):
+        for argument, kind in function.__annotations__.items():
+            assert not re.search(r"\bAny\b", str(kind)), f"{name}.{member}: {argument} is {kind}"
+
+
+@pytest.mark.parametrize(("name", "member", "argument"), CHOICES)
+def test_a_choice_is_spelled_out(name, member, argument):
+    function = dict(functions(name))[member]
+    kind = str(function.__annotations__[argument]).removesuffix(" | None")
+    assert kind != "str"
+    assert kind.startswith("Literal[") or kind in function.__globals__ or kind == "Plane"
+
+
+def test_the_words_of_a_choice_are_those_that_are_taken():
+    assert get_args(Base) == tuple(BASES)
+    assert set(get_args(IntegratorName)) == {"auto", *METHODS}
+    for algorithm in ALGORITHMS:
+        ada.Dynamics(ada.load("planar_3r"), algorithm)
