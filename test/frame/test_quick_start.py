@@ -60,8 +60,3 @@ def test_a_command_of_the_readme_runs(words, checkout):
     words = SHORTER.get(tuple(words), words)
     headless = UNSEEN if "--view" in words else [] if "--headless" in words else HEADLESS.get(words[0], [])
     run([str(BIN / "ada"), *words, *headless], cwd=checkout)
-
-
-@pytest.mark.parametrize("block", fenced("python"), ids=lambda block: block.splitlines()[0])
-def test_a_python_block_of_the_readme_runs(block, checkout):
-    run([sys.executable, "-c", block], cwd=checkout)

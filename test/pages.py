@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the documentation as tests read them: what is fenced, and what is run of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+MADE = {"_build", "reference", "gallery"}  # by `make docs`, from the code
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if MADE.isdisjoint(page.relative_to(ROOT / "docs").parts)),
+]
+NEEDS = "# needs "
+"""How a block begins that is read, but not run: it needs what a test has not."""
+
+
+class Block(NamedTuple):
+    """What stands in a fence."""
+
+    page: Path
+    line: int
+    code: str
+
+    @property
+    def is_run(self) -> bool:
+        return not self.code.startswith(NEEDS)
+
+
+@cache
+def blocks(page: Path, *languages: str) -> list[Block]:
+    """The fences of a page in some languages."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(rf"(?ms)^ *```(?:{'|'.join(languages)})\n(.*?)^ *```", text)
+    return [Block(page, text[: one.start()].count("\n") + 1, one[1]) for one in found]
+
+
+def run(page: Path) -> dict[str, Any]:
+    """Run the Python of a page from top to bottom, as somebody who pastes it; the names that are there in the end."""
+    scope: dict[str, Any] = {"__name__": "page"}  # dataclasses look their module up
+    for block in blocks(page, "python"):
+        program = compile("\n" * block.line + block.code, str(page), "exec", dont_inherit=True)  # with the page's lines
+        if block.is_run:
+            exec(program, scope)
+    return scope
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Where each line `ada ...` of a shell's fence, or of an indented block, stands, and the line."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        fenced = [(one.line + i + 1, line) for one in blocks(page, "console", "bash", "sh") for i, line in
+                  enumerate(one.code.splitlines())]  # fmt: skip
+        indented = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.startswith("    ")]
+        for number, line in (*fenced, *indented):
+            said = re.sub(r"^(\$ )?(\.venv/bin/)?", "", line.strip())
+            if re.match(r"ada [a-z]", said):
+                yield f"{page.name}:{number}", said
+
+
+def words(line: str) -> list[str]:
+    """The words of a command after `ada`, without its comment."""
+    return shlex.split(line, comments=True)[1:]
