@@ -14,6 +14,7 @@ WITH_PYTHON = [
 ]  # test_force_torque_page.py runs the one that is left out
 # What no machine that runs tests has. A new mark is a line here, so that their number does not grow unseen.
 NOT_RUN = {
+    "batches.md": "needs a graphics processor",
     "bringup_khr1.md": "needs the board on its cable",
     "gpu.md": "needs a graphics processor and torch",
     "kondo_hardware.md": "needs the robot, opened as above",
