@@ -11,6 +11,7 @@ from pathlib import Path
 from makers.reference import save
 
 ROOT = Path(__file__).resolve().parents[2]
+_WORDS = {"c": "C", "gpu": "GPU", "ik": "IK", "urdf": "URDF"}
 _ROW = re.compile(r"^\| \[([\w./]+)\]\(([\w./]+)\) \| (.*) \|$", re.MULTILINE)
 _PICTURE = re.compile(r"!\[([^]]*)\]\(\.\./docs/(images/\S+)\)")
 
@@ -34,7 +35,8 @@ class Example:
     @property
     def title(self) -> str:
         """What stands over it."""
-        return self.page.replace("_", " ").capitalize()
+        words = [_WORDS.get(word, word) for word in self.page.split("_")]
+        return " ".join([words[0][0].upper() + words[0][1:], *words[1:]])
 
 
 def examples() -> Iterator[Example]:
@@ -56,6 +58,17 @@ def examples() -> Iterator[Example]:
             )
 
 
+def pictures_of_pages() -> Iterator[tuple[str, str, str, str]]:
+    """The other pictures: file, what is to be seen, page that it stands on, and its title. Each once."""
+    seen = set()
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        for alternative, picture in re.findall(r"!\[([^]]+)\]\((images/[^)]+)\)", text):
+            if picture not in seen and "example_" not in picture and page.stem not in ("index", "features"):
+                seen.add(picture)
+                yield picture, alternative, page.stem, text.split("\n", 1)[0].removeprefix("# ")
+
+
 def _parts(text: str, mark: str) -> Iterator[tuple[str, str]]:
     """A text cut at its headings: heading and what follows; the first has none."""
     pieces = re.split(rf"^{mark}(.*)$", text, flags=re.MULTILINE)
@@ -70,11 +83,10 @@ def hub() -> str:
         "# Gallery\n\nEach picture leads to the program that computed it. They are all in the folder `examples/`; "
         "each runs by itself and opens no window.\n\n::::{grid} 1 2 2 3\n:gutter: 3\n\n"
     )
+    page += "".join(_card(one.title, one.page, one.picture, one.alternative, one.shows) for one in every if one.picture)
+    page += "::::\n\n## Pictures of the pages\n\n::::{grid} 1 2 2 3\n:gutter: 3\n\n"
     page += "".join(
-        f":::{{grid-item-card}} {one.title}\n:link: {one.page}\n:link-type: doc\n"
-        f":img-top: ../{one.picture}\n:img-alt: {one.alternative}\n\n{one.shows}\n:::\n\n"
-        for one in every
-        if one.picture
+        _card(title, f"../{name}", picture, seen, seen) for picture, seen, name, title in pictures_of_pages()
     )
     page += "::::\n"
     last = ""
@@ -85,6 +97,13 @@ def hub() -> str:
             last = one.section
     rows = "\n".join(one.page for one in every)
     return f"{page}\n```{{toctree}}\n:hidden:\n\n{rows}\n```\n"
+
+
+def _card(title: str, link: str, picture: str, alternative: str, words: str) -> str:
+    return (
+        f":::{{grid-item-card}} {title}\n:link: {link}\n:link-type: doc\n:img-top: ../{picture}\n"
+        f":img-alt: {alternative}\n\n{words}\n:::\n\n"
+    )
 
 
 def page(one: Example) -> str:
