@@ -6,12 +6,14 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+import typing
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 _SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields):$")
 _ITEM = re.compile(r"^(\*{0,2}[\w.]+(?:, \*{0,2}[\w.]+)*)(?: \([^)]*\))?: +(.*)$")
+_FIELD = re.compile(r'''^    (\w+): [^#\n]*(?:  # (.*))?\n(?:    """(.*)"""\n)?''', re.MULTILINE)
 _LITERAL = re.compile(r"""[-+\w.,()\[\] '"]+""")
 _FIELDS = {"Args": "param", "Attributes": "ivar", "Raises": "raises"}
 
@@ -21,7 +23,7 @@ def entry(name: str, value: Any, module: str, depth: int = 0) -> str:
     if inspect.isclass(value):
         members = "\n".join(_member(*one) for one in members_of(value))
         return _directive("class", name, _signature_of_class(value), module, _text_of_class(value) + "\n" + members, 1)
-    if callable(value):
+    if callable(value) and typing.get_origin(value) is None:
         return _directive("function", name, signature(value), module, text(value), depth)
     return _directive("data", name, "", module, _says(value), depth)
 
@@ -40,7 +42,8 @@ def members_of(cls: type[Any]) -> Iterator[tuple[str, Any, type[Any]]]:
 
 def _is_member(value: Any) -> bool:
     is_method = callable(value) or isinstance(value, (classmethod, staticmethod))
-    return bool(getattr(value, "__doc__", None)) and (is_method or hasattr(type(value), "__get__"))
+    told = getattr(value, "__doc__", None) or ""
+    return bool(told) and not told.startswith("Alias for field") and (is_method or hasattr(type(value), "__get__"))
 
 
 def _member(name: str, value: Any, owner: type[Any]) -> str:
@@ -101,6 +104,8 @@ def annotation(kind: Any) -> str:
     """A type as one writes it."""
     if kind in (inspect.Signature.empty, "", None):
         return "" if kind is not None else "None"
+    if isinstance(kind, typing.ForwardRef):
+        return kind.__forward_arg__
     return kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
 
 
@@ -115,10 +120,24 @@ def _text_of_class(cls: type[Any]) -> str:
     if own.startswith(f"{cls.__name__}("):  # the one that dataclasses and named tuples make
         own = ""
     made = vars(cls).get("__init__")
-    return markdown(own + "\n\n" + inspect.cleandoc(getattr(made, "__doc__", None) or ""))
+    fields = "" if "Attributes:" in own else "\n".join(f":ivar {name}: {words}" for name, words in _fields_of(cls))
+    return markdown(own + "\n\n" + inspect.cleandoc(getattr(made, "__doc__", None) or "")) + "\n\n" + fields
+
+
+def _fields_of(cls: type[Any]) -> Iterator[tuple[str, str]]:
+    """What the comments beside the fields of a class, or the texts under them, say: above all units."""
+    try:
+        source = inspect.getsource(cls)
+    except (OSError, TypeError):
+        return
+    for name, beside, below in _FIELD.findall(source):
+        if (beside or below) and not name.startswith("_"):
+            yield name, _escaped(beside or below)
 
 
 def _says(value: Any) -> str:
+    if typing.get_origin(value) is not None:
+        return "One of " + ", ".join(f"`{getattr(one, '__name__', repr(one))}`" for one in typing.get_args(value)) + "."
     if isinstance(value, (dict, tuple, list, frozenset, set)) or hasattr(value, "keys"):
         return ", ".join(f"`{one}`" for one in value)
     return f"`{value!r}`" if isinstance(value, (str, int, float)) else ""
