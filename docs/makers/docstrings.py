@@ -136,6 +136,8 @@ def _fields_of(cls: type[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _says(value: Any) -> str:
+    if inspect.ismodule(value):
+        return text(value)
     if typing.get_origin(value) is not None:
         return "One of " + ", ".join(f"`{getattr(one, '__name__', repr(one))}`" for one in typing.get_args(value)) + "."
     if isinstance(value, (dict, tuple, list, frozenset, set)) or hasattr(value, "keys"):

@@ -15,7 +15,7 @@ from makers.docstrings import entry
 
 @dataclass(frozen=True)
 class Page:
-    """A page of names. By module: names with blanks between them, or "*" for all that it offers."""
+    """A page of names. By module: names with blanks between them; "*" is all that it offers and no page names."""
 
     file: str
     title: str
@@ -29,7 +29,7 @@ PAGES = (
         "Robots and models",
         "Load a robot, build one in code, look what is wrong with it, close its loops.",
         {
-            "ada_dynamics": "load check assemble Model Builder planar_chain chain_3d",
+            "ada_dynamics": "load check assemble Model Builder planar_chain chain_3d *",
             "ada_dynamics.loops.assemble": "AssembledPose",
             "ada_dynamics.robots.lint.report": "Report Finding",
             "ada_dynamics.model": "*",
@@ -161,15 +161,23 @@ def offered(module: str) -> list[str]:
     return list(getattr(found, "__all__", own))
 
 
+def _names(module: str, names: str) -> list[str]:
+    chosen = names.split()
+    if "*" not in chosen:
+        return chosen
+    elsewhere = {name for page in PAGES for name in page.names.get(module, "").split()}
+    return [name for name in chosen if name != "*"] + [name for name in offered(module) if name not in elsewhere]
+
+
 def shown() -> Iterator[tuple[Page, str, str, Any]]:
     """What stands on the pages: page, module, name and value; nothing twice, errors on their own page."""
     seen: set[int] = set()
     for page in PAGES:
         for module, names in page.names.items():
-            for name in offered(module) if names == "*" else names.split():
+            for name in _names(module, names):
                 value = getattr(importlib.import_module(module), name)
                 is_error = inspect.isclass(value) and issubclass(value, Exception)
-                if id(value) not in seen and not is_error:
+                if id(value) not in seen and not is_error and name != "__version__":
                     seen.add(id(value))
                     yield page, module, name, value
 
