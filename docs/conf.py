@@ -8,7 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from makers import command_line, errors, gallery, reference  # noqa: E402
+from makers import command_line, errors, gallery, reference, write  # noqa: E402
 
 project = "ada_dynamics"
 author = "The ada_dynamics developers"
@@ -24,7 +24,7 @@ nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures need not have an
 suppress_warnings = ["ref.python"]  # and may have one in two modules
 add_module_names = False
 python_maximum_signature_line_length = 90
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = f"{project} {release}"
@@ -34,7 +34,6 @@ html_css_files = ["site.css"]
 copybutton_prompt_text = "$ "
 
 # What the code says of itself becomes pages before Sphinx looks for pages.
-reference.write(HERE / "reference")
-reference.save(HERE / "reference/errors.md", errors.text())
-reference.save(HERE / "reference/command_line.md", command_line.text())
-gallery.write(HERE / "gallery")
+look_up = {"errors.md": errors.text(), "command_line.md": command_line.text()}
+write(HERE / "reference", reference.texts() | look_up)
+write(HERE / "gallery", gallery.texts())

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from makers.reference import save
-
 ROOT = Path(__file__).resolve().parents[2]
 _WORDS = {"c": "C", "gpu": "GPU", "ik": "IK", "urdf": "URDF"}
 _ROW = re.compile(r"^\| \[([\w./]+)\]\(([\w./]+)\) \| (.*) \|$", re.MULTILINE)
@@ -119,9 +117,6 @@ def page(one: Example) -> str:
     )
 
 
-def write(folder: Path) -> None:
-    """Write all pages, those alone that have changed."""
-    folder.mkdir(exist_ok=True)
-    save(folder / "index.md", hub())
-    for one in examples():
-        save(folder / f"{one.page}.md", page(one))
+def texts() -> dict[str, str]:
+    """All pages by the name of their file."""
+    return {"index.md": hub()} | {f"{one.page}.md": page(one) for one in examples()}

@@ -7,7 +7,6 @@ import importlib
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from makers.docstrings import entry
@@ -190,18 +189,5 @@ def texts() -> dict[str, str]:
         if last != page.file + module:
             last = page.file + module
             made[page.file] += f"\n## `{module}`\n"
-        made[page.file] += f"\n### {name}\n\n{entry(name, value, module)}"
+        made[page.file] += f"\n{entry(name, value, module)}"
     return {f"{file}.md": text for file, text in made.items()}
-
-
-def write(folder: Path) -> None:
-    """Write the pages, those alone that have changed: Sphinx then reads no other one again."""
-    folder.mkdir(exist_ok=True)
-    for name, text in texts().items():
-        save(folder / name, text)
-
-
-def save(path: Path, text: str) -> None:
-    """Write a file unless it has this text."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")

@@ -36,12 +36,12 @@ def failures():
 @pytest.mark.parametrize("package", [ada, ada_controllers, ada_robot.robot, ada_hardware.registry])
 def test_every_public_name_is_on_a_reference_page(package, pages, failures):
     for name in package.__all__:
-        assert name in ("__version__", *failures) or re.search(rf"^### {name}$", pages, re.MULTILINE), name
+        assert name in ("__version__", *failures) or re.search(rf"^:+{{py:\w+}} {name}\b", pages, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("cls", [ada.Model, ada.Dynamics, ada.Simulation, ada.Log, ada_controllers.Controller])
 def test_every_public_method_is_there_with_its_arguments(cls, pages):
-    shown = pages.split(f"\n### {cls.__name__}\n")[1].split("\n### ")[0]
+    shown = pages.split(f":{{py:class}} {cls.__name__}(")[1].split(":{py:class} ")[0]
     names = [name for name in dir(cls) if not name.startswith("_") and inspect.getdoc(getattr(cls, name))]
     assert len(names) > 2
     for name in names:
