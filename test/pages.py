@@ -51,7 +51,7 @@ def run(page: Path) -> dict[str, Any]:
 
 
 def commands() -> Iterator[tuple[str, str]]:
-    """Where each line `ada ...` of a shell's fence, or of an indented block, stands, and the line."""
+    """Where each line `ada ...` of a shell's fence or of an indented block stands, and the line."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         fenced = [(one.line + i + 1, line) for one in blocks(page, "console", "bash", "sh") for i, line in
@@ -61,6 +61,12 @@ def commands() -> Iterator[tuple[str, str]]:
             said = re.sub(r"^(\$ )?(\.venv/bin/)?", "", line.strip())
             if re.match(r"ada [a-z]", said):
                 yield f"{page.name}:{number}", said
+
+
+def mentioned() -> set[str]:
+    """Commands within the sentences of the pages, as often as not without their arguments."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    return {" ".join(said.split()) for said in re.findall(r"(?<!There is no )`(ada [a-z][^`]*)`", text)}
 
 
 def words(line: str) -> list[str]:

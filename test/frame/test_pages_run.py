@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from pages import NEEDS, PAGES, ROOT, blocks, commands, run, words
+from pages import NEEDS, PAGES, ROOT, blocks, commands, mentioned, run, words
 
 from ada_tools import cli
 from ada_tools.scenario import registry
@@ -58,3 +58,15 @@ def test_a_command_of_a_page_is_one_that_there_is(where, line, capsys):
         assert end.code == 0, f"{where}: {line}\n{capsys.readouterr().err}"
     else:
         assert all(":=" in word for word in rest), f"{where}: {line}: {rest}"
+
+
+@pytest.mark.parametrize("line", sorted(mentioned()))
+def test_a_command_that_a_sentence_names_is_there(line, capsys):
+    given = words(line)
+    try:
+        _, rest = cli.parser(given[0]).parse_known_args(given)
+    except SystemExit as end:
+        said = capsys.readouterr().err
+        assert end.code == 0 or "the following arguments are required" in said, said
+    else:
+        assert all(":=" in word for word in rest), rest
