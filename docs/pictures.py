@@ -17,6 +17,7 @@ from typing import Any
 import moving_picture
 import numpy as np
 from matplotlib.figure import Figure
+from motion_pictures import MOTIONS
 from PIL import Image
 
 from ada_dynamics import Dynamics, Simulation, load
@@ -339,7 +340,7 @@ OVERVIEWS: dict[str, Callable[[], Figure]] = {
     "falls": falls,
     "device": device,
 }
-PICTURES: dict[str, Callable[[Names], Figure]] = {
+PICTURES: dict[str, Callable[[Names], Figure]] = MOTIONS | {
     one.__name__: one
     for one in (
         four_bar,
