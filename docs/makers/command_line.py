@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from unittest.mock import patch
 
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -19,13 +20,13 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParse
 
 def text() -> str:
     """The page."""
-    os.environ["COLUMNS"] = "100"  # so that the same text comes out of any terminal
     from ada_tools.cli import parser
 
     page = (
         "# Command line\n\nWhat `--help` says. A command ends with 0 if all is well, 1 if something does not hold, "
         "2 if it was called wrongly.\n"
     )
-    for one in commands(parser()):
-        page += f"\n## {one.prog}\n\n```text\n{one.format_help().strip()}\n```\n"
+    with patch.dict(os.environ, COLUMNS="100", NO_COLOR="1"):  # the same text from any terminal
+        for one in commands(parser()):
+            page += f"\n## {one.prog}\n\n```text\n{one.format_help().strip()}\n```\n"
     return page
