@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import textwrap
@@ -26,6 +27,27 @@ def entry(name: str, value: Any, module: str, depth: int = 0) -> str:
     if callable(value) and typing.get_origin(value) is None:
         return _directive("function", name, signature(value), module, text(value), depth)
     return _directive("data", name, "", module, _says(value), depth)
+
+
+def written(tree: ast.Module, module: str) -> str:
+    """The public functions and classes of a module that is read, not imported: what it needs may not be installed."""
+    return "\n".join(
+        _written(node, module, 1)
+        for node in tree.body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
+    )
+
+
+def _written(node: ast.stmt, module: str, depth: int) -> str:
+    if isinstance(node, ast.ClassDef):
+        public = [one for one in node.body if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")]
+        members = "\n".join(_written(one, "", 0) for one in public)
+        return _directive("class", node.name, "", module, markdown(ast.get_docstring(node) or "") + "\n\n" + members, 1)
+    assert isinstance(node, ast.FunctionDef)
+    node.args.args = [one for one in node.args.args if one.arg not in ("self", "cls")]
+    shown = f"({ast.unparse(node.args)})" + (f" -> {ast.unparse(node.returns)}" if node.returns else "")
+    kind = "function" if depth else "method"
+    return _directive(kind, node.name, shown, module, markdown(ast.get_docstring(node) or ""), depth)
 
 
 def members_of(cls: type[Any]) -> Iterator[tuple[str, Any, type[Any]]]:

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from makers.docstrings import entry
+from makers.docstrings import entry, markdown, written
+
+LIBRARY = Path(__file__).resolve().parents[2] / "ada_dynamics"
+FRAMEWORKS = ("casadi", "gym", "gymnasium", "jax", "torch")
 
 
 @dataclass(frozen=True)
@@ -181,6 +186,19 @@ def shown() -> Iterator[tuple[Page, str, str, Any]]:
                     yield page, module, name, value
 
 
+def adapters() -> str:
+    """The page on the doors to other frameworks, whose modules need these to be imported."""
+    page = (
+        "# torch, JAX, CasADi\n\nThe same dynamics as functions of other frameworks. The library needs none of them.\n"
+    )
+    for path in sorted(LIBRARY.glob("*.py")):
+        if path.stem in FRAMEWORKS:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            module = f"ada_dynamics.{path.stem}"
+            page += f"\n## `{module}`\n\n{markdown(ast.get_docstring(tree) or '')}\n\n{written(tree, module)}"
+    return page
+
+
 def texts() -> dict[str, str]:
     """The pages by the name of their file."""
     made = {page.file: f"# {page.title}\n\n{page.begins}\n" for page in PAGES}
@@ -190,4 +208,4 @@ def texts() -> dict[str, str]:
             last = page.file + module
             made[page.file] += f"\n## `{module}`\n"
         made[page.file] += f"\n{entry(name, value, module)}"
-    return {f"{file}.md": text for file, text in made.items()}
+    return {f"{file}.md": text for file, text in made.items()} | {"frameworks.md": adapters()}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 import re
@@ -47,6 +48,14 @@ def test_every_public_method_is_there_with_its_arguments(cls, pages):
     for name in names:
         assert re.search(rf"^:+{{py:\w+}} {name}\b|:ivar {name}:|^ *{name}\b", shown, re.MULTILINE), name
     assert "forward(q: ArrayLike, v: ArrayLike, tau: ArrayLike" in pages
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "casadi"])
+def test_functions_of_other_frameworks_are_there_without_these(name, pages):
+    tree = ast.parse((ROOT / f"ada_dynamics/{name}.py").read_text(encoding="utf-8"))
+    public = [one.name for one in tree.body if isinstance(one, ast.FunctionDef) and one.name[0] != "_"]
+    shown = pages.split(f"\n## `ada_dynamics.{name}`\n")[1].split("\n## ")[0]
+    assert public and all(f"{{py:function}} {one}(" in shown for one in public)
 
 
 def test_a_docstring_becomes_fields_and_code():
