@@ -51,7 +51,7 @@ def platform() -> Dragged:
     for s in _turns():
         place = (0.13 * np.cos(s), 0.13 * np.sin(s), 0.66 + 0.05 * np.sin(2.0 * s))
         goal = pose_of(place, (0.25 * np.sin(s), -0.25 * np.cos(s), 0.2 * np.sin(s)))
-        q = ada.solve_ik(dynamics, ada.PoseTask("platform", goal), q, limits=False).q
+        q = _reached(ada.solve_ik(dynamics, ada.PoseTask("platform", goal), q, limits=False))
         poses.append(q)
         held.append(goal[:3, :3] @ corner + goal[:3, 3])
     return Dragged("six loops stay closed", model, poses, np.array(held))
@@ -89,13 +89,20 @@ def humanoid() -> Dragged:
             ada.ComTask(com + np.array([0.0, 0.02 * np.sin(s), -0.015 - 0.01 * np.cos(s)])),
             ada.PostureTask(upright, level=1),
         ]
-        q = ada.solve_ik(dynamics, tasks, q).q
+        q = _reached(ada.solve_ik(dynamics, tasks, q))
         poses.append(q)
         held.append(hand)
     return Dragged("feet stay, weight follows", model, poses[FRAMES:], np.array(held[FRAMES:]))
 
 
 _KNEES = {"hip_pitch": -0.45, "knee": 0.9, "ankle_pitch": -0.45}  # [rad]
+
+
+def _reached(found: ada.IkResult) -> Array:
+    """The pose, if it is what the picture says of it."""
+    if not found.reached:
+        raise RuntimeError(f"the robot cannot follow: {found.reason}")
+    return found.q
 
 
 def _level(dynamics: ada.Dynamics, foot: str, q: Array) -> Array:
