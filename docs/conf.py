@@ -8,7 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from makers import command_line, errors, gallery, reference, write  # noqa: E402
+from makers import command_line, errors, gallery, notebooks, reference, write  # noqa: E402
 
 project = "ada_dynamics"
 author = "The ada_dynamics developers"
@@ -37,3 +37,4 @@ copybutton_prompt_text = "$ "
 look_up = {"errors.md": errors.text(), "command_line.md": command_line.text()}
 write(HERE / "reference", reference.texts() | look_up)
 write(HERE / "gallery", gallery.texts())
+write(HERE / "notebooks", notebooks.texts())

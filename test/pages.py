@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-MADE = {"_build", "reference", "gallery"}  # by `make docs`, from the code
+MADE = {"_build", "reference", "gallery", "notebooks"}  # by `make docs`, from the code
 PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if MADE.isdisjoint(page.relative_to(ROOT / "docs").parts)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -19,7 +20,7 @@ import ada_hardware.registry
 import ada_robot.robot
 
 sys.path.insert(0, str(ROOT / "docs"))
-from makers import command_line, docstrings, errors, gallery, reference
+from makers import command_line, docstrings, errors, gallery, notebooks, reference
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,21 @@ def test_every_error_is_explained_with_its_messages(failures):
     assert {"AdaError", "ModelError", "ControllerError", "TransportError", "ScenarioError"} <= set(failures)
     assert all(one.means for one in failures.values())
     assert "no {what} is named {name}.{hint} Known: {...}." in failures["UnknownNameError"].messages
+
+
+def test_a_notebook_becomes_a_page_with_what_its_cells_print_and_show(tmp_path):
+    class_ = "class Shown:\n    def _repr_html_(self):\n        return '<b>seen</b>'\n\nprint('said')\nShown()"
+    cells = [
+        {"cell_type": "markdown", "source": ["# One\n", "Two words."]},
+        {"cell_type": "code", "source": ["x = 2"]},
+        {"cell_type": "code", "source": ["x + 3"]},
+        {"cell_type": "code", "source": [class_]},
+    ]
+    (tmp_path / "1_one.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    made = notebooks.texts(tmp_path)
+    assert set(made) == {"index.md", "1_one.md"} and "\n1_one\n" in made["index.md"]
+    for part in ("# One\nTwo words.", "```python\nx + 3\n```\n\n```text\n5\n```", "```text\nsaid\n```", "<b>seen</b>"):
+        assert part in made["1_one.md"], part
 
 
 def test_every_example_has_a_page_with_its_code_and_its_picture():
