@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if MADE.isdisjoint(page.relative_to(ROOT / "docs").parts)),
 ]
 NEEDS = "# needs "
-"""How a block begins that is read, but not run: it needs what a test has not."""
+"""How a block begins that needs more than the library: a package, such as `# needs torch`, or what a test cannot have."""
 
 
 class Block(NamedTuple):
@@ -28,8 +29,15 @@ class Block(NamedTuple):
     code: str
 
     @property
+    def packages(self) -> list[str]:
+        """Those that it names as what it needs; it is run where they are installed."""
+        named = re.match(rf"{NEEDS}(\w+(?:, \w+)*)\n", self.code)
+        return named[1].split(", ") if named else []
+
+    @property
     def is_run(self) -> bool:
-        return not self.code.startswith(NEEDS)
+        """True if nothing is missing."""
+        return all(map(find_spec, self.packages)) if self.packages else not self.code.startswith(NEEDS)
 
 
 @cache
