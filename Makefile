@@ -89,7 +89,7 @@ fuzz: $(READY) ## property tests on many random inputs: minutes to hours
 soak: $(READY) ## long runs that watch drift, memory and deadlines
 	@$(BIN)/python -m pytest -m soak $(ARGS)
 
-docs: $(READY) ## the documentation as pages, docs/_build/index.html; a warning is an error
+docs: $(READY) ## the documentation as a site, docs/_build/index.html; a warning is an error
 	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
 	@echo docs/_build/index.html
 

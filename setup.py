@@ -133,7 +133,13 @@ EXTRAS = {
         "colcon-common-extensions>=0.3,<1",
         "colcon-ros>=0.5,<1",
     ],
-    "docs": ["sphinx>=7.4,<10", "myst-parser>=4,<6", "furo>=2024.8"],
+    "docs": [
+        "sphinx>=7.4,<10",
+        "myst-parser>=4,<6",
+        "furo>=2024.8",
+        "sphinx-design>=0.6,<1",
+        "sphinx-copybutton>=0.5.2,<1",
+    ],
 }
 
 # Each is a program of its own; colcon puts it where `ros2 run` and launch files look for it, lib/<package> (setup.cfg).

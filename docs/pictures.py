@@ -14,8 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import moving_picture
 import numpy as np
 from matplotlib.figure import Figure
+from motion_pictures import MOTIONS
 from PIL import Image
 
 from ada_dynamics import Dynamics, Simulation, load
@@ -34,6 +36,7 @@ IMAGES = ROOT / "docs" / "images"
 SIZE = (8.0, 3.4)  # [inch]
 DOTS = 90  # per inch
 COLOURS = 64
+MOVING = "moving"  # the one of the front page
 
 Names = dict[str, Any]
 
@@ -337,7 +340,7 @@ OVERVIEWS: dict[str, Callable[[], Figure]] = {
     "falls": falls,
     "device": device,
 }
-PICTURES: dict[str, Callable[[Names], Figure]] = {
+PICTURES: dict[str, Callable[[Names], Figure]] = MOTIONS | {
     one.__name__: one
     for one in (
         four_bar,
@@ -393,6 +396,8 @@ def _colours(values: Any) -> list[tuple[float, float, float]]:
 
 def draw(name: str, folder: str | Path = IMAGES) -> Path:
     """Run an example, if the picture is of one, and draw it."""
+    if name == MOVING:
+        return moving_picture.write(Path(folder) / f"{name}.gif")
     if name in OVERVIEWS:
         return _save(OVERVIEWS[name](), Path(folder) / f"{name}.png")
     with contextlib.redirect_stdout(io.StringIO()):
@@ -409,5 +414,5 @@ def _save(figure: Figure, path: Path) -> Path:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or (*OVERVIEWS, *PICTURES):
+    for wanted in sys.argv[1:] or (MOVING, *OVERVIEWS, *PICTURES):
         print(draw(wanted))

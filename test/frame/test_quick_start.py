@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the README and the examples show runs as shown, without a display."""
+"""The commands of the README, and of the page on all that there is, run as shown, without a display."""
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pages import blocks, words
 
 REPOSITORY = Path(__file__).parents[2]
-README = REPOSITORY / "README.md"
+PAGES = (REPOSITORY / "README.md", REPOSITORY / "docs/features.md")
 BIN = Path(sys.executable).parent
 # Commands that wait for a user or for a device; their own tests run them.
 WAITING = {"view", "up", "record", "hw"}
@@ -25,20 +25,14 @@ SHORTER = {
 }
 
 
-def fenced(*languages):
-    """Contents of the README's blocks in one of these languages."""
-    text = README.read_text(encoding="utf-8") if README.exists() else ""
-    return re.findall(rf"(?ms)^```(?:{'|'.join(languages)})\n(.*?)^```", text)
-
-
 def ada_commands():
-    """Arguments of every `ada ...` line, and of `make sim`, which is `ada sim pa10`."""
-    for block in fenced("sh", "bash", "console"):
-        for line in block.splitlines():
-            words = shlex.split(line, comments=True)
-            words = words[1:] if words[:1] == ["$"] else words
-            if words[:1] and Path(words[0]).name == "ada" and words[1:2] and words[1] not in WAITING:
-                yield words[1:]
+    """Arguments of every `ada ...` line."""
+    for page in PAGES:
+        for block in blocks(page, "console"):
+            for line in block.code.splitlines():
+                given = words(line.removeprefix("$ "))
+                if re.match(r"\$ (\S*/)?ada ", line) and given[0] not in WAITING:
+                    yield given
 
 
 @pytest.fixture
@@ -56,12 +50,7 @@ def run(command, cwd):
 
 
 @pytest.mark.parametrize("words", list(ada_commands()), ids=" ".join)
-def test_a_command_of_the_readme_runs(words, checkout):
+def test_a_command_runs(words, checkout):
     words = SHORTER.get(tuple(words), words)
     headless = UNSEEN if "--view" in words else [] if "--headless" in words else HEADLESS.get(words[0], [])
     run([str(BIN / "ada"), *words, *headless], cwd=checkout)
-
-
-@pytest.mark.parametrize("block", fenced("python"), ids=lambda block: block.splitlines()[0])
-def test_a_python_block_of_the_readme_runs(block, checkout):
-    run([sys.executable, "-c", block], cwd=checkout)

@@ -3,24 +3,22 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from pages import run
 
 from ada_dynamics.settings import fields_of
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 
-TEXT = (Path(__file__).parents[2] / "docs/force_sensors.md").read_text(encoding="utf-8")
+PAGE = Path(__file__).parents[2] / "docs/force_sensors.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_its_examples_run_and_find_the_tool() -> None:
-    scope: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
-        exec(compile(block, "docs/force_sensors.md", "exec"), scope)
+    scope = run(PAGE)
     assert scope["reading"].is_valid
     assert scope["found"].mass == pytest.approx(1.2) and scope["found"].com == pytest.approx((0.0, 0.01, 0.08))
 

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation as a site: every public name is on a reference page, no page is lost, no link leads nowhere."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from pages import ROOT
+
+import ada_controllers
+import ada_dynamics as ada
+import ada_hardware.registry
+import ada_robot.robot
+
+sys.path.insert(0, str(ROOT / "docs"))
+from makers import command_line, docstrings, errors, gallery, notebooks, reference
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """The reference pages, as one text."""
+    return "\n".join(reference.texts().values())
+
+
+@pytest.fixture(scope="module")
+def failures():
+    """Errors and warnings by name."""
+    return {one.name: one for one in errors.found()}
+
+
+@pytest.mark.parametrize("package", [ada, ada_controllers, ada_robot.robot, ada_hardware.registry])
+def test_every_public_name_is_on_a_reference_page(package, pages, failures):
+    for name in package.__all__:
+        assert name in ("__version__", *failures) or re.search(rf"^:+{{py:\w+}} {name}\b", pages, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("cls", [ada.Model, ada.Dynamics, ada.Simulation, ada.Log, ada_controllers.Controller])
+def test_every_public_method_is_there_with_its_arguments(cls, pages):
+    shown = pages.split(f":{{py:class}} {cls.__name__}(")[1].split(":{py:class} ")[0]
+    names = [name for name in dir(cls) if not name.startswith("_") and inspect.getdoc(getattr(cls, name))]
+    assert len(names) > 2
+    for name in names:
+        assert re.search(rf"^:+{{py:\w+}} {name}\b|:ivar {name}:|^ *{name}\b", shown, re.MULTILINE), name
+    assert "forward(q: ArrayLike, v: ArrayLike, tau: ArrayLike" in pages
+
+
+@pytest.mark.parametrize("name", ["torch", "jax", "casadi"])
+def test_functions_of_other_frameworks_are_there_without_these(name, pages):
+    tree = ast.parse((ROOT / f"ada_dynamics/{name}.py").read_text(encoding="utf-8"))
+    public = [one.name for one in tree.body if isinstance(one, ast.FunctionDef) and one.name[0] != "_"]
+    shown = pages.split(f"\n## `ada_dynamics.{name}`\n")[1].split("\n## ")[0]
+    assert public and all(f"{{py:function}} {one}(" in shown for one in public)
+
+
+def test_a_docstring_becomes_fields_and_code():
+    text = docstrings.markdown("It is a < b.\n\nExample::\n\n    f(1)\n\nArgs:\n    a: one [m],\n        and more.\n")
+    assert text == "It is a \\< b.\n\n```python\nf(1)\n```\n\n:param a: one \\[m\\], and more."
+
+
+def test_every_command_with_its_options_is_on_a_page():
+    text = command_line.text()
+    for words in ("ada sim", "ada check", "ada hw test", "ada sweep", "--integrator"):
+        assert words in text
+
+
+def test_every_error_is_explained_with_its_messages(failures):
+    assert {"AdaError", "ModelError", "ControllerError", "TransportError", "ScenarioError"} <= set(failures)
+    assert all(one.means for one in failures.values())
+    assert "no {what} is named {name}.{hint} Known: {...}." in failures["UnknownNameError"].messages
+
+
+def test_a_notebook_becomes_a_page_with_what_its_cells_print_and_show(tmp_path):
+    class_ = "class Shown:\n    def _repr_html_(self):\n        return '<b>seen</b>'\n\nprint('said')\nShown()"
+    cells = [
+        {"cell_type": "markdown", "source": ["# One\n", "Two words."]},
+        {"cell_type": "code", "source": ["x = 2"]},
+        {"cell_type": "code", "source": ["x + 3"]},
+        {"cell_type": "code", "source": [class_]},
+    ]
+    (tmp_path / "1_one.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    made = notebooks.texts(tmp_path)
+    assert set(made) == {"index.md", "1_one.md"} and "\n1_one\n" in made["index.md"]
+    for part in ("# One\nTwo words.", "```python\nx + 3\n```\n\n```text\n5\n```", "```text\nsaid\n```", "<b>seen</b>"):
+        assert part in made["1_one.md"], part
+
+
+def test_every_example_has_a_page_with_its_code_and_its_picture():
+    every = list(gallery.examples())
+    assert {one.file for one in every} >= {path.name for path in (ROOT / "examples").glob("*.py")}
+    assert sum(bool(one.picture) for one in every) >= 10
+    for one in every:
+        assert not one.picture or (ROOT / "docs" / one.picture).exists()
+
+
+def test_the_readme_is_short_and_moves_and_its_links_lead_somewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    moving = ROOT / "docs/images/moving.gif"
+    assert "docs/images/moving.gif" in text and moving.stat().st_size < 1_500_000
+    for link in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (ROOT / link).exists(), link
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path):
+    """No page outside of the tables of contents, no link that leads nowhere."""
+    for needed in ("sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton"):
+        pytest.importorskip(needed, reason="the extra docs is not installed")
+    build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(tmp_path / "read")]
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    made = subprocess.run([*build, str(ROOT / "docs"), str(tmp_path / "site")], capture_output=True, text=True,
+                          timeout=300, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "site/reference/dynamics.html").exists()
