@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from benchmarks.timing import Contender, Plan, measure
 
 States = tuple[Array, Array, Array]
 BUFFER, STRUCT = "ada forward", "ada forward (struct)"
+MODES: tuple[tuple[str, Literal["buffer", "struct"]], ...] = ((BUFFER, "buffer"), (STRUCT, "struct"))
 NATIVE, KERNEL, ROWS = "ada native", "ada kernel, columns", "ada forward, rows"
 FEW = 64  # different states; a batch repeats them
 # Loops multiply rounding by their condition number, 1e5 for the ladder; loops of a batch are closed to 1e-13.
@@ -126,7 +128,7 @@ class _Comparison:
         q, v, tau = (x[0].copy() for x in self.few)
         names = {"q": q, "v": v, "tau": tau}
         contenders = []
-        for label, boundary in ((BUFFER, "buffer"), (STRUCT, "struct")):
+        for label, boundary in MODES:
             dynamics = ada.Dynamics(self.model, boundary=boundary, pose=self.start)
             dynamics.forward(q, v, tau)  # compiles; from now on `forward` is a builtin
             contenders.append(Contender(label, "f(q, v, tau)", {"f": dynamics.forward, **names, "keep": dynamics}))

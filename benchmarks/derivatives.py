@@ -14,6 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
+from ada_dynamics.simulation.methods import IntegratorName
 from benchmarks import peers, robots
 from benchmarks.closed_peers import CONVERGED, SINGLE_STEP, ClosedPinocchio
 from benchmarks.native import batch_by_address
@@ -25,6 +26,7 @@ CALL, NATIVE, BATCH, FORWARD, VJP = "ada call", "ada native", "ada batch", "forw
 JVP, HVP = "jvp", "hvp"
 ROLLOUT, GRADIENT = "motion", "its gradient"
 MANY, FEW, REPEATS = 512, 16, 5
+INTEGRATORS: tuple[IntegratorName, ...] = ("rk4", "semi_implicit")
 ROWS, HOLD = 50, 20  # of efforts, and steps for which each acts
 States = tuple[Array, Array, Array]
 
@@ -67,7 +69,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     moving: list[ada.Model | Mechanism] = [robots.pa10().model(), mechanisms.four_bar()]
     moving += [] if quick else [mechanisms.stewart()]
     for one in moving:
-        for integrator in ("rk4", "semi_implicit"):
+        for integrator in INTEGRATORS:
             _motion(one, integrator, report, plan)
 
 
@@ -97,7 +99,7 @@ def _closed(mechanism: Mechanism, aims: Aims, report: Report, plan: Plan, quick:
     _show(f"{model.name}, {model.nv} velocities, with loops: forward_derivatives", contenders, aims, report, plan)
 
 
-def _motion(made: ada.Model | Mechanism, integrator: str, report: Report, plan: Plan) -> None:
+def _motion(made: ada.Model | Mechanism, integrator: IntegratorName, report: Report, plan: Plan) -> None:
     """The gradient of a motion by the efforts of all its steps, beside the motion itself."""
     model, start = (made, None) if isinstance(made, ada.Model) else made
     sim, w = ada.Simulation(model, start, integrator=integrator, step=1e-3), np.ones(model.nv)

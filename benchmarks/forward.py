@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.computation import Algorithm, KernelKind
 from ada_dynamics.jit import Kernel
 from benchmarks import peers, robots
 from benchmarks.native import batch_by_address, rows_in_turn
@@ -16,6 +18,7 @@ from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
 
 BUFFER, STRUCT = "ada forward", "ada forward (struct)"
+MODES: tuple[tuple[str, Literal["buffer", "struct"]], ...] = ((BUFFER, "buffer"), (STRUCT, "struct"))
 NATIVE, GENERIC = "ada native", "ada generic native"
 ASSEMBLY = "ada generic native, ADA"
 KERNEL, KERNEL_ROWS = "ada kernel, columns", "ada kernel, rows"
@@ -88,7 +91,7 @@ class _Robot:
     def _single_calls(self) -> None:
         q, v, tau = (np.ascontiguousarray(x[0]) for x in self.states)
         contenders = []
-        for label, boundary in ((BUFFER, "buffer"), (STRUCT, "struct")):
+        for label, boundary in MODES:
             dynamics = ada.Dynamics(self.model, boundary=boundary)
             dynamics.forward(q, v, tau)  # compiles; from now on `forward` is a builtin
             contenders.append(
@@ -106,11 +109,12 @@ class _Robot:
 
     def _native(self) -> None:
         contenders = []
-        for label, algorithm, kind in (
+        ways: tuple[tuple[str, Algorithm, KernelKind], ...] = (
             (NATIVE, "auto", "specialised"),
             (GENERIC, "auto", "generic"),
             (ASSEMBLY, "ada", "generic"),
-        ):
+        )
+        for label, algorithm, kind in ways:
             kernel = ada.Dynamics(self.model, algorithm, kernel=kind).kernel("forward")
             contenders.append(rows_in_turn(label, kernel, self.few, 4))
         if self.pin:

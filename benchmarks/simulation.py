@@ -10,6 +10,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.simulation import Simulation
+from ada_dynamics.simulation.methods import IntegratorName
 from benchmarks import peers, robots, simulation_accuracy, simulation_loops, simulation_use
 from benchmarks.peers import MUJOCO
 from benchmarks.report import Aim, Report
@@ -31,7 +32,7 @@ class Case:
 
 
 # Ours, and what MuJoCo has of the same kind.
-PAIRS = (("semi_implicit", EULER), ("rk4", RK4), ("rkf45", RK4))
+PAIRS: tuple[tuple[IntegratorName, str], ...] = (("semi_implicit", EULER), ("rk4", RK4), ("rkf45", RK4))
 
 
 def run(report: Report, plan: Plan, quick: bool) -> None:

@@ -12,6 +12,7 @@ import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import Log, Simulation
+from ada_dynamics.simulation.methods import IntegratorName
 from benchmarks import peers
 from benchmarks.peers import MUJOCO, PINOCCHIO
 from benchmarks.report import Report
@@ -26,6 +27,7 @@ STIFF = 0.002  # [s], time constant of MuJoCo's loops: two steps, the least that
 BAUMGARTE = 1000.0  # [1/s²]
 TIMED = 1000  # steps
 COARSE = 20  # steps of 1 ms to a row of dop853, which takes its own between rows
+INTEGRATORS: tuple[IntegratorName, ...] = ("semi_implicit", "rk4", "rkf45", "dop853")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def _four_bar(report: Report, plan: Plan, steps: int) -> None:
     model, q = four_bar(LENGTHS, crank=CRANK, crossed=True)
     rows: list[Row] = []
     contenders: list[Contender] = []
-    for integrator in ("semi_implicit", "rk4", "rkf45", "dop853"):
+    for integrator in INTEGRATORS:
         row, contender = _ours(model, q, integrator, steps)
         rows.append(row)
         contenders.append(contender)
@@ -105,7 +107,7 @@ def _judged(label: str, setting: str, model: ada.Model, states: Array, q: Array)
     return Row(label, setting, float(log.loop_gap.max()), float(np.max(np.abs(total - total[0]))))
 
 
-def _ours(model: ada.Model, q: Array, integrator: str, steps: int) -> tuple[Row, Contender]:
+def _ours(model: ada.Model, q: Array, integrator: IntegratorName, steps: int) -> tuple[Row, Contender]:
     adaptive = integrator == "dop853"
     rows = COARSE if adaptive else 1
     sim = Simulation(model, q, integrator=integrator, step=rows * STEP, tolerance=1e-13)

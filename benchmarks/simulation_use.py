@@ -16,6 +16,7 @@ from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation import CompiledController, Contact, Simulation
+from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.spatial.vec3 import Vec3
 from ada_experiments import awa_simulators
 from ada_experiments.awa_control import with_armature
@@ -80,7 +81,8 @@ def _standing(report: Report, quick: bool) -> None:
     q = _on_the_ground(model, contact)
     span = 0.05 if quick else 2.0
     rows = []
-    for integrator in ("semi_implicit",) if quick else ("semi_implicit", "rk4"):
+    integrators: tuple[IntegratorName, ...] = ("semi_implicit",) if quick else ("semi_implicit", "rk4")
+    for integrator in integrators:
         step = STEP if integrator == "semi_implicit" else STEP / 10.0  # contacts are stiff
         sim = Simulation(model, q, controller=_held(q), integrator=integrator, step=step, contact=contact)
 

@@ -8,6 +8,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import SphericalEuler
@@ -107,7 +108,7 @@ def inputs(joints: str, description: str, count: int) -> tuple[Array, Array, Arr
     return q, v, tau
 
 
-def insist(joints: str, algorithm: str) -> None:
+def insist(joints: str, algorithm: Algorithm) -> None:
     """Stop where the accelerations differ between the descriptions."""
     q, v, _ = states(joints, 4)
     found = {}
@@ -123,7 +124,7 @@ def insist(joints: str, algorithm: str) -> None:
 
 def run(report: Report, plan: Plan, quick: bool) -> None:
     """A table for each robot."""
-    algorithms = ("aba", "ada") if quick else ("aba", "crba", "ada", "dca")
+    algorithms: tuple[Algorithm, ...] = ("aba", "ada") if quick else ("aba", "crba", "ada", "dca")
     for joints in (ARM,) if quick else (ARM, CHAIN):
         for algorithm in algorithms:
             insist(joints, algorithm)
@@ -135,7 +136,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
         report.table(f"{joints}: {joints.count('B')} balls, {nv} velocities; forward dynamics", columns, rows)
 
 
-def _contenders(joints: str, algorithm: str, description: str) -> list[Contender]:
+def _contenders(joints: str, algorithm: Algorithm, description: str) -> list[Contender]:
     kernel = ada.Dynamics(robot(joints, description), algorithm).kernel("forward")
     assert isinstance(kernel, Kernel)
     states = inputs(joints, description, BATCH)

@@ -18,7 +18,7 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if MADE.isdisjoint(page.relative_to(ROOT / "docs").parts)),
 ]
 NEEDS = "# needs "
-"""How a block begins that needs more than the library: a package, such as `# needs torch`, or what a test cannot have."""
+"""How a block begins that needs more than the library: a package, as `# needs torch`, or what a test cannot have."""
 
 
 class Block(NamedTuple):
