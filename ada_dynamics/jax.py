@@ -52,11 +52,7 @@ def _forward_kept(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array
 
 
 def _forward_pulled(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
-    def products(q: Any, v: Any, tau: Any, w: Any) -> Any:
-        found = dynamics.forward_vjp(q, v, tau, w)
-        return np.concatenate([dynamics.ambient.gradient(q, found.dq), found.dv, found.du], axis=-1)
-
-    return _split(dynamics, given, _called(products, (dynamics.model.nq + 2 * dynamics.model.nv,), *given, w))
+    return _pulled(dynamics, dynamics.forward_vjp, given, w)
 
 
 def _inverse_kept(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
@@ -64,9 +60,15 @@ def _inverse_kept(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array
 
 
 def _inverse_pulled(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
-    def products(q: Any, v: Any, a: Any, w: Any) -> Any:
-        by_q, by_v, by_a = ((w[:, None] @ x)[:, 0] for x in dynamics.inverse_derivatives(q, v, a))
-        return np.concatenate([dynamics.ambient.gradient(q, by_q), by_v, by_a], axis=-1)
+    return _pulled(dynamics, dynamics.inverse_vjp, given, w)
+
+
+def _pulled(dynamics: Dynamics, product: Callable[..., Any], given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
+    """Gradients by the arguments of a function, from its product with w."""
+
+    def products(*vectors: Any) -> Any:
+        found = product(*vectors)
+        return np.concatenate([dynamics.ambient.gradient(vectors[0], found.dq), found.dv, found.du], axis=-1)
 
     return _split(dynamics, given, _called(products, (dynamics.model.nq + 2 * dynamics.model.nv,), *given, w))
 

@@ -74,13 +74,8 @@ class _Forward(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
-        q, v, tau = ctx.saved_tensors
-        if q.is_cuda:
-            return (None, *_products(ctx.dynamics.forward_derivatives(*_arrays(q, v, tau)), w))
-        positions, *rest = _arrays(q, v, tau)
-        found = ctx.dynamics.forward_vjp(positions, *rest, *_arrays(w))
-        by_q = ctx.dynamics.ambient.gradient(positions, found.dq)
-        return (None, *(_tensor(x, q) for x in (by_q, found.dv, found.du)))
+        dynamics = ctx.dynamics
+        return _pulled(dynamics, ctx.saved_tensors, w, dynamics.forward_vjp, dynamics.forward_derivatives)
 
     @staticmethod
     def jvp(ctx: Any, _: None, d_q: Tensor, d_v: Tensor, d_tau: Tensor) -> Tensor:
@@ -102,13 +97,8 @@ class _Inverse(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
-        q, v, a = ctx.saved_tensors
-        found = ctx.dynamics.inverse_derivatives(*_arrays(q, v, a))
-        by_q, by_v, by_a = _products(found, w)
-        if not ctx.dynamics.ambient.is_plain:
-            (positions,), (gradient,) = _arrays(q), _arrays(by_q)
-            by_q = _tensor(ctx.dynamics.ambient.gradient(positions, gradient), q)
-        return None, by_q, by_v, by_a
+        dynamics = ctx.dynamics
+        return _pulled(dynamics, ctx.saved_tensors, w, dynamics.inverse_vjp, dynamics.inverse_derivatives)
 
 
 class _Rollout(torch.autograd.Function):  # type: ignore[misc]
@@ -125,6 +115,18 @@ class _Rollout(torch.autograd.Function):  # type: ignore[misc]
         found = ctx.pull(ctx.ambient.velocity_gradient(ctx.positions, rows), speeds)
         start = ctx.ambient.gradient(ctx.positions[0], found.dq)
         return (None, None, *(_tensor(x, ctx.like) for x in (start, found.dv, found.du)))
+
+
+def _pulled(
+    dynamics: Dynamics, state: Sequence[Tensor], w: Tensor, product: Any, matrices: Any
+) -> tuple[Tensor | None, ...]:
+    """Gradients by the arguments of a function: here by its product with w, on a device from its matrices."""
+    if w.is_cuda:
+        return (None, *_products(matrices(*_arrays(*state)), w))
+    positions, *rest = _arrays(*state)
+    found = product(positions, *rest, *_arrays(w))
+    by_q = dynamics.ambient.gradient(positions, found.dq)
+    return (None, *(_tensor(x, w) for x in (by_q, found.dv, found.du)))
 
 
 def _over_states(function: Any, *given: Tensor) -> Tensor:

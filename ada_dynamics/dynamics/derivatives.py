@@ -323,8 +323,8 @@ class DerivativeQueries(AlongLoops):
     def _open_equations(self) -> quantities.Equations:
         """Those of the tree, to be solved as `forward` does."""
         chosen = self._options["algorithm"]
-        tag = "" if chosen == "auto" else f"_{chosen}"
-        return quantities.open_equations(self._tree, lambda: self._kernels.algorithm, tag)
+        way = "" if chosen == "auto" else f"_{chosen}"
+        return quantities.open_equations(self._tree, lambda: self._kernels.algorithm, way)
 
 
 def _jvp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:

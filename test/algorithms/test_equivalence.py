@@ -178,19 +178,6 @@ def test_derivatives_are_differences_on_the_manifold() -> None:
     assert np.max(np.abs(dynamics.forward_derivatives(q, v, u).du - inverse)) < 1e-11 * np.max(np.abs(inverse))
 
 
-def test_products_of_derivatives_with_vectors_are_those_of_the_matrices() -> None:
-    model = small_floating_model()
-    dynamics = ada.Dynamics(model)
-    q, v, u = state_of(model)
-    d_q, d_v, d_u, w = np.random.default_rng(2).normal(size=(4, model.nv))
-    found = dynamics.forward_derivatives(q, v, u)
-    size = max(np.max(np.abs(x)) for x in found)
-    wanted = found.dq @ d_q + found.dv @ d_v + found.du @ d_u
-    assert np.max(np.abs(dynamics.forward_jvp(q, v, u, d_q, d_v, d_u) - wanted)) < 1e-12 * size
-    for mine, matrix in zip(dynamics.forward_vjp(q, v, u, w), found, strict=True):
-        assert np.max(np.abs(mine - w @ matrix)) < 1e-12 * size
-
-
 def test_derivatives_of_a_batch_are_those_of_its_states() -> None:
     model = small_floating_model()
     dynamics = ada.Dynamics(model)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Second derivatives as products with vectors: against differences of first ones in extended precision and pinocchio's.
+"""Products of derivatives with vectors, and second derivatives as such: against matrices, differences and pinocchio.
 
-The differences are taken of the graph of `forward_vjp`, whose values other tests compare with references.
+Differences are taken, in extended precision, of the graph of `forward_vjp`; matrices are judged by other tests.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.quantities import Equations, Quantity
 from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.expr import evaluate
+from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from benchmarks import robots
@@ -141,16 +142,21 @@ def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: 
 
 
 @pytest.mark.parametrize("algorithm", ["aba", "lanes"])
-def test_products_of_inverse_dynamics_are_those_of_the_matrices(algorithm: str) -> None:
-    model, rng = random_tree(3, ["revolute"] * 6, "floating"), np.random.default_rng(6)
+def test_first_products_are_those_of_the_matrices(algorithm: str) -> None:
+    model, rng = random_tree(0, ["revolute", "spherical", "prismatic"] * 2, "floating"), np.random.default_rng(6)
+    assert lane_tree(model.tree).has_lanes
     dynamics, q = ada.Dynamics(model, algorithm), model.random_state(rng)[0]
-    v, a, d_q, d_v, d_a, w = rng.normal(size=(6, model.nv))
-    found = dynamics.inverse_derivatives(q, v, a)
-    size = max(np.max(np.abs(x)) for x in found)
-    wanted = found.dq @ d_q + found.dv @ d_v + found.du @ d_a
-    assert np.max(np.abs(dynamics.inverse_jvp(q, v, a, d_q, d_v, d_a) - wanted)) < 1e-12 * size
-    for mine, matrix in zip(dynamics.inverse_vjp(q, v, a, w), found, strict=True):
-        assert np.max(np.abs(mine - w @ matrix)) < 1e-12 * size
+    v, third, d_q, d_v, d_third, w = rng.normal(size=(6, model.nv))
+    for matrices, along, against in (
+        (dynamics.forward_derivatives, dynamics.forward_jvp, dynamics.forward_vjp),
+        (dynamics.inverse_derivatives, dynamics.inverse_jvp, dynamics.inverse_vjp),
+    ):
+        found = matrices(q, v, third)
+        size = max(np.max(np.abs(x)) for x in found)
+        wanted = found.dq @ d_q + found.dv @ d_v + found.du @ d_third
+        assert np.max(np.abs(along(q, v, third, d_q, d_v, d_third) - wanted)) < 1e-11 * size
+        for mine, matrix in zip(against(q, v, third, w), found, strict=True):
+            assert np.max(np.abs(mine - w @ matrix)) < 1e-11 * size
 
 
 # --- pinocchio ------------------------------------------------------------------------------------------------------

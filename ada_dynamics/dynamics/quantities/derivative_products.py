@@ -47,7 +47,9 @@ def forward_along(equations: Equations) -> Quantity:
         solved = _solve(equations, given)
         return Traced({"d_a": _change(equations, solved, given)["a"]}, solved.guards)
 
-    return equations.quantity("forward_along", {"d_a": (equations.tree.nv,)}, body, ("d_q", "d_v", "d_tau"))
+    return equations.quantity(
+        f"forward_along{equations.way}", {"d_a": (equations.tree.nv,)}, body, ("d_q", "d_v", "d_tau")
+    )
 
 
 def forward_gradient(equations: Equations) -> Quantity:
@@ -59,7 +61,7 @@ def forward_gradient(equations: Equations) -> Quantity:
         of_residual = substitute(_residual_gradient(equations), {**solved.state, "y": y})
         return Traced(_by_arguments(equations, of_residual, y), solved.guards)
 
-    return equations.quantity("forward_gradient", _gradients(equations), body, ("w",))
+    return equations.quantity(f"forward_gradient{equations.way}", _gradients(equations), body, ("w",))
 
 
 def forward_gradient_along(equations: Equations) -> Quantity:
@@ -69,7 +71,9 @@ def forward_gradient_along(equations: Equations) -> Quantity:
         solved = _solve(equations, given)
         return Traced(gradient_changes(equations, solved, given), solved.guards)
 
-    return equations.quantity("forward_gradient_along", _gradients(equations), body, ("w", "d_q", "d_v", "d_tau"))
+    return equations.quantity(
+        f"forward_gradient_along{equations.way}", _gradients(equations), body, ("w", "d_q", "d_v", "d_tau")
+    )
 
 
 def gradient_changes(equations: Equations, solved: Solution, given: Vectors) -> Outputs:
@@ -152,7 +156,7 @@ def _of_inverse(
     extra: Sequence[str],
 ) -> Quantity:
     sizes = dict.fromkeys(extra, equations.tree.nv)
-    return quantity(f"{name}{equations.tag}", equations.described, ("q", "v", "a"), shapes, body, extra=sizes)
+    return quantity(f"{name}{equations.way}", equations.described, ("q", "v", "a"), shapes, body, extra=sizes)
 
 
 # --- of the residual ------------------------------------------------------------------------------------------------

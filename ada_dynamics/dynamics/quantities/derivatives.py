@@ -115,6 +115,7 @@ class Equations(NamedTuple):
         tag: of the names of quantities; differs for any two ways to solve it.
         guards: of a solution, what must not be negative.
         algorithm: of forward dynamics, asked for while tracing; without loops products of derivatives go through it.
+        way: of the names of these products, which differ by algorithm.
     """
 
     described: Tree
@@ -123,6 +124,7 @@ class Equations(NamedTuple):
     tag: str
     guards: Callable[[Closed], Sequence[Scalar]]
     algorithm: Callable[[], str] = lambda: "crba"
+    way: str = ""
 
     @property
     def size(self) -> int:
@@ -154,10 +156,10 @@ class Solved(NamedTuple):
     guards: list[Scalar]
 
 
-def open_equations(tree: Tree, algorithm: Callable[[], str] = lambda: "crba", tag: str = "") -> Equations:
+def open_equations(tree: Tree, algorithm: Callable[[], str] = lambda: "crba", way: str = "") -> Equations:
     """Of a mechanism without loops."""
     plan = Plan({}, tuple(range(tree.nv - 1, -1, -1)))
-    return Equations(tree, for_efforts(tree), plan, tag, lambda _: [], algorithm)
+    return Equations(tree, for_efforts(tree), plan, "", lambda _: [], algorithm, way)
 
 
 def closed_equations(tree: Tree, plans: Plans, solver: Solver) -> Equations:
