@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ada_dynamics.robots.catalogue import robots
     from ada_dynamics.robots.check import check
     from ada_dynamics.robots.load import load
+    from ada_dynamics.row_threads import in_threads
     from ada_dynamics.simulation import Contact, Log, Simulation
 
 # Loaded when first used, so that `import ada_dynamics` costs next to nothing.
@@ -67,6 +68,7 @@ _HOMES = {
     "chain_3d": "ada_dynamics.model",
     "check": "ada_dynamics.robots.check",
     "identify": "ada_dynamics.identification",
+    "in_threads": "ada_dynamics.row_threads",
     "load": "ada_dynamics.robots.load",
     "planar_chain": "ada_dynamics.model",
     "solve_ik": "ada_dynamics.ik",
@@ -111,6 +113,7 @@ __all__ = [
     "chain_3d",
     "check",
     "identify",
+    "in_threads",
     "load",
     "planar_chain",
     "robots",

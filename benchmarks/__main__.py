@@ -25,6 +25,7 @@ from benchmarks import (
     other,
     overconstrained,
     simulation,
+    threads,
 )
 from benchmarks.report import Report
 from benchmarks.timing import Plan, pin_to_one_cpu
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "simulation": simulation.run,
     "linkages": overconstrained.run,
     "controllers": controllers.run,
+    "threads": threads.run,
 }
 METHOD = """\
 method: all contenders of a table in turn, in this one process, round after round. Shown are medians over the rounds;

@@ -22,7 +22,7 @@ from benchmarks.assembly_steps import BOTH, CHAIN, Kind
 from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.parallel_model import Speed, Worker
 from benchmarks.report import Report
-from benchmarks.timing import Contender, Plan, Timings, measure
+from benchmarks.timing import Contender, Plan, Timings, measure, on_all_cpus
 
 ROWS = 64  # states per call; what they hold stays in the second-level cache
 REPEATS = 40
@@ -227,7 +227,8 @@ def _show_runs(report: Report, plan: Plan, lengths: Sequence[int]) -> None:
     steps = parallel_run.Steps()
     rows: list[list[object]] = []
     for n in lengths:
-        of = parallel_run.times(n, steps, THREADS, plan.rounds)
+        with on_all_cpus():
+            of = parallel_run.times(n, steps, THREADS, plan.rounds)
         depth = len(parallel_model.balanced(n))
         rows.append(
             [n, depth, *(1e6 * seconds for seconds in of[:3]), of.aba / min(of.lanes, of.threads), of.difference]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import time
 import timeit
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -115,6 +116,23 @@ def _repeats(timer: timeit.Timer, seconds: float) -> int:
         if taken > 0.2 * seconds:
             return max(1, round(count * seconds / taken))
         count *= 4
+
+
+_AFFINITY = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset[int]()
+
+
+@contextmanager
+def on_all_cpus() -> Iterator[None]:
+    """Threads that begin here may run on every processor that this process was given, pinned or not."""
+    if not _AFFINITY:
+        yield
+        return
+    pinned = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, _AFFINITY)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, pinned)
 
 
 def pin_to_one_cpu() -> str:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.loops.projection import CLOSED
+from ada_dynamics.row_threads import side_by_side
 from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.integration import is_positive
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
@@ -70,16 +71,20 @@ class Motions:
         self.march(states, _efforts(self._motion, len(self._x), tau)[goes_on], steps, steps)
         self._x[goes_on] = states[:, 1]
 
-    def march(self, states: Array, tau: Array, steps: int, every: int) -> None:
+    def march(self, states: Array, tau: Array, steps: int, every: int, threads: int = 1) -> None:
         """Fill rows of states, (N, R + 1, n), from the first one on: one after every so many steps."""
-        motion, stepper = self._motion, self._stepper
-        together = stepper.is_native and not motion.method.is_adaptive
-        for begin in range(0, len(states), BLOCK):
-            block = slice(begin, begin + BLOCK)
+        motion, own = self._motion, self._stepper
+        march = _together if own.is_native and not motion.method.is_adaptive else _one_by_one
+
+        def block(rows: slice) -> None:
+            # A stepper holds a state: blocks on several threads need one each.
+            stepper = own if threads == 1 else Stepper(motion.system, motion.method, own.tolerance)
             try:
-                (_together if together else _one_by_one)(motion, stepper, states[block], tau[block], steps, every)
+                march(motion, stepper, states[rows], tau[rows], steps, every)
             except LOST:
-                _each_for_itself(motion, stepper, states[block], tau[block], steps, every)
+                _each_for_itself(motion, stepper, states[rows], tau[rows], steps, every)
+
+        side_by_side(block, [slice(begin, begin + BLOCK) for begin in range(0, len(states), BLOCK)], threads)
 
 
 def rollout(
@@ -90,6 +95,7 @@ def rollout(
     tau: ArrayLike | None,
     rows_every: int,
     device: str = "cpu",
+    threads: int = 1,
 ) -> Rollout:
     """See `Simulation.rollout`."""
     h = motion.step
@@ -109,7 +115,7 @@ def rollout(
             on_device.run(rows_every)
             states[:, row] = on_device.x.numpy()
     else:
-        motions.march(states, efforts, steps, rows_every)
+        motions.march(states, efforts, steps, rows_every, threads)
     return _rollout(motion, states, rows_every)
 
 

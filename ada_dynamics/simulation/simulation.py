@@ -317,6 +317,7 @@ class Simulation(DerivativesOfMotion):
         tau: ArrayLike | None = None,
         rows_every: int = 1,
         device: str = "cpu",
+        threads: int = 1,
     ) -> Rollout:
         """Motions from many starts, side by side in the lanes of the processor; the simulation itself stays as it is.
 
@@ -329,8 +330,9 @@ class Simulation(DerivativesOfMotion):
             tau: constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default.
             rows_every: a row for every so many steps.
             device: where the steps are taken, as for `Dynamics`: "cuda" for a graphics processor.
+            threads: of this processor that work at the same time; the numbers are the same whatever their number.
         """
-        return rollout(self.motion, q, v, duration, tau, rows_every, device)
+        return rollout(self.motion, q, v, duration, tau, rows_every, device, threads)
 
     def motions(self, q: ArrayLike, v: ArrayLike | None = None) -> Motions:
         """Motions from many starts, (N, nq) and (N, nv), that go on step by step: for learning, and for search.

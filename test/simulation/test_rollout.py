@@ -43,6 +43,8 @@ def test_more_states_than_a_block_and_a_compiled_law(arm):
     many = np.tile(q, (11, 1))
     together = sim.rollout(many, np.tile(v, (11, 1)), 0.05)
     np.testing.assert_array_equal(together.q[:13], together.q[13:26])
+    for threads in (2, 3):
+        np.testing.assert_array_equal(sim.rollout(many, np.tile(v, (11, 1)), 0.05, threads=threads).v, together.v)
     log = Simulation(model, q[4], v[4], controller=law).run(0.05)
     np.testing.assert_allclose(together.q[4 + 130], log.q, atol=1e-12)
 

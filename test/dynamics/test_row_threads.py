@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches on several threads are the batch on one, bit for bit."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.robots.mechanisms import four_bar
+
+
+def states(model, count):
+    rng = np.random.default_rng(count)
+    return rng.normal(size=(count, model.nq)), *(rng.normal(size=(count, model.nv)) for _ in range(2))
+
+
+@pytest.mark.parametrize("count", [0, 1, 4097, 8192, 13000])
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("quantity", ["forward", "inverse"])
+def test_any_number_of_threads_gives_the_same_bits(count, threads, quantity):
+    function = getattr(ada.Dynamics(ada.load("pa10")), quantity)
+    rows = states(ada.load("pa10"), count)
+    np.testing.assert_array_equal(ada.in_threads(function, *rows, threads=threads), function(*rows))
+
+
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.BifurcationWarning")
+def test_states_that_kernels_refuse_are_solved_on_their_threads():
+    """Flat four-bars among regular ones: the fast kernel refuses them."""
+    model, regular = four_bar(masses=(1.0, 2.0, 0.5), offset=0.0)
+    q = np.tile(regular, (9000, 1))
+    q[[5, 4200, 8999]] = [np.pi / 2, 0.0, np.pi]
+    v = np.zeros_like(q)
+    tau = np.random.default_rng(0).normal(size=q.shape)
+    dyn = ada.Dynamics(model)
+    np.testing.assert_array_equal(ada.in_threads(dyn.forward, q, v, tau, threads=4), dyn.forward(q, v, tau))
+
+
+def test_what_is_no_batch_is_refused():
+    dyn = ada.Dynamics(ada.planar_chain(2))
+    with pytest.raises(InputError, match=r"shapes \(2,\), \(3, 2\)"):
+        ada.in_threads(dyn.gravity, np.zeros(2), np.zeros((3, 2)), threads=2)
+    with pytest.raises(InputError, match="threads is 0"):
+        ada.in_threads(dyn.gravity, np.zeros((3, 2)), threads=0)
