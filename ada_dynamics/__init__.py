@@ -127,7 +127,12 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         value: object = getattr(import_module(_HOMES[name]), name)
     elif name in _rooms():
-        value = import_module(f"ada_dynamics.{name}")
+        try:
+            value = import_module(f"ada_dynamics.{name}")
+        except (
+            ImportError
+        ) as problem:  # of a framework that is not installed; who goes through all names passes over it
+            raise AttributeError(f"ada_dynamics.{name} cannot be imported: {problem}") from problem
     else:
         raise AttributeError(f"module 'ada_dynamics' has no attribute {name!r}; it has {', '.join(__all__)}")
     globals()[name] = value

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a notebook shows: models, logs, findings, films, and pages that go on while the program does."""
 
+import importlib
 import subprocess
 import sys
 import time
@@ -172,6 +173,17 @@ def test_tab_offers_names_and_rooms_and_loads_none_of_them():
         "assert ada.simulation.Simulation is ada.Simulation; print('ok')"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "ok"
+
+
+def test_a_room_whose_framework_is_missing_says_which_extra_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    monkeypatch.delitem(sys.modules, "ada_dynamics.gym", raising=False)
+    monkeypatch.delattr(ada, "gym", raising=False)
+    assert not hasattr(ada, "gym")
+    with pytest.raises(AttributeError, match=r"ada_dynamics.gym cannot be imported: .*\[gym\]"):
+        ada.gym  # noqa: B018
+    with pytest.raises(ImportError, match=r"\[gym\]"):
+        importlib.import_module("ada_dynamics.gym")
 
 
 def test_a_name_that_is_not_there_is_refused_with_those_that_are():
