@@ -74,10 +74,7 @@ def commands() -> Iterator[tuple[str, str]]:
 def mentioned() -> set[str]:
     """Commands within the sentences of the pages, as often as not without their arguments."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    return {
-        re.sub(r"(\|\S+)|\s+", lambda part: "" if part[1] else " ", said)
-        for said in re.findall(r"(?<!There is no )`(ada [a-z][^`]*)`", text)
-    }
+    return {" ".join(said.split()) for said in re.findall(r"(?<!There is no )`(ada [a-z][^`]*)`", text)}
 
 
 def words(line: str) -> list[str]:
