@@ -17,9 +17,9 @@ FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 _LONGEST = 4000  # letters of what a cell prints
 
 
-def page(path: Path) -> str:
+def page(path: Path, is_run: bool = True) -> str:
     """A notebook from its first cell to its last, and where to find it."""
-    names: dict[str, Any] = {"__name__": "notebook"}
+    names: dict[str, Any] | None = {"__name__": "notebook"} if is_run else None
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     home = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:  # for what a cell saves
@@ -31,12 +31,14 @@ def page(path: Path) -> str:
     return "\n\n".join(parts) + f"\n\n*This page is `notebooks/{path.name}`, run when the pages were made.*\n"
 
 
-def _parts(kind: str, source: str, names: dict[str, Any]) -> Iterator[str]:
-    """A cell; of code also what comes of it."""
+def _parts(kind: str, source: str, names: dict[str, Any] | None) -> Iterator[str]:
+    """A cell; of code also what comes of it, where there are names to run it with."""
     if kind == "markdown":
         yield source
         return
     yield f"```python\n{source}\n```"
+    if names is None:
+        return
     said, value = _run(source, names)
     html = getattr(value, "_repr_html_", lambda: None)()
     if value is not None and html is None:
@@ -59,12 +61,12 @@ def _run(source: str, names: dict[str, Any]) -> tuple[str, Any]:
     return printed.getvalue(), value
 
 
-def texts(folder: Path = FOLDER) -> dict[str, str]:
-    """All pages by the name of their file, and one that leads to them."""
+def texts(folder: Path = FOLDER, is_run: bool = True) -> dict[str, str]:
+    """All pages by the name of their file, and one that leads to them. Without being run, cells show nothing."""
     every = sorted(folder.glob("*.ipynb"))
     hub = (
         "# Notebooks\n\nThe tutorials to play with: open the folder `notebooks/` in JupyterLab or VS Code, and change "
         "what you like. Here they are as they come out.\n\n```{toctree}\n:maxdepth: 1\n\n"
     )
-    pages = {f"{path.stem}.md": page(path) for path in every}
+    pages = {f"{path.stem}.md": page(path, is_run) for path in every}
     return pages | {"index.md": hub + "".join(f"{path.stem}\n" for path in every) + "```\n"}

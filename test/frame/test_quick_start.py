@@ -15,8 +15,8 @@ PAGES = (REPOSITORY / "README.md", REPOSITORY / "docs/features.md")
 BIN = Path(sys.executable).parent
 # Commands that wait for a user or for a device; their own tests run them.
 WAITING = {"view", "up", "record", "hw"}
-HEADLESS = {"sim": ["--headless", "--duration", "1"]}
 UNSEEN = ["--no-open", "--port", "0", "--duration", "1"]  # a view that nobody looks at
+HEADLESS = {"sim": ["--headless", "--duration", "1"], "demo": UNSEEN}
 # All experiments take minutes, and some of them measure times; test/scenarios runs those that do not, one by one.
 SHORTER = {
     ("reproduce", "all"): ["reproduce", "T3.1"],
