@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ada demo`: five robots on one page, all moving as they should."""
 
+import asyncio
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -53,6 +56,20 @@ def test_another_robot_takes_the_place_of_the_one_before(room):
     assert room.robot.model.name == "pa10"
     room.tick()
     assert room.robot.is_playing
+
+
+def test_a_choice_that_comes_from_a_browser_is_acted_on(room, monkeypatch):
+    from viser import _messages
+
+    gui = room.page.gui
+    monkeypatch.setattr(gui, "_resolve_client", lambda client: SimpleNamespace(add_notification=lambda *_, **__: None))
+    for name in ("khr1", "stewart"):  # the second one by the list that came with the first
+        message = _messages.GuiUpdateMessage(room.choice._impl.uuid, {"value": EXHIBITS[name].words})
+        asyncio.run_coroutine_threadsafe(gui._handle_gui_updates(1, message), gui._event_loop).result(10.0)
+        room.page.act()
+        room.tick()
+        assert room.chosen == room.robot.model.name == name
+        assert room.choice.value == EXHIBITS[name].words
 
 
 def test_the_command_shows_its_page_and_ends_by_itself(capsys):
