@@ -12,6 +12,7 @@ from ada_dynamics.analysis.balance import UP, plane_axes, support_polygon
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.log import Log
+from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, SharedNumber, serve
 from ada_tools.browser.plots import LogPlot
 from ada_tools.browser.scene import Arrow, Scene
@@ -100,6 +101,7 @@ class PlaybackPage:
         self.repeats = gui.add_checkbox("again and again", False)
         self.com = gui.add_checkbox("centre of mass", False)
         self.forces = gui.add_checkbox("forces", bool(self.log.external or self.log.contact_wrenches))
+        self.overlays = Overlays(self.page, self.scene, self.show)
         when = self.page.when
         when(self.slider, lambda: self.go_to(self._time.read()))
         when(self.play_button, self.toggle)

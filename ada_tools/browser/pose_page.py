@@ -9,6 +9,7 @@ from typing import Any
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
+from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, serve
 from ada_tools.browser.pose_sliders import PoseSliders
 from ada_tools.browser.posing import Knob, Posing
@@ -40,6 +41,7 @@ class PosePage:
         page.when(home, self.reset)
         com = gui.add_checkbox("centre of mass", False)
         page.when(com, partial(self._show_com, com))
+        self.overlays = Overlays(page, self.scene, self.refresh)
         self.refresh()
 
     def move(self, knob: Knob) -> None:

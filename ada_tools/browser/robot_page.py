@@ -20,6 +20,7 @@ from ada_tools.browser.command_sliders import CommandSliders, JointTargets
 from ada_tools.browser.follower import Follower
 from ada_tools.browser.ghost import Ghost
 from ada_tools.browser.marks_layer import MarksPanel
+from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page
 from ada_tools.browser.plots import LivePlot
 from ada_tools.browser.pose_sliders import PoseSliders
@@ -122,6 +123,7 @@ class RobotPage:
             self._add_buttons(gui)
         self.com = gui.add_checkbox("centre of mass", has_com)
         page.when(self.com, self.show)
+        self.overlays = Overlays(page, self.scene, self.show)
         can_be_pushed = self.is_simulated and moving_links(model)
         self.pushes = PushPanel(page, self.scene, self.source) if can_be_pushed else None
         self.marks = MarksPanel(page, self.source)

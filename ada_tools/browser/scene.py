@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.grabs import Grabs, Pull
 from ada_tools.browser.marks_layer import MarksLayer
 from ada_tools.browser.parts import Part, parts_of
+
+if TYPE_CHECKING:
+    from ada_tools.browser.overlays import Overlays
 
 _MASS = (20, 20, 20)
 _VIEW = np.array([0.55, -1.0, 0.45])  # from where the camera looks, to begin with
@@ -42,6 +45,7 @@ class Scene:
         weight: likewise [N]; at least 1.
         poses: of its links in the world, as shown.
         parts: that it is drawn of.
+        overlays: what else can be seen of it, where a page offers that.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class Scene:
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._forces = MarksLayer(server, "/forces")
+        self.overlays: Overlays | None = None
         self._grid: Any = None
         self._is_set_up = False
 
@@ -96,6 +101,8 @@ class Scene:
             if self._com.visible:
                 self._com.position = self.dynamics.com(at)
             self._forces.show(self._marks(arrows, polygon))
+            if self.overlays:
+                self.overlays.show(stacked)
 
     def remove(self) -> None:
         """Take everything away that this scene drew."""
@@ -104,6 +111,8 @@ class Scene:
             if node is not None:
                 node.remove()
         self._forces.remove()
+        if self.overlays:
+            self.overlays.remove()
 
     @property
     def gap(self) -> float:

@@ -24,6 +24,7 @@ from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools import cli
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.live import LocalRobot, Pace, live, live_page
+from ada_tools.browser.overlays import KINDS, inertias
 from ada_tools.browser.page import Page
 from ada_tools.browser.parts import parts_of, shape_parts
 from ada_tools.browser.playback import Clock, PlaybackPage, play
@@ -109,6 +110,33 @@ def test_parts_are_drawn_where_kinematics_puts_them(page, pendulum):
         far = scene.part_positions()[np.argmax(np.linalg.norm(scene.part_positions(), axis=1))]
         np.testing.assert_allclose(far, at, atol=1e-6)  # single precision
         np.testing.assert_allclose(scene.centre_of("bob"), at, atol=1e-14)
+
+
+def test_frames_collision_shapes_and_inertias_are_seen_where_they_are(page):
+    model = ada.load("pa10")
+    shown = PosePage(page, model, np.full(7, 0.3))
+    poses = ada.Dynamics(model).poses(np.full(7, 0.3))
+    for kind, made in KINDS.items():
+        shown.overlays.boxes[kind].value = True
+        shown.refresh()
+        drawn = shown.overlays._drawn[kind]
+        parts = made(model)
+        wanted = sorted(tuple(np.round((poses[p.link] @ p.pose)[:3, 3], 5)) for p in parts)
+        assert np.allclose(wanted, sorted(tuple(np.round(at, 5)) for at in drawn.positions), atol=2e-5)
+        shown.overlays.boxes[kind].value = False
+        shown.refresh()
+        assert not any(batch.node.visible for batch in drawn.each)
+    shown.scene.remove()
+
+
+def test_a_box_of_inertia_has_the_moments_of_its_link():
+    model = ada.load("pa10")
+    for part in inertias(model):
+        link, (a, b, c) = model.links[part.link], part.scale
+        own = link.mass / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b])
+        R = part.pose[:3, :3]
+        assert np.isclose(np.linalg.det(R), 1.0)
+        assert np.allclose(R @ own @ R.T, link.inertia, rtol=0.02, atol=1e-4 * link.mass)
 
 
 def test_gaps_are_green_when_closed_and_red_when_open(page):

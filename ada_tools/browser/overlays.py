@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What else can be seen of a robot: frames of its links, shapes that touch, where its mass is; a camera that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.reach import reach_of
+from ada_tools.browser.batch import Batches
+from ada_tools.browser.page import Page
+from ada_tools.browser.parts import Part, shape_parts
+from ada_tools.browser.scene import Scene
+
+_AXES = ((0.85, 0.2, 0.2, 1.0), (0.2, 0.65, 0.2, 1.0), (0.2, 0.35, 0.9, 1.0))  # red x, green y, blue z
+_TOUCHES = (0.2, 0.75, 0.35, 0.35)
+_MASSIVE = (0.75, 0.25, 0.75, 0.35)
+_LENGTH, _THIN = 0.08, 0.004  # of a frame's axes, as shares of the robot's size
+
+
+def frames(model: Model) -> list[Part]:
+    """Three axes at the origin of each link."""
+    size = reach_of(model)
+    length, radius = _LENGTH * size, _THIN * size
+    poses = []
+    for k in range(3):
+        pose = np.eye(4)
+        pose[:3, :3] = np.roll(np.eye(3), k + 1, axis=1)  # z of the cylinder along axis k
+        pose[k, 3] = 0.5 * length
+        poses.append(pose)
+    scale = np.array([radius, radius, length])
+    return [Part(link, "cylinder", poses[k], scale, _AXES[k]) for link in model.links for k in range(3)]
+
+
+def collisions(model: Model) -> list[Part]:
+    """The shapes that links touch others with."""
+    return [
+        Part(part.link, part.solid, part.pose, part.scale, _TOUCHES, part.mesh)
+        for link in model.links.values()
+        for shape in link.collisions
+        for part in shape_parts(link.name, shape)
+    ]
+
+
+def inertias(model: Model) -> list[Part]:
+    """A box for each link, of even density, with its mass, centre of mass and inertia."""
+    found = []
+    for link in model.links.values():
+        if link.mass > 0.0:
+            moments, axes = np.linalg.eigh(link.inertia)
+            # of a box: moments m/12 (b² + c²), ..., so that a² = 6/m (I_b + I_c - I_a)
+            squares = 6.0 / link.mass * (moments.sum() - 2.0 * moments)
+            pose = np.eye(4)
+            pose[:3, :3] = axes * np.sign(np.linalg.det(axes))
+            pose[:3, 3] = link.com
+            sides = np.sqrt(np.maximum(squares, (1e-3 * reach_of(model)) ** 2))
+            found.append(Part(link.name, "box", pose, sides, _MASSIVE))
+    return found
+
+
+KINDS: dict[str, Callable[[Model], list[Part]]] = {
+    "frames": frames,
+    "collision shapes": collisions,
+    "inertias": inertias,
+}
+
+
+class Overlays:
+    """Boxes beside the scene that say what else is seen; nothing is made before it is asked for."""
+
+    def __init__(self, page: Page, scene: Scene, refresh: Callable[[], None]) -> None:
+        """Add the boxes.
+
+        Args:
+            page: that they are on.
+            scene: with the robot.
+            refresh: shows the present pose.
+        """
+        self._page, self._scene = page, scene
+        self._drawn: dict[str, Batches] = {}
+        self._seen_at: Array | None = None
+        self.boxes: dict[str, Any] = {}
+        with page.gui.add_folder("show", expand_by_default=False):
+            for kind, of_model in KINDS.items():
+                if of_model(scene.model):
+                    self.boxes[kind] = page.gui.add_checkbox(kind, False)
+            self.follow = page.gui.add_checkbox("follow the robot", False)
+        for box in (*self.boxes.values(), self.follow):
+            page.when(box, refresh)
+        scene.overlays = self
+
+    def show(self, poses: Sequence[Array] | Array) -> None:
+        """Args: poses of all links in the world."""
+        stacked = np.asarray(poses)
+        for kind, box in self.boxes.items():
+            if box.value and kind not in self._drawn:
+                self._drawn[kind] = self._made(kind)
+            for batch in self._drawn[kind].each if kind in self._drawn else ():
+                batch.node.visible = bool(box.value)
+            if box.value:
+                self._drawn[kind].move(stacked)
+        self._go_along(stacked[:, :3, 3].mean(axis=0))
+
+    def remove(self) -> None:
+        """Take away what was drawn; the boxes go with the page's controls."""
+        for batches in self._drawn.values():
+            for batch in batches.each:
+                batch.node.remove()
+        self._drawn.clear()
+
+    def _made(self, kind: str) -> Batches:
+        rows = {link: i for i, link in enumerate(self._scene.poses)}
+        name = kind.split()[0]
+        return Batches(self._page.server.scene, KINDS[kind](self._scene.model), rows, f"/shown/{name}")
+
+    def _go_along(self, centre: Array) -> None:
+        """Move the cameras by as much as the robot has moved."""
+        if not self.follow.value:
+            self._seen_at = None
+            return
+        before, self._seen_at = self._seen_at, centre
+        if before is None or np.allclose(before, centre, rtol=0.0, atol=1e-6):
+            return
+        for client in self._page.server.get_clients().values():
+            with client.atomic():
+                client.camera.position = np.asarray(client.camera.position) + centre - before
+                client.camera.look_at = np.asarray(client.camera.look_at) + centre - before
