@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else can be seen of a robot: frames of its links, shapes that touch, where its mass is; a camera that follows."""
+"""What else can be seen of a robot: frames of links, shapes that touch, where mass is; a camera that goes along."""
 
 from __future__ import annotations
 
