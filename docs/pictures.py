@@ -312,6 +312,37 @@ def calibrate(example: Names) -> Figure:
     return figure
 
 
+def casadi_stewart(example: Names) -> Figure:
+    """The platform at its start and at its goal, and the forces of its motors within their limits."""
+    poses, dynamics = example["poses"], example["dynamics"]
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
+    for q, alpha in ((poses[0], 0.25), (poses[-1], 1.0)):
+        _platform(axes, dynamics, q, [f"C{i}" for i in range(6)], alpha)
+    over_time: Any = figure.add_subplot(1, 2, 2)
+    t = np.linspace(0.0, example["DURATION"], example["N"] + 1)
+    for i, force in enumerate(example["forces"].T, start=1):
+        over_time.step(t, [*force, force[-1]], where="post", label=f"leg {i}")
+    for limit in (-1.0, 1.0):
+        over_time.axhline(limit * example["STRONGEST"], color="0.6", ls="--")
+    over_time.set(xlabel="time [s]", ylabel="force of the motor [N]")
+    over_time.legend(fontsize="x-small", ncols=2)
+    return figure
+
+
+def learn_five_bar(example: Names) -> Figure:
+    """Mean reward over the generations, and how far from its goal the tip is at the end, before and after."""
+    figure, (left, right) = _two_panels()
+    left.plot(1 + np.arange(len(example["history"])), example["history"])
+    left.set(xlabel="generation", ylabel="mean reward of an action")
+    bins = np.linspace(0.0, 40.0, 41)
+    for name, colour, label in (("before", "0.7", "without learning"), ("after", "C0", "with it")):
+        right.hist(100.0 * example[name], bins, color=colour, alpha=0.8, label=label)
+    right.set(xlabel="from the goal at the end [cm]", ylabel="of 512 goals")
+    right.legend(fontsize="small")
+    return figure
+
+
 def passivity() -> Figure:
     """Energy that a touch of the hybrid motion simulation gains, over delay and K_p (S3)."""
     figure: Figure = late_loop.draw(late_loop.passivity_map(scenarios.load("S3"), lambda share, what: None))
@@ -354,6 +385,8 @@ PICTURES: dict[str, Callable[[Names], Figure]] = MOTIONS | {
         stewart_move,
         identify_payload,
         calibrate,
+        casadi_stewart,
+        learn_five_bar,
     )
 }
 
@@ -401,7 +434,8 @@ def draw(name: str, folder: str | Path = IMAGES) -> Path:
     if name in OVERVIEWS:
         return _save(OVERVIEWS[name](), Path(folder) / f"{name}.png")
     with contextlib.redirect_stdout(io.StringIO()):
-        example = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+        sys.argv = [name]  # of the example
+    example = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
     return _save(PICTURES[name](example), Path(folder) / f"example_{name}.png")
 
 

@@ -22,13 +22,13 @@ tau = ca.SX(model.nv, 1)
 tau[motors] = f
 h = DURATION / N
 middle_q, middle_v = q + h / 2 * rate(q, v), v + h / 2 * forward(q, v, tau)
-after = q + h * rate(middle_q, middle_v), v + h * forward(middle_q, middle_v, tau)
-step = ca.Function("step", [q, v, f], after)
+after = q + h * rate(middle_q, middle_v)
+after[3:7] /= ca.norm_2(after[3:7])  # the platform's quaternion
+step = ca.Function("step", [q, v, f], [after, v + h * forward(middle_q, middle_v, tau)])
 
 problem = ca.Opti()
 Q, V, F = problem.variable(model.nq, N + 1), problem.variable(model.nv, N + 1), problem.variable(6, N)
-problem.subject_to(Q[:, 0] == start)
-problem.subject_to(V[:, 0] == 0)
+problem.subject_to(ca.vertcat(Q[:, 0] - start, V[:, 0]) == 0)
 for k in range(N):
     after_q, after_v = step(Q[:, k], V[:, k], F[:, k])
     problem.subject_to(Q[:, k + 1] == after_q)
@@ -43,6 +43,6 @@ problem.set_initial(F, np.tile(resting, (N, 1)).T)
 problem.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes"})
 found = problem.solve()
 poses, forces = found.value(Q).T, found.value(F).T
-status, gap = found.stats(), dynamics.largest_gap(poses / 1.0).max()
+status, gap = found.stats(), dynamics.largest_gap(poses).max()
 print(f"{status['return_status']} after {status['iter_count']} steps of IPOPT, with at most {abs(forces).max():.1f} N")
 print(f"legs miss their goal by {abs(poses[-1, legs] - goal[legs]).max():.0e} m, loops are open by {gap:.0e} m")
