@@ -135,7 +135,7 @@ def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
     made = [
         Contender(CALL, "f(q, v, u)", {"f": method, **given}),
         Contender(NATIVE, f"f(q, v, u, repeats={REPEATS})", rows, REPEATS * FEW),
-        batch_by_address(BATCH, kernel, states),
+        batch_by_address(BATCH, kernel, states, "rows"),
     ]
     if name == "forward_derivatives":
         made.append(_native(FORWARD, dynamics.kernels.forward(False), few))
