@@ -266,19 +266,25 @@ def swing_up(example: Names) -> Figure:
 def stewart_move(example: Names) -> Figure:
     """The platform at its start and at its goal, the way of its middle, and the forces of the motors."""
     motion, dynamics = example["motion"], example["sim"].dynamics
+    figure, axes = _moved_platform(example, dynamics, motion.q, motion.t)
+    axes.plot(*np.array([dynamics.pose("platform", q)[:3, 3] for q in motion.q]).T, "k.-", markersize=3)
+    return figure
+
+
+def _moved_platform(example: Names, dynamics: Dynamics, poses: Any, times: Any) -> tuple[Figure, Any]:
+    """A platform at the first and at the last pose, and its forces between their limits."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
-    for q, alpha in ((motion.q[0], 0.25), (motion.q[-1], 1.0)):
+    for q, alpha in ((poses[0], 0.25), (poses[-1], 1.0)):
         _platform(axes, dynamics, q, [f"C{i}" for i in range(6)], alpha)
-    axes.plot(*np.array([dynamics.pose("platform", q)[:3, 3] for q in motion.q]).T, "k.-", markersize=3)
     over_time: Any = figure.add_subplot(1, 2, 2)
     for i, force in enumerate(example["forces"].T, start=1):
-        over_time.step(motion.t, [*force, force[-1]], where="post", label=f"leg {i}")
+        over_time.step(times, [*force, force[-1]], where="post", label=f"leg {i}")
     for limit in (-1.0, 1.0):
         over_time.axhline(limit * example["STRONGEST"], color="0.6", ls="--")
     over_time.set(xlabel="time [s]", ylabel="force of the motor [N]")
     over_time.legend(fontsize="x-small", ncols=2)
-    return figure
+    return figure, axes
 
 
 def identify_payload(example: Names) -> Figure:
@@ -314,19 +320,8 @@ def calibrate(example: Names) -> Figure:
 
 def casadi_stewart(example: Names) -> Figure:
     """The platform at its start and at its goal, and the forces of its motors within their limits."""
-    poses, dynamics = example["poses"], example["dynamics"]
-    figure = Figure(figsize=SIZE, layout="constrained")
-    axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
-    for q, alpha in ((poses[0], 0.25), (poses[-1], 1.0)):
-        _platform(axes, dynamics, q, [f"C{i}" for i in range(6)], alpha)
-    over_time: Any = figure.add_subplot(1, 2, 2)
-    t = np.linspace(0.0, example["DURATION"], example["N"] + 1)
-    for i, force in enumerate(example["forces"].T, start=1):
-        over_time.step(t, [*force, force[-1]], where="post", label=f"leg {i}")
-    for limit in (-1.0, 1.0):
-        over_time.axhline(limit * example["STRONGEST"], color="0.6", ls="--")
-    over_time.set(xlabel="time [s]", ylabel="force of the motor [N]")
-    over_time.legend(fontsize="x-small", ncols=2)
+    times = np.linspace(0.0, example["DURATION"], example["N"] + 1)
+    figure, _ = _moved_platform(example, example["dynamics"], example["poses"], times)
     return figure
 
 

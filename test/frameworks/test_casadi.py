@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from framework_states import states
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree, state_of
 
 import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
 
 casadi = pytest.importorskip("casadi", reason="CasADi is not installed")
 from ada_dynamics.casadi import QUANTITIES, function  # noqa: E402
@@ -25,13 +25,9 @@ def state(name: str) -> tuple[ada.Model, Array, Array, Array]:
     if name == "tree":
         model = random_tree(4, [kind for kind in KINDS if kind != "fixed"], "floating")
         return model, *state_of(model, 2)
-    if name == "pa10":
-        model = ada.load("pa10")
-        return model, *state_of(model, 2)
-    model, q = getattr(mechanisms, name)()
-    rng = np.random.default_rng(1)
-    q, v = ada.Dynamics(model).project(model.integrate(q, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
-    return model, q, v, rng.normal(size=model.nv)
+    model, *rows = states(name, 1)
+    q, v, tau = (x[0] for x in rows)
+    return model, q, v, tau
 
 
 @pytest.mark.parametrize("name", ["pa10", "tree", "four_bar", "stewart", "parallel_gripper"])

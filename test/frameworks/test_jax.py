@@ -5,25 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_trees import random_tree, states_of
+from framework_states import states
 
 import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jax.config.update("jax_enable_x64", True)
 import ada_dynamics.jax as adapter  # noqa: E402
-
-
-def states(name, count=3):
-    if name in ("pa10", "free"):
-        model = ada.load("pa10") if name == "pa10" else random_tree(3, ("spherical", "revolute"), "floating")
-        return model, *states_of(model, count)
-    model, q = getattr(mechanisms, name)()
-    rng, dynamics = np.random.default_rng(0), ada.Dynamics(model)
-    starts = [model.integrate(q, 0.1 * rng.normal(size=model.nv)) for _ in range(count)]
-    q, v = dynamics.project(np.array(starts), rng.normal(size=(count, model.nv)))
-    return model, q, v, rng.normal(size=(count, model.nv))
 
 
 @pytest.mark.parametrize("name", ["pa10", "free", "five_bar"])

@@ -7,10 +7,9 @@ import time
 
 import numpy as np
 import pytest
-from random_trees import random_tree, states_of
+from framework_states import states
 
 import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 import ada_dynamics.torch as adapter  # noqa: E402
@@ -18,17 +17,6 @@ import ada_dynamics.torch as adapter  # noqa: E402
 
 def tensors(*arrays, grad=True):
     return [torch.tensor(np.asarray(x), dtype=torch.float64, requires_grad=grad) for x in arrays]
-
-
-def states(name, count=3):
-    if name in ("pa10", "free"):
-        model = ada.load("pa10") if name == "pa10" else random_tree(3, ("spherical", "revolute"), "floating")
-        return model, *states_of(model, count)
-    model, q = getattr(mechanisms, name)()
-    rng, dynamics = np.random.default_rng(0), ada.Dynamics(model)
-    starts = [model.integrate(q, 0.1 * rng.normal(size=model.nv)) for _ in range(count)]
-    q, v = dynamics.project(np.array(starts), rng.normal(size=(count, model.nv)))
-    return model, q, v, rng.normal(size=(count, model.nv))
 
 
 def test_gradcheck_passes_backwards_and_forwards():

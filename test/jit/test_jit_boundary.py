@@ -56,6 +56,18 @@ def assert_leaks_nothing(run, times=2000, objects=()):
     assert grown < 2000
 
 
+def assert_results_leak_nothing(call, arrays):
+    """The caller alone holds what a call gives."""
+
+    def run(times):
+        for _ in range(times):
+            result = call(*arrays)
+        count = sys.getrefcount(result[0])
+        assert count == 2
+
+    assert_leaks_nothing(run)
+
+
 def memory_taken(run, times):
     """By so many runs [bytes]."""
     tracemalloc.start()
@@ -470,13 +482,7 @@ def test_several_outputs_leak_nothing(mode):
     call = ready(kernel_of(function)).python_call(Recorder(), mode)
     arrays = [array[0] for array in states(function, 1)]
 
-    def run(times):
-        for _ in range(times):
-            result = call(*arrays)
-        count = sys.getrefcount(result[0])
-        assert count == 2
-
-    assert_leaks_nothing(run)
+    assert_results_leak_nothing(call, arrays)
 
 
 def test_several_outputs_are_a_record_where_one_is_wanted(mode):
@@ -493,13 +499,7 @@ def test_several_outputs_are_a_record_where_one_is_wanted(mode):
     for name, value in zip(names, wanted, strict=True):
         assert np.array_equal(getattr(found, name), value)
 
-    def run(times):
-        for _ in range(times):
-            result = call(*arrays)
-        count = sys.getrefcount(result[0])
-        assert count == 2
-
-    assert_leaks_nothing(run)
+    assert_results_leak_nothing(call, arrays)
 
 
 def test_the_function_outlives_its_kernel(mode):
