@@ -62,11 +62,15 @@ class Mechanisms(VectorEnv, ABC):  # type: ignore[misc]
         self._rngs = [np.random.default_rng(i) for i in range(num_envs)]
         self.motions = self.sim.motions(np.tile(self.home, (num_envs, 1)))
         self._taken, self._ended = np.zeros(num_envs, dtype=int), np.zeros(num_envs, dtype=bool)
+        self.prepare()
 
     # --- a task ---------------------------------------------------------------------------------------------------
     @abstractmethod
     def made(self) -> tuple[Model, Array]:
         """The mechanism, and a pose with its loops closed."""
+
+    def prepare(self) -> None:
+        """What a task needs beside, once everything else is there."""
 
     @abstractmethod
     def started(self, i: int, rng: np.random.Generator) -> Array:
@@ -128,25 +132,21 @@ class FiveBarReach(Mechanisms):
         model, q = five_bar()
         return model, np.asarray(q)
 
+    def prepare(self) -> None:
+        """Where the tip is on its rod, and room for the goals."""
+        self.goals = np.zeros((self.num_envs, 2))
+        self.rod = list(self.model.tree.frames).index("left_rod")
+        self._length = float(self.model.loops["tip"].parent_xyz[2])
+
     def started(self, i: int, rng: np.random.Generator) -> Array:
         """At home; the goal is within reach of both arms."""
-        if not hasattr(self, "goals"):
-            self.goals = np.zeros((self.num_envs, 2))
         self.goals[i] = rng.uniform((-0.15, 0.45), (0.35, 0.65))
         return self.home
 
     def tips(self) -> Array:
         """Where the tips are, x and z [m]."""
-        rods = self.dynamics.stacked_poses(self.motions.q)[:, self._rod]
+        rods = self.dynamics.stacked_poses(self.motions.q)[:, self.rod]
         return np.asarray(rods[:, [0, 2], 3] + self._length * rods[:, [0, 2], 2])
-
-    @property
-    def _rod(self) -> int:
-        return list(self.model.tree.frames).index("left_rod")
-
-    @property
-    def _length(self) -> float:
-        return float(self.model.loops["tip"].parent_xyz[2])
 
     def observe(self) -> Array:
         """Motors' angles and speeds, the tip, the way to the goal."""
@@ -180,11 +180,13 @@ class StewartBalance(Mechanisms):
         start = np.asarray(assemble(joined, start, hold=model.actuated))
         return joined, start
 
+    def prepare(self) -> None:
+        """Without action the motors carry the platform and the upright pole."""
+        rest = np.zeros(self.model.nv)
+        self.resting = self.dynamics.inverse(self.home, rest, rest)[self.motors]
+
     def started(self, i: int, rng: np.random.Generator) -> Array:
         """The pole leans a little to some side."""
-        if isinstance(self.resting, float):
-            hold = self.dynamics.inverse(self.home, np.zeros(self.model.nv), np.zeros(self.model.nv))
-            self.resting = hold[self.motors]
         q = self.home.copy()
         q[self.model.q_index("pole_joint")] = rng.uniform(-0.1, 0.1, 2)
         return q
