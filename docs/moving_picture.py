@@ -63,7 +63,7 @@ def _look(link: str) -> tuple[Shape, ...]:
         return (Shape("cylinder", (0.026, 0.36), xyz=(0, 0, 0.18), rgba=STEEL), Shape("sphere", (0.036,), rgba=DARK))
     if link.endswith("_piston"):
         ball = Shape("sphere", (0.03,), xyz=(0, 0, 0.4), rgba=DARK)
-        return (Shape("cylinder", (0.014, 0.44), xyz=(0, 0, 0.18), rgba=LIGHT), ball)
+        return (Shape("cylinder", (0.014, 0.5), xyz=(0, 0, 0.15), rgba=LIGHT), ball)
     if link == "platform":
         return (Shape("cylinder", (0.31, 0.03), xyz=(0, 0, 0.015), rgba=BLUE),)
     # Small parts: matplotlib draws a large one over all that stands on it.
