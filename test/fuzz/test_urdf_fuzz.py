@@ -6,7 +6,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ada_dynamics import AdaError
@@ -188,8 +188,19 @@ def test_a_document_of_the_right_words_in_any_order_is_read_or_refused(document)
     exercise(document)
 
 
+MASSES_THAT_CANCEL = """<robot name="r"><link name="l0"/>
+<link name="l1"><inertial><mass value="1"/><inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j1" type="prismatic"><parent link="l0"/><child link="l1"/><axis xyz="0 0 0"/>
+<dynamics armature="2.4559333186448665e-256"/><limit lower="0" upper="0"/></joint>
+<link name="l2"><inertial><origin xyz="0 0 2.101193581421641e+26"/><mass value="-1"/>
+<inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j2" type="prismatic"><parent link="l1"/><child link="l2"/><axis xyz="0 0 0"/>
+<limit lower="0" upper="0"/></joint></robot>"""
+
+
 @quickly
 @given(sound_tree())
+@example(MASSES_THAT_CANCEL)
 def test_a_tree_with_absurd_numbers_is_read_or_refused(document):
     exercise(document)
 

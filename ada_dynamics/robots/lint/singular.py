@@ -15,6 +15,7 @@ from ada_dynamics.robots.lint.report import Collector
 
 # Pivots below this part of what the body's inertia would give about other axes are rounding.
 _RELATIVE = 1e-11
+_MOST = 1e100  # entry of an inertia
 _Z = np.array([0.0, 0.0, 1.0])  # for an axis that is not given
 
 
@@ -39,8 +40,9 @@ def check_singular(bodies: list[Lump], has_floating_base: bool, out: Collector) 
             free_bodies.append(body)
         if body.parent in articulated:
             U = I @ S @ vectors[:, ~free]
-            rest = I - (U / values[~free]) @ U.T
-            articulated[body.parent] += X.T @ rest @ X
+            with np.errstate(over="ignore", invalid="ignore"):
+                rest = _bounded(I - (U / values[~free]) @ U.T)
+                articulated[body.parent] = _bounded(articulated[body.parent] + X.T @ rest @ X)
             beyond[body.parent] |= loaded[body.index] or beyond[body.index]
     for body in _independent(free_bodies, moving):
         _report(body, loaded[body.index], beyond[body.index], out)
@@ -62,6 +64,11 @@ def _independent(free: list[Lump], moving: list[Lump]) -> list[Lump]:
     names = {b.joint.name for b in free if b.joint is not None}
     held = {leader for name, leader in leaders.items() if name not in names}
     return [b for b in free if b.joint is None or (b.joint.name not in follows and b.joint.name not in held)]
+
+
+def _bounded(I: Array) -> Array:
+    """An inertia whose products stay finite: absurd numbers are for other rules to report."""
+    return np.asarray(np.clip(np.nan_to_num(I, nan=_MOST), -_MOST, _MOST))
 
 
 def _scale(I: Array) -> Array:
