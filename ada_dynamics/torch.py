@@ -122,6 +122,11 @@ def _pulled(
 ) -> tuple[Tensor | None, ...]:
     """Gradients by the arguments of a function: here by its product with w, on a device from its matrices."""
     if w.is_cuda:
+        if not dynamics.ambient.is_plain:
+            raise InputError(
+                f"model {dynamics.model.name!r} has quaternions or Euler angles, whose gradients are computed on the "
+                "processor alone: call with tensors of the processor, q.cpu()."
+            )
         return (None, *_products(matrices(*_arrays(*state)), w))
     positions, *rest = _arrays(*state)
     found = product(positions, *rest, *_arrays(w))

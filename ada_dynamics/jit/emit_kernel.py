@@ -35,7 +35,7 @@ from ada_dynamics.jit.transpose import (
 SINGLE_VECTOR_BITS = 256
 # Results of a state beyond which a block of W states does not stay in the nearest cache: then states go one by one.
 WIDE = 512
-STACK = 1 << 16  # numbers of results that are laid out there at a time
+STACK = 1 << 15  # numbers of results that are laid out there at a time
 NOT_FINITE = 1
 GUARD_FAILED = 2
 

@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import InputError
 from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.row_threads import side_by_side
 from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.integration import is_positive
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.number_march import MotionError, StepTooSmallError
 from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System
 
-LOST = (np.linalg.LinAlgError, AdaError, FloatingPointError)  # of a motion that cannot go on
+LOST = (np.linalg.LinAlgError, MotionError, StepTooSmallError)  # of a motion that cannot go on
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
 

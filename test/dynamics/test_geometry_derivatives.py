@@ -128,6 +128,15 @@ def test_with_loops_they_are_those_between_models_whose_loops_are_closed_again(
         )
 
 
+def test_a_tool_without_mass_can_be_calibrated() -> None:
+    model, q = ada.load("pa10"), np.full(7, 0.3)
+    found = ada.Dynamics(model).pose_derivatives("flange", q, ["flange_fixed.x", "flange_fixed.rz"])
+    R = ada.Dynamics(model).pose("link_7", q)[:3, :3]
+    wanted = np.zeros((6, 2))
+    wanted[:3, 0], wanted[3:, 1] = R[:, 0], R[:, 2]
+    same(found, wanted)
+
+
 def test_turns_that_the_loops_hold_are_refused_by_name() -> None:
     model, q = mechanisms.bennett()
     length = next(name for name in ada.Dynamics(model).geometry if name.endswith(".x"))

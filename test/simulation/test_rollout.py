@@ -97,3 +97,20 @@ def test_simulations_under_other_loads_may_share_the_dynamics_of_one_mechanism(n
     assert np.max(np.abs(beside.v - alone.v)) < 1e-14  # rounding
     found, status = pushable.motion.system.settle.single_status(pushable.motion.stepper.x, pushable.motion.stepper.u)
     assert status == 0 and np.max(np.abs(found - pushable.motion.stepper.x)) < 1e-14
+
+
+@pytest.mark.parametrize("name", ["pa10", "five_bar"])
+def test_a_motion_that_runs_away_is_lost_alone_until_it_is_placed_anew(name):
+    model = ada.load(name)
+    q = np.tile(ada.assemble(model) if model.loops else np.full(7, 0.3), (3, 1))
+    sim = ada.Simulation(model, q[0], integrator="semi_implicit", step=1e-3)
+    tau = np.zeros((3, model.nv))
+    tau[1, 0] = 1e200
+    many, others = sim.motions(q), sim.motions(q[[0, 2]])
+    many.run(20, tau)
+    others.run(20, tau[[0, 2]])
+    assert many.is_lost.tolist() == [False, True, False]
+    assert np.array_equal(many.q[[0, 2]], others.q) and np.array_equal(many.v[[0, 2]], others.v)
+    many.place([1], q[[1]])
+    many.run(20, np.zeros((3, model.nv)))
+    assert not many.is_lost.any()

@@ -95,6 +95,7 @@ def _chain(parts: Parts, link: str, xyz: Array, prefix: str, directions: list[st
         carried = parts.unused(f"{name}_link")
         parts.links[carried] = Link(carried, has_inertial=False)
         axis = np.eye(3)[DIRECTIONS.index(direction) % 3]
-        parts.joints[name] = Joint(name, kind, link, carried, xyz, np.eye(3), axis)
+        # Its rotor resists where nothing else does, as before a frame without mass.
+        parts.joints[name] = Joint(name, kind, link, carried, xyz, np.eye(3), axis, armature=1.0)
         link, xyz = carried, np.zeros(3)
     return link
