@@ -57,7 +57,7 @@ lint: $(READY) ## ruff (rules and layout) and mypy --strict
 	@failed=; \
 	$(BIN)/ruff check . || failed=1; \
 	$(BIN)/ruff format --check . || failed=1; \
-	$(BIN)/mypy $(PACKAGES) $(wildcard benchmarks) || failed=1; \
+	$(BIN)/mypy $(PACKAGES) $(wildcard benchmarks trials) || failed=1; \
 	test -z "$$failed"
 
 format: $(READY) ## lay out the code as `make lint` wants it, and mend what ruff can mend
