@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, moving_outward, transforms
+from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.transform import Transform
 
 
 class Pivot(NamedTuple):
@@ -35,11 +34,6 @@ class Eliminated(NamedTuple):
     wrench: Force
     pivots: tuple[Pivot, ...]
     inverse_D: tuple[Scalar, ...]  # 1/D of each velocity, for conditions of loops
-
-
-def biased_motion(body: Body, X: Transform, q: Sequence[Scalar], v: Sequence[Scalar], parent: Moving) -> Moving:
-    """Pass 1, per body: motion with zero joint accelerations."""
-    return moving_outward(body, X, q, v, None, parent)
 
 
 def eliminate_joint(

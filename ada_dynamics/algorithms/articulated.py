@@ -48,10 +48,6 @@ class Operator(NamedTuple):
         angular, linear = [r.angular for r in rows], [r.linear for r in rows]
         return Operator(Mat3(*angular[:3]), Mat3(*linear[:3]), Mat3(*angular[3:]), Mat3(*linear[3:]))
 
-    def motion_at(self, X: Transform) -> Operator:
-        """X Φ: with the acceleration seen in a frame B of pose X in the frame of the handle (eq. A.14)."""
-        return self.T.force_at(X).T
-
     def seen_from(self, X: Transform) -> Operator:
         """X Φ X* of a symmetric Φ, at lower cost than one side after the other."""
         R, P = X.rotation.inverse(), skew(X.position)

@@ -128,14 +128,6 @@ def efforts_of_joints(
     return [tau - move @ on_f for tau, move in zip(needed[6:], found.motions, strict=True)]
 
 
-def support_velocity(found: Coupling, v: Sequence[Scalar]) -> Motion:
-    """V_f of a robot with a floating base, for the velocities of base and joints."""
-    total = found.place.to_child(Motion.linear_first(v))
-    for move, rate in zip(found.motions, v[6:], strict=True):
-        total = total + rate * move
-    return total
-
-
 def _places(tree: Tree, X: Sequence[Transform], base: int) -> dict[int, Transform]:
     """Pose of every body in the base's frame."""
     places = {base: Transform(), WORLD: Transform()}

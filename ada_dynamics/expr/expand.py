@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ada_dynamics.expr.columns import written_out
@@ -67,11 +67,18 @@ def _lanes(node: Expr, operands: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]
     if node.op is EXTRACT:
         return (operands[0][node.value],)
     if node.op is LANE_SUM:
-        total: Scalar = 0.0
-        for lane in operands[0]:
-            total = total + lane
-        return (total,)
+        return (_sum_by_halves(operands[0]),)
     return tuple(
         operate(node.op, *(operand[lane if len(operand) > 1 else 0] for operand in operands))
         for lane in range(node.lanes)
     )
+
+
+def _sum_by_halves(lanes: Sequence[Scalar]) -> Scalar:
+    """In the order in which vectors are summed."""
+    width = 1 << (len(lanes) - 1).bit_length()
+    values = [*lanes, *[0.0] * (width - len(lanes))]
+    while len(values) > 1:
+        half = len(values) // 2
+        values = [low + high for low, high in zip(values[:half], values[half:], strict=True)]
+    return values[0]

@@ -12,6 +12,7 @@ from ada_dynamics.expr.graph import (
     ADD,
     ATAN2,
     COS,
+    FMA,
     MUL,
     NEG,
     REC,
@@ -22,6 +23,7 @@ from ada_dynamics.expr.graph import (
     Expr,
     arctangent,
     cosine,
+    multiply_add,
     select_node,
     sine,
     square_root,
@@ -109,6 +111,15 @@ def maximum(a: Any, b: Any) -> Any:
     return select(b, a, a, b)
 
 
+def product_and_sum(a: Any, b: Any, c: Any) -> Any:
+    """a b + c; of expressions one node, unless the product is exact or nothing is added to it."""
+    graphs = [x.graph for x in (a, b, c) if isinstance(x, Expr)]
+    factors = [x for x in (a, b) if not isinstance(x, Expr)]
+    if not graphs or any(x == 0.0 or x == 1.0 for x in factors) or (not isinstance(c, Expr) and c == 0.0):
+        return a * b + c
+    return multiply_add(*(x if isinstance(x, Expr) else graphs[0].constant(x) for x in (a, b, c)))
+
+
 def operate(op: str, a: Any, b: Any = None, x: Any = None, y: Any = None) -> Any:
     """Value of an arithmetic node from those of its operands, which may be scalars of any kind."""
     if op is ADD:
@@ -117,6 +128,8 @@ def operate(op: str, a: Any, b: Any = None, x: Any = None, y: Any = None) -> Any
         return a - b
     if op is MUL:
         return a * b
+    if op is FMA:
+        return product_and_sum(a, b, x)
     if op is NEG:
         return -a
     if op is REC:

@@ -29,6 +29,7 @@ SELECT: Final = "select"
 PACK: Final = "pack"
 EXTRACT: Final = "extract"
 LANE_SUM: Final = "lane_sum"
+FMA: Final = "fma"
 
 Scalar: TypeAlias = Union["Expr", float]
 
@@ -337,6 +338,24 @@ def _power(a: Expr, exponent: int) -> Scalar:
     half = _power(a, exponent // 2) if exponent > 1 else 1.0
     square = half * half
     return square * a if exponent % 2 else square
+
+
+def multiply_add(a: Expr, b: Expr, c: Expr) -> Expr:
+    """a b + c, rounded once where the processor can: made of what was traced, see `jit.fused`."""
+    if a.index > b.index:
+        a, b = b, a
+    key = (FMA, a.index, b.index, c.index)
+    found = a.graph.table.get(key)
+    if found is None:
+        found = a.graph.table[key] = Expr(a.graph, FMA, (a, b, c))
+    return found
+
+
+def negative(a: Expr) -> Expr:
+    """-a by its sign alone, whatever it is made of."""
+    if a.op is CONST:
+        return a.graph.constant(-a.value)
+    return a.args[0] if a.op is NEG else _unary(NEG, a)
 
 
 def sine(a: Expr) -> Expr:

@@ -14,6 +14,7 @@ from ada_dynamics.expr.graph import (
     CONST,
     COS,
     EXTRACT,
+    FMA,
     LANE_SUM,
     MUL,
     NEG,
@@ -60,7 +61,6 @@ class Emitter:
         # Every sine: one that is not a number tells that its angle is out of range.
         self.sines: list[tuple[Lanes, str]] = []
         self.called: set[Call] = set()
-        # Loaded variables, by index.
         # Variables that are loaded.
         self.variables: list[int] = []
 
@@ -120,9 +120,12 @@ class Emitter:
         return self._arithmetic(op, kind, [self.value(arg, kind) for arg in node.args])
 
     def _arithmetic(self, op: str, kind: Lanes, operands: Sequence[str]) -> str:
-        real, flag = kind.real, self.target.contract
+        real = kind.real
         if op in _BINARY:
-            return self.body.emit(f"{_BINARY[op]} {flag}{real} {operands[0]}, {operands[1]}")
+            return self.body.emit(f"{_BINARY[op]} {real} {operands[0]}, {operands[1]}")
+        if op is FMA:
+            a, b, c = operands
+            return multiply_add(self.body, kind, self.target, a, b, c)
         if op is NEG:
             return self.body.emit(f"fneg {real} {operands[0]}")
         if op is REC:
@@ -153,7 +156,7 @@ class Emitter:
         vector, kind = self.names[source.index], self.kind(source)
         if node.op is EXTRACT:
             return lane_text.extracted(self.body, kind, vector, node.value)
-        return lane_text.horizontal_sum(self.body, kind, vector, source.lanes, self.target.contract)
+        return lane_text.horizontal_sum(self.body, kind, vector, source.lanes)
 
     def _sincos(self, kind: Lanes, angle: str) -> tuple[str, str]:
         self.called.add((sincos_definition, kind))
@@ -186,6 +189,14 @@ class Emitter:
             start += kind.width
 
 
+def multiply_add(body: Body, kind: Lanes, target: Target, a: str, b: str, c: str) -> str:
+    """a b + c, as one instruction where there is one."""
+    real = kind.real
+    if target.fma:
+        return body.emit(f"call {real} @llvm.fma.{kind.suffix}({real} {a}, {real} {b}, {real} {c})")
+    return body.emit(f"fadd {real} {body.emit(f'fmul {real} {a}, {b}')}, {c}")
+
+
 class NotFinite:
     """Collects x*0 of many values x: the sum is 0 where all are finite, and NaN where one is not."""
 
@@ -196,11 +207,11 @@ class NotFinite:
 
     def watch(self, lanes: Lanes, value: str) -> None:
         """Include a value."""
-        real, flag = lanes.real, self.target.contract
-        product = self.body.emit(f"fmul {flag}{real} {value}, {lanes.number(0.0)}")
+        zero = lanes.number(0.0)
         if lanes in self.sums:
-            product = self.body.emit(f"fadd {flag}{real} {self.sums[lanes]}, {product}")
-        self.sums[lanes] = product
+            self.sums[lanes] = multiply_add(self.body, lanes, self.target, value, zero, self.sums[lanes])
+        else:
+            self.sums[lanes] = self.body.emit(f"fmul {lanes.real} {value}, {zero}")
 
     def watch_vector(self, pointer: str, size: int) -> None:
         """Include `size` doubles behind a pointer, in windows as wide as the vectors; the last may overlap."""

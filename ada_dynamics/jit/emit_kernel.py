@@ -17,6 +17,7 @@ from ada_dynamics.expr.graph import Expr, live_nodes
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.emit_columns import call_columns, columns_functions, needed
 from ada_dynamics.jit.emit_runs import Run, runs, store_runs
+from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.lanes import packed, padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first
@@ -59,6 +60,7 @@ def single_vector_bits(function: Function, vector_bits: int) -> int:
 
 def single_module(function: Function, target: Target, checked: bool = True) -> str:
     """Text with `i32 @kernel(in..., out...)` and `i32 @kernel_repeat(in..., out..., i64 n, i64 repeats)`."""
+    function = fused(function)
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
     text, called, widths = _kernel(function, target, Lanes(1), checked)
     return text + _repeat_loop(function) + preamble(called, target, map(Lanes, {1, *widths}))
@@ -69,6 +71,7 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
 
     Rows: each array holds n rows, one for each state. Columns: each array holds one run of n for each element.
     """
+    function = fused(function)
     if sum(_sizes(function)[len(function.inputs) :]) > WIDE:
         return _one_by_one(function, target, checked)
     function = without_lanes(function)  # here the lanes are states

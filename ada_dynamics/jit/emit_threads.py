@@ -15,6 +15,7 @@ from ada_dynamics.expr.graph import live_nodes
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, preamble
 from ada_dynamics.jit.emit_kernel import status_word
 from ada_dynamics.jit.emit_runs import Run
+from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.target import Target
 
@@ -32,7 +33,7 @@ def threads_module(function: Function, target: Target, bits: int = 64) -> str:
         target: a graphics processor, or the host, on which one call takes all states in turn.
         bits: of the numbers, 64 or 32.
     """
-    function, number = expand(function), Lanes(1, bits)
+    function, number = expand(fused(function)), Lanes(1, bits)
     if function.columns:
         raise CompileError(f"kernel {function.name}: columns must be written out for threads")
     body, calls = _state(function, target, number)

@@ -45,7 +45,7 @@ def extracted(body: Body, kind: Lanes, vector: str, lane: int) -> str:
     return body.emit(f"extractelement {kind.real} {vector}, i64 {lane}")
 
 
-def horizontal_sum(body: Body, kind: Lanes, vector: str, lanes: int, flag: str) -> str:
+def horizontal_sum(body: Body, kind: Lanes, vector: str, lanes: int) -> str:
     """Sum over the first `lanes` lanes, by halves."""
     if lanes < kind.width:
         blank = ", ".join(f"i32 {lane if lane < lanes else kind.width + lane}" for lane in range(kind.width))
@@ -54,7 +54,7 @@ def horizontal_sum(body: Body, kind: Lanes, vector: str, lanes: int, flag: str) 
     while kind.width > 1:
         half = Lanes(kind.width // 2)
         low, high = (part(body, kind, vector, start, half.width) for start in (0, half.width))
-        vector = body.emit(f"fadd {flag}{half.real} {low}, {high}")
+        vector = body.emit(f"fadd {half.real} {low}, {high}")
         kind = half
     return vector
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit.emit import Call, Emitter, preamble
+from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.lanes import spread
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.target import Target
@@ -123,10 +124,11 @@ class _Writer:
             return body.load(lanes.real, regions[region](position))
 
         emitter = Emitter(body, lanes, self.target, load)
-        emitter.emit(code.function.nodes())
+        function = fused(code.function)
+        emitter.emit(function.nodes())
         self.called |= emitter.called
         for name, (region, offset) in code.stores.items():
-            for j, element in enumerate(code.function.outputs[name]):
+            for j, element in enumerate(function.outputs[name]):
                 body.store(lanes.real, emitter.value(element), regions[region](offset + j))
 
     def _regions(self, i: str) -> dict[str, Callable[[int], str]]:

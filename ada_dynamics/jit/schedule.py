@@ -16,6 +16,7 @@ from ada_dynamics.expr.graph import (
     CONST,
     COS,
     EXTRACT,
+    FMA,
     LANE_SUM,
     MUL,
     NEG,
@@ -31,10 +32,10 @@ from ada_dynamics.expr.graph import (
 
 # Cycles until a result can be used, typical of current processors.
 LATENCY = {VAR: 5, CONST: 0, ADD: 4, SUB: 4, MUL: 4, NEG: 1, REC: 14, SQRT: 18, SIN: 60, COS: 60, SELECT: 4}
-LATENCY.update({PACK: 3, EXTRACT: 3, LANE_SUM: 8, ATAN2: 80})
+LATENCY.update({FMA: 4, PACK: 3, EXTRACT: 3, LANE_SUM: 8, ATAN2: 80})
 ISSUE_WIDTH = 2  # floating-point instructions that start in one cycle
-# Nodes among which the next one is chosen. Of 50 ... 800, measured on arms and a humanoid, 200 was best or near to it.
-WINDOW = 200
+# Nodes among which the next one is chosen. Of 50 ... 800, measured on arms and a humanoid, 130 was best or near to it.
+WINDOW = 130
 
 
 def critical_first(nodes: list[Expr]) -> list[Expr]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
+from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.tape_program import (
     ARCTANGENT,
     END,
@@ -144,7 +145,7 @@ class Tape:
 
 def make_tape(function: Function) -> Tape:
     """The tape of a function; time and memory grow with its operations."""
-    function = expand(function)  # lanes of one state are values of their own here
+    function = expand(fused(function))  # lanes of one state are values of their own here
     program = Program(function)
     places, slots = _slots(program)
     slot = np.array(places, dtype=np.int64)

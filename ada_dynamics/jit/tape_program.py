@@ -3,23 +3,20 @@
 
 Almost everything becomes one instruction, r = a b + c, whatever its operation was:
 
-    a b      a b + (-0)          a + b    b 1 + a           a + b c    b c + a
-    -a       a (-1) + (-0)       a - b    b (-1) + a        a - b c    (-b) c + a
+    a b      a b + (-0)          a + b    b 1 + a
+    -a       a (-1) + (-0)       a - b    b (-1) + a
 
 Each is as exact as the operation it stands for. An interpreter then has nothing to decide in most of its steps, which
-saves more than the operands that this adds cost. A product disappears where every sum that uses it takes it in.
+saves more than the operands that this adds cost.
 """
 
 from __future__ import annotations
 
 import struct
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import chain
-from operator import attrgetter
+from collections.abc import Iterable
 
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr, Scalar
+from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, FMA, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
 from ada_dynamics.jit.angles import first_angles
 
 # Kinds of instructions. Results and operands, in order:
@@ -35,6 +32,7 @@ _ALONE = {SQRT: SQUARE_ROOT, REC: RECIPROCAL, ATAN2: ARCTANGENT, SELECT: SELECTI
 # Results and operands of an instruction.
 SIZES = {MULTIPLY_ADD: 4, RECIPROCAL: 2, SQUARE_ROOT: 2, SINCOS: 3, SELECTION: 5, ARCTANGENT: 3}
 NEVER = -1
+_FLOPS = {ADD: 1, SUB: 1, MUL: 1, FMA: 2}
 
 
 class Program:
@@ -61,15 +59,12 @@ class Program:
         self._both: dict[int, tuple[int, int]] = {}  # sine and cosine of each angle's value
         self.constants: list[float] = []
         self._constants: dict[bytes, int] = {}  # their numbers, by their bits
-        self._negatives: dict[int, int] = {}
         starts, start = {}, 0
         for name, size in function.inputs.items():
             starts[name], start = start, start + size
         self._starts = starts
         nodes = function.nodes()
-        self.flops = sum(node.op in (ADD, SUB, MUL) for node in nodes)
-        self._fused = _fused_products(nodes, function.values)
-        self._taken_in = set(self._fused.values())
+        self.flops = sum(_FLOPS.get(node.op, 0) for node in nodes)
         self._minus_zero, self._one, self._minus_one = map(self._constant, (-0.0, 1.0, -1.0))
         # First angles depend on no sine or cosine. Taken all at once, their sines and cosines fill vectors.
         angles, needed = first_angles(nodes)
@@ -110,25 +105,18 @@ class Program:
 
     def _add(self, nodes: Iterable[Expr]) -> None:
         """The table of the module's docstring, row by row."""
-        of, fused, put = self._of, self._fused, self._put
+        of, put = self._of, self._put
         for node in nodes:
             index, op = node.index, node.op
             if index in of:
                 continue
-            if op is ADD or op is SUB:
+            if op is FMA:
+                of[index] = put(MULTIPLY_ADD, tuple([of[arg.index] for arg in node.args]))
+            elif op is ADD or op is SUB:
                 a, b = node.args
-                if index not in fused:
-                    one = self._one if op is ADD else self._minus_one
-                    of[index] = put(MULTIPLY_ADD, (of[b.index], one, of[a.index]))
-                else:
-                    product, addend = (a, b) if fused[index] == a.index else (b, a)
-                    x, y = (of[factor.index] for factor in product.args)
-                    if op is SUB:
-                        x, y = self._with_one_negative(x, y)
-                    of[index] = put(MULTIPLY_ADD, (x, y, of[addend.index]))
+                one = self._one if op is ADD else self._minus_one
+                of[index] = put(MULTIPLY_ADD, (of[b.index], one, of[a.index]))
             elif op is MUL:
-                if index in self._taken_in:
-                    continue
                 of[index] = put(MULTIPLY_ADD, (of[node.args[0].index], of[node.args[1].index], self._minus_zero))
             elif op is VAR:
                 of[index] = self._starts[node.variable[0]] + node.variable[1]
@@ -140,36 +128,3 @@ class Program:
                 of[index] = self._sincos(of[node.args[0].index])[op is COS]
             else:
                 of[index] = put(_ALONE[op], tuple([of[arg.index] for arg in node.args]))
-
-    def _with_one_negative(self, x: int, y: int) -> tuple[int, int]:
-        """Factors of the negative of x y; a number has its negative, others get one that is kept."""
-        if y < 0 or (x >= 0 and y in self._negatives):
-            x, y = y, x
-        if x < 0:
-            return self._constant(-self.constants[~x]), y
-        if x not in self._negatives:
-            self._negatives[x] = self._put(MULTIPLY_ADD, (x, self._minus_one, self._minus_zero))
-        return self._negatives[x], y
-
-
-def _fused_products(nodes: Sequence[Expr], ends: Iterable[Scalar]) -> dict[int, int]:
-    """By sum, the product that it takes in.
-
-    A product is taken in by all its users or by none. Of a difference only the subtrahend can be.
-    """
-    index, args = attrgetter("index"), attrgetter("args")
-    sums = [node for node in nodes if node.op is ADD or node.op is SUB]
-    in_sums = Counter(map(index, chain.from_iterable(map(args, sums))))
-    used = chain(chain.from_iterable(map(args, nodes)), (end for end in ends if isinstance(end, Expr)))
-    uses = Counter(map(index, used))
-    candidates = {node.index for node in nodes if node.op is MUL and uses[node.index] == in_sums[node.index]}
-    taken: dict[int, int] = {}
-    for node in sums:
-        a, b = node.args
-        left = a.index in candidates and node.op is ADD
-        if b.index in candidates and not (left and uses[a.index] < uses[b.index]):
-            taken[node.index] = b.index
-        elif left:
-            taken[node.index] = a.index
-    takers = Counter(taken.values())
-    return {place: product for place, product in taken.items() if takers[product] == uses[product]}

@@ -70,11 +70,6 @@ class Target:
         return Target(f"sm_{best}", f"+ptx{PTX[best]}", _GPU, 1, True, 64)
 
     @property
-    def contract(self) -> str:
-        """Flag that lets a multiplication and an addition become one instruction, where there is one."""
-        return "contract " if self.fma else ""
-
-    @property
     def identity(self) -> str:
         """Text that differs for any two targets whose code differs."""
         return f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}|{self.vector_bits}"

@@ -124,7 +124,7 @@ class HexaPlant:
         self.torque_limit = torque_limit
         self._at = np.array([model.q_index(name).start for name in JOINTS])
         self._v_at = np.array([model.v_index(name).start for name in JOINTS])
-        self._plate_q, self._plate_v = model.q_index(PLATE), model.v_index(PLATE)
+        self._plate_q = model.q_index(PLATE)
         self._weight = weight_torques(self.kinematics.geometry, Masses.of(model))
         self.is_braked = False
         self.brake()

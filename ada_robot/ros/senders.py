@@ -64,11 +64,7 @@ class _Info(ctypes.Structure):
 
 
 class Taker:
-    """Takes messages of one kind; for one thread.
-
-    Attributes:
-        knows_senders: whether messages come with their sender.
-    """
+    """Takes messages of one kind; for one thread."""
 
     def __init__(self, kind: Any) -> None:
         """Prepare. Args: kind of the messages."""
@@ -77,11 +73,6 @@ class Taker:
         self._bytes: _Bytes | None = None
         if self._library is not None:
             self._bytes = _new_bytes()
-
-    @property
-    def knows_senders(self) -> bool:
-        """True if messages come with their sender."""
-        return self._bytes is not None
 
     def take(self, handle: Any) -> Taken | None:
         """The oldest message that waits; None where there is none.

@@ -20,7 +20,8 @@ from ada_dynamics.jit.device_array import DeviceArray
 from ada_dynamics.robots import mechanisms
 
 STATES = 77
-# Another order of fused operations than here: some roundings, times the condition of the mass matrix (1e3 for an arm).
+# Lanes of one state are summed in another order than here: some roundings, times the condition of the mass matrix
+# (1e3 for an arm).
 ROUNDING = 1e-10
 
 

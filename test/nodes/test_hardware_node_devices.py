@@ -89,8 +89,8 @@ def test_a_force_over_its_limit_stops_the_robots_of_the_node(ros, monkeypatch):
         ros.wait(lambda: node.phase == "inactive", what="the node to follow")
         assert fleet.robot.phase is Phase.STOPPED and fleet.robot.reason.startswith("hand: ")
         assert node.devices.latched == fleet.robot.reason
-        report = ros.wait(lambda: diagnosed(reports, "hand").get("limit that was passed") and reports)
-        assert diagnosed(report, "node")["level"] == 2
+        ros.wait(lambda: diagnosed(reports, "hand").get("limit that was passed"), what="the sensor's report")
+        ros.wait(lambda: diagnosed(reports, "node")["level"] == 2, what="the node's report")
         sensor.fault("fx", 0.0)
         ros.wait(lambda: abs(found[-1].wrench.force.x) < 1.0, what="the end of the force")
         assert call(ros, "reset").success

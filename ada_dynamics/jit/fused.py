@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products taken into the sums that use them, once for all kinds of code: so all of them round at the same places.
+
+A compiler that may choose takes in what suits the vectors at hand, and a state's last bits change with the length of
+its batch. Here a product that one sum alone uses goes into it, of two the first; everything else is as it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from ada_dynamics.expr.function import Columns, Function
+from ada_dynamics.expr.graph import ADD, CONST, EXTRACT, FMA, MUL, SUB, VAR, Expr, Scalar, negative
+
+
+def fused(function: Function) -> Function:
+    """The same function with multiply-adds, in the order in which it was written."""
+    made = _rebuilt(function.nodes(), function.values)
+
+    def new(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
+        return tuple(made[x.index] if isinstance(x, Expr) else x for x in values)
+
+    alike: dict[int, Function] = {}  # columns that share their function go on sharing it
+    for one in function.columns:
+        if id(one.each) not in alike:
+            alike[id(one.each)] = fused(one.each)
+    return replace(
+        function,
+        outputs={name: new(elements) for name, elements in function.outputs.items()},
+        guards=tuple(made[guard.index] for guard in function.guards),
+        columns=tuple(_columns(one, alike[id(one.each)], new) for one in function.columns),
+    )
+
+
+def _columns(one: Columns, each: Function, new: Callable[[Iterable[Scalar]], tuple[Scalar, ...]]) -> Columns:
+    return replace(one, each=each, shared=new(one.shared), rows=tuple(new(row) for row in one.rows))
+
+
+def _rebuilt(nodes: list[Expr], values: Iterable[Scalar]) -> dict[int, Expr]:
+    """The new node for each old one, by the old one's index; inputs and constants stay."""
+    uses = Counter(arg.index for node in nodes for arg in node.args)
+    uses.update(value.index for value in values if isinstance(value, Expr))
+    made: dict[int, Expr] = {}
+    for node in nodes:
+        if node.op is VAR or node.op is CONST:
+            made[node.index] = node
+            continue
+        product = _taken_in(node, uses)
+        args = tuple([made[arg.index] for arg in node.args])
+        new = _multiply_add(node, product, made) if product is not None else Expr(node.graph, node.op, args)
+        new.lanes = node.lanes
+        if node.op is EXTRACT:
+            new.value = node.value
+        made[node.index] = new
+    return made
+
+
+def _taken_in(node: Expr, uses: Counter[int]) -> Expr | None:
+    if node.op is not ADD and node.op is not SUB:
+        return None
+    for arg in node.args:
+        if arg.op is MUL and uses[arg.index] == 1 and arg.lanes == node.lanes:
+            return arg
+    return None
+
+
+def _multiply_add(node: Expr, product: Expr, made: dict[int, Expr]) -> Expr:
+    first, second = node.args
+    a, b = (made[factor.index] for factor in product.args)
+    other = made[(second if product is first else first).index]
+    if node.op is SUB and product is first:
+        other = negative(other)
+    elif node.op is SUB:
+        a, b = _with_one_negative(a, b)
+    return Expr(node.graph, FMA, (a, b, other))
+
+
+def _with_one_negative(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """Factors of -a b: the sign goes to a constant, which takes it for nothing, or to the first."""
+    return (a, negative(b)) if b.op is CONST else (negative(a), b)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same inputs give the same bits: in other processes, on other processors, in any batch, by any kind of code."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics.export import quantity_of
+from ada_dynamics.expr.function import Function
+from ada_dynamics.jit.compiler import compile_text
+from ada_dynamics.jit.emit_kernel import single_module
+from ada_dynamics.jit.native import NativeBackend
+from ada_dynamics.jit.signature import Signature
+from ada_dynamics.jit.tape_backend import TapeBackend
+from ada_dynamics.jit.target import Target
+
+STATES = 19  # blocks of eight, of four and of two, and a rest
+# Of the bytes of their accelerations, SHA-256: with fused multiply-adds (AVX2, AVX-512, ARM), and without (SSE2).
+FUSED = {
+    "planar_7r": "0443cf3163a8d0de",
+    "pa10": "063bb6ce9e7d14b2",
+    "stewart": "f31446f288e35c91",
+    "hexa": "a2953960b4aece2e",
+}
+PLAIN = {
+    "planar_7r": "e83434dee9c6d12e",
+    "pa10": "af06f6e1b01fe7e8",
+    "stewart": "a4331241d41e3b4e",
+    "hexa": "70df7704629f115c",
+}
+
+
+def numbers() -> Iterator[float]:
+    """From -1 to 1, in 53 bits, by whole numbers alone: the same wherever this runs."""
+    state = 2026
+    while True:
+        state = (6364136223846793005 * state + 1442695040888963407) % 2**64
+        yield (state >> 11) / 2**52 - 1.0
+
+
+@lru_cache
+def world(name: str) -> tuple[ada.Dynamics, list[np.ndarray]]:
+    """A robot, and states of it: with loops near a pose that closes them, which is rounded, for LAPACK found it."""
+    model = ada.load(name)
+    draw = numbers()
+
+    def drawn(*shape: int) -> np.ndarray:
+        return np.array([next(draw) for _ in range(int(np.prod(shape)))]).reshape(shape)
+
+    start, spread = (np.round(ada.assemble(model), 3), 1e-3) if model.loops else (model.neutral(), 1.0)
+    q = start + spread * drawn(STATES, model.nq)
+    for joint in model.joint_names:
+        place = model.q_index(joint)
+        if place.stop - place.start in (4, 7):
+            turn = q[:, place.stop - 4 : place.stop]
+            turn /= np.sqrt((turn[:, :1] ** 2 + turn[:, 1:2] ** 2) + (turn[:, 2:3] ** 2 + turn[:, 3:] ** 2))
+    return ada.Dynamics(model), [q, drawn(STATES, model.nv), drawn(STATES, model.nv)]
+
+
+@lru_cache
+def function(name: str) -> Function:
+    return quantity_of(world(name)[0], "forward", None).trace()
+
+
+def backend(kind: type[NativeBackend] | type[TapeBackend], name: str, target: Target) -> NativeBackend | TapeBackend:
+    traced = function(name)
+    return kind(Signature.of(traced), lambda: traced, f"same bits {name}", target)
+
+
+def singly(code: NativeBackend | TapeBackend, states: list[np.ndarray]) -> np.ndarray:
+    found = np.empty_like(states[1])
+    for k, row in enumerate(found):
+        assert code.single([x[k].copy() for x in states], [row]) == 0
+    return found
+
+
+def together(code: NativeBackend | TapeBackend, states: list[np.ndarray]) -> np.ndarray:
+    found = np.empty_like(states[1])
+    assert code.batch(states, [found], STATES, False) == 0
+    return found
+
+
+def digest(found: np.ndarray) -> str:
+    return hashlib.sha256(found.astype("<f8").tobytes()).hexdigest()[:16]
+
+
+def runs_here(target: str) -> bool:
+    import llvmlite.binding as llvm
+
+    has = llvm.get_host_cpu_features()
+    needs = {"avx512": ("avx512f", "avx512vl", "avx512dq", "avx512bw"), "avx2": ("avx2", "fma"), "sse2": ("sse2",)}
+    return all(has.get(feature, False) for feature in needs[target])
+
+
+@pytest.mark.parametrize("target", ["host", "avx512", "avx2", "sse2"])
+@pytest.mark.parametrize("name", FUSED)
+def test_accelerations_have_the_published_bits(name, target):
+    if target != "host" and not runs_here(target):
+        pytest.skip(f"this processor has no {target}")
+    chosen = Target.named(target)
+    published = (FUSED if chosen.fma else PLAIN)[name]
+    native, states = backend(NativeBackend, name, chosen), world(name)[1]
+    assert digest(singly(native, states)) == published
+    assert digest(together(native, states)) == published
+    if target == "host":
+        tape = backend(TapeBackend, name, chosen)
+        assert digest(singly(tape, states)) == published
+        assert digest(together(tape, states)) == published
+        assert digest(world(name)[0].forward(*states)) == published
+
+
+@pytest.mark.parametrize("name", ["pa10", "five_bar", "khr1"])
+@pytest.mark.parametrize("method", ["forward", "inverse", "joint_wrenches", "forward_derivatives"])
+def test_the_bits_of_a_state_do_not_depend_on_its_neighbours(name, method):
+    dynamics, (q, v, u) = world(name)
+    if dynamics.model.loops:
+        q, v = dynamics.project(q, v)
+    call = getattr(dynamics, method)
+
+    def answers(rows: slice | int) -> list[np.ndarray]:
+        found = call(q[rows], v[rows], u[rows])
+        return [x for x in (found if isinstance(found, tuple) else [found]) if isinstance(x, np.ndarray)]
+
+    whole = answers(slice(None))
+    assert whole
+    for rows in (slice(0, 1), slice(3, 5), slice(2, 9), slice(1, 18), *range(STATES)):
+        for part, one in zip(answers(rows), whole, strict=True):
+            np.testing.assert_array_equal(part, one[rows])
+
+
+@pytest.mark.parametrize("name", ["pa10", "stewart"])
+@pytest.mark.parametrize("method", ["forward", "inverse"])
+def test_the_text_for_graphics_processors_gives_the_same_bits(name, method):
+    dynamics, states = world(name)
+    if dynamics.model.loops:
+        states = [*dynamics.project(*states[:2]), states[2]]
+    device = ada.Dynamics(dynamics.model, device="host")
+    np.testing.assert_array_equal(getattr(device, method)(*states), getattr(dynamics, method)(*states))
+
+
+def test_another_process_gives_the_same_bits(tmp_path):
+    """Which compiles anew, orders its sets otherwise, and has numpy's LAPACK for another processor."""
+    code = f"""
+        import sys
+        sys.path[:0] = {sys.path!r}
+        import test_same_bits as here
+        for name in here.FUSED:
+            dynamics, states = here.world(name)
+            print(name, here.digest(dynamics.forward(*states)))
+    """
+    others = {"ADA_CACHE_DIR": str(tmp_path), "PYTHONHASHSEED": "7", "OPENBLAS_CORETYPE": "Prescott"}
+    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])  # noqa: PTH120
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **others, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    published = FUSED if Target.host().fma else PLAIN
+    assert dict(line.split() for line in run.stdout.splitlines()) == published
+
+
+CROSS = shutil.which("aarch64-linux-gnu-gcc")
+QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+MAIN = """
+#include <stdio.h>
+int kernel(double *, double *, double *, double *);
+int main(void) {
+  static double q[%(nq)d], v[%(nv)d], u[%(nv)d], a[%(nv)d];
+  while (fread(q, sizeof q, 1, stdin) == 1 && fread(v, sizeof v, 1, stdin) == 1 && fread(u, sizeof u, 1, stdin) == 1) {
+    if (kernel(q, v, u, a)) return 1;
+    fwrite(a, sizeof a, 1, stdout);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(CROSS is None or QEMU is None, reason="needs qemu-user and gcc-aarch64-linux-gnu")
+@pytest.mark.parametrize("name", FUSED)
+def test_an_arm_processor_gives_the_same_bits(name, tmp_path):
+    target, (q, v, u) = Target.named("aarch64"), world(name)[1]
+    (tmp_path / "kernel.o").write_bytes(compile_text(single_module(function(name), target), target, level=0))
+    (tmp_path / "main.c").write_text(MAIN % {"nq": q.shape[1], "nv": v.shape[1]})
+    program = tmp_path / "program"
+    subprocess.run(
+        [str(CROSS), "-static", "-O1", tmp_path / "main.c", tmp_path / "kernel.o", "-o", program], check=True
+    )
+    fed = b"".join(x.astype("<f8").tobytes() for row in zip(q, v, u, strict=True) for x in row)
+    run = subprocess.run([str(QEMU), program], input=fed, capture_output=True, check=True)
+    assert digest(np.frombuffer(run.stdout)) == FUSED[name]
