@@ -60,7 +60,15 @@ def own_page():
 def test_a_page_for_other_machines_answers_nobody_without_its_token(open_page):
     port = open_page.port
     token = open_page.door.token
-    for path in ("/", "/index.html", "/nothing", "/?token=", f"/?token={token[:-1]}", f"/?token={token}x", f"/?t={token}"):
+    for path in (
+        "/",
+        "/index.html",
+        "/nothing",
+        "/?token=",
+        f"/?token={token[:-1]}",
+        f"/?token={token}x",
+        f"/?t={token}",
+    ):
         status, text, _ = asked(port, path)
         assert (status, b"needs its token" in text, len(text) < 200) == (403, True, True), path
         assert spoken(port, path) == 403, path
@@ -115,7 +123,13 @@ def test_on_this_machine_no_token_is_needed_but_another_sites_name_or_program_is
     for host in (f"evil.example:{port}", "evil.example", "127.0.0.1.evil.example", "[broken"):
         assert asked(port, Host=host)[0] == 403, host
     # A page from elsewhere in a browser of this machine.
-    for origin in ("http://evil.example", "null", f"http://127.0.0.1:{port + 1}", f"http://evil.example:{port}", "http://["):
+    for origin in (
+        "http://evil.example",
+        "null",
+        f"http://127.0.0.1:{port + 1}",
+        f"http://evil.example:{port}",
+        "http://[",
+    ):
         assert spoken(port, Origin=origin) == 403, origin
         assert asked(port, Origin=origin)[0] == 403, origin
     # What a tunnel (ssh -L 9000:...) makes of it.
@@ -130,7 +144,15 @@ def test_with_its_token_a_page_takes_any_name_but_no_other_sites_program(open_pa
 
 @pytest.mark.parametrize(
     ("host", "alone"),
-    [("127.0.0.1", True), ("127.0.0.2", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), ("", False), ("::", False)],
+    [
+        ("127.0.0.1", True),
+        ("127.0.0.2", True),
+        ("localhost", True),
+        ("::1", True),
+        ("0.0.0.0", False),
+        ("", False),
+        ("::", False),
+    ],
 )
 def test_which_addresses_this_machine_alone_reaches(host, alone):
     assert is_loopback(host) is alone
