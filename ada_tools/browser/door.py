@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may come to a page: browsers of this machine, and elsewhere those who bring its token.
 
-A page on 127.0.0.1 is for who is on this machine, and needs no token. But a browser of this machine may be the tool of a
-page from elsewhere: that gives its own name an address of this machine (DNS rebinding), or just connects. Both say where
-they are from, in the headers Host and Origin, and are refused.
+A page on 127.0.0.1 is for who is on this machine, and needs no token. But a browser of this machine may be the tool of
+a page from elsewhere: that gives its own name an address of this machine (DNS rebinding), or just connects. Both say
+where they are from, in the headers Host and Origin, and are refused.
 
 A page that other machines can reach has a token, which its address brings: `http://HOST:PORT/?token=...`. The browser
 gets it back as a cookie, so that it leaves the address, and sends it along with everything else, websockets too.
