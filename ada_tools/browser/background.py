@@ -16,6 +16,7 @@ from ada_tools.browser.page import HOST, PORT, Page, nearest_free
 from ada_tools.browser.pose_page import PosePage
 
 _FRAME = '<iframe src="{url}" style="width:100%;height:{height}px;border:1px solid #ccc"></iframe>'
+_LINK = '<a href="{url}" target="_blank">the page</a>'
 _HEIGHT = 480
 _END = 2.0  # [s] that a page gets to finish its frame
 
@@ -78,10 +79,11 @@ class BackgroundPage:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<page at {self.url}; close() ends it>"
+        return f"<page at {self._page.shown_url}; close() ends it>"
 
     def _repr_html_(self) -> str:
-        return _FRAME.format(url=self.url, height=self.height)
+        # Browsers keep no cookies of frames from other places, and a token needs one.
+        return (_LINK if self._page.door.token else _FRAME).format(url=self.url, height=self.height)
 
 
 def is_notebook() -> bool:

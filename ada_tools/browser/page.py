@@ -20,6 +20,7 @@ from typing import Any
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.extras import how_to_install
+from ada_tools.browser.door import VARIABLE, Door
 
 HOST, PORT = "127.0.0.1", 8080
 RATE = 30.0  # frames per second
@@ -35,6 +36,7 @@ class Page:
         server: viser's.
         host: that it listens on.
         port: likewise.
+        door: who may come in.
         gui: viser's, for controls.
         scene: viser's.
         guard: why a browser, by its number, may move nothing; "" where it may. Of pages of real robots.
@@ -52,15 +54,17 @@ class Page:
 
         Args:
             title: shown above the controls.
-            host: address to listen on; 127.0.0.1 is seen from this machine alone.
+            host: address to listen on; 127.0.0.1 is seen from this machine alone; any other one needs a token, which
+                is drawn by lot, or taken from the environment (ADA_VIEW_TOKEN).
             port: to listen on; 0 takes any free one.
 
         Raises:
-            InputError: viser is not installed, or host or port are not to be had.
+            InputError: viser is not installed, or host, port or token are not to be had.
         """
         viser = _viser()
         _refuse_taken(host, port)
-        with _silent():
+        self.door = Door(host)
+        with _silent(), self.door.hung():
             self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.host, self.port = host, int(self.server.get_port())
         self._notes: dict[object, Callable[[], None]] = {}
@@ -98,9 +102,17 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Address of the page."""
+        """Address of the page, with its token."""
+        return self._address(self.door.token)
+
+    @property
+    def shown_url(self) -> str:
+        """Address to print: a token from the environment is known, and stays out of logs."""
+        return self._address(f"${VARIABLE}" if self.door.is_given else self.door.token)
+
+    def _address(self, token: str) -> str:
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)
-        return f"http://{shown}:{self.port}"
+        return f"http://{shown}:{self.port}" + (f"/?token={token}" if token else "")
 
     @property
     def is_looked_at(self) -> bool:
@@ -190,7 +202,7 @@ class Page:
 
     def invite(self, opens_browser: bool, how_to_end: str = "Ctrl-C ends") -> None:
         """Print the address, and open it where there is a screen."""
-        print(f"view: {self.url}   ({how_to_end})", flush=True)
+        print(f"view: {self.shown_url}   ({how_to_end})", flush=True)
         if opens_browser and has_screen():
             webbrowser.open(self.url)
 

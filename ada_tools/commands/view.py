@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare --host, --port and --no-open, which is also --no-browser, for every command that shows a page."""
     parser.add_argument(
-        "--host", default=HOST, help=f"address to listen on (default {HOST}: this machine alone; 0.0.0.0: everybody)"
+        "--host",
+        default=HOST,
+        help=f"address to listen on (default {HOST}: this machine alone; 0.0.0.0: who has its token)",
     )
     parser.add_argument(
         "--port", type=int, default=PORT, help=f"port to listen on (default {PORT}); 0 takes any free one"

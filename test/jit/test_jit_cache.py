@@ -107,6 +107,20 @@ def test_files_of_somebody_else_are_not_loaded(monkeypatch):
     assert kernel.info().cached == {"single": False}
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("whose", ["file", "folder"])
+def test_what_really_belongs_to_another_user_is_not_loaded(whose):
+    _fill()
+    (path,) = _entries()
+    os.chown(path if whose == "file" else path.parent, 12345, -1)
+    assert ObjectCache.default().load(path.stem) is None
+
+
+def test_entries_are_for_the_user_alone():
+    _fill()
+    assert [path.stat().st_mode & 0o777 for path in _entries()] == [0o600]
+
+
 def test_a_link_is_not_followed(tmp_path):
     _fill()
     (path,) = _entries()

@@ -17,7 +17,7 @@ from ada_tools.browser.remote import AUTO
 class ViewSettings(FrameSettings):
     """Where the page is served, and what it shows; see the descriptions."""
 
-    host: str = setting(HOST, "address to listen on; 0.0.0.0: all of this machine, without a password", read_only=True)
+    host: str = setting(HOST, "address to listen on; 0.0.0.0: all of this machine, with a token", read_only=True)
     port: int = setting(
         PORT, "to listen on; if it is taken, the next free one; 0: any free one", lower=0, upper=65535, read_only=True
     )
