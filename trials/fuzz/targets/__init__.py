@@ -16,9 +16,9 @@ class _File(NamedTuple):
     rooms: tuple[str, ...]  # modules whose branches guide the search, with all below them
 
 
-_TEXT = "ada_dynamics.structured_text"
-_ROBOTS = ("ada_dynamics.robots", "ada_dynamics.model", _TEXT)
+_ROBOTS = ("ada_dynamics.robots", "ada_dynamics.structured_text")
 _FILES: dict[str, _File] = {
+    "robots": _File(("urdf", "mjcf", "sdf", "loops_yaml", "loops_json"), _ROBOTS),
     "wires": _File(
         ("pa10", "hexa", "rcb1", "rcb4", "dynpick", "ft300", "rdt", "netft", "motion_packets"),
         ("ada_hardware", "ada_experiments.motion_simulation.packets"),
