@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from ada_dynamics import RecordingError
+from ada_dynamics.simulation.record.reading import read_log
 from trials.fuzz import targets
 from trials.fuzz.corpus import CORPUS, CRASHES, kept
 from trials.fuzz.fence import Escaped, fence
@@ -46,3 +48,14 @@ def test_an_error_without_words_or_a_foreign_one_is_a_finding(tmp_path):
         trial(b"")
     with pytest.raises(ValueError):
         Trial(Target("t", "", refuse, lambda: []), tmp_path)(b"the reason")
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"), }", b"  , }"), (b"t.npy\x01\x00", b"t.npy\xff\xff")])
+def test_a_damaged_head_in_a_recording_is_refused_in_few_words(tmp_path, old, new):
+    path = tmp_path / "log.npz"
+    (whole,) = targets.find("npz").seeds()
+    assert old in whole
+    path.write_bytes(whole.replace(old, new, 1))
+    with pytest.raises(RecordingError, match=r"log\.npz is no log") as found:
+        read_log(path)
+    assert len(str(found.value)) < 1000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m trials.fuzz [TARGET ...] [--runs N] [--seed S] [--keep]: every target in a process of its own, and a table."""
+"""python -m trials.fuzz [TARGET ...] [--runs N] [--seed S] [--keep]: each target in its own process, and a table."""
 
 from __future__ import annotations
 
@@ -64,7 +64,12 @@ def _fuzzed(target: Target, options: argparse.Namespace) -> int:
             (found / f"{i:05}").write_bytes(one)
         words = folder / "words"
         words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.words), encoding="utf-8")
-        flags: dict[str, object] = {"runs": options.runs, "seed": options.seed, "max_len": target.longest, "rss_limit_mb": MEMORY}
+        flags: dict[str, object] = {
+            "runs": options.runs,
+            "seed": options.seed,
+            "max_len": target.longest,
+            "rss_limit_mb": MEMORY,
+        }
         flags |= {"timeout": round(10 * target.seconds), "artifact_prefix": f"{folder}/", "print_final_stats": 1}
         flags |= {"dict": words} if target.words else {}
         given = [f"-{key}={value}" for key, value in flags.items()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an input may not make the program do: open a file that was not given to it, or a socket, or start a process.
 
-Python's audit events tell of each, whoever asks; the hook stays for the process' life, and is asleep outside of `fence`.
+Python's audit events tell of each, whoever asks; the hook stays for the process' life, asleep outside of `fence`.
 """
 
 from __future__ import annotations

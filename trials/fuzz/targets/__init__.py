@@ -19,6 +19,10 @@ class _File(NamedTuple):
 _ROBOTS = ("ada_dynamics.robots", "ada_dynamics.structured_text")
 _FILES: dict[str, _File] = {
     "robots": _File(("urdf", "mjcf", "sdf", "loops_yaml", "loops_json"), _ROBOTS),
+    "files": _File(
+        ("npz", "mcap", "bag", "scenario", "params", "angle_map", "hardware_state"),
+        ("ada_dynamics.simulation.record", "ada_dynamics.structured_text", "ada_tools", "ada_robot", "ada_hardware"),
+    ),
     "wires": _File(
         ("pa10", "hexa", "rcb1", "rcb4", "dynpick", "ft300", "rdt", "netft", "motion_packets"),
         ("ada_hardware", "ada_experiments.motion_simulation.packets"),

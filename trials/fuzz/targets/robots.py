@@ -73,8 +73,27 @@ _NUMBERS = ("nan", "inf", "-inf", "1e400", "1e-320", "1e30", "-1", "0 0 0", "1 0
 _KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical", "universal", "cylindrical")
 _XML = ("<!DOCTYPE a [<!ENTITY e 'x'>]>", "&e;", "<![CDATA[", "<!--", "]]>", *_NUMBERS)
 _URDF = ("<link name=", "<joint name=", "<mimic joint=", "<loop_joint", "<constraint", "<loop", "<coupling", *_KINDS)
-_MJCF = ("<body", "<joint type=", "<freejoint/>", "<connect", "<weld", "<default", "<replicate", "<include file=", "ball")
-_SDF = ("<pose relative_to=", "<frame", "<joint type=", "<must_be_loop_joint>", "<axis>", "<model", "<include>", *_KINDS)
+_MJCF = (
+    "<body",
+    "<joint type=",
+    "<freejoint/>",
+    "<connect",
+    "<weld",
+    "<default",
+    "<replicate",
+    "<include file=",
+    "ball",
+)
+_SDF = (
+    "<pose relative_to=",
+    "<frame",
+    "<joint type=",
+    "<must_be_loop_joint>",
+    "<axis>",
+    "<model",
+    "<include>",
+    *_KINDS,
+)
 _TEXT = ("&a ", "*a", "!!x ", "<<: ", "---\n", "null", "[", "]", "{", "}", "loops:", "parent:", "axis2:", *_NUMBERS)
 _LONG = 16384
 

@@ -222,7 +222,17 @@ def _netft_seeds() -> Iterable[bytes]:
     return [page]
 
 
-_PAGE_WORDS = ("<cfgcpf>", "<scfgfu>lbf</scfgfu>", "<scfgtu>lbf-in", "<!ENTITY", "<!--", "nan", "1e-320", "1e400", "&#0;")
+_PAGE_WORDS = (
+    "<cfgcpf>",
+    "<scfgfu>lbf</scfgfu>",
+    "<scfgtu>lbf-in",
+    "<!ENTITY",
+    "<!--",
+    "nan",
+    "1e-320",
+    "1e400",
+    "&#0;",
+)
 
 TARGETS = (
     Target("pa10", "packets of a PA-10 and what they carry", _pa10, _pa10_seeds, longest=300),
