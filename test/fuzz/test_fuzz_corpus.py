@@ -50,7 +50,7 @@ def test_an_error_without_words_or_a_foreign_one_is_a_finding(tmp_path):
         Trial(Target("t", "", refuse, lambda: []), tmp_path)(b"the reason")
 
 
-@pytest.mark.parametrize(("old", "new"), [(b"), }", b"  , }"), (b"t.npy\x01\x00", b"t.npy\xff\xff")])
+@pytest.mark.parametrize(("old", "new"), [(b"), }", b"  , }"), (b"\x05\x00\x14\x00t.npy", b"\xff\xff\x14\x00t.npy")])
 def test_a_damaged_head_in_a_recording_is_refused_in_few_words(tmp_path, old, new):
     path = tmp_path / "log.npz"
     (whole,) = targets.find("npz").seeds()
