@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
 
 from ada_experiments.motion_simulation import packets as motion
 from ada_hardware.force_torque.dynpick import codec as dynpick
@@ -110,7 +113,7 @@ def _motion(data: bytes) -> None:
 
 
 def _motion_seeds() -> Iterable[bytes]:
-    pose, six = motion.np.array([0.0, 0, 0, 0, 0, 0, 1]), motion.np.zeros(6)
+    pose, six = np.array([0.0, 0, 0, 0, 0, 0, 1]), np.zeros(6)
     some = (
         motion.PosePacket(1, 0.5, 7, pose, six, motion.Flags.RUN),
         motion.ForcePacket(2, 0.5, 7, 8, six, pose, motion.Flags.READY, "näh"),
@@ -121,11 +124,15 @@ def _motion_seeds() -> Iterable[bytes]:
 
 # --- Kondo ------------------------------------------------------------------------------------------------------------
 _RCB1_ASKED = [rcb1.CommandFrame(Rcb1Code.GET_POSITIONS, 0), rcb1.CommandFrame(Rcb1Code.GET_ID)]
-_RCB4_ASKED = [m.ReadRam(0x92, 186), m.Version(), m.Return(), m.AckCheck()]
+_RCB4_ASKED: list[m.CommandFrame] = [m.ReadRam(0x92, 186), m.Version(), m.Return(), m.AckCheck()]
 
 
 def _rcb1(data: bytes) -> None:
-    parsers = rcb1.CommandParser(), rcb1.CommandParser(checks_values=False), *map(rcb1.ReplyParser, _RCB1_ASKED)
+    parsers: list[Any] = [
+        rcb1.CommandParser(),
+        rcb1.CommandParser(checks_values=False),
+        *map(rcb1.ReplyParser, _RCB1_ASKED),
+    ]
     for piece in _pieces(data):
         for command in parsers[0].feed(piece):
             assert rcb1.decode_command(rcb1.encode_command(command)) == command
@@ -143,7 +150,11 @@ def _rcb1_seeds() -> Iterator[bytes]:
 
 
 def _rcb4(data: bytes) -> None:
-    parsers = rcb4.CommandParser(), rcb4.CommandParser(checks_values=False), *map(rcb4.ReplyParser, _RCB4_ASKED)
+    parsers: list[Any] = [
+        rcb4.CommandParser(),
+        rcb4.CommandParser(checks_values=False),
+        *map(rcb4.ReplyParser, _RCB4_ASKED),
+    ]
     for piece in _pieces(data):
         for command in parsers[0].feed(piece):
             assert rcb4.decode_command(rcb4.encode_command(command)) == command
