@@ -6,7 +6,7 @@ JOBS ?= auto
 comma := ,
 # A ROS that is sourced must stay the only one in the process: its libraries and those of the wheels do not mix.
 ROS := $(if $(ROS_DISTRO),,$(comma)ros)
-EXTRAS ?= test,tools,xacro,docs,dev$(ROS)
+EXTRAS ?= test,tools,xacro,docs,dev,fuzz$(ROS)
 # What `make sim` needs of them: a newcomer waits for no more.
 SIM_EXTRAS := view,record,xacro$(ROS)
 VENV := .venv
@@ -83,8 +83,8 @@ bench-hw: $(READY) ## emulated devices under faults: time to safe states, cycles
 faults: $(READY) ## devices written a second time, every fault of theirs, random life, bad commands: 0 unsafe is wanted
 	@$(BIN)/python -m benchmarks.hardware.peers $(ARGS)
 
-fuzz: $(READY) ## property tests on many random inputs: minutes to hours
-	@$(PYTEST) -m fuzz --hypothesis-profile fuzz $(ARGS)
+fuzz: $(READY) ## the tests marked fuzz and inputs guided by coverage, as a table; ARGS="urdf --runs 1000000", ARGS=--list
+	@$(BIN)/python -m trials.fuzz $(ARGS)
 
 soak: $(READY) ## long runs that watch drift, memory and deadlines
 	@$(BIN)/python -m pytest -m soak $(ARGS)

@@ -133,6 +133,8 @@ EXTRAS = {
         "colcon-common-extensions>=0.3,<1",
         "colcon-ros>=0.5,<1",
     ],
+    # It has wheels for Linux, up to Python 3.13.
+    "fuzz": ["atheris>=3,<4; platform_system == 'Linux' and python_version >= '3.11' and python_version < '3.14'"],
     "docs": [
         "sphinx>=7.4,<10",
         "myst-parser>=4,<6",

@@ -21,6 +21,7 @@ numbers that cannot be is no packet: `decode` gives None.
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ _PICTURE = struct.Struct(">d17dBB")
 LONGEST_TEXT = 200  # bytes
 MOST_NUMBERS = 64
 _LARGEST = 1 << 32
-_UNIT = 1e-6  # by which a quaternion may be off unit length
+_UNIT = 1e-6  # by which the square of a quaternion's length may be off one
 
 
 class Flags(IntFlag):
@@ -182,4 +183,4 @@ def _picture(sequence: int, flags: Flags, body: bytes) -> PicturePacket | None:
 
 
 def _is_pose(seven: Array) -> bool:
-    return abs(float(seven[3:] @ seven[3:]) - 1.0) < _UNIT
+    return abs(math.hypot(*seven[3:]) - 1.0) < 0.5 * _UNIT  # a square would overflow

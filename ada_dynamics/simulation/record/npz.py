@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +19,11 @@ from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text
 from ada_dynamics.whole_files import replacing, to_json
 
+# What numpy, zipfile and json raise where the bytes of a file are wrong: heads of arrays are Python literals.
+_DAMAGE = (
+    *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, RecursionError, MemoryError),
+    *(NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
+)
 _ROWS = ("t", "q", "v", "a", "tau")
 
 
@@ -62,8 +70,9 @@ def read_npz(path: Path) -> Log:
         )
     except OSError as problem:
         raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
-    except (ValueError, KeyError, TypeError, EOFError, InputError, ModelError, zipfile.BadZipFile) as problem:
-        reason = f"it has no {problem}" if isinstance(problem, KeyError) else str(problem)
+    except (*_DAMAGE, InputError, ModelError) as problem:
+        said = str(problem)[:300]  # zipfile repeats what stands in place of a name
+        reason = f"it has no {said}" if isinstance(problem, KeyError) else said or type(problem).__name__
         raise RecordingError(
             f"{path} is no log that Log.save wrote, or is damaged: {reason}. Read other .npz files with numpy.load."
         ) from None

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs that fuzzing found are read or refused by name, within bounds; so is what once broke something."""
+
+import os
+import socket
+import subprocess
+
+import pytest
+
+from ada_dynamics import RecordingError
+from ada_dynamics.simulation.record.reading import read_log
+from trials.fuzz import targets
+from trials.fuzz.corpus import CORPUS, CRASHES, kept
+from trials.fuzz.fence import Escaped, fence
+from trials.fuzz.target import OutOfBoundsError, Target, Trial
+
+
+@pytest.mark.parametrize("name", targets.names())
+def test_inputs_that_fuzzing_found_are_taken_or_refused_by_name_within_bounds(name, tmp_path):
+    target = targets.find(name)
+    trial = Trial(target, tmp_path)
+    for one in (*target.seeds(), *kept(CORPUS, name), *kept(CRASHES, name)):
+        trial(one)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda path: path.write_text("x"),
+        lambda path: path.parent.joinpath("other").read_bytes(),
+        lambda path: os.remove(path),  # noqa: PTH107
+        lambda path: socket.socket(),
+        lambda path: subprocess.run(["true"], check=False),
+    ],
+)
+def test_the_fence_notices_what_an_input_must_not_do(tmp_path, act):
+    with pytest.raises(Escaped), fence():
+        act(tmp_path / "file")
+
+
+def test_an_error_without_words_or_a_foreign_one_is_a_finding(tmp_path):
+    def refuse(data):
+        raise ValueError(data.decode())
+
+    trial = Trial(Target("t", "", refuse, lambda: [], typed=(ValueError,)), tmp_path)
+    trial(b"the reason")
+    with pytest.raises(OutOfBoundsError):
+        trial(b"")
+    with pytest.raises(ValueError):
+        Trial(Target("t", "", refuse, lambda: []), tmp_path)(b"the reason")
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"), }", b"  , }"), (b"\x05\x00\x14\x00t.npy", b"\xff\xff\x14\x00t.npy")])
+def test_a_damaged_head_in_a_recording_is_refused_in_few_words(tmp_path, old, new):
+    path = tmp_path / "log.npz"
+    (whole,) = targets.find("npz").seeds()
+    assert old in whole
+    path.write_bytes(whole.replace(old, new, 1))
+    with pytest.raises(RecordingError, match=r"log\.npz is no log") as found:
+        read_log(path)
+    assert len(str(found.value)) < 1000

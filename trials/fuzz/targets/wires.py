@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes from wires. A parser takes anything without an error; what it takes for a message has the bytes of one."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ada_experiments.motion_simulation import packets as motion
+from ada_hardware.force_torque.dynpick import codec as dynpick
+from ada_hardware.force_torque.ft300 import codec as ft300
+from ada_hardware.force_torque.rdt import codec as rdt
+from ada_hardware.force_torque.rdt.calibration import parse_calibration
+from ada_hardware.hexa import packets as hexa
+from ada_hardware.kondo.rcb1 import codec as rcb1
+from ada_hardware.kondo.rcb1.commands import COMMANDS
+from ada_hardware.kondo.rcb1.commands import Code as Rcb1Code
+from ada_hardware.kondo.rcb4 import codec as rcb4
+from ada_hardware.kondo.rcb4 import messages as m
+from ada_hardware.kondo.rcb4.commands import Move
+from ada_hardware.pa10 import axis_data, cyclic
+from ada_hardware.pa10 import packets as pa10
+from ada_hardware.pa10.arm import arm
+from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.pa10.translation import Translation
+from ada_hardware.pa10.variants import variant
+from trials.fuzz.target import Target
+
+_VARIANTS = ("ce", "7c")
+_ARMS = {name: Translation(Pa10Settings(variant=name), arm(name, 7)) for name in _VARIANTS}
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """The first byte says in how large pieces the rest arrives."""
+    size = data[0] % 64 + 1 if data else 1
+    for at in range(1, len(data), size):
+        yield data[at : at + size]
+
+
+# --- PA-10 ------------------------------------------------------------------------------------------------------------
+def _pa10(data: bytes) -> None:
+    name = _VARIANTS[data[0] % 2] if data else "ce"
+    kind, payload = variant(name), data[1:]
+    for sender in (pa10.HOST, pa10.CONTROLLER):
+        for packet in pa10.PacketParser(kind, sender).feed(payload):
+            assert pa10.encode_packet(packet)[4:] == payload[4:]
+            _pa10_payload(packet.type, packet.payload, name, sender)
+
+
+def _pa10_payload(what: int, payload: bytes, name: str, sender: int) -> None:
+    kind = variant(name)
+    if what == pa10.PacketType.READ:
+        if sender == pa10.HOST:
+            axis_data.axis_of(payload)
+        else:
+            axis_data.decode_axis_data(payload, kind)
+    elif what == pa10.PacketType.CYCLE and sender == pa10.HOST:
+        cyclic.decode_command(payload, kind)
+    elif what == pa10.PacketType.CYCLE:
+        assert cyclic.encode_response(cyclic.decode_response(payload, kind), kind) == payload
+        translation = _ARMS[name]
+        translation.forget()
+        translation.told(payload, 1.0)
+        translation.told(payload, 1.002)
+
+
+def _pa10_seeds() -> Iterator[bytes]:
+    for i, name in enumerate(_VARIANTS):
+        kind = variant(name)
+        axes = tuple(cyclic.AxisResponse(angle=1000 * n, torque=n) for n in range(7))
+        command = cyclic.encode_command(cyclic.CyclicCommand((cyclic.AxisCommand(),) * 7), kind)
+        response = cyclic.encode_response(cyclic.CyclicResponse(axes), kind)
+        stored = axis_data.encode_axis_data(2, axis_data.AxisData(1.0, -1.0, 0.1, 4), kind)
+        read = axis_data.read_payload(3)
+        for payload, answer, what in (
+            (command, response, pa10.PacketType.CYCLE),
+            (read, stored, pa10.PacketType.READ),
+            (pa10.alarm_clear_payload(1), b"", pa10.PacketType.CLEAR_ALARM),
+            (b"", b"", pa10.PacketType.START),
+        ):
+            packet = pa10.Packet(what, 5, payload)
+            yield bytes([i]) + pa10.encode_packet(packet)
+            yield bytes([i]) + pa10.encode_packet(packet.answer(answer))
+
+
+# --- HEXA, and the programs of the hybrid simulation: the last bytes are a CRC, which the search need not guess -------
+def _hexa(data: bytes) -> None:
+    for packet in (data, data + zlib.crc32(data).to_bytes(4, "big")):
+        command, status = hexa.decode_command(packet), hexa.decode_status(packet)
+        if command is not None and all(abs(x) < 1e300 for x in command.values):
+            assert hexa.encode_command(command) == packet
+        if status is not None:
+            assert hexa.decode_status(hexa.encode_status(status)) == status
+
+
+def _hexa_seeds() -> Iterable[bytes]:
+    six = (0.1,) * 6
+    status = hexa.Status(hexa.State.POSITION, 7, 9, 1, (0, 1, 2, 3, 4, 5), 1.5, six, six, six)
+    return [
+        hexa.encode_command(hexa.CommandPacket(hexa.Request.POSITION, 1, 2, six))[:-4],
+        hexa.encode_status(status)[:-4],
+    ]
+
+
+def _motion(data: bytes) -> None:
+    for packet in (data, data + zlib.crc32(data).to_bytes(4, "big")):
+        found = motion.decode(packet)
+        if found is not None:
+            assert motion.decode(motion.encode(found)) is not None
+
+
+def _motion_seeds() -> Iterable[bytes]:
+    pose, six = np.array([0.0, 0, 0, 0, 0, 0, 1]), np.zeros(6)
+    some = (
+        motion.PosePacket(1, 0.5, 7, pose, six, motion.Flags.RUN),
+        motion.ForcePacket(2, 0.5, 7, 8, six, pose, motion.Flags.READY, "näh"),
+        motion.PicturePacket(3, 0.5, six, six[:3], pose, 0.0, six, six),
+    )
+    return [motion.encode(one)[:-4] for one in some]
+
+
+# --- Kondo ------------------------------------------------------------------------------------------------------------
+_RCB1_ASKED = [rcb1.CommandFrame(Rcb1Code.GET_POSITIONS, 0), rcb1.CommandFrame(Rcb1Code.GET_ID)]
+_RCB4_ASKED: list[m.CommandFrame] = [m.ReadRam(0x92, 186), m.Version(), m.Return(), m.AckCheck()]
+
+
+def _rcb1(data: bytes) -> None:
+    parsers: list[Any] = [
+        rcb1.CommandParser(),
+        rcb1.CommandParser(checks_values=False),
+        *map(rcb1.ReplyParser, _RCB1_ASKED),
+    ]
+    for piece in _pieces(data):
+        for command in parsers[0].feed(piece):
+            assert rcb1.decode_command(rcb1.encode_command(command)) == command
+        for parser in parsers[1:]:
+            parser.feed(piece)
+    assert all(parser.waiting <= len(data) for parser in parsers)
+
+
+def _rcb1_seeds() -> Iterator[bytes]:
+    for kind in COMMANDS.values():
+        values = tuple(field.lowest for field in kind.fields)
+        board = 3 if kind.names_board else rcb1.NO_BOARD
+        yield b"\x3f" + rcb1.encode_command(rcb1.CommandFrame(kind.code, board, values))
+        yield b"\x07" + rcb1.encode_reply(rcb1.Reply(kind.code, 0, tuple(f.lowest for f in kind.reply or ())))
+
+
+def _rcb4(data: bytes) -> None:
+    parsers: list[Any] = [
+        rcb4.CommandParser(),
+        rcb4.CommandParser(checks_values=False),
+        *map(rcb4.ReplyParser, _RCB4_ASKED),
+    ]
+    for piece in _pieces(data):
+        for command in parsers[0].feed(piece):
+            assert rcb4.decode_command(rcb4.encode_command(command)) == command
+        for parser in parsers[1:]:
+            parser.feed(piece)
+    assert all(parser.waiting <= 255 for parser in parsers)
+
+
+def _rcb4_seeds() -> Iterator[bytes]:
+    moves = (Move(0, 7500), Move(3, 3500), Move(34, 0x8000))
+    for command in (
+        *(m.AckCheck(), m.Version(), m.Return(), m.Call(0x0B80), m.ReadRam(0x20, 2), m.WriteRam(0, b"\x0b\x80")),
+        *(m.MoveServo(2, 10, 7500), m.MoveServos(12, moves), m.SetParameter(1, ((0, 127), (34, 1)))),
+    ):
+        yield b"\x3f" + rcb4.encode_command(command)
+    for asked in _RCB4_ASKED:
+        size = rcb4.data_length(asked)
+        yield b"\x3f" + rcb4.encode_reply(rcb4.Reply(m.code_of(asked), bytes(size) if size else b""))
+
+
+# --- force sensors ----------------------------------------------------------------------------------------------------
+def _dynpick(data: bytes) -> None:
+    parser = dynpick.DynPickParser()
+    for piece in _pieces(data):
+        for one in parser.feed(piece):
+            if isinstance(one, dynpick.Text):
+                dynpick.decode_sensitivity(one.text)
+                dynpick.decode_temperature(one.text)
+                dynpick.decode_filter(one.text)
+            else:
+                assert dynpick.decode_line(dynpick.encode_record(one.number, one.counts)[:-2]) == one
+    parser.restart()
+
+
+def _dynpick_seeds() -> Iterable[bytes]:
+    answers = dynpick.encode_sensitivity((24.9,) * 6), dynpick.encode_temperature(25.0), dynpick.encode_filter(8)
+    return [b"\x1f" + one for one in (dynpick.encode_record(3, (8192,) * 6), *answers)]
+
+
+def _ft300(data: bytes) -> None:
+    parser = ft300.FrameParser()
+    for piece in _pieces(data + ft300.crc(data[-14:]).to_bytes(2, "little")):
+        for counts in parser.feed(piece):
+            assert ft300.encode_frame(counts) in data + ft300.crc(data[-14:]).to_bytes(2, "little")
+    assert parser.waiting < ft300.FRAME_SIZE
+
+
+def _ft300_seeds() -> Iterable[bytes]:
+    frame = ft300.encode_frame([100, -1, 0, 256, 32767, -32768])
+    return [b"\x03" + frame + frame[:-2], b"\x3f" + ft300.START_ANSWER + frame]
+
+
+def _rdt(data: bytes) -> None:
+    request = rdt.decode_request(data)
+    assert request is None or rdt.encode_request(request) == data
+    records = rdt.decode_records(data)
+    assert not records or rdt.encode_records(*records) == data
+    for record in records:
+        rdt.status_words(record.status)
+
+
+def _rdt_seeds() -> Iterable[bytes]:
+    record = rdt.Record(1, 2, rdt.MONITOR_LATCHED, (1, -2, 3, -4, 5, -6))
+    return [rdt.encode_request(rdt.Request(rdt.START)), rdt.encode_records(record, record)]
+
+
+def _netft(data: bytes) -> None:
+    found = parse_calibration(data, "the page")
+    assert found.force_scale > 0.0 and found.moment_scale > 0.0
+
+
+def _netft_seeds() -> Iterable[bytes]:
+    page = b"""<?xml version="1.0"?><netft><prodname>Net F/T</prodname><cfgcalsn>FT1</cfgcalsn><cfgcpf>1000000</cfgcpf>
+<scfgfu>N</scfgfu><cfgcpt>1e6</cfgcpt><scfgtu>Nm</scfgtu><comrdtrate>7000</comrdtrate><comrdte>Enabled</comrdte>
+</netft>"""
+    return [page]
+
+
+_PAGE_WORDS = (
+    "<cfgcpf>",
+    "<scfgfu>lbf</scfgfu>",
+    "<scfgtu>lbf-in",
+    "<!ENTITY",
+    "<!--",
+    "nan",
+    "1e-320",
+    "1e400",
+    "&#0;",
+)
+
+TARGETS = (
+    Target("pa10", "packets of a PA-10 and what they carry", _pa10, _pa10_seeds, longest=300),
+    Target("hexa", "packets of a HEXA table", _hexa, _hexa_seeds, longest=200),
+    Target("rcb1", "frames of an RCB-1, in pieces", _rcb1, _rcb1_seeds, longest=200),
+    Target("rcb4", "frames of an RCB-4, in pieces", _rcb4, _rcb4_seeds, longest=600),
+    Target("dynpick", "lines of a DynPick", _dynpick, _dynpick_seeds, longest=200),
+    Target("ft300", "frames of an FT 300", _ft300, _ft300_seeds, longest=100),
+    Target("rdt", "packets of a Net F/T", _rdt, _rdt_seeds, longest=200),
+    Target("netft", "page with the calibration of a Net F/T", _netft, _netft_seeds, words=_PAGE_WORDS),
+    Target("motion_packets", "packets of the hybrid simulation", _motion, _motion_seeds, longest=400),
+)
