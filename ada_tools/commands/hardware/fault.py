@@ -72,9 +72,8 @@ def run(options: argparse.Namespace) -> int:
 def _one_door(options: argparse.Namespace) -> DoorOf:
     found = doors(options.device, options.process)
     if len(found) > 1:
-        raise InputError(
-            f"{len(found)} emulated {options.device} run; give --process, one of {', '.join(str(d.pid) for d in found)}."
-        )
+        numbers = ", ".join(str(door.pid) for door in found)
+        raise InputError(f"{len(found)} emulated {options.device} run; give --process, one of {numbers}.")
     if not found:
         which = f" in process {options.process}" if options.process else ""
         raise NoAnswer(
