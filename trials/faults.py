@@ -126,7 +126,11 @@ def _kept(robot: Robot) -> list[str]:
 
 
 def _device(**faults: float) -> Fault:
-    return lambda _, device: [device.fault(name, value) for name, value in faults.items()]
+    def make(_: Robot, device: EmulatorProcess) -> None:
+        for name, value in faults.items():
+            device.fault(name, value)
+
+    return make
 
 
 def _recording(fault: Callable[[subprocess.Popen[str], Path], object], code: int) -> Callable[[int], Outcome]:

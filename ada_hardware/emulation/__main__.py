@@ -94,7 +94,10 @@ def _serve(options: argparse.Namespace) -> int:
             pages = PageServer(emulator.http_pages, port=options.http)
             ready["http_url"] = pages.url
         if hasattr(os, "getuid"):  # elsewhere faults come by stdin alone
-            host.add(door := Door(host, emulator.NAME))
+            try:
+                host.add(door := Door(host, emulator.NAME))
+            except AdaError as problem:  # the device is of use without
+                print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
         host.add(Lines(sys.stdin.fileno(), lambda line: _say(answer(host, line)), _at_end(host, options.until_eof)))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         reduce_interpreter_jitter()

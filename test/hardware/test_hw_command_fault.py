@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,10 +22,19 @@ pytest.importorskip("serial")
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Doors of this test alone."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path / "ada_dynamics_doors"
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Doors of this test alone; the path of a socket has at most 107 letters, and pytest's own folders are long."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder, "ada_dynamics_doors")
+
+
+def test_a_device_runs_without_a_door_where_none_can_be(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    deep = place.parent / ("deep" * 40)
+    deep.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
+    with EmulatorProcess("dynpick") as device:
+        assert device.state() and not doors()
 
 
 @pytest.fixture
