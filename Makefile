@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it sets up. The machine brings Python >= 3.10 and make.
-# On the command line: ARGS (for sim, test, fuzz, soak, faults and what begins with one of test and bench), PYTHON, EXTRAS, JOBS.
+# On the command line: ARGS (for sim, test, fuzz, soak, faults, campaign and what begins with one of test and bench), PYTHON, EXTRAS, JOBS.
 
 PYTHON ?= python3
 JOBS ?= auto
@@ -26,7 +26,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults fuzz soak docs pictures clean
+.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ bench-hw: $(READY) ## emulated devices under faults: time to safe states, cycles
 
 faults: $(READY) ## devices written a second time, every fault of theirs, random life, bad commands: 0 unsafe is wanted
 	@$(BIN)/python -m benchmarks.hardware.peers $(ARGS)
+
+campaign: $(READY) ## faults in a robot that moves and in recordings: every case ends in its state within its time
+	@$(BIN)/python -m trials.faults $(ARGS)
 
 fuzz: $(READY) ## the tests marked fuzz and inputs guided by coverage, as a table; ARGS="urdf --runs 1000000", ARGS=--list
 	@$(BIN)/python -m trials.fuzz $(ARGS)

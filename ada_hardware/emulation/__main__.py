@@ -14,6 +14,7 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.named_values import named_numbers, named_values
 from ada_dynamics.settings import fields_of
 from ada_hardware.emulation.catalogue import emulator_class, made_emulator
+from ada_hardware.emulation.door import Door
 from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS
 from ada_hardware.emulation.host import PRIORITY, EmulatorHost
@@ -35,7 +36,9 @@ It prints one line, {"ready": true, "url": ...}: give this url to the device's d
 JSON and answers each with one:
   {"fault": "drop", "value": 0.1}     a tenth of the frames gets lost, both ways; 0 switches it off
   {"fault": "drop_answers", "value": 0.1}     only of what the device says; drop_commands: of what it is told
-  {"ask": "state"}    {"ask": "violations"}    {"ask": "url"}
+  {"clear": true}                     switches all faults off
+  {"ask": "state"}    {"ask": "violations"}    {"ask": "url"}    {"ask": "faults"}
+The same lines go through its door, a socket of its owner's alone; `ada hw fault` writes them.
 """
 
 
@@ -84,11 +87,17 @@ def _serve(options: argparse.Namespace) -> int:
     faults = named_numbers("fault", options.fault)
     host = EmulatorHost(emulator, options.listen, faults=faults, seed=options.seed)
     pages: PageServer | None = None
+    door: Door | None = None
     try:
         ready: dict[str, object] = {"ready": True, "url": host.url}
         if hasattr(emulator, "http_pages"):
             pages = PageServer(emulator.http_pages, port=options.http)
             ready["http_url"] = pages.url
+        if hasattr(os, "getuid"):  # elsewhere faults come by stdin alone
+            try:
+                host.add(door := Door(host, emulator.NAME))
+            except AdaError as problem:  # the device is of use without
+                print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
         host.add(Lines(sys.stdin.fileno(), lambda line: _say(answer(host, line)), _at_end(host, options.until_eof)))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         reduce_interpreter_jitter()
@@ -99,8 +108,9 @@ def _serve(options: argparse.Namespace) -> int:
         pass
     finally:
         host.close()
-        if pages is not None:
-            pages.close()
+        for one in (pages, door):
+            if one is not None:
+                one.close()
     return 0
 
 

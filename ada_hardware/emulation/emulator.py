@@ -86,6 +86,11 @@ class Emulator(ABC, Generic[S]):
             raise KeyError(name)
         self._faults[name] = value
 
+    @property
+    def fault_values(self) -> Mapping[str, float]:
+        """Values of all FAULTS, a copy."""
+        return dict(self._faults)
+
     def _accuse(self, text: str) -> None:
         """Something came just now that must never come."""
         self.violations.append(Violation(self._time, text))

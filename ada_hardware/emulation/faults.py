@@ -210,6 +210,18 @@ class WireFaults:
                 if base == "noise":
                     way.follow(now)
 
+    def on(self) -> dict[str, float]:
+        """Those that are on, with their values."""
+        found = {name: 1.0 for name, is_on in (("disconnect", self.is_disconnected),) if is_on}
+        there, back = self.commands.values, self.answers.values
+        for name in WIRE_FAULTS:
+            values = there.get(name, 0.0), back.get(name, 0.0)
+            if name == "silence" or values[0] == values[1]:
+                found |= {name: values[1]} if values[1] else {}
+            else:
+                found |= {name + way: one for way, one in zip((COMMANDS, ANSWERS), values, strict=True) if one}
+        return found
+
 
 def base_name(name: str) -> str | None:
     """The fault of WIRE_FAULTS that a name means, with or without a direction; None: it means none."""

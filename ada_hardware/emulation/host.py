@@ -90,6 +90,12 @@ class EmulatorHost:
         self.line.fault(name, value)
         self._follow_cable()
 
+    def clear(self) -> None:
+        """Switch all faults off; as `fault`."""
+        self.line.run(self._clock())
+        self.line.clear()
+        self._follow_cable()
+
     def run(self) -> None:
         """Be the device until `stop`."""
         while self._is_running:

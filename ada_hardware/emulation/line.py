@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from ada_dynamics.errors import unknown_name
+from ada_dynamics.errors import InputError, unknown_name
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.emulation.faults import WIRE_FAULTS, Arrival, WireFaults, base_name
 
@@ -40,6 +41,7 @@ class EmulatedLine:
             InputError: an unknown fault, or a value that it cannot have.
         """
         self.emulator = emulator
+        self._normal = emulator.fault_values
         self.faults = WireFaults(is_stream=emulator.WIRE == "stream", seed=seed)
         self._now = now
         self._next_tick = now + self._tick()
@@ -83,11 +85,32 @@ class EmulatedLine:
             InputError: there is no such fault, or it cannot have this value.
         """
         if name in self.emulator.FAULTS:
-            self.emulator.fault(name, value)
+            self._fault_device(name, value)
         elif base_name(name) is not None:
             self.faults.set(name, value, self._now)
         else:
             raise unknown_name("fault", name, fault_names(type(self.emulator)))
+
+    def on(self) -> dict[str, float]:
+        """Faults that are on, with their values."""
+        own = self.emulator.fault_values
+        return {**{name: own[name] for name in own if own[name] != self._normal[name]}, **self.faults.on()}
+
+    def clear(self) -> None:
+        """Switch all faults off."""
+        for name in self.on():
+            self.fault(name, self._normal.get(name, 0.0))
+
+    def _fault_device(self, name: str, value: float) -> None:
+        device = self.emulator
+        before = device.fault_values[name]
+        try:
+            if not math.isfinite(value):
+                raise ValueError
+            device.fault(name, value)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            device.fault(name, before)
+            raise InputError(f"fault {name} is {value!r:.80}; it must be a number: {device.FAULTS[name]}.") from None
 
     def _tick(self) -> float:
         return max(self.emulator.tick, SHORTEST_TICK)

@@ -15,7 +15,7 @@ from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.host import EmulatorHost
 
 _PIECE = 65_536  # [bytes]
-ASKS = ("state", "violations", "url")
+ASKS = ("state", "violations", "url", "faults")
 
 
 class Lines:
@@ -64,6 +64,9 @@ def answer(host: EmulatorHost, line: str) -> dict[str, Any]:
         if set(order) == {"fault", "value"}:
             host.fault(str(order["fault"]), order["value"])
             return {"ok": True, "url": host.url}
+        if order == {"clear": True}:
+            host.clear()
+            return {"ok": True, "url": host.url}
         if set(order) == {"ask"} and order["ask"] in ASKS:
             return {"ok": True, order["ask"]: _asked(host, order["ask"])}
     except (AdaError, KeyError, TypeError, ValueError) as problem:
@@ -82,7 +85,9 @@ def _asked(host: EmulatorHost, what: str) -> object:
         return emulator.state()
     if what == "violations":
         return [list(one) for one in emulator.violations]
-    return host.url
+    return host.url if what == "url" else host.line.on()
 
 
-_ALLOWED = 'send {"fault": NAME, "value": NUMBER} or {"ask": "state"}, "violations", "url".'
+_ALLOWED = (
+    'send {"fault": NAME, "value": NUMBER} or {"clear": true} or {"ask": "state"}, "violations", "url", "faults".'
+)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from ada_tools.commands import add_command
-from ada_tools.commands.hardware import emulate, identify, listing, monitor, scan, service, settings, testing
+from ada_tools.commands.hardware import emulate, fault, identify, listing, monitor, scan, service, settings, testing
 
 NAME = "hw"
 SUMMARY = "robots and sensors on their wires: find, watch, test, emulate"
@@ -25,6 +25,7 @@ examples:
   ada hw service khr1 wake --url /dev/ttyUSB0 --yes      what a robot is asked by hand
   ada hw settings khr1                         what --setting takes
   ada hw emulate dynpick                       a device for other programs
+  ada hw fault pa10 emergency_stop             a fault in an emulated device that runs; alone: all that there are
 
 There is no `ada hw stop`: a device has one host, and a second program on its wire cannot stop what the first one
 demands. Use the emergency stop; under ROS: ros2 service call /hardware_node/stop std_srvs/srv/Trigger.
@@ -35,7 +36,7 @@ exit code:
   2    wrong usage; monitor cannot open the device
   130  test was ended by Ctrl-C: a robot was brought to rest first
 """
-ACTIONS = (listing, scan, monitor, testing, identify, service, settings, emulate)
+ACTIONS = (listing, scan, monitor, testing, identify, service, settings, emulate, fault)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
