@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.building import keeping_all
-from ada_dynamics.model.checked_values import CheckedValues, usual_axis
+from ada_dynamics.model.checked_values import NO_TURN, CheckedValues, usual_axis
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
@@ -89,7 +89,7 @@ class Builder:
         parent: str,
         child: str,
         xyz: ArrayLike = (0.0, 0.0, 0.0),
-        rpy: ArrayLike = (0.0, 0.0, 0.0),
+        rpy: ArrayLike = NO_TURN,
         axis: ArrayLike | None = None,
         axis2: ArrayLike | None = None,
         *,
@@ -156,9 +156,9 @@ class Builder:
         parent: str,
         child: str,
         parent_xyz: ArrayLike = (0.0, 0.0, 0.0),
-        parent_rpy: ArrayLike = (0.0, 0.0, 0.0),
+        parent_rpy: ArrayLike = NO_TURN,
         child_xyz: ArrayLike = (0.0, 0.0, 0.0),
-        child_rpy: ArrayLike = (0.0, 0.0, 0.0),
+        child_rpy: ArrayLike = NO_TURN,
         axis: ArrayLike | None = None,
         axis2: ArrayLike | None = None,
         *,

@@ -19,6 +19,9 @@ from ada_dynamics.spatial.rotation import from_rpy
 
 P = TypeVar("P", bound=Part)
 
+NO_TURN = (0.0, 0.0, 0.0)  # roll, pitch and yaw where none are given
+LOADS = ("damping", "friction", "armature", "stiffness")  # of a joint
+
 
 def usual_axis(kind: str) -> tuple[float, float, float]:
     """The first axis of a joint where none is given."""
@@ -26,9 +29,26 @@ def usual_axis(kind: str) -> tuple[float, float, float]:
     return (0.0, 0.0, 1.0) if known is not None and known.axes == 2 else (1.0, 0.0, 0.0)
 
 
+# The checks below work on Python's floats: for the few numbers of one part that takes a fifth of what arrays take.
 def _all_finite(x: Array) -> bool:
-    """Number by number: for the few of a part this is quicker than on arrays."""
-    return all(map(isfinite, x.ravel().tolist()))
+    numbers = x.ravel().tolist()
+    return isfinite(sum(numbers)) or all(map(isfinite, numbers))  # a sum of finite numbers may overflow
+
+
+def _is_rotation(R: Array) -> bool:
+    """True if the rows are unit vectors that form a right-handed frame."""
+    if R.shape != (3, 3):
+        return False
+    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
+    across = (a * d + b * e + c * f, a * g + b * h + c * i, d * g + e * h + f * i)
+    along = (a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, g * g + h * h + i * i - 1.0)
+    handed = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+    return all(-1e-9 < x < 1e-9 for x in (*across, *along)) and handed > 0.0
+
+
+def _frozen(x: Array) -> Array:
+    x.setflags(write=False)
+    return x
 
 
 class CheckedValues:
@@ -52,31 +72,29 @@ class CheckedValues:
             raise ModelError(f"{self.where}: {what} is {value!r}; it must be {size} numbers.") from None
         if x.shape != (size,) or not _all_finite(x):
             raise ModelError(f"{self.where}: {what} is {value!r}; it must be {size} finite numbers.")
-        x.flags.writeable = False
-        return x
+        return _frozen(x)
 
     def orientation(self, rpy: ArrayLike, rotation: ArrayLike | None, where: str) -> Array:
         """A rotation matrix, from itself or from roll-pitch-yaw angles."""
-        angles = self.vector(rpy, 3, f"rpy of {where}")
+        angles = (0.0, 0.0, 0.0) if rpy is NO_TURN else self.vector(rpy, 3, f"rpy of {where}").tolist()
         if rotation is None:
-            return np.array(from_rpy(*angles.tolist())) if any(angles.tolist()) else UNIT
-        if np.any(angles):
+            return np.array(from_rpy(*angles)) if any(angles) else UNIT
+        if any(angles):
             raise ModelError(f"{self.where}: rotation of {where} must be given without rpy.")
         return self.rotation(rotation, where)
 
     def rotation(self, rotation: ArrayLike, where: str) -> Array:
         """A rotation matrix."""
-        R = np.asarray(rotation, dtype=float)
-        if R is UNIT:
-            return R
-        proper = R.shape == (3, 3) and float(np.max(np.abs(R @ R.T - np.eye(3)))) < 1e-9 and np.linalg.det(R) > 0.0
-        if not proper:
+        if rotation is UNIT:
+            return UNIT
+        R = np.array(rotation, dtype=float)
+        if not _is_rotation(R):
             raise ModelError(f"{self.where}: rotation of {where} must be a 3x3 rotation matrix.")
-        return R
+        return _frozen(R)
 
     def inertia(self, value: ArrayLike, what: str) -> Array:
         """A symmetric 3x3 matrix, from all of its entries, 6 of them or its diagonal."""
-        x = np.asarray(value, dtype=float)
+        x = np.array(value, dtype=float)
         if x.shape == (3,):
             x = np.diag(x)
         elif x.shape == (6,):
@@ -85,7 +103,7 @@ class CheckedValues:
             raise ModelError(f"{self.where}: {what} must be 3x3, 3 or 6 finite numbers, not {value!r}.")
         if x.tolist() != x.T.tolist() and (np.abs(x - x.T) > 1e-9 * np.abs(x)).any():
             raise ModelError(f"{self.where}: {what} is not symmetric: {x.tolist()}.")
-        return x
+        return _frozen(x)
 
     def shapes(self, value: Iterable[Shape], what: str) -> tuple[Shape, ...]:
         """Shapes, which have checked themselves."""
@@ -102,7 +120,7 @@ class CheckedValues:
         """The axes that a joint type needs, of unit length; a universal joint has two."""
         count = JOINT_TYPES[kind].axes
         if count == 0:
-            return np.array([1.0, 0.0, 0.0]), None
+            return _frozen(np.array([1.0, 0.0, 0.0])), None
         first = self.direction(usual_axis(kind) if axis is None else axis, f"axis of {where}")
         if count == 1:
             return first, None
@@ -113,6 +131,8 @@ class CheckedValues:
 
     def spring(self, kind: str, stiffness: float, rest: float, where: str) -> None:
         """A joint's spring: of kinds that can have one, and at rest where they can."""
+        if not stiffness and not rest:
+            return
         self.finite(rest, f"rest of {where}")
         if stiffness and kind not in SPRUNG:
             raise ModelError(
@@ -127,10 +147,10 @@ class CheckedValues:
 
     def turns(self, kind: str, joint: Joint, where: str) -> None:
         """Limits of a spherical joint: of the turns that it stands for, and of the whole turn."""
-        if kind != Spherical.kind:
-            if joint.turns is not None:
-                raise ModelError(f"{self.where}: {where} is {kind} and has turns; only spherical joints have them.")
+        if kind != Spherical.kind and joint.turns is None:
             return
+        if kind != Spherical.kind:
+            raise ModelError(f"{self.where}: {where} is {kind} and has turns; only spherical joints have them.")
         least, most = joint.limits.lower, joint.limits.upper
         if least > 0.0 or (np.isfinite(least) and least != 0.0) or not most > 0.0:
             raise ModelError(
@@ -144,6 +164,8 @@ class CheckedValues:
     def constants(self, kind: str, given: Mapping[str, float], where: str) -> dict[str, float]:
         """The numbers that a joint type has beside its axes: all of them, and no others."""
         names = JOINT_TYPES[kind].constants
+        if not names and not given:
+            return {}
         if set(given) != set(names):
             needs = f"needs {', '.join(names)}" if names else "has no numbers of its own"
             raise ModelError(f"{self.where}: {where} is {kind}, which {needs}; given: {', '.join(given) or 'none'}.")
@@ -152,6 +174,12 @@ class CheckedValues:
         if problem:
             raise ModelError(f"{self.where}: {where}: {problem}")
         return values
+
+    def loads(self, loads: Mapping[str, float], where: str) -> None:
+        """What a joint resists with: finite, and never negative."""
+        for what, value in loads.items():
+            if self.finite(value, f"{what} of {where}") < 0.0:
+                raise ModelError(f"{self.where}: {what} of {where} is {value}; it must not be negative.")
 
     def _kind(self, kind: str, known: Collection[str], where: str, what: str) -> str:
         if kind not in known:
@@ -173,10 +201,9 @@ class CheckedValues:
         """A joint of the tree, sealed."""
         where = joint.where
         kind = self._kind(joint_kind(joint.kind), JOINT_TYPES, where, "joint type")
-        loads = {name: float(getattr(joint, name)) for name in ("damping", "friction", "armature", "stiffness")}
-        for what, value in loads.items():
-            if self.finite(value, f"{what} of {where}") < 0.0:
-                raise ModelError(f"{self.where}: {what} of {where} is {value}; it must not be negative.")
+        loads = {name: float(getattr(joint, name)) for name in LOADS}
+        if any(loads.values()):
+            self.loads(loads, where)
         self.spring(kind, loads["stiffness"], float(joint.rest), where)
         self.turns(kind, joint, where)
         axis, axis2 = self.axes(kind, joint.axis, joint.axis2, where)
@@ -211,11 +238,12 @@ class CheckedValues:
     def direction(self, value: ArrayLike, what: str) -> Array:
         """A vector made unit length."""
         x = self.vector(value, 3, what)
-        length = sqrt(float(x @ x))
+        a, b, c = x.tolist()
+        length = sqrt(a * a + b * b + c * c)
         if length < 1e-9:
             raise ModelError(f"{self.where}: {what} has length zero; give a direction such as 0 0 1.")
         # Unit vectors as printed in files stay exactly as they are.
-        return x if abs(length - 1.0) < 1e-15 else x / length
+        return x if abs(length - 1.0) < 1e-15 else _frozen(x / length)
 
 
 # --- whole parts ------------------------------------------------------------------------------------------------

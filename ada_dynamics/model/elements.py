@@ -136,8 +136,7 @@ class Part:
         return self._is_sealed
 
     def sealed(self, **checked: object) -> Any:
-        """A copy with checked values, which cannot be changed and forgets what it was read from."""
-        _freeze(checked)
+        """A copy with checked values (arrays that are read-only), which cannot be changed and forgets its source."""
         copy = object.__new__(type(self))
         vars(copy).update({**vars(self), **self._read_from, **checked, "_is_sealed": True})
         return copy
