@@ -573,9 +573,9 @@ def test_sliders_of_motors_end_at_their_limits_and_go_no_faster_than_they_may(pa
 
 def test_where_robots_must_be_armed_a_second_press_does_it_and_no_press_does_so_twice(desk):
     desk.node.activated = lambda: setattr(desk.node, "said", said("active", robot={"armed": False}))
-    desk.hold(desk.panel.move, 0.5)
+    desk.hold(0.5)
     assert desk.node.asked.count("activate") == 1 and "arm" not in desk.node.asked
     assert not desk.node.sent
-    desk.let_go(desk.panel.move)
-    desk.hold(desk.panel.move, 0.5)
+    desk.let_go()
+    desk.hold(0.5)
     assert desk.node.asked.count("arm") == 1
