@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stops by each way in each state: the last byte that moves the arm comes in time, and nothing begins anew by itself."""
+"""Stops by each way in each state: the last command that moves the arm comes in time, and nothing begins anew."""
 
 import pytest
 from peers.stop_table import STATES, WAYS, rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to stop an arm, in each state of its robot: how long commands that move it still reach it, by its own witness."""
+"""Ways to stop an arm, in each state of its robot: how long commands that move it still reach it."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def _gone(scene: _Scene) -> None:
 
 
 WAYS: dict[str, tuple[Callable[[_Scene], object], float, bool]] = {  # what is done, within [s], whether commands end
-    "stop (API, ~/stop, page)": (lambda scene: scene.cycle.stop(scene.now, "table"), 0.13, False),
-    "deactivate (lifecycle, Ctrl-C, end of the program)": (_deactivate, 0.13, False),
+    "stop is asked for": (lambda scene: scene.cycle.stop(scene.now, "table"), 0.13, False),
+    "deactivation is asked for": (_deactivate, 0.13, False),
     "the arm's emergency stop": (_press, 0.03, False),
     "commands end": (lambda scene: None, 0.25, True),
-    "the program is gone": (_gone, 0.65, False),
+    "no sign of the program": (_gone, 0.65, False),
 }
 
 
