@@ -109,6 +109,7 @@ class Reason(str, Enum):
     JUMP = "jump"
     # of robots that follow one mode at a time, and only while they are active
     NOT_ACTIVE = "not active"
+    NOT_ARMED = "not armed"
     NO_MODE = "no such mode"
     OVERTAKEN = "overtaken"
     NOT_TAKEN = "not taken"

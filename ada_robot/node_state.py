@@ -62,6 +62,7 @@ class DeviceState(NamedTuple):
         motions: files of motions that it can play.
         plays: the one that it plays now; "": none.
         passed_limit: of a sensor, which stopped the robots; "": none.
+        is_armed: whether it follows commands while it is active.
     """
 
     name: str
@@ -77,6 +78,7 @@ class DeviceState(NamedTuple):
     motions: tuple[str, ...]
     plays: str
     passed_limit: str
+    is_armed: bool = True
 
     @property
     def is_robot(self) -> bool:
@@ -140,6 +142,7 @@ def _device(name: str, said: Mapping[str, Any]) -> DeviceState:
         motions=tuple(said.get("motions", ())),
         plays=str(said.get("plays", "")),
         passed_limit=str(said.get("passed_limit", "")),
+        is_armed=bool(said.get("armed", True)),
     )
 
 

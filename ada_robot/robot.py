@@ -266,6 +266,26 @@ class Robot:
         """
         self._opened("activate").ask("activate", timeout)
 
+    def arm(self, timeout: float = 2.0) -> None:
+        """Let it follow commands, where its activation alone does not (`SafetySettings.arm_within`).
+
+        Raises:
+            Refused: it is not ACTIVE.
+            NoAnswer: the cycle did not answer in time.
+        """
+        self._opened("arm").ask("arm", timeout)
+
+    def lower_tool_speed(self, speed: float, timeout: float = 2.0) -> None:
+        """Lower the greatest speed of its tool [m/s] for as long as this object lives, also while it moves.
+
+        Raises:
+            Refused: it is closed.
+            InputError: it would be raised, or nothing limits it so far.
+            NoAnswer: the cycle did not answer in time.
+        """
+        self._opened("lower its tool_speed").ask("lower_tool_speed", timeout, speed=speed)
+        self._safety = self._safety.with_tool_speed(speed)
+
     @property
     def judged(self) -> Judged:
         """Which of the commands that were sent the cycle has judged."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ada_robot.driver import Alarm, LinkCounts
 from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import MANUAL
 from ada_robot.timing.periods import PeriodSummary
 
 
@@ -31,6 +32,9 @@ class RobotStatus:
     Attributes:
         phase: what it is doing.
         reason: why it is in this phase, in words: "stop: a person fell", "deactivated: no command for 0.5 s".
+        is_armed: whether it follows commands while it is ACTIVE; see `arm_within`.
+        operating_mode: whose limits hold, "manual" or "automatic".
+        tool_speed: greatest of its tool [m/s]; inf: any.
         alarms: what the device says is wrong.
         accepted: commands that were accepted since it was opened.
         refused: commands that were not, by reason.
@@ -51,6 +55,9 @@ class RobotStatus:
 
     phase: Phase = Phase.CLOSED
     reason: str = ""
+    is_armed: bool = True
+    operating_mode: str = MANUAL
+    tool_speed: float = math.inf
     alarms: tuple[Alarm, ...] = ()
     accepted: int = 0
     refused: Counter[str] = field(default_factory=Counter)

@@ -123,6 +123,9 @@ class RobotNode:
     def stop(self, then):
         self.asked.append("stop")
 
+    def arm(self, then):
+        self._answers("arm", then)
+
     def bias(self, then):
         self.asked.append("bias")
 

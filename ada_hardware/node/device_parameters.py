@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from rclpy.node import Node
@@ -34,18 +35,25 @@ class DeviceParameters:
     open.
     """
 
-    def __init__(self, node: Node, settings: HardwareSettings, is_open: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        settings: HardwareSettings,
+        is_open: Callable[[], bool],
+        lower_tool_speed: Callable[[str, float], None],
+    ) -> None:
         """Declare the parameters.
 
         Args:
             node: whose they are; all its other parameters are declared.
             settings: of the node.
-            is_open: whether the devices are, so that nothing about them may change.
+            is_open: whether the devices are, so that nothing about them may change but what lowers a limit.
+            lower_tool_speed: called with a robot that is open, and the greatest speed of its tool [m/s].
 
         Raises:
             InputError: naming the parameter that cannot be.
         """
-        self._settings, self._is_open = settings, is_open
+        self._settings, self._is_open, self._lower_tool_speed = settings, is_open, lower_tool_speed
         self._groups: dict[str, tuple[DeviceKind, Parameters[DeviceSettings], Parameters[Any], Parameters[Any]]] = {}
         for name in _names(settings):
             self._groups[name] = self._declared(node, name)
@@ -76,10 +84,12 @@ class DeviceParameters:
                 "devices by the parameter devices."
             )
         _refuse_foreign(name, kind, own.value)
-        rules_class, prefix = (SafetySettings, SAFETY) if kind.kind == ROBOT else (ForceSensorSettings, WRENCH)
+        is_robot = kind.kind == ROBOT
+        rules_class, prefix = (SafetySettings, SAFETY) if is_robot else (ForceSensorSettings, WRENCH)
+        change = partial(self._change_safety, name) if is_robot else self._refuse_if_open
         driver_class: type[Any] = kind.driver_class().SETTINGS
         driver = Parameters(node, driver_class, prefix=f"{name}.{DRIVER}", on_change=self._refuse_if_open)
-        rules = Parameters(node, rules_class, prefix=f"{name}.{prefix}", on_change=self._refuse_if_open)
+        rules: Parameters[Any] = Parameters(node, rules_class, prefix=f"{name}.{prefix}", on_change=change)
         return kind, own, driver, rules
 
     def _addressed(self, name: str, driver: Any) -> Any:
@@ -94,6 +104,19 @@ class DeviceParameters:
                 f"parameter url is {settings.url!r}, but {name}.{DRIVER}.url is {driver.url!r}; give one of them."
             )
         return replace(driver, url=settings.url)
+
+    def _change_safety(self, name: str, _old: object, new: SafetySettings) -> None:
+        """The tool's speed is lowered at any time and never raised; all else changes while nothing is open."""
+        present: SafetySettings = self._groups[name][3].value
+        if new == present:
+            return  # taken back, for something else in the request was refused: a robot that was slowed stays so
+        new.require_no_faster(present)
+        if not self._is_open():
+            return
+        if replace(new, **present.tool_speeds) != present:
+            self._refuse_if_open(present, new)
+        if new.greatest_tool_speed < present.greatest_tool_speed:
+            self._lower_tool_speed(name, new.greatest_tool_speed)
 
     def _refuse_if_open(self, _old: object, _new: object) -> None:
         if self._is_open():

@@ -71,6 +71,9 @@ class RobotReport:
         values: dict[str, object] = {
             "phase": status.phase.value,
             "because": status.reason,
+            "armed": status.is_armed,
+            "operating mode": status.operating_mode,
+            "greatest speed of the tool [m/s]": _finite(status.tool_speed),
             "alarms": in_words(status.alarms),
             "commands taken": status.accepted,
             "age of the newest [s]": _finite(status.command_age),
@@ -198,6 +201,9 @@ def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]
         "kind": robot.device,
         "phase": status.phase.value,
         "reason": status.reason,
+        "armed": status.is_armed,
+        "operating_mode": status.operating_mode,
+        "tool_speed": _finite(status.tool_speed),
         "alarms": [
             {"code": one.code, "text": one.text, "joint": one.joint, "is_stop": one.is_stop} for one in status.alarms
         ],

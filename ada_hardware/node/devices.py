@@ -86,6 +86,20 @@ class Devices:
                 self.deactivate()
             raise
 
+    def arm(self) -> str:
+        """Let all robots follow commands, where their activation alone does not; what was done, in words.
+
+        Raises:
+            Refused: one of them is not active, or there is none.
+            HardwareError: naming the robots that do not answer.
+        """
+        self._refuse_latched()
+        asleep = self.fallen()
+        if asleep or not self.robots:
+            raise Refused(f"{asleep or 'there is no robot'}: activate the node first, then arm it.")
+        self._each(self.robots, lambda robot: robot.arm())
+        return f"{', '.join(self.robots)}: armed; commands move them from now on."
+
     def deactivate(self) -> None:
         """Bring all robots to rest along their ramps; those that are stopped stay so.
 

@@ -86,7 +86,12 @@ class HardwareNode(ManagedNode):
         self.connection: Connection | None = None
         self._settings = Parameters(self, HardwareSettings, on_change=self._change)
         settings = self._settings.value
-        self._device_parameters = DeviceParameters(self, settings, lambda: self.phase != UNCONFIGURED)
+        self._device_parameters = DeviceParameters(
+            self,
+            settings,
+            lambda: self.phase != UNCONFIGURED,
+            lambda name, speed: self.devices.robots[name].lower_tool_speed(speed),
+        )
         self.plans: list[DevicePlan] = self._device_parameters.plans()
         self._follows = False
         self._configured_at = 0.0

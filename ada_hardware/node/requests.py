@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of the hardware node that its executor answers: reset, bias, release, play_motion; imports rclpy.
+"""Services of the hardware node that its executor answers: arm, reset, bias, release, play_motion; imports rclpy.
 
 ~/stop is not among them: it must be answered while the executor is busy.
 """
@@ -47,6 +47,7 @@ class Requests:
         """
         self._node, self._devices = node, devices
         self._plans, self._connection, self._settings = plans, connection, settings
+        node.create_service(Trigger, "~/arm", lambda _, answer: answered(answer, devices.arm))
         node.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, devices.reset))
         node.create_service(Trigger, "~/bias", lambda _, answer: answered(answer, self.bias))
         node.create_service(SetBool, "~/release", self._release)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Reason, Refusal
 from ada_robot.cycle import messages
 from ada_robot.cycle.messages import Exchange
@@ -230,6 +231,10 @@ class CycleServer:
             elif what == "activate":
                 cycle.activate(now, self._stop_wanted)
                 self._restart_statistics = True
+            elif what == "arm":
+                cycle.arm(now)
+            elif what == "lower_tool_speed":
+                cycle.lower_tool_speed(now, request["speed"])
             elif what == "deactivate":
                 cycle.deactivate(now, request["why"])
                 self._resting.append(request)
@@ -243,7 +248,7 @@ class CycleServer:
                 self.leave(request["why"])
                 self._resting.append(request)
                 return
-        except HardwareError as problem:
+        except (HardwareError, InputError) as problem:
             self._reply(request, problem)
         except Exception as problem:
             _log.exception("%s: %s failed", self._driver.NAME, what)
@@ -279,6 +284,9 @@ class CycleServer:
         status = RobotStatus(
             phase=cycle.phase,
             reason=cycle.reason,
+            is_armed=cycle.is_armed,
+            operating_mode=cycle.settings.operating_mode,
+            tool_speed=cycle.rules.tool.speed if cycle.rules.tool.is_limiting else math.inf,
             alarms=cycle.feedback.alarms,
             accepted=cycle.check.accepted,
             refused=cycle.check.refused,

@@ -63,8 +63,7 @@ class Demands:
         self._measured = Measured(len(rules.names))
         self._resting_mode = next(mode for mode in (*HOLDING, Mode.EFFORT) if mode in self._modes)
         self.mode, self.is_first = self._resting_mode, True
-        ramps = np.nan_to_num(rules.velocity / np.where(rules.deceleration > 0.0, rules.deceleration, np.inf))
-        self.longest_ramp = float(ramps.max(initial=0.0))
+        self.longest_ramp = rules.longest_ramp
 
     def begin(self, measured: Measured) -> None:
         """Begin at rest in a pose.

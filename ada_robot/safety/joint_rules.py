@@ -38,6 +38,7 @@ class JointRules:
         effort_rate: greatest change of efforts [N m/s, N/s].
         acceleration: of demands [rad/s^2, m/s^2].
         deceleration: of ramps to rest.
+        longest_ramp: to rest, of the slowest joint from its velocity limit [s].
         step: farthest that a commanded position may be from the demanded one [rad, m].
         following: farthest that the measured position may be from the demanded one.
     """
@@ -60,7 +61,7 @@ class JointRules:
         self.lower = self._narrowed(settings.position_lower, "position_lower", [j.lower for j in device], is_least=True)
         self.upper = self._narrowed(settings.position_upper, "position_upper", [j.upper for j in device])
         velocity = self._narrowed(settings.velocity, "velocity", [j.velocity for j in device])
-        self.velocity = velocity * settings.velocity_scale
+        self.velocity = velocity * settings.velocity_share
         self.effort = self._narrowed(settings.effort, "effort", [j.effort for j in device])
         rates = self._narrowed(settings.max_effort_rate, "max_effort_rate", [math.inf] * len(device))
         self.effort_rate = rates if settings.max_effort_rate else self.effort / EFFORT_TIME
@@ -74,6 +75,8 @@ class JointRules:
         fastest = self.velocity / RAMP_TIME
         self.acceleration = np.full(count, settings.max_acceleration) if settings.max_acceleration else fastest
         self.deceleration = np.full(count, settings.max_deceleration) if settings.max_deceleration else fastest
+        ramps = np.nan_to_num(self.velocity / np.where(self.deceleration > 0.0, self.deceleration, np.inf))
+        self.longest_ramp = float(ramps.max(initial=0.0))
         far = self.velocity * settings.command_timeout
         self.step = np.full(count, settings.max_step) if settings.max_step else far
         error = settings.max_following_error

@@ -26,6 +26,7 @@ import numpy as np
 from ada_robot.contract import Demand, Mode, Reason, Refusal
 from ada_robot.driver import Feedback, RobotDriver, in_words
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
+from ada_robot.safety.dead_man import DeadMan
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.demands import Demands
 from ada_robot.safety.joint_rules import JointRules
@@ -104,6 +105,7 @@ class SafeCycle:
         driver.keep(rules, settings.drive_lag, lateness)
         self._watch = StateWatch(self.rules, settings, driver.period)
         self._demands = Demands(rules, settings, driver.modes, driver.period, lateness, lambda: driver.told_speeds)
+        self._dead_man = DeadMan(settings, can_ramp=self._demands.can_ramp)
         self._ramp_at_most = RAMP_AT_MOST + self._demands.longest_ramp
         self.phase, self.reason = Phase.CLOSED, "not opened yet"
         self._forget()
@@ -116,7 +118,7 @@ class SafeCycle:
         self.demand: Demand | None = None
         self.latched = ""
         self.missed = self._missed_in_row = self._undriven_in_row = 0
-        self.commanded_at = self._active_since = -math.inf
+        self.commanded_at = -math.inf
         self._ramp_since = self._rest_since = math.nan
         self._is_seen = self._is_wire_gone = False
 
@@ -179,8 +181,34 @@ class SafeCycle:
         self._watch.begin()
         self._demands.begin(self._measured)
         self._missed_in_row = self._undriven_in_row = 0
-        self.commanded_at, self._active_since = -math.inf, math.nan  # the first step says since when
+        self.commanded_at = -math.inf
+        self._dead_man.begin()
         self._be(Phase.ACTIVE, "activated", now)
+
+    @property
+    def is_armed(self) -> bool:
+        """True if commands are followed, once it is ACTIVE."""
+        return self._dead_man.is_armed
+
+    def arm(self, now: float) -> None:
+        """Follow commands, where activation alone does not make it (`arm_within`).
+
+        Raises:
+            Refused: the robot is not ACTIVE.
+        """
+        if self.phase is not Phase.ACTIVE:
+            raise Refused(f"the robot is {self.phase.value}: {self.reason}. Only one that is active can be armed.")
+        self._dead_man.arm(now)
+        self._note(now, "armed")
+
+    def lower_tool_speed(self, now: float, speed: float) -> None:
+        """Lower the greatest speed of the tool [m/s], in every phase.
+
+        Raises:
+            InputError: it would be raised, or nothing limits it so far.
+        """
+        self.rules.tool.lower(speed)
+        self._note(now, f"the tool's speed is limited to {speed:g} m/s")
 
     def deactivate(self, now: float, why: str = "deactivated") -> None:
         """Begin the ramp to rest, after which the phase is INACTIVE; nothing happens where it is already.
@@ -285,6 +313,9 @@ class SafeCycle:
         if self.phase is not Phase.ACTIVE:
             text = f"the robot is {self.phase.value}: {self.reason}. Activate it first."
             self.check.count(Refusal(Reason.NOT_ACTIVE, text), now)
+        elif not self._dead_man.is_armed:
+            text = f"the robot is not armed: arm it within {self.settings.arm_within:g} s of its activation (~/arm)."
+            self.check.count(Refusal(Reason.NOT_ARMED, text), now)
         elif self.check.judge(demand, now, self._demands.where, self._measured.position) is None:
             made_at = min(demand.stamp, now)
             self._demands.take(demand, made_at - self.commanded_at)
@@ -292,21 +323,14 @@ class SafeCycle:
 
     def _watch_host(self, now: float, host_seen_at: float) -> None:
         """Come to rest without commands, and deactivate without the program that sends them."""
-        if math.isnan(self._active_since):
-            self._active_since = now
-        settings = self.settings
-        silent = now - max(self._active_since, host_seen_at)
-        idle = now - max(self._active_since, self.commanded_at)
-        if silent > settings.host_timeout:
-            self._begin_ramp(now, f"nothing was heard of the commanding program for {settings.host_timeout:g} s")
-        elif idle > settings.host_timeout and not settings.hold_without_commands:
-            self._begin_ramp(now, f"no command was accepted for {settings.host_timeout:g} s")
-        elif idle > settings.command_timeout and not self._demands.can_ramp:
-            self._begin_ramp(
-                now, f"no command was accepted for {settings.command_timeout:g} s, and efforts hold nothing"
-            )
-        elif idle > settings.command_timeout and self._demands.has_command:
-            self._note(now, f"holds: no command was accepted for {settings.command_timeout:g} s")
+        was_armed = self.is_armed
+        lapsed = self._dead_man.lapsed(now, host_seen_at, self.commanded_at)
+        if was_armed and not self.is_armed:
+            self._note(now, f"disarmed: no command was accepted for {self.settings.host_timeout:g} s")
+        if lapsed:
+            self._begin_ramp(now, lapsed)
+        elif self._dead_man.is_idle(now, self.commanded_at) and self._demands.has_command:
+            self._note(now, f"holds: no command was accepted for {self.settings.command_timeout:g} s")
             self._demands.drop()
 
     # --- exchanges ------------------------------------------------------------------------------------------------

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
+
+MANUAL, AUTOMATIC = "manual", "automatic"
+_TOOL_SPEED = {MANUAL: "tool_speed", AUTOMATIC: "automatic_tool_speed"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,27 @@ class SafetySettings:
         False,
         "stay active, and hold, as long as the commanding program lives, also where it sends no commands",
     )
-    velocity_scale: float = setting(1.0, "share of the velocity limits that is used", lower=0.01, upper=1.0)
+    arm_within: float = setting(
+        0.0,
+        "a robot that was activated follows no command before it is armed, which must be within this time; else it is "
+        "deactivated again. It is armed until it is deactivated, or, with hold_without_commands, until host_timeout "
+        "passes without a command. 0: its activation arms it",
+        unit="s",
+        lower=0.0,
+        upper=3600.0,
+    )
+    operating_mode: str = setting(
+        MANUAL,
+        "whose limits hold; manual: somebody is near, tool_speed and velocity_scale; automatic: nobody can be, "
+        "automatic_tool_speed and automatic_velocity_scale. Planes and all else hold in both",
+        choices=(MANUAL, AUTOMATIC),
+    )
+    velocity_scale: float = setting(
+        1.0, "share of the velocity limits that is used, operating mode manual", lower=0.01, upper=1.0
+    )
+    automatic_velocity_scale: float = setting(
+        1.0, "share of the velocity limits that is used, operating mode automatic", lower=0.01, upper=1.0
+    )
     max_acceleration: float = setting(
         0.0,
         "greatest acceleration of demands, every joint; 0: the joint's velocity limit within 0.1 s",
@@ -100,12 +125,13 @@ class SafetySettings:
     effort: tuple[float, ...] = setting((), "greatest efforts", unit="N m, N", lower=0.0)
     tool_speed: float = setting(
         0.25,
-        "greatest speed of the point that the robot carries, as ISO 10218's reduced speed; 0: any. Robots whose tool "
-        "is not known (Kondo's, HEXA) are not limited by it",
+        "greatest speed of the point that the robot carries, operating mode manual, as ISO 10218's reduced speed; 0: "
+        "any. Lowered at any time, raised at the start only. Robots whose tool is not known (Kondo's, HEXA) are not "
+        "limited by it",
         unit="m/s",
         lower=0.0,
-        read_only=True,
     )
+    automatic_tool_speed: float = setting(0.25, "likewise, operating mode automatic", unit="m/s", lower=0.0)
     tool_offset: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0), "that point, in the frame of the robot's last link", unit="m", read_only=True
     )
@@ -142,3 +168,37 @@ class SafetySettings:
                 f"host_timeout is {self.host_timeout:g} s, shorter than command_timeout, {self.command_timeout:g} s; "
                 f"the robot comes to rest first and is deactivated later: set it to {self.command_timeout:g} s or more."
             )
+
+    @property
+    def velocity_share(self) -> float:
+        """Share of the velocity limits that is used in the operating mode."""
+        return self.velocity_scale if self.operating_mode == MANUAL else self.automatic_velocity_scale
+
+    @property
+    def greatest_tool_speed(self) -> float:
+        """Of the operating mode [m/s]; inf: any."""
+        return float(self.tool_speeds[_TOOL_SPEED[self.operating_mode]]) or math.inf
+
+    @property
+    def tool_speeds(self) -> dict[str, Any]:
+        """What limits the tool's speed in each mode, by the names of the settings [m/s]; 0: any."""
+        return {name: getattr(self, name) for name in _TOOL_SPEED.values()}
+
+    def with_tool_speed(self, speed: float) -> SafetySettings:
+        """The same with another greatest speed of the tool in the operating mode."""
+        changed: dict[str, Any] = {_TOOL_SPEED[self.operating_mode]: speed}
+        return replace(self, **changed)
+
+    def require_no_faster(self, before: SafetySettings) -> None:
+        """Refuse a tool that may be faster than before, in whichever mode.
+
+        Raises:
+            InputError: naming the setting.
+        """
+        for name, wanted in self.tool_speeds.items():
+            present = before.tool_speeds[name]
+            if (wanted or math.inf) > (present or math.inf):
+                raise InputError(
+                    f"{name} is {present:g} m/s, and {f'{wanted:g} m/s' if wanted else '0, any speed,'} would be more: "
+                    f"while a program runs it is lowered only. To raise it, start anew with {name}:={wanted:g}."
+                )

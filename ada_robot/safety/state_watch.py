@@ -39,7 +39,7 @@ class StateWatch:
         """
         self._rules, self._settings, self._period = rules, settings, period
         self.names = rules.names
-        self._tool = ToolWatch(rules.tool)
+        self._tool = ToolWatch(rules.tool, rules.longest_ramp + settings.drive_lag)
         self._lower, self._upper = rules.lower - settings.position_margin, rules.upper + settings.position_margin
         # a joint that may not move at all still shows the noise of its sensor
         self._fastest = rules.velocity * (1.0 + settings.velocity_margin) + settings.standstill

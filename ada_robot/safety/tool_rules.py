@@ -63,7 +63,7 @@ class ToolRules:
 
         Args:
             tool: the point; None: the robot has none.
-            settings: `tool_speed`, `tool_planes`.
+            settings: speed of the tool in the operating mode, `tool_planes`.
 
         Raises:
             InputError: planes that are none, or for a robot without a tool.
@@ -80,7 +80,7 @@ class ToolRules:
         lengths = np.linalg.norm(planes[:, :3], axis=1)
         if not (np.isfinite(planes).all() and (lengths > 0.0).all()):
             raise InputError(f"tool_planes: {settings.tool_planes}: a normal of zero length, or a number not finite.")
-        self.speed = settings.tool_speed or math.inf
+        self.speed = settings.greatest_tool_speed
         self.normals, self.offsets = planes[:, :3] / lengths[:, None], planes[:, 3] / lengths
         self._tool = tool if tool is not None and (planes.size or math.isfinite(self.speed)) else None
 
@@ -88,6 +88,27 @@ class ToolRules:
         """Compile what is asked in each cycle. Args: how many joints the robot has."""
         if self._tool is not None:
             self._tool(np.zeros(joints))
+
+    def lower(self, speed: float) -> None:
+        """Lower the greatest speed, also while the robot moves: demands slow down by their ramps.
+
+        Args:
+            speed: new [m/s].
+
+        Raises:
+            InputError: it is none, or more than before, or nothing limits the robot so far.
+        """
+        if self._tool is None:
+            raise InputError(
+                "the speed of this robot's tool cannot be lowered now: it was opened without a limit of its tool, or "
+                "its tool is not known. Open it with a tool_speed."
+            )
+        if not 0.0 < speed <= self.speed:
+            raise InputError(
+                f"the tool's speed is limited to {self.speed:g} m/s, and is lowered only: give more than 0 and no more "
+                f"than that, not {speed:g}. To raise it, start anew."
+            )
+        self.speed = speed
 
     def point(self, position: Array) -> Array:
         """Where the point is, for joint positions that are known [m]."""
@@ -146,12 +167,15 @@ class ToolRules:
 class ToolWatch:
     """True if the point that the joints report keeps its limits.
 
-    Its speed is the way that it went within `WINDOW`: over one cycle, delays of answers would pass for speed.
+    Its speed is the way that it went within `WINDOW`: over one cycle, delays of answers would pass for speed. A limit
+    that is lowered counts once a robot had the time to slow down.
     """
 
-    def __init__(self, rules: ToolRules) -> None:
-        """Args: the limits."""
-        self._rules = rules
+    def __init__(self, rules: ToolRules, ramp: float = 0.0) -> None:
+        """Args: the limits; how long slowing down takes at most [s]."""
+        self._rules, self._ramp = rules, ramp
+        self._speed = self._wanted = rules.speed
+        self._lowered_at = -math.inf
         self._seen: deque[tuple[float, Array]] = deque()
 
     def broken(self, time: float, position: Array) -> str:
@@ -164,7 +188,7 @@ class ToolWatch:
         rules, seen = self._rules, self._seen
         if not rules.is_limiting or not np.isfinite(position).all():
             return ""
-        point = rules.point(position)
+        point, greatest = rules.point(position), self._greatest(time)
         if seen and not 0.0 <= time - seen[-1][0] <= WINDOW:
             seen.clear()
         while len(seen) > 1 and time - seen[1][0] >= WINDOW:
@@ -175,13 +199,21 @@ class ToolWatch:
             return ""
         way = point - whence
         speed = float(np.linalg.norm(way)) / (time - before)
-        if speed > (1.0 + _SPEED_MARGIN) * rules.speed:
-            return f"the tool moves at {speed:.3g} m/s; at most {rules.speed:g} m/s are allowed (tool_speed)"
+        if speed > (1.0 + _SPEED_MARGIN) * greatest:
+            return f"the tool moves at {speed:.3g} m/s; at most {greatest:g} m/s are allowed (tool_speed)"
         for i, (normal, offset) in enumerate(zip(rules.normals, rules.offsets, strict=True)):
             beyond = float(normal @ point) - offset
             if beyond > _PLANE_MARGIN and float(normal @ way) > _STILL:
                 return f"the tool is {beyond:.3g} m beyond plane {i + 1} of tool_planes, and moves on"
         return ""
+
+    def _greatest(self, time: float) -> float:
+        """The limit that counts by now [m/s]."""
+        if self._wanted != self._rules.speed:
+            self._wanted, self._lowered_at = self._rules.speed, time
+        if time - self._lowered_at > self._ramp + WINDOW:
+            self._speed = self._wanted
+        return self._speed
 
 
 def _share(a: float, b: float, c: float) -> float:

@@ -20,6 +20,7 @@ from ada_tools.bringup.processes import Parameter, Parameters
 
 SIM, EMULATOR, REAL = "sim", "emulator", "real"
 _INACTIVE, _COMMANDED, _ACTIVE = "inactive", "commanded", "active"  # of hardware_node's autostart
+_ARM_WITHIN = 10.0  # [s]
 AUTO, NONE = "auto", "none"
 _FIRST = "netft"  # the sensor where none is named
 SENSORS = (_FIRST, *(name for name, kind in DEVICES.items() if kind.kind == SENSOR and name != _FIRST))
@@ -74,7 +75,7 @@ def node_parameters(values: Values, devices: list[str]) -> dict[str, Parameter]:
 
 
 def robot_parameters(values: Values, name: str, argument: str) -> dict[str, Parameter]:
-    """A robot with its address, which stays active without commands where it is emulated.
+    """A robot with its address, which stays active without commands where it is emulated, and is armed where it is not.
 
     Args:
         values: of the setup.
@@ -87,6 +88,8 @@ def robot_parameters(values: Values, name: str, argument: str) -> dict[str, Para
     parameters = device_parameters(values, name, argument)
     if values["backend"] == EMULATOR:
         parameters[f"{name}.safety.hold_without_commands"] = Parameter(True)
+    elif values["activate"] != "true":  # whoever wishes that wants no further step
+        parameters[f"{name}.safety.arm_within"] = Parameter(_ARM_WITHIN)
     return parameters
 
 

@@ -41,6 +41,7 @@ _NONE = -1  # no press
 _INSISTS, _AGAIN = 10.0, 0.5  # [s] for which a stop is asked for, and between times, until the node says that it is
 _ONE_PRESS = 0.1  # [s] in which STOP comes by more than one way
 _TRANSITIONS = ("configure", "activate", "deactivate")
+_PRESS_ANEW = "let go, and press anew to arm the robots"
 
 
 class DevicePanel:
@@ -71,7 +72,8 @@ class DevicePanel:
         self._sensors: SensorBars | None = None
         self._shape: tuple[object, ...] | None = None  # of what is on the page
         self._press = self._played_in = _NONE  # present press to move, and the one in which a motion was begun
-        self._done: set[str] = set()  # in the present press: "say" why nothing moves, "activate", "failed", "active"
+        # in the present press: "say" why nothing moves, "activate", "arm", "failed", "active"
+        self._done: set[str] = set()
         self._played_by = ""
         self._refusals = 0  # of browsers that may move nothing, that were said
         self._stop_until = self._stopped_at = -math.inf  # [s] on the steady clock
@@ -107,13 +109,14 @@ class DevicePanel:
             self.stop_button = StopButton(page, STOP, "all robots come to rest, in every state", self._stop)
             self.move = Hold(page, HOLD, color="green", hint="robots go to their sliders only while this is held")
             self._says = Words(gui, 4)
-            self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "reset")}
+            self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "arm", "reset")}
             self._status = gui.add_html("")  # last: it is as long as there are devices and alarms
         self._panel.dock_left()
         self._panel.expand()  # on a phone, too, where panels are folded at first
 
         for name in _TRANSITIONS:
             page.when(self.buttons[name], self._asking(name), moves=name != "deactivate")
+        page.when(self.buttons["arm"], lambda: self.node.arm(self._answer("arm")), moves=True)
         page.when(self.buttons["reset"], self._reset, moves=True)
         self._status_text = ""
 
@@ -191,7 +194,10 @@ class DevicePanel:
             self._show_ghost(robot, robot.ghost)
 
     def _tick_move(self, state: HardwareState) -> bool:
-        """True if commands may flow; a press while the node is inactive activates it, once."""
+        """True if commands may flow; a press while the node is inactive activates it, once.
+
+        Where robots must be armed, another press does that: one that began while they were active.
+        """
         hold = self.move
         if hold is None or not hold.is_held:
             refusal = self._refusal()
@@ -204,6 +210,11 @@ class DevicePanel:
             self._tell(f"held, but nothing moves: {problem}", AMBER)
             if self._is_first("say"):
                 self._page.say(f"Nothing moves: {problem}")
+            return False
+        if state.phase == ACTIVE and not _is_armed(state):
+            if self._is_first("arm"):
+                self.node.arm(self._answer("arm"))
+            self._tell("held: waiting for the robots to be armed", AMBER)
             return False
         if state.phase == ACTIVE:
             self._done.add("active")
@@ -255,6 +266,8 @@ class DevicePanel:
         if state.phase == INACTIVE and "active" in self._done:
             reasons = "; ".join(f"{name} is {one.phase}: {one.reason}" for name, one in state.devices.items())
             return f"{reasons}. Let go, and press anew"
+        if state.phase == ACTIVE and not _is_armed(state) and self._done & {"activate", "active"}:
+            return _PRESS_ANEW
         for name in self.sliders:
             if state.devices[name].plays:
                 return f"{name} plays {state.devices[name].plays}"
@@ -271,7 +284,11 @@ class DevicePanel:
         device = state.devices[self._played_by]
         if hold.is_held and self._played_in != hold.presses:
             self._played_in = hold.presses
-            self.node.play(self._paths[str(self.motion.value)], self._answer("play"))
+            play = partial(self.node.play, self._paths[str(self.motion.value)], self._answer("play"))
+            if state.phase == ACTIVE and not _is_armed(state):
+                self.node.arm(lambda problem: self._answer("arm")(problem) if problem or not hold.is_held else play())
+            else:
+                play()
         elif not hold.is_held and device.plays and self._played_in == hold.presses:
             self._played_in = _NONE
             self.node.change("deactivate", self._answer("deactivate"))
@@ -335,12 +352,17 @@ class DevicePanel:
             "configure": state.phase == UNCONFIGURED,
             "activate": state.phase == INACTIVE and not state.stopped,
             "deactivate": state.phase == ACTIVE,
+            "arm": state.phase == ACTIVE and not _is_armed(state),
             "reset": state.phase != ACTIVE,
         }
         for name, button in self.buttons.items():
             is_off = not (may[name] and is_there)
             if button.disabled != is_off:
                 button.disabled = is_off
+
+
+def _is_armed(state: HardwareState) -> bool:
+    return all(one.is_armed for one in state.devices.values())
 
 
 def _by_name(paths: Sequence[str]) -> dict[str, str]:

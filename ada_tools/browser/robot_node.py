@@ -140,6 +140,9 @@ class RobotNode(RobotSource, Protocol):
     def change(self, transition: str, then: Answer) -> None:
         """Ask for a transition: "configure", "activate", "deactivate" or "cleanup"."""
 
+    def arm(self, then: Answer) -> None:
+        """Let robots that are active follow commands."""
+
     def stop(self, then: Answer) -> None:
         """Stop all robots; from any thread."""
 

@@ -27,14 +27,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=10_000, help="of random life (default 10000)")
     parser.add_argument("--commands", type=int, default=1_000_000, help="bad ones (default 1000000)")
     parser.add_argument("--only", default="", metavar="TEXT", help="faults whose names have it, and nothing else")
+    parser.add_argument("--stops", action="store_true", help="the table of stops, and nothing else")
     parser.add_argument("--json", type=Path, metavar="FILE", help="gets all figures")
     chosen = parser.parse_args(arguments)
     if not TESTS.is_dir():
         parser.error(f"the devices are in {TESTS}, which is not there; run this in a checkout")
     sys.path.insert(0, str(TESTS))
     logging.disable(logging.CRITICAL)  # tracebacks of faults that are meant
-    figures = {"faults": _faults(chosen.trials, chosen.only)}
-    if not chosen.only:
+    figures = {"stops": _stops()} if chosen.stops else {"faults": _faults(chosen.trials, chosen.only)}
+    if not (chosen.only or chosen.stops):
         figures["life"] = _life(chosen.rounds)
         figures["commands"] = _commands(chosen.commands)
     if chosen.json is not None:
@@ -72,6 +73,19 @@ def _faults(trials: int, only: str) -> list[dict[str, Any]]:
     bad = [row for row in rows if row["unsafe"]]
     print(f"{len(rows)} faults, {len(rows) * trials} trials; unsafe: {len(bad)} faults")
     return rows
+
+
+def _stops() -> list[dict[str, Any]]:
+    from peers.stop_table import rows
+
+    _line("stopped by", "in", "told to move", "limit", "unsafe")
+    made = []
+    for row in rows():
+        is_late = [f"later than {row.limit:g} s"] if row.last_motion > row.limit else []
+        unsafe = row.unsafe + is_late
+        _line(f"{row.way}; {row.state}", "", f"{1e3 * row.last_motion:.0f} ms", f"{1e3 * row.limit:.0f}", str(unsafe))
+        made.append({**row._asdict(), "unsafe": unsafe})
+    return made
 
 
 def _line(*columns: str) -> None:

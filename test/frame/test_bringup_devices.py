@@ -129,6 +129,17 @@ def test_only_an_emulated_robot_stays_active_while_nobody_commands_it(name):
         assert key not in plan(name, values, BARE).devices
 
 
+@pytest.mark.parametrize("name", ["pa10_bringup", "khr1_bringup", "pa10_control"])
+def test_a_real_robot_is_armed_in_a_second_step_unless_it_is_to_start_by_itself(name):
+    def arm_within(backend, **values):
+        url = REAL.get(name, {"url": ARM}) if backend == "real" else {}
+        devices = plan(name, {"backend": backend, **url, **values}, BARE).devices
+        return devices.get(f"{devices['devices'][0]}.safety.arm_within")
+
+    assert arm_within("real") == 10.0
+    assert arm_within("real", activate="true") is None and arm_within("emulator") is None
+
+
 # --- sensors ------------------------------------------------------------------------------------------------------
 
 

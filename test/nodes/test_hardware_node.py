@@ -9,11 +9,13 @@ from diagnostic_msgs.msg import DiagnosticArray
 from hardware_world import (
     ONE,
     TWO,
+    ScriptedRobot,
     ask,
     call,
     diagnosed,
     hardware,
     life,
+    set_parameter,
     states,
     transition,
 )
@@ -189,3 +191,23 @@ def test_robots_that_do_not_answer_a_stop_are_named_and_the_others_are_stopped(r
     answer = call(ros, "stop")
     assert not answer.success and answer.message == "left: it was left to its own watchdog."
     assert right.phase is Phase.STOPPED
+
+
+def test_the_tool_of_an_open_robot_is_slowed_by_a_parameter_and_never_made_faster(ros, fleet, monkeypatch):
+    lowered = []
+    monkeypatch.setattr(ScriptedRobot, "lower_tool_speed", lambda self, speed: lowered.append(speed), raising=False)
+    hardware(ros, **ONE, until="active")
+    assert set_parameter(ros, "pa10.safety.tool_speed", 0.1).successful and lowered == [0.1]
+    refused = set_parameter(ros, "pa10.safety.tool_speed", 0.2)
+    assert not refused.successful and "lowered only" in refused.reason
+    refused = set_parameter(ros, "pa10.safety.operating_mode", "automatic")
+    assert not refused.successful and "clean the node up first" in refused.reason
+    assert lowered == [0.1]
+
+
+def test_all_robots_are_armed_by_a_service_and_only_while_they_are_active(ros, fleet, monkeypatch):
+    monkeypatch.setattr(ScriptedRobot, "arm", lambda self: self.calls.append("arm"), raising=False)
+    hardware(ros, **TWO, until="inactive")
+    assert "activate the node first" in call(ros, "arm").message
+    assert transition(ros, "activate") and call(ros, "arm").success
+    assert all("arm" in robot.calls for robot in fleet.made)

@@ -569,3 +569,13 @@ def test_sliders_of_motors_end_at_their_limits_and_go_no_faster_than_they_may(pa
     np.testing.assert_allclose(sliders.goal(), [math.radians(114.5), -0.1])
     sliders.advance(np.array([2.0, 0.1]), np.zeros(2), 0.1)
     np.testing.assert_allclose(sliders.commanded, [0.05, 0.01])
+
+
+def test_where_robots_must_be_armed_a_second_press_does_it_and_no_press_does_so_twice(desk):
+    desk.node.activated = lambda: setattr(desk.node, "said", said("active", robot={"armed": False}))
+    desk.hold(0.5)
+    assert desk.node.asked.count("activate") == 1 and "arm" not in desk.node.asked
+    assert not desk.node.sent
+    desk.let_go()
+    desk.hold(0.5)
+    assert desk.node.asked.count("arm") == 1

@@ -309,6 +309,10 @@ class RobotLink:
 
         self._driver.trigger("stop", answer, _AT_ONCE)
 
+    def arm(self, then: Answer) -> None:
+        """Let robots that are active follow commands."""
+        self._driver.trigger("arm", then, _AT_ONCE)
+
     def bias(self, then: Answer) -> None:
         """Take what the sensors measure now for zero."""
         self._driver.trigger("bias", then, _SLOW)
