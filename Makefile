@@ -26,10 +26,10 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz soak docs pictures clean
+.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz silent-wrong soak docs pictures clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyPI unless one is sourced, and the tools
 
@@ -88,6 +88,9 @@ campaign: $(READY) ## faults in a robot that moves and in recordings: every case
 
 fuzz: $(READY) ## the tests marked fuzz and inputs guided by coverage, as a table; ARGS="urdf --runs 1000000", ARGS=--list
 	@$(BIN)/python -m trials.fuzz $(ARGS)
+
+silent-wrong: $(READY) ## mutated robots and states, judged by pinocchio; ARGS="--count 100000 --report out/wrong.jsonl"
+	@$(BIN)/python -m trials.silent_wrong $(ARGS)
 
 soak: $(READY) ## long runs that watch drift, memory and deadlines
 	@$(BIN)/python -m pytest -m soak $(ARGS)
