@@ -101,8 +101,12 @@ def audit() -> int:
     except ValueError:  # it ends with 1 in both cases, but only answers are JSON
         print(f"not audited: pip-audit got no answer: {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
         return 0
+    skipped = [each["name"] for each in answers if "skip_reason" in each]  # the index has no word on it: not sound
+    if skipped:
+        print(f"not audited, unknown to the service that pip-audit asks: {', '.join(skipped)}")
     weak = [f"{each['name']} {each['version']}: {one['id']}" for each in answers for one in each.get("vulns", [])]
-    print("\n".join([*weak, f"pip-audit: {len(weak)} known weaknesses in {len(answers)} packages"]))
+    told = f"pip-audit: {len(weak)} known weaknesses in {len(answers) - len(skipped)} packages"
+    print("\n".join([*weak, told]))
     return 1 if weak else 0
 
 
