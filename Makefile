@@ -95,6 +95,9 @@ silent-wrong: $(READY) ## mutated robots and states, judged by pinocchio; ARGS="
 soak: $(READY) ## long runs that watch drift, memory and deadlines
 	@$(BIN)/python -m pytest -m soak $(ARGS)
 
+sbom: $(READY) ## bills of material of each extra (CycloneDX) in out/sbom, and an audit by pip-audit
+	@$(BIN)/python tools/sbom.py out/sbom
+
 docs: $(READY) ## the documentation as a site, docs/_build/index.html; a warning is an error
 	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
 	@echo docs/_build/index.html

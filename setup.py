@@ -127,6 +127,8 @@ EXTRAS = {
     "dev": [
         "ruff>=0.15,<0.18",
         "mypy>=1.15,<3",
+        "packaging>=23",
+        "pip-audit>=2.7,<3",
         # The packaging test builds with these; from 80 on setuptools lacks what `colcon build --symlink-install` calls,
         # before 70.1 it needs the package wheel to build a wheel.
         "setuptools>=70.1,<80",

@@ -95,7 +95,8 @@ class Door:
         """Meanwhile every server of websockets gets this door: viser makes one, and has no argument for it.
 
         Raises:
-            InputError: none was made: this viser serves its page in another way, which would be open to everybody.
+            InputError: none was made: this viser serves its page in another way, which would be open to everybody. Who
+                started it stops it.
         """
         import websockets.asyncio.server as websockets
 

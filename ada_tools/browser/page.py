@@ -64,8 +64,11 @@ class Page:
         viser = _viser()
         _refuse_taken(host, port)
         self.door = Door(host)
-        with _silent(), self.door.hung():
-            self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+        with _silent(), contextlib.ExitStack() as undone:  # a page without its door must not stay open
+            with self.door.hung():
+                self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+                undone.callback(self.server.stop)
+            undone.pop_all()
         self.host, self.port = host, int(self.server.get_port())
         self._notes: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may come to a page: real requests and websockets, with and without its token, from here and from elsewhere."""
 
+import socket
 import urllib.error
 import urllib.request
 from urllib.parse import urlsplit
@@ -39,8 +40,8 @@ def spoken(port, path="/", **headers):
     options = {"subprotocols": [f"viser-v{viser.__version__}"], "max_size": None, "open_timeout": 20}
     origin = headers.pop("Origin", None)
     try:
-        with connect(f"ws://127.0.0.1:{port}{path}", origin=origin, additional_headers=headers, **options) as socket:
-            return socket.recv(20)
+        with connect(f"ws://127.0.0.1:{port}{path}", origin=origin, additional_headers=headers, **options) as line:
+            return line.recv(20)
     except InvalidStatus as refused:
         return refused.response.status_code
 
@@ -162,3 +163,22 @@ def test_which_addresses_this_machine_alone_reaches(host, alone):
 def test_a_server_that_no_door_can_be_hung_in_is_refused():
     with pytest.raises(ada.InputError, match="no token can guard"), Door("0.0.0.0").hung():
         pass
+
+
+def test_a_page_whose_door_was_passed_by_is_closed_again(monkeypatch):
+    import websockets.asyncio.server as websockets
+
+    serve, started = websockets.serve, []
+
+    class PassingBy(viser.ViserServer):
+        def __init__(self, **options):
+            websockets.serve = serve  # as it was before the door was hung
+            super().__init__(**options)
+            started.append(self.get_port())
+            socket.create_connection(("127.0.0.1", started[0]), timeout=20).close()
+
+    monkeypatch.setattr(viser, "ViserServer", PassingBy)
+    with pytest.raises(ada.InputError, match="no token can guard"):
+        Page("test", host="0.0.0.0", port=0)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", started[0]), timeout=20)
