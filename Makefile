@@ -26,7 +26,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz silent-wrong soak docs pictures clean
+.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz silent-wrong sbom soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

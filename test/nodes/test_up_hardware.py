@@ -25,6 +25,7 @@ from lifecycle_msgs.srv import ChangeState
 from processes import command_of, descendants, is_alive
 from sensor_msgs.msg import JointState
 from setup_world import MOTION, START, Running
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import ada_dynamics as ada
@@ -219,6 +220,7 @@ def test_a_real_arm_stands_still_until_it_is_activated_by_hand(ros, patient, tmp
         assert set(device.state()["ways"]) == {"braked"}
         wanted = Transition(id=Transition.TRANSITION_ACTIVATE)
         assert ros.call(ChangeState, "hardware_node/change_state", ChangeState.Request(transition=wanted)).success
+        assert ros.call(Trigger, "hardware_node/arm").success
         references.publish(JointState(name=["s1"], position=[float(start[0] + 0.2)]))
         ros.wait(lambda: abs(running.joints()[0] - start[0] - 0.2) < 2e-3, MOTION, "s1 at its goal")
         running.end()

@@ -45,7 +45,10 @@ _STREAMS = streams(100)
 _SLOW = 30.0  # [s] for a transition: a robot may be switched on, or looked for on its wire
 _AT_ONCE = 1.5  # [s] for a stop
 _SIMULATION_SERVICES = {"pause": SetBool, "step": Trigger, "reset": Trigger}
-_DRIVER_SERVICES = {"change_state": ChangeState, **dict.fromkeys(("stop", "reset", "bias", "play_motion"), Trigger)}
+_DRIVER_SERVICES = {
+    "change_state": ChangeState,
+    **dict.fromkeys(("arm", "stop", "reset", "bias", "play_motion"), Trigger),
+}
 _TRANSITIONS = {
     "configure": Transition.TRANSITION_CONFIGURE,
     "activate": Transition.TRANSITION_ACTIVATE,
