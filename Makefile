@@ -1,12 +1,12 @@
 # Everything runs in .venv, which the first target that needs it sets up. The machine brings Python >= 3.10 and make.
-# On the command line: ARGS (for sim, test, fuzz, soak, faults, campaign and what begins with one of test and bench), PYTHON, EXTRAS, JOBS.
+# On the command line: ARGS (for sim, test, fuzz, mutants, soak, faults, campaign and what begins with one of test and bench), PYTHON, EXTRAS, JOBS.
 
 PYTHON ?= python3
 JOBS ?= auto
 comma := ,
 # A ROS that is sourced must stay the only one in the process: its libraries and those of the wheels do not mix.
 ROS := $(if $(ROS_DISTRO),,$(comma)ros)
-EXTRAS ?= test,tools,xacro,docs,dev,fuzz$(ROS)
+EXTRAS ?= test,tools,xacro,docs,dev,fuzz,mutants$(ROS)
 # What `make sim` needs of them: a newcomer waits for no more.
 SIM_EXTRAS := view,record,xacro$(ROS)
 VENV := .venv
@@ -26,7 +26,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz silent-wrong sbom soak docs pictures clean
+.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign load fuzz mutants silent-wrong sbom soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,14 +86,22 @@ faults: $(READY) ## devices written a second time, every fault of theirs, random
 campaign: $(READY) ## faults in a robot that moves and in recordings: every case ends in its state within its time
 	@$(BIN)/python -m trials.faults $(ARGS)
 
+load: $(READY) ## floods of commands, many subscribers, many robots, long recordings: figures; ARGS="--only subscribers"
+	$(build-interfaces)
+	@$(BIN)/python -m trials.load $(ARGS)
+
 fuzz: $(READY) ## the tests marked fuzz and inputs guided by coverage, as a table; ARGS="urdf --runs 1000000", ARGS=--list
 	@$(BIN)/python -m trials.fuzz $(ARGS)
+
+mutants: $(READY) ## small changes of the core that tests must see, a room at a time; ARGS="spatial --count 200"
+	@nice $(BIN)/python -m trials.mutants $(ARGS)
 
 silent-wrong: $(READY) ## mutated robots and states, judged by pinocchio; ARGS="--count 100000 --report out/wrong.jsonl"
 	@$(BIN)/python -m trials.silent_wrong $(ARGS)
 
-soak: $(READY) ## long runs that watch drift, memory and deadlines
-	@$(BIN)/python -m pytest -m soak $(ARGS)
+soak: $(READY) ## the tests marked soak, 10^9 steps, and nodes for a day; goes on where it ended; ARGS="nodes --hours 4"
+	$(build-interfaces)
+	@$(BIN)/python -m trials.soak $(ARGS)
 
 sbom: $(READY) ## bills of material of each extra (CycloneDX) in out/sbom, and an audit by pip-audit
 	@$(BIN)/python tools/sbom.py out/sbom

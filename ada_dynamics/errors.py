@@ -6,9 +6,25 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LONGEST = 4000  # characters of a message
+
 
 class AdaError(Exception):
-    """Base of every error that this library raises on purpose."""
+    """Base of every error that this library raises on purpose.
+
+    What is quoted in a message may come from a hostile file: of a very long one the middle is left out.
+    """
+
+    def __init__(self, *words: object) -> None:
+        """Args: the message."""
+        super().__init__(*(_without_middle(word) if isinstance(word, str) else word for word in words))
+
+
+def _without_middle(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2 - 50
+    return f"{text[:half]} [... {len(text) - 2 * half} characters ...] {text[-half:]}"
 
 
 class InputError(AdaError, ValueError):

@@ -211,7 +211,12 @@ def _item(one: Setting, value: object) -> bool | int | float | str | None:
         return str(value) if isinstance(value, str) else None
     if one.kind == "int":
         return int(value) if isinstance(value, Integral) and not is_bool else None
-    return float(value) if isinstance(value, Real) and not is_bool else None
+    if not isinstance(value, Real) or is_bool:
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond all floats
+        return math.inf
 
 
 def _is_allowed(one: Setting, item: bool | int | float | str) -> bool:
@@ -219,7 +224,8 @@ def _is_allowed(one: Setting, item: bool | int | float | str) -> bool:
         return False
     if isinstance(item, (bool, str)):
         return True
-    return math.isfinite(item) and (one.lower is None or item >= one.lower) and (one.upper is None or item <= one.upper)
+    is_finite = isinstance(item, int) or math.isfinite(item)  # of a large whole number this cannot be asked
+    return is_finite and (one.lower is None or item >= one.lower) and (one.upper is None or item <= one.upper)
 
 
 def _refused(one: Setting, name: str, value: object) -> InputError:

@@ -116,7 +116,7 @@ def read_hardware_state(text: str) -> HardwareState:
         return HardwareState(
             str(said["phase"]), str(said["stopped"]), str(said["problem"]), bool(said["dry_run"]), devices
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         raise InputError(
             f"not the state of a hardware node ({type(problem).__name__}: {problem}): {text[:80]!r}. Another node may "
             "publish on that topic, or one of another version."

@@ -43,8 +43,9 @@ class Row:
     bits: int
     capability: int
     registers: int
-    spill_stores: int  # bytes
-    spill_loads: int
+    shared: int  # bytes that wait in memory of the group, to there and back: `jit/keeping.py`
+    local: int  # and in the thread's own
+    spilled: int  # likewise, by the assembler, beyond that plan
     instructions: int  # of PTX
     arithmetic: int  # of these, in floating point; a reciprocal or root counts as many as it becomes
     bytes: int  # of a state, to and from memory
@@ -109,16 +110,22 @@ def assembled(key: tuple[str, str, int, int]) -> Row:
     robot, quantity, bits, capability = key
     one = kernel(robot, quantity, bits)
     text = one.ptx(capability)
-    registers, stores, loads = resources(text, capability)
+    registers, spilled = resources(text, capability)
     instructions, arithmetic = count(text)
+    shared, local = (moves(text, where) * bits // 8 for where in ("shared", "local"))
     numbers = sum(size for _, size in one.signature.inputs) + sum(one.signature.output_sizes)
     moved = numbers * bits // 8 + 1
-    bound = H100.bound(instructions, arithmetic, moved, stores + loads, bits)
-    return Row(*key, registers, stores, loads, instructions, arithmetic, moved, round(bound / 1e9, 3))
+    bound = H100.bound(instructions, arithmetic, moved, shared, local + spilled, bits)
+    return Row(*key, registers, shared, local, spilled, instructions, arithmetic, moved, round(bound / 1e9, 3))
 
 
-def resources(text: str, capability: int) -> tuple[int, int, int]:
-    """Registers, and bytes that are spilled and fetched again, of a kernel in PTX."""
+def moves(text: str, where: str) -> int:
+    """How often a thread's numbers go to a kind of memory and back, in PTX."""
+    return len(re.findall(rf"^\t(?:ld|st)\.(?:volatile\.)?{where}\.b(?:32|64)\s", text, re.MULTILINE))
+
+
+def resources(text: str, capability: int) -> tuple[int, int]:
+    """Registers, and bytes that the assembler spills and fetches again, of a kernel in PTX."""
     path = assembler()
     assert path is not None
     with tempfile.TemporaryDirectory() as folder:
@@ -128,11 +135,9 @@ def resources(text: str, capability: int) -> tuple[int, int, int]:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"ptxas refuses a kernel: {done.stderr[:500]}")
-    spills = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
-    used = re.search(r"Used (\d+) registers", done.stderr)
-    assert spills
-    assert used
-    return int(used[1]), int(spills[1]), int(spills[2])
+    spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
+    used = re.findall(r"Used (\d+) registers", done.stderr)
+    return max(map(int, used)), sum(int(count) for pair in spills for count in pair)
 
 
 # Instructions that a reciprocal, a root and a quotient become, as Newton's iteration on the special unit's value.
@@ -156,19 +161,21 @@ class Device:
     clock: float  # [Hz]
     per_clock: dict[int, int]  # operations of one multiprocessor, by their bits
     memory: float  # [B/s]
-    cache: float  # [B/s], of the cache that all multiprocessors share: spilled numbers go through it
+    shared: float  # [B] that one multiprocessor moves to and from its groups' memory in one clock
+    cache: float  # [B/s], of the cache that all multiprocessors share: threads' own memory goes through it
 
-    def bound(self, instructions: int, arithmetic: int, moved: int, spilled: int, bits: int) -> float:
+    def bound(self, instructions: int, arithmetic: int, moved: int, shared: int, local: int, bits: int) -> float:
         """States per second that none of its parts can exceed."""
-        cycles = max(arithmetic / self.per_clock[bits], instructions / 128)  # four groups of 32 start at a time
+        # four groups of 32 start at a time
+        cycles = max(arithmetic / self.per_clock[bits], instructions / 128, shared / self.shared)
         rates = [self.multiprocessors * self.clock / cycles, self.memory / moved]
-        if spilled:
-            rates.append(self.cache / spilled)
+        if local:
+            rates.append(self.cache / local)
         return min(rates)
 
 
 # NVIDIA H100 SXM: data sheet, and for the cache what others measured.
-H100 = Device(132, 1.755e9, {64: 64, 32: 128}, 3.35e12, 5.5e12)
+H100 = Device(132, 1.755e9, {64: 64, 32: 128}, 3.35e12, 128, 5.5e12)
 
 
 def read() -> dict[tuple[str, str, int, int], Row]:

@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.ros.domains import open_lock
+
 _TURN = "ada_dynamics_test_turn.lock"
 _held: list[None] = []  # as often as this process is in its turn
 
@@ -27,12 +29,3 @@ def own_turn() -> Iterator[None]:
         _held.pop()
         if lock is not None:
             os.close(lock)
-
-
-def open_lock(path: Path) -> int | None:
-    """A file to lock; None where it cannot be had."""
-    # In a shared folder, opening the file of another user with O_CREAT is refused (fs.protected_regular).
-    for flags in (os.O_CREAT, 0):
-        with contextlib.suppress(OSError):
-            return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
-    return None

@@ -76,46 +76,71 @@ _WHOLE = {
 
 
 class PtxKernel:
-    """A kernel; its arguments are numbers, addresses among them."""
+    """A kernel with the functions that it calls; its arguments are numbers, addresses among them."""
 
     def __init__(self, text: str) -> None:
-        self.code: list[tuple[str, list[str], list[str]]] = []
-        self.labels: dict[str, int] = {}
-        body = text[text.index(")\n{") :]
-        for line in body.splitlines():
-            if label := re.match(r"^(\$\w+):", line):
-                self.labels[label[1]] = len(self.code)
-            elif (found := _INSTRUCTION.match(line)) and not found[2].startswith("."):
-                operands = [x.strip() for x in (found[3] or "").split(",")]
-                self.code.append((found[1] or "", found[2].split("."), operands))
+        texts = re.findall(
+            r"^\.(?:func|visible \.entry) (?:[^\n]*\) )?(\w+)\(\n.*?^\{(.*?)^\}", text, re.MULTILINE | re.DOTALL
+        )
+        self.functions = {name: _Function(body) for name, body in texts}
+        *_, (self.entry, _) = texts
+        shared = re.findall(r"\.shared \.align \d+ \.b8 (\w+)\[(\d+)\];", text)
+        self.shared = {name: int(size) for name, size in shared}
 
     def run(self, arguments: list[int], groups: int, size: int) -> None:
         """All threads of some groups of a size."""
         for group in range(groups):
+            memory = {name: ctypes.create_string_buffer(size) for name, size in self.shared.items()}
+            shared = {name: ctypes.addressof(buffer) for name, buffer in memory.items()}
             for thread in range(size):
-                _Thread({"%tid.x": thread, "%ctaid.x": group, "%ntid.x": size}, arguments).run(self)
+                special = {"%tid.x": thread, "%ctaid.x": group, "%ntid.x": size}
+                _Call(self, self.entry, arguments, special | shared).run()
 
 
-class _Thread:
-    def __init__(self, special: dict[str, int], arguments: list[int]) -> None:
-        self.registers, self.arguments = dict(special), arguments
+class _Function:
+    def __init__(self, body: str) -> None:
+        self.code: list[tuple[str, list[str], list[str]]] = []
+        self.labels: dict[str, int] = {}
+        self.local = {name: int(size) for name, size in re.findall(r"\.local .*? \.b8\s+(\w+)\[(\d+)\];", body)}
+        for line in body.splitlines():
+            if label := re.match(r"^(\$\w+):", line):
+                self.labels[label[1]] = len(self.code)
+            elif (found := _INSTRUCTION.match(line)) and not found[2].startswith("."):
+                operands = [x.strip(" ()") for x in (found[3] or "").split(",")]
+                self.code.append((found[1] or "", found[2].split("."), operands))
 
-    def run(self, kernel: PtxKernel) -> None:
+
+class _Call:
+    """A function at work: registers, memory and special values by their names."""
+
+    def __init__(self, kernel: PtxKernel, name: str, arguments: list[int], special: dict[str, int]) -> None:
+        self.kernel, self.function, self.special = kernel, kernel.functions[name], special
+        self.registers, self.arguments, self.result = dict(special), arguments, 0
+        self._memory_of_its_own = [
+            (name, ctypes.create_string_buffer(size)) for name, size in self.function.local.items()
+        ]
+        self.registers |= {name: ctypes.addressof(buffer) for name, buffer in self._memory_of_its_own}
+
+    def run(self) -> int:
         at = 0
         while True:
-            predicate, words, operands = kernel.code[at]
+            predicate, words, operands = self.function.code[at]
             at += 1
             if predicate and not self.registers[predicate]:
                 continue
             if words[0] == "ret":
-                return
+                return self.result
             if words[0] == "bra":
-                at = kernel.labels[operands[-1]]
-                continue
-            self._do(words, operands)
+                at = self.function.labels[operands[-1]]
+            elif words[0] == "call":
+                result, name, *given = operands
+                called = _Call(self.kernel, name, [self.registers[x] for x in given], self.special)
+                self.registers[result] = called.run()
+            else:
+                self._do(words, operands)
 
     def _value(self, operand: str) -> int:
-        if operand[0] == "%":
+        if operand in self.registers:
             return self.registers[operand]
         return int(operand[2:], 16) if operand[:2] in ("0f", "0d") else int(operand)
 
@@ -156,9 +181,8 @@ class _Thread:
 
     def _memory(self, words: list[str], operands: list[str]) -> None:
         size = int(words[-1][1:]) // 8
-        if words[:2] == ["ld", "param"]:
-            number = int(operands[1].strip("[]").rpartition("_")[2])
-            self.registers[operands[0]] = self.arguments[number] & (2 ** (8 * size) - 1)
+        if words[1] == "param":
+            self._parameter(words[0], *(x.strip("[]") for x in operands), 2 ** (8 * size) - 1)
         elif words[0] == "ld":
             self.registers[operands[0]] = int.from_bytes(ctypes.string_at(self._place(operands[1]), size), "little")
         elif words[0] == "st":
@@ -170,3 +194,12 @@ class _Thread:
             self.registers[operands[0]] = before
             after = _WHOLE[words[2]](before, self._value(operands[2]))
             ctypes.memmove(place, after.to_bytes(size, "little"), size)
+
+    def _parameter(self, word: str, to: str, source: str, mask: int) -> None:
+        """Arguments of this function, and of one that it calls: `param0`, and its result `retval0`."""
+        if to == "func_retval0":
+            self.result = self._value(source) & mask
+        elif "_param_" in source:
+            self.registers[to] = self.arguments[int(source.rpartition("_")[2])] & mask
+        else:
+            self.registers[to] = self._value(source) & mask

@@ -15,15 +15,11 @@ Tests get it as the fixture `ros` (test/nodes/conftest.py):
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import gc
-import itertools
 import math
 import os
-import re
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,84 +28,25 @@ from typing import Any, TypeVar
 
 import pytest
 import rclpy
-from one_at_a_time import open_lock
 from patience import Patience
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from ada_robot.ros.environment import child_environment
+from benchmarks.ros.world import OTHER_NETWORKS
 
 T = TypeVar("T")
 
-DOMAINS = range(1, 101)  # all ports of these domains lie below those that Linux hands out by itself
 POLL = 0.005  # [s]
 LOST = 10.0  # [s] after which an answer is taken for lost
 PATIENCE = 30.0  # [s]; on a busy machine everything takes long, and only a failure waits for all of it
 _MANY_THREADS = 60  # of this process
-_OTHER_NETWORKS = ("ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "ROS_NAMESPACE")
-# One process, and several at once (their numbers are neighbours), do not come back to a domain for long: others still
-# see the topics of a process that was killed there.
-_LATER = itertools.count(37 * os.getpid())
-
-
-@contextlib.contextmanager
-def own_domain() -> Iterator[int]:
-    """A domain id that no other process holds through this function, and in which nothing else runs.
-
-    A killed process gives it back too.
-    """
-    folder = Path(tempfile.gettempdir())
-    first = next(_LATER)
-    for i in range(len(DOMAINS)):
-        domain = DOMAINS[(first + i) % len(DOMAINS)]
-        lock = open_lock(folder / f"ada_dynamics_test_domain_{domain}.lock")
-        if lock is None:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            continue
-        if _is_used(domain):  # by programs that know nothing of these locks, such as a robot's own
-            os.close(lock)
-            continue
-        try:
-            yield domain
-        finally:
-            _sweep(domain)
-            os.close(lock)
-        return
-    pytest.fail(
-        f"all DDS domains {DOMAINS[0]} to {DOMAINS[-1]} are in use; see {folder}/ada_dynamics_test_domain_*.lock"
-    )
-
-
-def ports_of(domain: int) -> range:
-    """UDP ports of a domain (RTPS 2.2, 9.6.1.1)."""
-    return range(7400 + 250 * domain, 7400 + 250 * (domain + 1))
-
-
-def _is_used(domain: int) -> bool:
-    """Whether a program of this machine listens at one of a domain's ports."""
-    ports = ports_of(domain)
-    tables = [Path(f"/proc/net/{name}") for name in ("udp", "udp6")]
-    rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()[1:]]
-    return any(int(row[1].rpartition(":")[2], 16) in ports for row in rows)
-
-
-def _sweep(domain: int) -> None:
-    """Remove the mailboxes in shared memory that killed processes have left behind, lest the next ones find them."""
-    for path in Path("/dev/shm").glob("*fast*_port*"):
-        number = re.search(r"_port(\d+)", path.name)
-        if number and int(number[1]) in ports_of(domain):
-            with contextlib.suppress(OSError):
-                path.unlink()
 
 
 def world_environment(domain: int, log_folder: Path) -> dict[str, str]:
     """Environment of processes in the world: its domain, this machine only, and no trace of other settings."""
-    environment = {key: value for key, value in child_environment().items() if key not in _OTHER_NETWORKS}
+    environment = {key: value for key, value in child_environment().items() if key not in OTHER_NETWORKS}
     environment["ROS_DOMAIN_ID"] = str(domain)
     environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment["ROS_LOG_DIR"] = str(log_folder)

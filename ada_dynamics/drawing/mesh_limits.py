@@ -13,11 +13,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ada_dynamics.errors import AdaError
+from ada_dynamics.structured_text.files import has_longer_line
 
 MAX_BYTES = 64 * 1024 * 1024  # of a file; the largest of example-robot-data has 29 MB
 MAX_TRIANGLES = 2_000_000  # of one mesh
 _MAX_INDICES = 4 * 3 * MAX_TRIANGLES  # corners have position, normal, colour and texture
+LONGEST_LINE = 1024 * 1024  # [byte] of an OBJ file: a polygon of 100 000 corners
+_MAX_LINES = 3_000_000  # of an OBJ file; 64 MB of true ones have fewer
 _MAX_NODES = 100_000
+_MAX_TAGS = 400_000  # of a Collada file; of example-robot-data one has 13 011, the others below 1600
 _GLB_HEADER = struct.Struct("<4sII")
 _GLB_CHUNK = struct.Struct("<I4s")
 
@@ -38,6 +42,8 @@ def check_bounds(data: bytes, suffix: str) -> None:
     """
     if suffix == ".dae":
         _check_collada(data)
+    elif suffix == ".obj":
+        _check_obj(data)
     elif suffix in (".glb", ".gltf"):
         _check_gltf(data, suffix)
 
@@ -52,9 +58,18 @@ def check_triangles(count: int) -> None:
         raise MeshError(f"it has {count} triangles; at most {MAX_TRIANGLES} are drawn")
 
 
+def _check_obj(data: bytes) -> None:
+    if has_longer_line(data, LONGEST_LINE):
+        raise MeshError(f"a line of it has more than {LONGEST_LINE} bytes, the most that are read")
+    if data.count(b"\n") > _MAX_LINES:
+        raise MeshError(f"it has more than {_MAX_LINES} lines, the most that are read")
+
+
 def _check_collada(data: bytes) -> None:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise MeshError("it has a document type or an encoding that is not accepted: only plain UTF-8 XML is")
+    if data.count(b"<") > _MAX_TAGS:
+        raise MeshError(f"it has more than {_MAX_TAGS} tags, the most that are read")
     if b"<instance_node" not in data and data.count(b"<instance_geometry") * len(data) <= _MAX_INDICES:
         return
     try:

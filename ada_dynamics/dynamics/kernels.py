@@ -62,7 +62,7 @@ class Kernels:
         self._algorithm = algorithm
         self._kernels: dict[str, Kernel] = {}
         self._loops: dict[tuple[str, bool], LoopKernel] = {}
-        self._traced: dict[str, expr.Function] = {}  # by algorithm, while they are compared
+        self._traced: dict[str, expr.Function] = {}  # by algorithm: the cheapest, until it is compiled
         self._candidate: str | None = None
         self._chosen: str | None = None if algorithm == "auto" else algorithm
         self.closed = ClosedDynamics(self, pose) if model.loops else None
@@ -108,10 +108,11 @@ class Kernels:
             names.append("lanes")
         if len(names) == 1:
             return names[0]
-        for name in names:
-            self._traced[name] = quantities.forward(self.tree, name, external=False).trace()
-        costs = self.costs({name: self._traced[name] for name in names})
-        return min(costs, key=costs.__getitem__)
+        traced = {name: quantities.forward(self.tree, name, external=False).trace() for name in names}
+        costs = self.costs(traced)
+        best = min(costs, key=costs.__getitem__)
+        self._traced[best] = traced[best]
+        return best
 
     @staticmethod
     def costs(functions: Mapping[str, expr.Function]) -> dict[str, float]:
@@ -135,7 +136,8 @@ class Kernels:
             fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint()
             key = f"{fingerprint}|{quantity.name}"
             made = TapeKernel if self.large else Kernel
-            kernel = self._kernels[name] = made(signature, quantity.trace, key, checked=self._checked)
+            # Threads that meet here get the same one.
+            kernel = self._kernels.setdefault(name, made(signature, quantity.trace, key, checked=self._checked))
         return kernel
 
     def forward(self, external: bool) -> Kernel:
@@ -157,9 +159,8 @@ class Kernels:
 
     def _trace_cheapest(self, external: bool) -> expr.Function:
         algorithm = self.algorithm
-        if not external and algorithm in self._traced:
-            return self._traced.pop(algorithm)
-        return quantities.forward(self.tree, algorithm, external).trace()
+        traced = None if external else self._traced.pop(algorithm, None)
+        return traced or quantities.forward(self.tree, algorithm, external).trace()
 
     def joint_wrenches(
         self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool, along: bool = False
@@ -183,7 +184,8 @@ class Kernels:
             )
         if (name, external) not in self._loops:
             algorithm = self._algorithm if self._algorithm in LOOP_ALGORITHMS and name == "forward" else "aba"
-            self._loops[name, external] = loop_kernel(self.model.uniform_tree, name, external, algorithm)
+            made = loop_kernel(self.model.uniform_tree, name, external, algorithm)
+            self._loops.setdefault((name, external), made)
         return self._loops[name, external]
 
 

@@ -74,7 +74,7 @@ class DeviceDynamics(Dynamics):
 
     States that a kernel refuses - near singular poses, not finite - are gathered and computed here, in double precision
     and by the tiers of `Dynamics`, with its warnings and errors: so results are waited for. With checked=False nothing
-    on the device is waited for, and such states hold what came out.
+    on the device is waited for, and results of such states are NaN.
     """
 
     def __init__(self, model: Any, algorithm: Algorithm = "auto", *, device: str = "cuda", **options: Any) -> None:

@@ -44,11 +44,11 @@ declare ptr @PyErr_Occurred()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyEval_SaveThread()
 declare double @PyFloat_AsDouble(ptr)
-declare ptr @PyList_GetItem(ptr, i64)
 declare i32 @PyObject_IsInstance(ptr, ptr)
 declare i64 @PyObject_Size(ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)
+declare ptr @PySequence_GetItem(ptr, i64)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
@@ -56,7 +56,6 @@ declare i64 @PyTuple_Size(ptr)
 declare i32 @PyType_IsSubtype(ptr, ptr)
 declare i32 @PyUnicode_Compare(ptr, ptr)
 declare void @Py_DecRef(ptr)
-declare void @Py_IncRef(ptr)
 """
 SYMBOLS = tuple(line.split("@")[1].split("(")[0] for line in _SIGNATURES.splitlines())
 DECLARATIONS = f"""\
@@ -183,6 +182,7 @@ try_list:
 }
 """
 
+# Items are held while they are read: another thread may change the list meanwhile.
 # Only floats and ints (and what is derived from them: bool, numpy.float64): text, None, complex numbers are refused.
 _LIST = """\
 define internal ptr @list_numbers(ptr %context, ptr %object, i64 %size, ptr %room) {
@@ -199,7 +199,6 @@ try_tuple:
   %is_tuple = icmp eq i32 %as_tuple, 1
   br i1 %is_tuple, label %known, label %no
 known:
-  %get = phi ptr [@PyList_GetItem, %entry], [@PyTuple_GetItem, %try_tuple]
   %length = call i64 @PyObject_Size(ptr %object)
   %fits = icmp eq i64 %length, %size
   br i1 %fits, label %next, label %no
@@ -208,11 +207,10 @@ next:
   %all = icmp sge i64 %i, %size
   br i1 %all, label %done, label %look
 look:
-  %item = call ptr %get(ptr %object, i64 %i)
+  %item = call ptr @PySequence_GetItem(ptr %object, i64 %i)
   %gone = icmp eq ptr %item, null
   br i1 %gone, label %no, label %hold
 hold:
-  call void @Py_IncRef(ptr %item)
   %as_float = call i32 @PyObject_IsInstance(ptr %item, ptr %float_type)
   %is_float = icmp eq i32 %as_float, 1
   br i1 %is_float, label %read, label %try_int

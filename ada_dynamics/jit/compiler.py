@@ -10,10 +10,10 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from ada_dynamics.errors import CompileError
+from ada_dynamics.jit.c_library import address, c_library
 from ada_dynamics.jit.target import Target
 
 # LLVM's text parser and pass manager share one global context.
@@ -129,7 +129,7 @@ def load(code: bytes, exports: Iterable[str], symbols: Mapping[str, int] | None 
         symbols: addresses of the functions that the object calls; nothing else is looked up, but for those
             of the C library that LLVM itself puts in for copies and zeros.
     """
-    names, addresses = tuple(exports), {**_c_library(), **(symbols or {})}
+    names, addresses = tuple(exports), {**c_library(), **(symbols or {})}
     # Code holds no state, so that one copy serves all; LLVM keeps some 10 kB of each copy for good.
     key = hashlib.sha256(code).hexdigest() + repr((names, sorted(addresses.items())))
     with _lock:
@@ -142,8 +142,8 @@ def load(code: bytes, exports: Iterable[str], symbols: Mapping[str, int] | None 
 def _linked(code: bytes, exports: Iterable[str], symbols: Mapping[str, int]) -> Library:
     process = _Process.get()
     builder = process.llvm.JITLibraryBuilder().add_object_img(code)
-    for name, address in symbols.items():
-        builder.import_symbol(name, address)
+    for name, place in symbols.items():
+        builder.import_symbol(name, place)
     for name in exports:
         builder.export_symbol(name)
     try:
@@ -152,19 +152,6 @@ def _linked(code: bytes, exports: Iterable[str], symbols: Mapping[str, int]) -> 
         raise CompileError(f"compiled code cannot be loaded: {error}") from error
 
 
-@lru_cache(maxsize=1)
-def _c_library() -> dict[str, int]:
-    library = ctypes.CDLL(None)
-    return {name: _address(getattr(library, name)) for name in ("memcpy", "memmove", "memset")}
-
-
-def _address(function: Any) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    if address is None:
-        raise CompileError(f"this process has no C function {function}")
-    return address
-
-
 def python_symbols(names: Iterable[str]) -> dict[str, int]:
     """Addresses of functions of the Python C API, to be given to `load`."""
-    return {name: _address(getattr(ctypes.pythonapi, name)) for name in names}
+    return {name: address(getattr(ctypes.pythonapi, name)) for name in names}

@@ -166,17 +166,24 @@ def status_word(
         watch.watch(kind, sine)
     for node in dict.fromkeys(run.value for one in results.values() for run in one if isinstance(run.value, Expr)):
         watch.watch(emitter.kind(node), emitter.value(node, emitter.kind(node)))
-    bad_value = either(body, [*watch.flags(), *flags])
-    failed = []
-    for guard in function.guards:
-        # "not (guard >= 0)": true for NaN as well.
-        kind = emitter.kind(guard)
-        flag = body.emit(f"fcmp ult {kind.real} {emitter.value(guard, kind)}, {kind.number(0.0)}")
-        failed.append(body.any_lane(flag, kind))
+    failed = [guard_flag(emitter, guard) for guard in function.guards]
+    return status_of(body, either(body, [*watch.flags(), *flags]), either(body, failed) if failed else None)
+
+
+def guard_flag(emitter: Emitter, guard: Expr) -> str:
+    """i1: whether a guard fails."""
+    kind = emitter.kind(guard)
+    # "not (guard >= 0)": true for NaN as well.
+    flag = emitter.body.emit(f"fcmp ult {kind.real} {emitter.value(guard, kind)}, {kind.number(0.0)}")
+    return emitter.body.any_lane(flag, kind)
+
+
+def status_of(body: Body, bad_value: str, failed: str | None) -> str:
+    """i32 of two i1: whether something is not finite, and whether a guard fails."""
     low = body.emit(f"zext i1 {bad_value} to i32")
-    if not failed:
+    if failed is None:
         return low
-    high = body.emit(f"select i1 {either(body, failed)}, i32 {GUARD_FAILED}, i32 0")
+    high = body.emit(f"select i1 {failed}, i32 {GUARD_FAILED}, i32 0")
     return body.emit(f"or i32 {low}, {high}")
 
 

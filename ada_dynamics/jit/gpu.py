@@ -17,11 +17,9 @@ import numpy as np
 from ada_dynamics.errors import DeviceError, DeviceMemoryError, InputError, NoDeviceError
 from ada_dynamics.jit.dlpack import CUDA
 from ada_dynamics.jit.driver import Driver, driver
-from ada_dynamics.jit.emit_threads import THREADS
+from ada_dynamics.jit.emit_threads import GROUP, THREADS
 from ada_dynamics.jit.target import Target
 
-# Threads side by side in a group. Kernels use up to 255 of 65536 registers a thread: small groups leave fewer unused.
-GROUP = 64
 _MAJOR, _MINOR = 75, 76  # attributes of a device
 _REGISTERS, _LOCAL = 4, 3  # attributes of a function
 _ORDINAL = 9  # attribute of an address

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order of instructions in a kernel for one state: what the longest chain of dependences waits for goes first.
+"""Orders of instructions.
 
-A processor looks some hundred instructions ahead. In the order in which an algorithm was written, the next independent
-chain is often farther away than that; here chains are interleaved. Instructions move within a window only, because
-values that are ready long before they are used do not stay in registers.
+In a kernel for one state, what the longest chain of dependences waits for goes first. A processor looks some hundred
+instructions ahead. In the order in which an algorithm was written, the next independent chain is often farther away
+than that; here chains are interleaved. Instructions move within a window only, because values that are ready long
+before they are used do not stay in registers.
+
+In a kernel of threads, where others run while one waits, only the registers count.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 
 from ada_dynamics.expr.graph import (
     ADD,
@@ -84,6 +88,28 @@ def critical_first(nodes: list[Expr]) -> list[Expr]:
                 if not waiting[i] and place[i] < entered:
                     heapq.heappush(coming, (usable[i], i, user))
         cycle += 1
+    return order
+
+
+def results_first(results: Iterable[Expr]) -> list[Expr]:
+    """Nodes (operands first) in the order in which each result, one after the other, asks for them.
+
+    What is needed for one result alone is made for it and gone: fewer numbers are in use at a time than in the order in
+    which columns of a matrix, say, were written.
+    """
+    order: list[Expr] = []
+    seen: set[int] = set()
+    for result in results:
+        path = [(result, 0)]
+        while path:
+            node, next_operand = path.pop()
+            if node.index in seen:
+                continue
+            if next_operand < len(node.args):
+                path += [(node, next_operand + 1), (node.args[next_operand], 0)]
+            else:
+                seen.add(node.index)
+                order.append(node)
     return order
 
 

@@ -70,6 +70,14 @@ class Target:
         return Target(f"sm_{best}", f"+ptx{PTX[best]}", _GPU, 1, True, 64)
 
     @property
+    def fast_bytes(self) -> int:
+        """Memory as near as registers that a thread has for itself, with as many threads as registers allow.
+
+        Elsewhere it is what the newest graphics processors have: kernels of threads are then the same text.
+        """
+        return _FAST.get(self.cpu, max(_FAST.values()))
+
+    @property
     def identity(self) -> str:
         """Text that differs for any two targets whose code differs."""
         return f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}|{self.vector_bits}"
@@ -85,6 +93,17 @@ _GPU = "nvptx64-nvidia-cuda"
 # Compute capabilities from Volta to Blackwell, and the oldest version of PTX that knows them: any driver that runs the
 # device reads it.
 PTX = {70: 60, 75: 63, 80: 70, 86: 71, 89: 78, 90: 78, 100: 86, 120: 87}
+# Shared memory [byte] for each of 256 threads of a multiprocessor, 64 in a group; a group has at most 48 KiB by itself.
+_FAST = {
+    "sm_70": 368,
+    "sm_75": 240,
+    "sm_80": 640,
+    "sm_86": 384,
+    "sm_89": 384,
+    "sm_90": 768,
+    "sm_100": 768,
+    "sm_120": 384,
+}
 
 
 @lru_cache(maxsize=1)

@@ -46,6 +46,15 @@ def _is_rotation(R: Array) -> bool:
     return all(-1e-9 < x < 1e-9 for x in (*across, *along)) and handed > 0.0
 
 
+def _across(first: Array, second: Array) -> Array:
+    """A second axis as the algorithms take it, perpendicular to rounding: the model says what is computed."""
+    along = float(first @ second)
+    if abs(along) < 1e-15:
+        return second
+    across = second - along * first
+    return _frozen(across / np.linalg.norm(across))
+
+
 def _frozen(x: Array) -> Array:
     x.setflags(write=False)
     return x
@@ -127,7 +136,7 @@ class CheckedValues:
         second = self.direction((0.0, 1.0, 0.0) if axis2 is None else axis2, f"axis2 of {where}")
         if abs(float(first @ second)) > 1e-9:
             raise ModelError(f"{self.where}: the two axes of {kind} {where} must be perpendicular.")
-        return first, second
+        return first, _across(first, second)
 
     def spring(self, kind: str, stiffness: float, rest: float, where: str) -> None:
         """A joint's spring: of kinds that can have one, and at rest where they can."""
@@ -189,8 +198,12 @@ class CheckedValues:
     def link(self, link: Link) -> Link:
         """A link, sealed."""
         where = link.where
+        mass = self.finite(float(link.mass), f"mass of {where}")
+        if mass < 0.0:
+            place = self.where if link.line is None else f"{self.where}, line {link.line}"
+            raise ModelError(f"{place}: the mass of {where} is {mass:g} kg; it must not be negative: mend its sign.")
         return link.sealed(  # type: ignore[no-any-return]
-            mass=self.finite(float(link.mass), f"mass of {where}"),
+            mass=mass,
             com=self.vector(link.com, 3, f"com of {where}"),
             inertia=self.inertia(link.inertia, f"inertia of {where}"),
             visuals=self.shapes(link.visuals, f"visuals of {where}"),

@@ -41,6 +41,17 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         raise ModelError(f"{path}: it cannot be read ({_reason(problem)}).") from None
 
 
+def has_longer_line(data: bytes, most: int) -> bool:
+    """True if a line of a text has more than some bytes."""
+    at = 0
+    while len(data) - at > most:
+        end = data.rfind(b"\n", at, at + most + 1)
+        if end < 0:
+            return True
+        at = end + 1
+    return False
+
+
 def parsed(path: Path) -> Node:
     """The content of a YAML or JSON file.
 

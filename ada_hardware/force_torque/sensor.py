@@ -15,7 +15,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from typing import Any
@@ -284,6 +284,8 @@ class ForceSensor:
         future, timeout = reader.post(action), max(_LONGEST_WAIT, self.settings.silence_timeout)
         try:
             future.result(timeout)
+        except CancelledError:
+            raise Refused(f"{self.name}: it was closed meanwhile; open it first.") from None
         except FutureTimeout:
             future.cancel()
             raise NoAnswer(

@@ -24,6 +24,7 @@ UNUSED = 225  # of a channel without a servo
 # Seconds per degree by speed; measured by RoadNarrows, not the maker's figures.
 SECONDS_PER_DEGREE = (0.0028, 0.0030, 0.0032, 0.0034, 0.0036, 0.0038, 0.0086, 0.0178)
 
+_LONGEST = 2**20  # characters; a key frame has about 100
 _FIRST = 3  # columns before the channels: number, name, speed
 
 
@@ -51,7 +52,13 @@ def read_key_frames(path: PathLike, angle_map: AngleMap | PathLike) -> list[KeyF
     """
     servos = angle_map if isinstance(angle_map, AngleMap) else AngleMap.read(angle_map)
     file = str(path)
-    rows = list(csv.reader(text_of(path).splitlines()))
+    text = text_of(path)
+    if len(text) > _LONGEST:
+        raise MotionError(f"{file}: it has {len(text)} characters; a motion may have at most {_LONGEST}.")
+    try:
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error as problem:
+        raise MotionError(f"{file}: it is no table: {problem}.") from None
     return [_frame(file, i, row, servos) for i, row in enumerate(rows[1:], start=2) if any(map(str.strip, row))]
 
 

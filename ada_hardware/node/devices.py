@@ -136,6 +136,23 @@ class Devices:
             self._latched = self._latched or why
         self._each(self.robots, lambda robot: robot.stop(why))
 
+    def halt(self, why: str) -> None:
+        """Bring all robots to rest along their ramps, and let none start any more. From any thread, in every state.
+
+        Raises:
+            HardwareError: naming the robots that do not answer.
+        """
+
+        def act(robot: Robot) -> None:
+            if robot.phase is Phase.STARTING:
+                robot.stop(why)
+            elif robot.phase is Phase.ACTIVE:
+                robot.deactivate()
+
+        with self._lock:
+            self._latched = self._latched or why
+        self._each(self.robots, act)
+
     def reset(self) -> str:
         """Clear alarms and latched stops; what was done, in words. Nothing moves.
 

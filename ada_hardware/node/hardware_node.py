@@ -326,9 +326,18 @@ class HardwareNode(ManagedNode):
         if self.connection is not None:
             self.connection.change(new)
 
+    def halt(self) -> None:
+        """Bring all robots to rest; the executor may still be busy, with an activation or a sensor's zero."""
+        self._follows = False
+        try:
+            self.devices.halt("the node ends")
+        except AdaError as problem:
+            self.get_logger().error(str(problem))
+
     def close(self) -> None:
         """Bring all robots to rest, and let go of them."""
         self._clean_up()
+        self._requests.close()
         self.loop.stop()
 
 

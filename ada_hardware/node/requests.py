@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of the hardware node that its executor answers: arm, reset, bias, release, play_motion; imports rclpy.
+"""Services of the hardware node: arm, reset, release, play_motion, which its executor answers, and bias; imports rclpy.
 
+A zero takes a sensor seconds, in which the executor must be free to deactivate robots: ~/bias has a thread of its own.
 ~/stop is not among them: it must be answered while the executor is busy.
 """
 
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +25,10 @@ from ada_hardware.node.motion_player import KINDS, play
 from ada_robot.errors import Refused
 from ada_robot.robot import Robot
 from ada_robot.ros.answers import answered
+from ada_robot.ros.polled_service import PolledService
+from ada_robot.timing.deadlines import DeadlineLoop
+
+_LOOK = 0.05  # [s] between looks for requests that take long
 
 
 class Requests:
@@ -49,9 +55,21 @@ class Requests:
         self._plans, self._connection, self._settings = plans, connection, settings
         node.create_service(Trigger, "~/arm", lambda _, answer: answered(answer, devices.arm))
         node.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, devices.reset))
-        node.create_service(Trigger, "~/bias", lambda _, answer: answered(answer, self.bias))
         node.create_service(SetBool, "~/release", self._release)
         node.create_service(Trigger, "~/play_motion", lambda _, answer: answered(answer, self.play))
+        self._bias = PolledService(node, Trigger, "~/bias", lambda _, answer: answered(answer, self.bias))
+        self._slow = DeadlineLoop(_LOOK, self._serve, name="requests")
+        self._slow.start()
+
+    def close(self) -> None:
+        """Answer ~/bias no more."""
+        self._slow.stop()
+
+    def _serve(self, _due: int) -> None:
+        try:
+            self._bias.serve()
+        except Exception:  # nobody foresaw it: the next one is answered all the same
+            self._node.get_logger().error(f"~/bias failed:\n{traceback.format_exc()}")
 
     def bias(self) -> str:
         """Take what all sensors measure now for zero; what it was, in words.

@@ -76,6 +76,8 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         "slow": "answers are later by so much [s]",
         "sequence": "answers have a sequence number that is larger by so much",
         "angle_noise": "standard deviation of told angles [counts]",
+        "angle_offset": "all told angles are off by so much [rad]",
+        "angle_stuck": "axis whose told angle stays what it is, and whose told speed is 0: its resolver is stuck",
     }
 
     def __init__(self, settings: Pa10EmulatorSettings) -> None:
@@ -105,6 +107,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             settings.friction,
             settings.payload,
         )
+        self._stuck_at = start
         self._watchdog = settings.watchdog or self._variant.watchdog
         self._parser = PacketParser(self._variant, HOST)
         self._random = np.random.default_rng(0)
@@ -230,6 +233,8 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             self._brake_all()
         elif name == "no_control" and value:
             self._end()
+        elif name == "angle_stuck":
+            self._stuck_at = self.arm.q.copy()
         self._raise_switches()
 
     # --- packets --------------------------------------------------------------------------------------------------
@@ -354,8 +359,10 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         noise = np.zeros(AXES)
         if self._faults["angle_noise"]:
             noise = self._random.normal(0.0, self._faults["angle_noise"], AXES)
-        angles = np.rint(self.arm.q / ANGLE_COUNT + noise).astype(int).tolist()
-        speeds = np.rint(self.arm.v / SPEED_COUNT).astype(int).tolist()
+        is_stuck = np.arange(1, AXES + 1) == self._faults["angle_stuck"]
+        q = np.where(is_stuck, self._stuck_at, self.arm.q) + self._faults["angle_offset"]
+        angles = np.rint(q / ANGLE_COUNT + noise).astype(int).tolist()
+        speeds = np.rint(np.where(is_stuck, 0.0, self.arm.v) / SPEED_COUNT).astype(int).tolist()
         torques = np.rint(self.arm.motor_torques() / self._torque_count)
         counts = np.clip(torques, -32768, 32767).astype(int).tolist()
         axes = [

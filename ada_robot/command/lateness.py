@@ -3,17 +3,20 @@
 
 A clock that is set otherwise makes each message as old as every other, for ever. A machine or a network that was busy
 makes some of them old, or many at once that waited together: these are older the longer they waited. So it is the
-clocks only where messages that come one after another are all late, for a while, and all by the same.
+clocks only where messages that come one after another are all late, for a while, and all by the same; or where one is
+older than it can be, if another one came in time a moment ago.
 """
 
 from __future__ import annotations
 
 import math
+from time import monotonic
 
 from ada_robot.contract import Reason, Refusal
 
 _FOR = 2.0  # [s] that all have been late, before the clocks are blamed
 _LEAST = 3  # messages
+_FASTEST = 1000.0  # that simulated time, by which messages may be stamped, goes by
 CLOCKS = "Let sender and receiver share a clock (use_sim_time), or leave the stamp zero."
 
 
@@ -21,7 +24,8 @@ class Lateness:
     """Ages of messages that came, one after another."""
 
     def __init__(self) -> None:
-        self._has_seen_in_time = False
+        self._in_time_at = -math.inf  # on the steady clock [s]
+        self._age = 0.0
         self._forget()
 
     def _forget(self) -> None:
@@ -36,8 +40,9 @@ class Lateness:
             limit: that it is allowed [s].
             now: when it came, on the clock of the receiver [s].
         """
+        self._age = age
         if age <= limit:
-            self._has_seen_in_time = True
+            self._in_time_at = monotonic()
             self._forget()
             return
         if now < self._since:  # the first one, or the clock was set back
@@ -48,11 +53,13 @@ class Lateness:
 
     def advice(self, limit: float, now: float) -> str:
         """Advice on the last one, which was late. Arguments as of `note`."""
-        lasted = now - self._since
+        lasted, passed = now - self._since, monotonic() - self._in_time_at
+        if self._age > limit + _FASTEST * passed:
+            return f"One that came {passed:.3g} s before was in time, so a clock was set since then. {CLOCKS}"
         if self._count >= _LEAST and lasted >= _FOR and self._greatest - self._least <= limit:
             return f"All have been as old for {lasted:.3g} s, so the two clocks differ. {CLOCKS}"
         busy = "the sender, this machine or the network between them was busy"
-        if self._has_seen_in_time:
+        if passed < math.inf:
             return f"Others came in time, so the clocks agree: {busy}."
         return f"If that is so of all, the two clocks differ. {CLOCKS} If it is not, {busy}."
 

@@ -215,9 +215,9 @@ class CycleServer:
         return data
 
     def _stop_wanted(self) -> str:
-        """True if a stop came, or the program went, while the device started."""
+        """Why the device is to start no further: a stop or the robot's close came meanwhile, or the program went."""
         self._take_requests()
-        stops = [request for request in self._waiting if request["what"] == "stop"]
+        stops = [request for request in self._waiting if request["what"] in ("stop", "close")]
         return str(stops[0]["why"]) if stops else self._leaving
 
     # --- requests -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.simulation.defaults import Scene
@@ -53,7 +53,10 @@ class DynamicsNode(Node):
     Attributes:
         failure: what ended the node, for `run_node`; None while all is well.
         loop: the physics; None until the robot is known.
+        outlives_callbacks: a message that rclpy itself stumbles over, as /clock with a negative time, ends no motion.
     """
+
+    outlives_callbacks = True
 
     def __init__(self, **arguments: object) -> None:
         """Load the robot, or begin to wait for its description.
@@ -91,7 +94,7 @@ class DynamicsNode(Node):
         self._waiting.close()
         try:
             self._set_up(text)
-        except AdaError as problem:
+        except Exception as problem:  # foreseen or not: there is no robot to go on with
             self.failure = problem
 
     def _give_up(self, problem: InputError) -> None:

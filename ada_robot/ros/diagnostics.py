@@ -48,7 +48,7 @@ class Diagnostics:
         self._timer = node.create_timer(PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def add(self, name: str, source: Source) -> None:
-        """Report what a source says, in the executor's thread, under "NODE: NAME".
+        """Report what a source says, in the executor's thread, under "NODE: NAME", with the node's namespace.
 
         Args:
             name: of the part, once per node.
@@ -95,7 +95,8 @@ class Diagnostics:
     def _message(self, name: str, status: Status) -> DiagnosticStatus:
         return DiagnosticStatus(
             level=bytes([status.level]),
-            name=f"{self._node.get_name()}: {name}",
+            # with its namespace: in a graph of many robots all other words may be the same
+            name=f"{self._node.get_fully_qualified_name().lstrip('/')}: {name}",
             message=status.message,
             hardware_id=self._hardware_id,
             values=[KeyValue(key=key, value=str(value)) for key, value in status.values.items()],

@@ -3,26 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import yaml
+from ada_dynamics.errors import AdaError
+from ada_dynamics.structured_text.files import parsed
+from ada_dynamics.structured_text.nodes import Node, Table
 
 BLOCK = "ros__parameters"
 _FILE = "--params-file"
 
 
-def blocks(content: object, above: str = "") -> Iterator[tuple[str, object]]:
+def blocks(content: Node, above: str = "") -> Iterator[tuple[str, Node]]:
     """Names of nodes, with namespace and wildcards, and what their blocks hold; namespaces may be nested.
 
     Args:
         content: of a file.
         above: the namespace that it is in.
     """
-    if not isinstance(content, Mapping):
+    if not isinstance(content, Table):
         return
-    for key, inner in content.items():
+    for key, (_, inner) in content.entries.items():
         if key == BLOCK:
             yield above or "/**", inner
         else:
@@ -40,8 +42,8 @@ def told_to_many(arguments: Sequence[str]) -> frozenset[str]:
         if flag != _FILE:
             continue
         try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            content = parsed(Path(path))
+        except AdaError:
             continue
         for node, values in blocks(content):
             if "*" in node:
@@ -49,10 +51,10 @@ def told_to_many(arguments: Sequence[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _names(values: object, above: str) -> Iterator[str]:
+def _names(values: Node, above: str) -> Iterator[str]:
     """Full names: nested mappings are joined by dots."""
-    if isinstance(values, Mapping):
-        for key, inner in values.items():
+    if isinstance(values, Table):
+        for key, (_, inner) in values.entries.items():
             yield from _names(inner, f"{above}{key}.")
     else:
         yield above[:-1]

@@ -44,8 +44,9 @@ _LAST_CALLBACK = 5.0  # [s] that a callback has to return at the end
 def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -> int:
     """Make a node, spin it until something ends it, close it.
 
-    A node may have `close()`, called once after the last callback, and `failure`, an exception that ends the run; with
-    `outlives_callbacks` an exception in a callback is logged and does not.
+    A node may have `halt()`, called at once when the run ends, beside a callback that may take seconds to return: a
+    robot must not go on for that long; `close()`, called once after the last callback; and `failure`, an exception that
+    ends the run; with `outlives_callbacks` an exception in a callback is logged and does not.
 
     Args:
         make: the node's class, or a function that returns one; what it raises as AdaError is the user's to mend.
@@ -130,12 +131,14 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
     while not signals.count and _reported(node) is None and not ending.wait(_LOOK):
         pass
     ending.set()
+    try:
+        _called(node, "halt")
+    except Exception as problem:  # it is closed all the same
+        problems.append(problem)
     executor.shutdown(_LAST_CALLBACK)
     thread.join(_LAST_CALLBACK)
     try:
-        close: Callable[[], object] | None = getattr(node, "close", None)
-        if close is not None:
-            close()
+        _called(node, "close")
         reported = _reported(node)
         node.destroy_node()
     except Exception as problem:
@@ -163,6 +166,13 @@ def _spin(node: Any, executor: SingleThreadedExecutor, ending: threading.Event) 
         )
         return True
     return False
+
+
+def _called(node: Any, name: str) -> None:
+    """Call a method of the node, if it has it."""
+    method: Callable[[], object] | None = getattr(node, name, None)
+    if method is not None:
+        method()
 
 
 def _reported(node: Any) -> Exception | None:

@@ -13,8 +13,10 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-from rclpy.serialization import deserialize_message
+from ada_dynamics.errors import InputError
+from ada_robot.ros.decoding import decoded
 
+_MOST_BAD = 100  # undecodable messages in a row, after which the rest waits for the next look
 GID = 16  # bytes that tell a publisher: of distributions that have room for 24, the others are zero
 _OK, _NOTHING = 0, 401  # RCL_RET_OK, RCL_RET_SUBSCRIPTION_TAKE_FAILED
 
@@ -83,17 +85,20 @@ class Taker:
         pointer = getattr(handle, "pointer", None)
         if self._library is None or self._bytes is None or pointer is None:
             return _as_rclpy_does(handle, self._kind)
-        code = self._library.rcl_take_serialized_message(
-            ctypes.c_void_p(pointer), ctypes.byref(self._bytes), ctypes.byref(self._info), None
-        )
-        if code == _NOTHING:
-            return None
-        if code != _OK:  # an implementation of the middleware that cannot
-            self._library.rcutils_reset_error()
-            self.close()
-            return _as_rclpy_does(handle, self._kind)
-        message = deserialize_message(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
-        return Taken(message, bytes(self._info.gid))
+        for _ in range(_MOST_BAD):
+            code = self._library.rcl_take_serialized_message(
+                ctypes.c_void_p(pointer), ctypes.byref(self._bytes), ctypes.byref(self._info), None
+            )
+            if code == _NOTHING:
+                return None
+            if code != _OK:  # an implementation of the middleware that cannot
+                self._library.rcutils_reset_error()
+                self.close()
+                return _as_rclpy_does(handle, self._kind)
+            with suppress(InputError):  # no message: rclpy would leave it out, too
+                message = decoded(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
+                return Taken(message, bytes(self._info.gid))
+        return None
 
     def close(self) -> None:
         """Give the memory back; what is taken afterwards has no sender."""

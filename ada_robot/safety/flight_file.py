@@ -34,7 +34,20 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, RecordingError
 from ada_dynamics.simulation.record import cdr, messages
 from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_dynamics.simulation.record.mcap_records import (
+    CHANNEL,
+    CHUNK,
+    MCAP_MAGIC,
+    MESSAGE,
+    MESSAGE_HEADER,
+    chunk_data,
+    parsed,
+    read_records,
+    records_in,
+)
+from ada_dynamics.simulation.record.mcap_records import METADATA as METADATA_RECORD
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.npz import DAMAGE, read_arrays, text_in
 from ada_robot.contract import Mode
 from ada_robot.safety.flight_memory import FIXED, VECTORS, Event, Flight, FlightMemory
 from ada_robot.safety.flight_recorder import MODES, PHASES
@@ -252,24 +265,57 @@ def read(path: Path) -> FlightRecord:
     """
     try:
         return _read_npz(path) if path.suffix == ".npz" else _read_mcap(path)
-    except (OSError, KeyError, ValueError) as problem:
-        raise RecordingError(f"{path} cannot be read as a flight record: {problem}.") from None
+    except (OSError, *DAMAGE) as problem:
+        said = str(problem)[:300] or type(problem).__name__
+        raise RecordingError(f"{path} cannot be read as a flight record: {said}.") from None
+
+
+class _Reading:
+    """Takes from the records of an .mcap file what a flight record needs."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.tables: list[Array] = []
+        self.events: list[tuple[int, str]] = []  # by the wall's clock [ns]
+        self._topics: dict[int, str] = {}
+
+    def take(self, opcode: int, _offset: int, data: bytes) -> None:
+        """One record of the file."""
+        if opcode == CHUNK:
+            self._take_chunk(chunk_data(parsed("Chunk", data)))
+        elif opcode == METADATA_RECORD:
+            record = parsed("Metadata", data)
+            if record.name == METADATA:
+                self.texts = dict(record.metadata)
+
+    def _take_chunk(self, data: bytes) -> None:
+        for opcode, begin, end in records_in(data):
+            if opcode == CHANNEL:
+                channel = parsed("Channel", data[begin:end])
+                self._topics[channel.id] = channel.topic
+            elif opcode == MESSAGE:
+                number, _, at, _ = MESSAGE_HEADER.unpack_from(data, begin)
+                topic = self._topics.get(number)
+                if topic in (ROWS, EVENTS):
+                    content = cdr.Reader(data[begin + MESSAGE_HEADER.size : end])
+                    if topic == ROWS:
+                        self.tables.append(content.table())
+                    else:
+                        self.events.append((at, content.string()))
 
 
 def _read_mcap(path: Path) -> FlightRecord:
-    texts = _mcap_texts(path)
-    tables: list[Array] = []
-    events: list[Event] = []
-    offset = int(texts["wall_offset"])
+    reading = _Reading()
     with path.open("rb") as file:
-        reader = mcap_module("mcap.reader").make_reader(file)
-        for _, channel, message in reader.iter_messages([ROWS, EVENTS], log_time_order=False):
-            content = cdr.Reader(message.data)
-            if channel.topic == ROWS:
-                tables.append(content.table())
-            else:
-                events.append(Event((message.log_time - offset) * 1e-9, content.string()))
-    return _record(texts, np.concatenate(tables) if tables else np.zeros((0, 0)), events)
+        if file.read(len(MCAP_MAGIC)) != MCAP_MAGIC:
+            raise ValueError("it is no MCAP file")
+        problem = read_records(file, reading.take)
+    if problem or not reading.texts:
+        raise ValueError(problem or f"it has no metadata {METADATA!r}")
+    offset = int(reading.texts["wall_offset"])
+    events = [Event((at - offset) * 1e-9, text) for at, text in reading.events]
+    rows = np.concatenate(reading.tables) if reading.tables else np.zeros((0, 0))
+    return _record(reading.texts, rows, events)
 
 
 def _mcap_texts(path: Path) -> dict[str, str]:
@@ -283,15 +329,14 @@ def _mcap_texts(path: Path) -> dict[str, str]:
 
 def _npz_texts(path: Path) -> dict[str, str]:
     """Likewise of an .npz file."""
-    with np.load(path) as content:
-        texts: dict[str, str] = json.loads(str(content["flight"]))
+    texts: dict[str, str] = json.loads(text_in(read_arrays(path)["flight"]))
     return texts
 
 
 def _read_npz(path: Path) -> FlightRecord:
-    with np.load(path) as content:
-        events = [Event(*event) for event in json.loads(str(content["events"]))]
-        return _record(_npz_texts(path), content["rows"], events)
+    content = read_arrays(path)
+    events = [Event(*event) for event in json.loads(text_in(content["events"]))]
+    return _record(json.loads(text_in(content["flight"])), content["rows"], events)
 
 
 def _record(texts: dict[str, str], rows: Array, events: list[Event]) -> FlightRecord:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.structured_text.files import parsed
+from ada_dynamics.structured_text.nodes import Table, is_empty, kind_of
 from ada_robot.ros.parameter_files import BLOCK, blocks
 
 
@@ -24,15 +24,15 @@ def passed_over(path: Path, nodes: Sequence[str]) -> str:
         InputError: it is no file of parameters.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
-        raise InputError(f"params_file {path} cannot be read: {' '.join(str(problem).split())}.") from None
+        content = parsed(path)
+    except AdaError as problem:
+        raise InputError(f"params_file cannot be read: {problem} As a whole, {_form(nodes)}") from None
     found = list(blocks(content))
     if not found:
         raise InputError(f"params_file {path} holds no parameters: {_form(nodes)}")
     for name, inner in found:
-        if inner is not None and not isinstance(inner, dict):
-            raise InputError(f"params_file {path}: {name}: {BLOCK} is {inner!r:.60}; it must be a mapping.")
+        if not is_empty(inner) and not isinstance(inner, Table):
+            raise InputError(f"params_file {path}: {name:.200}: {BLOCK} is {kind_of(inner)}; it must be a mapping.")
     foreign = [name for name, _ in found if not any(_matches(name, node) for node in nodes)]
     if not foreign:
         return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import rclpy
@@ -17,11 +18,12 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from ada_dynamics.errors import InputError
+from ada_robot.ros.decoding import decoded
 from ada_robot.ros.qos import LATCHED
 
 _MOVED = 0.02  # [rad, m] that is no sagging of a servo any more
@@ -114,7 +116,9 @@ class RobotWatch:
         rclpy.try_shutdown(context=self._context)
 
     def _told(self, message: String) -> None:
-        self.devices = json.loads(message.data)
+        with suppress(ValueError, RecursionError):  # another program's text
+            said = json.loads(message.data)
+            self.devices = said if isinstance(said, dict) else self.devices
 
     def _counted(self, _: bytes) -> bool:
         """Count a message, if it can be the watched one's."""
@@ -129,7 +133,10 @@ class RobotWatch:
         if self.moved is not None:
             self._counted(message)
             return
-        state = deserialize_message(message, JointState)
+        try:
+            state = decoded(message, JointState)
+        except InputError:  # of a program that speaks another language on that topic
+            return
         if not state.velocity:  # the start pose of a simulation that is still being compiled
             return
         if not self._counted(message):

@@ -16,6 +16,7 @@ from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.csv_table import header
 
 _WRENCH = 6  # columns of one
+_LONGEST = 2**20  # characters of the line of names
 
 
 def read(path: Path, model: Model | None) -> Log:
@@ -82,12 +83,13 @@ def _wrenches(names: Sequence[str], values: Array) -> dict[str, Array]:
 def _table(path: Path) -> tuple[list[str], Array]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            names = next(csv.reader(file), [])
+            names = next(csv.reader([file.readline(_LONGEST)]), [])
             values = np.loadtxt(file, delimiter=",", ndmin=2)
     except OSError as problem:
         raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
-    except ValueError as problem:
-        raise RecordingError(f"{path} is no table of numbers below a line of names: {problem}") from None
+    except (ValueError, MemoryError, csv.Error) as problem:
+        reason = str(problem)[:300]  # it repeats what stands in place of a number
+        raise RecordingError(f"{path} is no table of numbers below a line of names: {reason}") from None
     if values.shape[1:] != (len(names),) or not len(values):
         raise RecordingError(f"{path} has {len(names)} names of columns and rows of {values.shape[-1]} numbers.")
     return names, values

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
@@ -21,6 +20,7 @@ from ada_dynamics.errors import InputError
 from ada_robot.messages.state_message import StateNumbers, read_state
 from ada_robot.ros import qos
 from ada_robot.ros.awaited_description import AwaitedDescription
+from ada_robot.ros.decoding import decoded
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
@@ -116,12 +116,12 @@ class OracleNode(Node):
 
 
 def _read_joints(raw: bytes) -> JointNumbers:
-    message = deserialize_message(raw, JointState)
+    message = decoded(raw, JointState)
     return message.name, message.position, message.velocity, message.effort
 
 
 def _read_state(raw: bytes) -> StateNumbers:
-    message = deserialize_message(raw, Float64MultiArray)
+    message = decoded(raw, Float64MultiArray)
     dims = message.layout.dim
     return read_state([dim.label for dim in dims], [dim.size for dim in dims], message.data)
 

@@ -20,6 +20,7 @@ from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.whole_files import to_json
 from ada_tools.sweep.axes import flat
+from ada_tools.sweep.reader import MOST_RUNS
 from ada_tools.sweep.sweep import Sweep
 from ada_tools.sweep.work import DONE
 
@@ -78,7 +79,8 @@ def _indexed(path: Path, file: IO[bytes]) -> Index | None:
     if not first.endswith(b"\n"):
         return None
     header = _parsed(first)
-    if not isinstance(header, dict) or header.get("ada_sweep") != FORMAT:
+    total = header.get("total") if isinstance(header, dict) and header.get("ada_sweep") == FORMAT else None
+    if not isinstance(total, int) or not 0 <= total <= MOST_RUNS:
         raise SweepError(f"{path}: it is no file of results of `ada sweep`; use another folder.")
     index = Index(header, len(first))
     number = 1
@@ -101,7 +103,7 @@ def _indexed(path: Path, file: IO[bytes]) -> Index | None:
 def _parsed(line: bytes) -> Any:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -4,28 +4,50 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ada_dynamics.errors import AdaError
 from ada_robot.ros.environment import child_environment
 from ada_robot.timing.deadlines import TRACES
 
-DOMAIN = 101  # tests have those below
+DOMAIN = 101  # those below are for `domains.own_domain`
+OTHER_NETWORKS = ("ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "ROS_NAMESPACE")
 _START = 120.0  # [s] in which a process must be ready: kernels may have to be compiled
 _END = 20.0  # [s]
 _TICKS = os.sysconf("SC_CLK_TCK")
+_LIBC, _PR_SET_PDEATHSIG = ctypes.CDLL(None), 1  # linux/prctl.h
+
+
+def _begin() -> None:
+    """In a child, before it is another program."""
+    # a job in a script's background ignores Ctrl-C, and so would what it starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.platform == "linux":  # a measurement that is killed leaves no nodes behind
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 class Process:
     """A Python process of this measurement, with its output in a file."""
 
-    def __init__(self, module: str, *arguments: str, folder: Path, name: str) -> None:
+    def __init__(
+        self,
+        module: str,
+        *arguments: str,
+        folder: Path,
+        name: str,
+        domain: int = DOMAIN,
+        prefix: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        on_line: Callable[[str], object] | None = None,
+    ) -> None:
         """Start it.
 
         Args:
@@ -33,26 +55,30 @@ class Process:
             arguments: behind it.
             folder: for its output and wake-ups.
             name: of the file with its output.
+            domain: of DDS.
+            prefix: a command that starts it, if not this process.
+            environment: what it has beside its own.
+            on_line: gets what it writes, line by line, in a thread.
         """
         self._name = f"{name} ({module} {' '.join(arguments)})"
         self._log = folder / f"{name}.log"
-        self._is_ready = threading.Event()
-        environment = {
-            **child_environment(),
-            "ROS_DOMAIN_ID": str(DOMAIN),
+        self._is_ready, self._on_line = threading.Event(), on_line
+        own = {key: value for key, value in child_environment().items() if key not in OTHER_NETWORKS}
+        own |= {
+            "ROS_DOMAIN_ID": str(domain),
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
             "PYTHONUNBUFFERED": "1",
             TRACES: str(folder),
+            **(environment or {}),
         }
         with self._log.open("wb") as log:
             self._popen = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                env=environment,
-                stdin=subprocess.DEVNULL,
+                [*prefix, sys.executable, "-m", module, *arguments],
+                env=own,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                # a job in a script's background ignores Ctrl-C, and so would what it starts
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+                preexec_fn=_begin,
             )
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -61,6 +87,27 @@ class Process:
         for line in self._popen.stdout:
             if line.strip() == b"ready":
                 self._is_ready.set()
+            elif self._on_line is not None:
+                self._on_line(line.decode("utf-8", "replace"))
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._popen.pid
+
+    def code(self) -> int | None:
+        """Its exit code (-n: ended by signal n); None while it runs."""
+        return self._popen.poll()
+
+    def say(self, line: str) -> None:
+        """Write a line to it."""
+        assert self._popen.stdin is not None
+        self._popen.stdin.write(line.encode() + b"\n")
+        self._popen.stdin.flush()
+
+    def send(self, number: int) -> None:
+        """Send a signal."""
+        self._popen.send_signal(number)
 
     def ready(self) -> Process:
         """Wait until it says so.
@@ -111,14 +158,18 @@ class Process:
         if self._popen.poll() is None:
             self._popen.kill()
             self._popen.wait(_END)
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # what was said to one that is gone
+                    pipe.close()
 
 
 class Processes:
     """All processes of a measurement; none outlives the `with`."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make the folder for what they write."""
-        self.folder = folder
+    def __init__(self, folder: Path, domain: int = DOMAIN) -> None:
+        """Make the folder for what they write. Args: it, and their domain of DDS."""
+        self.folder, self.domain = folder, domain
         folder.mkdir(parents=True, exist_ok=True)
         self._all: list[Process] = []
 
@@ -130,9 +181,26 @@ class Processes:
             for process in self._all:
                 last.callback(process.kill)
 
-    def start(self, module: str, *arguments: str, name: str) -> Process:
+    def start(
+        self,
+        module: str,
+        *arguments: str,
+        name: str,
+        prefix: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        on_line: Callable[[str], object] | None = None,
+    ) -> Process:
         """Start one; arguments as those of `Process`."""
-        process = Process(module, *arguments, folder=self.folder, name=name)
+        process = Process(
+            module,
+            *arguments,
+            folder=self.folder,
+            name=name,
+            domain=self.domain,
+            prefix=prefix,
+            environment=environment,
+            on_line=on_line,
+        )
         self._all.append(process)
         return process
 

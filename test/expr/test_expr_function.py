@@ -8,7 +8,7 @@ import pytest
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, atan2, cost, evaluate, floors, sin, trace
-from ada_dynamics.expr.count import Machine
+from ada_dynamics.expr.count import Cost, Machine
 
 
 def test_outputs_keep_their_shape_and_order():
@@ -73,6 +73,10 @@ def test_costs_count_arctangents():
     of = cost(trace("f", {"q": 2}, lambda q: {"y": (atan2(q[0], q[1]), atan2(-q[0], q[1]), atan2(q[1], 2.0))}))
     assert (of.arctangents, of.flops, of.critical_path) == (2, 0, 80)
     assert of.work == 80
+
+
+def test_what_passes_on_an_input_costs_nothing():
+    assert cost(trace("f", {"q": 1}, lambda q: {"y": q[0]})) == Cost(0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def test_costs_count_each_live_operation_once():

@@ -192,6 +192,15 @@ def test_lanes_of_arrays_and_wide_floats_are_evaluated():
     assert float(wide) == pytest.approx(2.0 * math.sin(0.25) + 3.0 * math.sin(0.5), rel=1e-15)
 
 
+def test_constants_whose_product_would_vanish_in_a_lane_are_not_multiplied_beforehand():
+    def body(q):
+        product = pack([1.0, 1e-200]) * (pack([2.0, -1e-200]) * pack(q))
+        return {"y": tuple(extract(product, lane) for lane in range(2))}
+
+    found = evaluate(trace("f", {"q": 2}, body), q=[1.0, 1e250])
+    assert found["y"] == pytest.approx((2.0, -1e-150), rel=1e-14)
+
+
 def test_a_zero_in_one_lane_costs_nothing_once_expanded():
     def body(q):
         return {"y": lane_sum(pack(q) * pack([0.0, 3.0]), 2)}

@@ -140,6 +140,12 @@ def installed(request, tmp_path_factory):
     return request.param(copy_of_checkout(folder / "source"), new_environment(folder), folder)
 
 
+def test_a_wheel_that_is_made_twice_in_different_folders_is_the_same_to_the_byte(wheel, tmp_path):
+    again = build_wheel(copy_of_checkout(tmp_path / "another_folder"))
+    assert again.name == wheel.name
+    assert again.read_bytes() == wheel.read_bytes()
+
+
 def test_data_files_are_found_and_executables_are_where_users_look(installed):
     found = json.loads(run(*installed.sourced, installed.python, "-c", ASK, cwd="/"))
     assert found == {kind: {name: kind} for kind, name in DATA.items()}

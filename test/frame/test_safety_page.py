@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "safety_scope.md").read_text(encoding="utf-8")
-ROWS = [line for line in PAGE.split("## Hazards")[1].splitlines() if line.startswith("| ") and "---" not in line][1:]
+HAZARDS = PAGE.split("## Hazards")[1].split("\n## ")[0]
+ROWS = [line for line in HAZARDS.splitlines() if line.startswith("| ") and "---" not in line][1:]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip()[:40])

@@ -5,9 +5,11 @@ import os
 import socket
 import subprocess
 
+import numpy as np
 import pytest
 
 from ada_dynamics import RecordingError
+from ada_dynamics.simulation.record.npz import text_in
 from ada_dynamics.simulation.record.reading import read_log
 from trials.fuzz import targets
 from trials.fuzz.corpus import CORPUS, CRASHES, kept
@@ -19,7 +21,9 @@ from trials.fuzz.target import OutOfBoundsError, Target, Trial
 def test_inputs_that_fuzzing_found_are_taken_or_refused_by_name_within_bounds(name, tmp_path):
     target = targets.find(name)
     trial = Trial(target, tmp_path)
-    for one in (*target.seeds(), *kept(CORPUS, name), *kept(CRASHES, name)):
+    taken = [trial(one) for one in target.seeds()]
+    assert any(taken)
+    for one in (*kept(CORPUS, name), *kept(CRASHES, name)):
         trial(one)
 
 
@@ -59,3 +63,8 @@ def test_a_damaged_head_in_a_recording_is_refused_in_few_words(tmp_path, old, ne
     with pytest.raises(RecordingError, match=r"log\.npz is no log") as found:
         read_log(path)
     assert len(str(found.value)) < 1000
+
+
+def test_a_text_of_characters_that_python_cannot_have_is_refused():
+    with pytest.raises(ValueError, match="is none"):
+        text_in(np.frombuffer(b"\xff\xff\xff\x7f", "<U1").reshape(()))

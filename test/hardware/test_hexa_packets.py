@@ -63,6 +63,13 @@ def test_a_status_has_the_bytes_that_the_page_says():
     assert len(packet) == STATUS_SIZE == 184
 
 
+def test_requests_and_states_have_the_numbers_that_go_over_the_wire():
+    assert [one.name for one in sorted(Request)] == ["READ", "START", "POSITION", "EFFORT", "STOP", "CLEAR"]
+    assert [one.name for one in sorted(State)] == ["BRAKED", "POSITION", "EFFORT", "ALARM"]
+    assert sorted(map(int, Request)) == list(range(6))
+    assert sorted(map(int, State)) == list(range(4))
+
+
 @given(commands)
 def test_commands_come_back_as_they_were(command):
     assert decode_command(encode_command(command)) == command

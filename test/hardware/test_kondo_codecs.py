@@ -15,8 +15,10 @@ from ada_hardware.kondo.rcb1.commands import COMMANDS, Code
 from ada_hardware.kondo.rcb4 import codec as rcb4
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.commands import (
+    ACK,
     FREE,
     HOLD,
+    NACK,
     Move,
     angle_of_counts,
     counts_of_angle,
@@ -294,6 +296,45 @@ def test_the_reply_of_another_board_or_to_another_command_is_no_reply():
     for command in (m.AckCheck(), m.Return(), m.Version(), m.ReadRam(0, 1), m.Call(0)):
         others = [code for code in Rcb4Code if code != m.code_of(command)]
         assert all(rcb4.decode_reply(command, rcb4.encode_reply(rcb4.Reply(code))) is None for code in others)
+
+
+def test_a_yes_without_the_data_that_were_asked_for_is_no_reply_and_a_no_is():
+    question = m.ReadRam(0x92, 2)
+    assert rcb4.decode_reply(question, rcb4.closed(bytes((Rcb4Code.MOVE, ACK)))) is None
+    refused = rcb4.decode_reply(question, rcb4.closed(bytes((Rcb4Code.MOVE, NACK))))
+    assert refused == rcb4.Reply(Rcb4Code.MOVE, is_ack=False)
+    assert rcb4.decode_reply(m.Call(0), rcb4.closed(bytes((Rcb4Code.CALL, 7)))) is None
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "00",  # shorter than any frame
+        "02",
+        "07 01",  # no such command
+        "06 0C",  # a length that its command has not
+        "08 10",  # too short for servos, and for parameters
+        "08 12",
+        "0B 10 3D F3 3F 00 00",  # too short for positions of the 17 servos of its mask
+        "1B 12 3D F3 3F 00 00",  # too long for parameters of them
+        "0A 00 03",  # from nowhere to nowhere
+        "0B 00 20",  # a question with more than its place and size
+        "07 00 02",  # nothing to write
+    ],
+)
+def test_what_no_command_begins_with_is_not_waited_for(begin):
+    data, parser = bytes.fromhex(begin), rcb4.CommandParser()
+    parser.feed(data[:-1])
+    assert parser.waiting == len(data) - 1
+    parser.feed(data[-1:])
+    assert parser.waiting < len(data)
+
+
+@pytest.mark.parametrize("begin", [(4, Rcb4Code.MOVE), (4, Rcb4Code.ACK_CHECK), (5, Rcb4Code.CALL)])
+def test_what_the_reply_to_a_command_does_not_begin_with_is_not_waited_for(begin):
+    parser = rcb4.ReplyParser(m.Call(0))
+    parser.feed(bytes(begin))
+    assert parser.waiting < 2
 
 
 @given(noise=st.binary(max_size=40), exchange=rcb1_exchanges())

@@ -255,6 +255,29 @@ def test_an_unknown_variant_is_refused_with_those_that_there_are():
         variant("6ce")
 
 
+# --- sizes ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [PacketType.STORE, PacketType.CHANGE])
+@pytest.mark.parametrize("size", [0, 1, 250, 251])
+def test_what_changes_the_memory_has_any_payload_that_a_packet_holds(kind, size):
+    packet = Packet(kind, 1, bytes(size))
+    assert PacketParser(CE, HOST).feed(encode_packet(packet)) == [packet]
+
+
+@pytest.mark.parametrize(
+    ("size", "is_answer"), [(56, False), (57, False), (58, True), (59, False), (60, True), (250, True)]
+)
+def test_an_answer_from_the_memory_has_an_axis_a_count_and_whole_words_up_to_the_poles_at_least(size, is_answer):
+    data = encode_packet(Packet(PacketType.READ, 1, bytes(size), CONTROLLER, HOST))
+    assert len(PacketParser(CE, CONTROLLER).feed(data)) == is_answer
+
+
+@pytest.mark.parametrize(("kind", "sizes"), [(PacketType.CLEAR_ALARM, (0, 2)), (PacketType.MEASURE_ZERO, (0, 2))])
+def test_an_answer_about_an_axis_repeats_it_or_says_nothing(kind, sizes):
+    packets = [encode_packet(Packet(kind, 1, bytes(size), CONTROLLER, HOST)) for size in range(5)]
+    taken = [size for size, data in enumerate(packets) if PacketParser(CE, CONTROLLER).feed(data)]
+    assert tuple(taken) == sizes
+
+
 # --- what comes damaged -----------------------------------------------------------------------------------------------
 @BOTH
 def test_a_packet_with_any_damage_to_its_head_or_length_is_refused(kind: Variant):

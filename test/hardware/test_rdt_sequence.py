@@ -37,10 +37,21 @@ FAR = 0x7000_0000
     ([2, 0, 3, 5], [2, 3, 5], SequenceCounts(lost=1, reordered=1)),  # what is before the first was never lost
     ([WRAP - 2, WRAP - 1, 1, 0, 2], [WRAP - 2, WRAP - 1, 1, 2], SequenceCounts(reordered=1)),
     ([1, 2, FAR, 3, 4], [1, 2, 3, 4], SequenceCounts()),  # one number that is far off is not believed
+    ([1, 10_001], [1, 10_001], SequenceCounts(lost=9_999)),  # so many may be lost in one piece
+    ([1, 10_002], [1], SequenceCounts()),
+    ([1, FAR, FAR + 256, FAR + 512], [1, FAR + 512], SequenceCounts(restarted=1)),  # three that follow one another
+    ([1, FAR, FAR + 256, FAR + 513], [1], SequenceCounts()),
+    ([1, FAR, FAR, FAR], [1], SequenceCounts()),
     ([*range(70_000, 70_010), *range(1, 10)], [*range(70_000, 70_010), *range(3, 10)], SequenceCounts(restarted=1)),
 ])  # fmt: skip
 def test_lost_late_doubled_and_restarted_records(came: list[int], used: list[int], counts: SequenceCounts) -> None:
     assert watched(came) == (used, counts)
+
+
+@pytest.mark.parametrize("behind, counts", [(255, SequenceCounts(reordered=1)), (256, SequenceCounts(lost=1))])
+def test_a_record_is_known_to_be_late_up_to_255_behind_the_newest(behind: int, counts: SequenceCounts) -> None:
+    late = 399 - behind
+    assert watched([*(one for one in range(400) if one != late), late])[1] == counts
 
 
 def test_a_device_that_counts_anew_soon_after_its_start_is_followed() -> None:

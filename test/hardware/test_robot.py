@@ -248,6 +248,27 @@ def test_a_stop_while_starting_comes_before_any_motion(safety, trace):
     assert "stop" in names(trace)
 
 
+def test_a_robot_that_is_closed_while_it_starts_starts_no_further(safety, trace):
+    with made("process", safety, trace, start_time=0.5) as one:
+        one.wait_feedback(10.0)
+        raised = []
+
+        def activate():
+            try:
+                one.activate()
+            except HardwareError as problem:
+                raised.append(problem)
+
+        thread = threading.Thread(target=activate)
+        thread.start()
+        until(lambda: one.phase is Phase.STARTING, "the start")
+        one.close()
+        thread.join(10.0)
+        assert "stopped while starting: closed" in str(raised[0]) and one.phase is Phase.CLOSED
+    assert not speeds(trace).size
+    assert names(trace)[-1] == "close"
+
+
 def test_a_stop_is_not_held_up_by_a_flood_of_commands(either, trace):
     moving(either)
     ended = threading.Event()

@@ -32,6 +32,12 @@ GOOD = """<robot name="arm">
     <dynamics damping="0" friction="0"/>
   </joint>
 </robot>"""
+
+
+def moments(xx, yy, zz):
+    return f'ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="0" ixz="0" iyz="0"'
+
+
 MOMENTS = 'ixx="1.2774" ixy="0" ixz="0" iyy="1.2774" iyz="0" izz="0.0047875"'
 INERTIAL = GOOD[GOOD.index("    <inertial>") : GOOD.index("    <collision>")]
 MORE_JOINT = (
@@ -53,16 +59,16 @@ def test_a_sound_description_has_no_findings():
 ODDITIES = {
     "negative mass": ('value="15.3"', 'value="-15.3"', {"mass-negative": "error"}),
     "inertia without mass": ('value="15.3"', 'value="0"', {"mass-zero": "warning", "massless": "warning"}),
-    "mass in one point": (MOMENTS, 'ixx="0" iyy="0" izz="0"', {"inertia-zero": "warning"}),
+    "mass in one point": (MOMENTS, moments("0", "0", "0"), {"inertia-zero": "warning"}),
     "negative moment": ('ixx="1.2774"', 'ixx="-1.2774"', {"inertia-negative": "error"}),
     "mixed moment too large": ('ixz="0"', 'ixz="0.5"', {"inertia-negative": "error"}),
     "impossible moments": ('izz="0.0047875"', 'izz="4"', {"inertia-triangle": "error"}),
     "slightly impossible": ('ixx="1.2774"', 'ixx="1.290"', {"inertia-triangle": "warning"}),
-    "within rounding": (MOMENTS, 'ixx="1.277" iyy="1.279" izz="0.001"', {}),
-    "all ones": (MOMENTS, 'ixx="1" iyy="1" izz="1"', {"inertia-placeholder": "warning"}),
-    "all thousandths": (MOMENTS, 'ixx="0.001" iyy="0.001" izz="0.001"', {"inertia-placeholder": "warning"}),
-    "kg mm²": (MOMENTS, 'ixx="1277400" iyy="1277400" izz="4787.5"', {"inertia-too-big": "warning"}),
-    "far too small": (MOMENTS, 'ixx="1.2774e-6" iyy="1.2774e-6" izz="4.7875e-9"', {"inertia-too-small": "warning"}),
+    "within rounding": (MOMENTS, moments("1.277", "1.279", "0.001"), {}),
+    "all ones": (MOMENTS, moments("1", "1", "1"), {"inertia-placeholder": "warning"}),
+    "all thousandths": (MOMENTS, moments("0.001", "0.001", "0.001"), {"inertia-placeholder": "warning"}),
+    "kg mm²": (MOMENTS, moments("1277400", "1277400", "4787.5"), {"inertia-too-big": "warning"}),
+    "far too small": (MOMENTS, moments("1.2774e-6", "1.2774e-6", "4.7875e-9"), {"inertia-too-small": "warning"}),
     "grams": ('value="15.3"', 'value="15300"', {"mass-too-big": "warning"}),
     "com in mm": ('<origin xyz="0 0 0.5"/>\n      <mass', '<origin xyz="0 0 500"/>\n      <mass', {"com-far": "warning"}),
     "mm": ('xyz="0 0 1" rpy', 'xyz="0 0 1000" rpy', {"far-joint": "warning"}),
@@ -173,7 +179,7 @@ def test_one_tensor_for_links_of_different_mass_is_odd():
 def test_small_parts_that_are_fixed_to_a_big_body_only_get_notes():
     small = MORE_JOINT.format("fixed", "").replace(
         '<link name="tip"/>',
-        '<link name="tip"><inertial><mass value="0.01"/><inertia ixx="1e-6" iyy="1e-6" izz="1e-6"/></inertial></link>',
+        f'<link name="tip"><inertial><mass value="0.01"/><inertia {moments(1e-6, 1e-6, 1e-6)}/></inertial></link>',
     )
     assert found(GOOD.replace("</robot>", small)) == {"inertia-placeholder": "note"}
 
@@ -231,5 +237,5 @@ def test_absurd_shapes_do_no_harm(size):
 @pytest.mark.parametrize("mass", ["1e-320", "1e30", "1e-30", "-0"])
 @pytest.mark.parametrize("moment", ["1e30", "1e-320", "-1e-320", "0", "-0.0"])
 def test_absurd_inertias_do_no_harm(mass, moment):
-    text = GOOD.replace('value="15.3"', f'value="{mass}"').replace(MOMENTS, f'ixx="{moment}" iyy="1" izz="1"')
+    text = GOOD.replace('value="15.3"', f'value="{mass}"').replace(MOMENTS, moments(moment, 1, 1))
     assert str(check(text, base="floating"))

@@ -14,8 +14,9 @@ from ada_tools import cli, commands
 from ada_tools.commands import info
 
 ARM = """<robot name="腕"><link name="base"><inertial><mass value="1"/>
-<inertia ixx="0.9" iyy="0.9" izz="0.8"/></inertial></link><link name="rod"><inertial><mass value="{}"/>
-<inertia ixx="0.9" iyy="0.9" izz="0.8"/></inertial></link>
+<inertia ixx="0.9" iyy="0.9" izz="0.8" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="rod"><inertial><mass value="{}"/>
+<inertia ixx="0.9" iyy="0.9" izz="0.8" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="pivot" type="continuous"><parent link="base"/><child link="rod"/><origin xyz="1 1 1"/></joint></robot>"""
 
 

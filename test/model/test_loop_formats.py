@@ -18,7 +18,7 @@ from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots.readers.loops.xml_parts import KINDS
 from ada_dynamics.structured_text import nodes
 
-LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
+LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
 JOINT = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="{}"/><axis xyz="0 1 0"/></joint>'
 ROBOT = "\n".join(
     [

@@ -204,7 +204,7 @@ def test_missing_limits_are_the_largest_numbers_where_a_format_has_no_infinity()
 RICH = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <material name="red"><color rgba="1 0 0 1"/></material>
 <link name="a"><visual><geometry><mesh filename="package://p/a.stl"/></geometry></visual></link>
-<link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+<link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
 <collision><geometry><box size="1 2 3"/></geometry></collision></link>
 <joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>
 <transmission name="t"><type>x/Simple</type><joint name="j"/><actuator name="m">

@@ -20,7 +20,7 @@ from ada_dynamics.robots.writers import render
 ROBOT = """<robot name="r">
   <material name="red"><color rgba="0.8 0.1 0.1 1"/></material>
   <link name="a">
-    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
     <visual><origin xyz="1 2 3" rpy="0 0 1.5"/><geometry><box size="0.1 0.2 0.3"/></geometry>
       <material name="red"/></visual>
     <visual><geometry><sphere radius="0.5"/></geometry>
@@ -28,7 +28,7 @@ ROBOT = """<robot name="r">
     <collision><geometry><cylinder radius="0.1" length="0.4"/></geometry></collision>
   </link>
   <link name="b">
-    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
     <visual><geometry><mesh filename="package://p/b.stl" scale="2 2 2"/></geometry><material name="own"/></visual>
     <visual><geometry><capsule radius="0.1" length="0.4"/></geometry></visual>
   </link>

@@ -79,7 +79,7 @@ def test_numbers_are_read_as_cpp_writes_them(text):
 def test_the_origin_of_an_inertial_turns_the_tensor_into_the_links_axes():
     """Mixed moments that are left out are zero."""
     inertial = """<inertial><origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/><mass value="2"/>
-      <inertia ixx="1" iyy="2" izz="2.5" iyz="0.1"/></inertial>"""
+      <inertia ixx="1" iyy="2" izz="2.5" iyz="0.1" ixy="0" ixz="0"/></inertial>"""
     rod = load(arm(link=inertial)).links["rod"]
     np.testing.assert_allclose(rod.inertia, [[2, 0, -0.1], [0, 1, 0], [-0.1, 0, 2.5]], atol=1e-15)
     assert rod.com.tolist() == [1.0, 2.0, 3.0]

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def world_of_its_own(log_folder: Path) -> Iterator[RosWorld]:
-    from ros_world import RosWorld, own_domain, world_environment
+    from ros_world import RosWorld, world_environment
+
+    from benchmarks.ros.domains import own_domain
 
     with own_domain() as domain:
         world = RosWorld(domain, world_environment(domain, log_folder))

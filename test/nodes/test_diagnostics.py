@@ -37,10 +37,12 @@ def test_a_report_arrives_with_name_hardware_level_message_and_values(ros):
     assert diagnostics.level is Level.WARN
 
 
-def test_the_topic_is_global_whatever_the_namespace(ros):
-    Diagnostics(ros.node("robot_node", namespace="/cell"), "pa10")
+def test_the_topic_is_global_whatever_the_namespace_which_the_name_of_a_report_tells(ros):
+    for namespace in ("/left", "/cell/right"):
+        Diagnostics(ros.node("robot_node", namespace=namespace), "pa10").add("physics", lambda: Status(Level.OK, ""))
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
-    ros.wait(lambda: arrays, what="diagnostics")
+    names = {"left/robot_node: physics", "cell/right/robot_node: physics"}
+    ros.wait(lambda: {status.name for array in arrays for status in array.status} == names, what="both")
 
 
 def test_levels_are_those_of_ros():

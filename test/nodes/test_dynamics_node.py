@@ -441,6 +441,31 @@ def test_the_node_is_the_clock_or_follows_one(ros):
     ros.wait(lambda: reaches(began + 0.149, 5.05), what="time to go on from there")
 
 
+def test_a_clock_before_its_beginning_ends_no_motion(ros):
+    """rclpy raises in its own callback for /clock."""
+    process = ros.start(*NODE, "-p", "robot:=pa10", "-p", "use_sim_time:=true")
+    states, clock = ros.collect(JointState, "joint_states"), ros.publisher(Clock, "/clock", qos.CLOCK)
+    ros.matched(clock)
+    bad = Clock()
+    bad.clock.sec = -3600
+
+    def is_told():
+        clock.publish(bad)
+        return "the node goes on" in process.output
+
+    ros.wait(is_told, what="word of it")
+    seen = len(states)
+    good = Clock()
+
+    def goes_on():
+        good.clock.sec += 1
+        clock.publish(good)
+        return len(states) > seen + 10
+
+    ros.wait(goes_on, what="states")
+    assert process.is_running and process.stop() == 0, process.output
+
+
 # --- processes --------------------------------------------------------------------------------------------------------
 def test_the_process_starts_ends_cleanly_and_names_its_mistakes(ros):
     states = ros.collect(JointState, "joint_states")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hardware node on real DDS, with robots that do what the test says: its life, stops and resets."""
 
+import contextlib
+
 import pytest
 
 pytest.importorskip("rclpy")
@@ -182,6 +184,20 @@ def test_a_stop_is_answered_while_a_transition_runs(ros, beside, fleet, busy):
     assert fleet.robot.phase in (Phase.STOPPED, Phase.CLOSED, Phase.INACTIVE)
     assert node.devices.latched == "the service ~/stop was called"
     assert node.phase != "active"
+
+
+@pytest.mark.parametrize("busy", ["activate", ""])
+def test_a_node_that_ends_brings_its_robot_to_rest_while_its_executor_is_busy(ros, beside, fleet, busy):
+    node = hardware(beside, **ONE, autostart="inactive" if busy else "active", until="inactive" if busy else "active")
+    if busy:
+        fleet.shut(busy)
+        ask(ros, busy)
+        ros.wait(lambda: busy in fleet.robot.calls, what="the start to be under way")
+    with beside.paused() if not busy else contextlib.nullcontext():
+        node.halt()
+        assert fleet.robot.calls[-1] == ("stop" if busy else "deactivate")
+        assert not fleet.robot.phase.is_driven
+    assert "the node ends" in node.devices.latched
 
 
 def test_robots_that_do_not_answer_a_stop_are_named_and_the_others_are_stopped(ros, fleet):

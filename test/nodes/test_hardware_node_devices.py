@@ -25,7 +25,7 @@ from hardware_world import (
     transition,
 )
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 import ada_dynamics as ada
 from ada_hardware.emulation.process import EmulatorProcess
@@ -70,6 +70,21 @@ def test_the_wrenches_of_a_sensor_are_told_and_zeroed(ros):
         sensor.thaw()
         ros.wait(lambda: diagnosed(reports, "dynpick").get("level", 2) < 2, what="the sensor again")
         assert node.phase == "active"
+
+
+def test_a_node_is_deactivated_while_a_zero_is_taken(ros):
+    with EmulatorProcess("dynpick") as sensor:
+        many = {"dynpick__sensor__bias_samples": 100_000}
+        node = hardware(ros, device="dynpick", url=sensor.url, **many, autostart="active", until="active")
+        client = ros.tester.create_client(Trigger, "hardware_node/bias")
+        ros.wait(client.service_is_ready, what="the service")
+        zero = client.call_async(Trigger.Request())
+        ros.wait(lambda: node.devices.sensors["dynpick"]._reader._zero, what="the zero to be under way")
+        assert transition(ros, "deactivate")
+        assert not zero.done()
+        assert transition(ros, "cleanup")
+        ros.wait(zero.done, what="an answer")
+        assert not zero.result().success
 
 
 SENSOR = {"hand__kind": "dynpick", "hand__frame": "flange", "autostart": "active", "until": "active"}

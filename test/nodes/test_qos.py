@@ -15,9 +15,12 @@ from rclpy.qos import (  # noqa: E402
     qos_check_compatible,
     qos_profile_sensor_data,
 )
+from rclpy.serialization import serialize_message  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
+from ada_dynamics.errors import InputError  # noqa: E402
 from ada_robot.ros import senders  # noqa: E402
+from ada_robot.ros.decoding import decoded  # noqa: E402
 from ada_robot.ros.inbox import Inbox  # noqa: E402
 from ada_robot.ros.qos import CLOCK, COMMANDS, LATCHED, SENSOR, STATES  # noqa: E402
 from ada_robot.ros.senders import GID  # noqa: E402
@@ -93,3 +96,19 @@ def test_a_late_subscriber_gets_the_last_latched_message(ros):
 def test_one_that_asks_for_more_than_is_offered_gets_nothing():
     assert not is_compatible(SENSOR, STATES)
     assert not is_compatible(STATES, LATCHED)
+
+
+def test_bytes_that_are_no_message_are_left_out_and_the_next_one_comes(ros):
+    inbox = Inbox(ros.tester, String, "commands", QoSProfile(depth=20), senders=True)
+    publisher = ros.node("one").create_publisher(String, "commands", QoSProfile(depth=20))
+    ros.wait(lambda: inbox.publishers == 1, what="the publisher")
+    for raw in (b"\x00\x01\x00\x00\xff\xff\xff\xff", serialize_message(String(data="good"))):
+        publisher.publish(raw)
+    found = []
+    ros.wait(lambda: found.extend(inbox.fetch_sent()) or found, what="the message")
+    assert [one.message.data for one in found] == ["good"]
+
+
+def test_bytes_that_are_no_message_are_refused_by_name():
+    with pytest.raises(InputError, match="1 bytes are no std_msgs/String"):
+        decoded(b"\x00", String)

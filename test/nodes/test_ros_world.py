@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import socket
 import sys
@@ -15,9 +14,10 @@ import pytest
 pytest.importorskip("rclpy")
 pytestmark = pytest.mark.ros
 
-import ros_world  # noqa: E402
-from ros_world import own_domain  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
+
+from benchmarks.ros import domains  # noqa: E402
+from benchmarks.ros.domains import own_domain  # noqa: E402
 
 
 def test_two_worlds_have_different_domains_and_do_not_hear_each_other(ros, other):
@@ -31,9 +31,11 @@ def test_two_worlds_have_different_domains_and_do_not_hear_each_other(ros, other
 
 
 def test_another_process_cannot_take_a_domain_that_is_held(ros):
-    code = f"import ros_world; ros_world.DOMAINS = [{ros.domain}]\nwith ros_world.own_domain() as got: print(got)"
-    folders = os.pathsep.join(map(str, [Path(ros_world.__file__).parent, Path.cwd()]))
-    process = ros.start(sys.executable, "-c", code, environment={"PYTHONPATH": folders})
+    code = (
+        f"from benchmarks.ros import domains; domains.DOMAINS = [{ros.domain}]\n"
+        "with domains.own_domain() as got: print(got)"
+    )
+    process = ros.start(sys.executable, "-c", code, environment={"PYTHONPATH": str(Path.cwd())})
     assert process.wait(30.0) == 1
     assert "are in use" in process.output
 
@@ -92,7 +94,7 @@ def test_a_domain_in_which_another_program_runs_is_left_alone(monkeypatch):
     with own_domain() as taken:
         pass
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as foreign:
-        foreign.bind(("127.0.0.1", ros_world.ports_of(taken)[10]))  # as the first participant of that domain
-        monkeypatch.setattr(ros_world, "_LATER", itertools.count(ros_world.DOMAINS.index(taken)))
+        foreign.bind(("127.0.0.1", domains.ports_of(taken)[10]))  # as the first participant of that domain
+        monkeypatch.setattr(domains, "_LATER", itertools.count(domains.DOMAINS.index(taken)))
         with own_domain() as found:
             assert found != taken

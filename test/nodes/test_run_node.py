@@ -69,6 +69,27 @@ def test_a_signal_ends_a_node_cleanly_and_it_closes_with_a_living_context(ros, s
     assert process.output.split() == ["ready", "closed"]
 
 
+BUSY = """
+    class Busy(Small):
+        def begin(self):
+            super().begin()
+            ended.wait(20.0)
+            print("called back", flush=True)
+        def halt(self):
+            print("halted", flush=True)
+            ended.set()
+    ended = threading.Event()
+"""
+
+
+def test_a_node_is_halted_at_once_while_a_callback_still_runs(ros):
+    process = small_node(ros, BUSY, make="Busy")
+    until(ros, process, "ready")
+    process.signal(signal.SIGINT)
+    assert process.wait() == 0, process.output
+    assert process.output.split("\n")[:4] == ["ready", "halted", "called back", "closed"]
+
+
 MAKING = """
     def being_made():
         try:

@@ -135,6 +135,13 @@ def test_a_bad_motion_is_refused_by_line_and_column(tmp_path, rows, message):
         read_motion(motion(tmp_path, *rows), MAP)
 
 
+def test_a_field_without_end_is_refused(tmp_path):
+    path = tmp_path / "motion.csv"
+    path.write_text('head\n"' + "x" * 140_000)
+    with pytest.raises(MotionError, match="no table"):
+        read_motion(path, MAP)
+
+
 def test_a_missing_or_binary_file_is_refused(tmp_path):
     with pytest.raises(MotionError, match="no such file"):
         read_motion(tmp_path / "none.csv", MAP)

@@ -18,7 +18,7 @@ for needed, package in (("trimesh", "trimesh"), ("collada", "pycollada"), ("vise
     pytest.importorskip(needed, reason=f"{package} is not installed: pip install '.[view]'")
 
 MISSING = """<robot name="r"><link name="base"/>
-<link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+<link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
   <visual><geometry><mesh filename="package://gone/arm.stl"/></geometry></visual>{}</link>
 <joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
 <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""

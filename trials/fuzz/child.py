@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that atheris has for itself: python -m trials.fuzz.child TARGET FOLDER [libFuzzer's flags].
+"""The process that atheris has for itself: python -m trials.fuzz.child TARGET FOLDER SCRATCH [libFuzzer's flags].
 
 Modules must be imported after atheris, which adds the counters of branches while they are; the process ends within
-libFuzzer, so that all it has to say stands in files of FOLDER: slowest.json, and what libFuzzer writes.
+libFuzzer, so that all it has to say is written while it runs: FOLDER/counts.json, and what libFuzzer writes.
 """
 
 from __future__ import annotations
 
-import json
 import sys
+import time
 from pathlib import Path
 
 import atheris
 
+from trials.fuzz.counts import Counts
 from trials.fuzz.target import Target, Trial
+
+_PAUSE = 5.0  # between two notes of how far it is [s]
 
 
 def _find(name: str) -> Target:
@@ -25,18 +28,19 @@ def _find(name: str) -> Target:
 
 def main() -> None:
     """Fuzz until libFuzzer ends the process."""
-    name, folder, flags = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
-    target = _find(name)
-    scratch = folder / "scratch"
-    scratch.mkdir(exist_ok=True)
-    trial, told = Trial(target, scratch), [0.0]
+    name, folder, scratch, flags = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4:]
+    trial, before = Trial(_find(name), scratch), Counts.read(folder)
+    runs, began, noted = 0, time.process_time(), 0.0
+    last = next((int(flag[6:]) for flag in flags if flag.startswith("-runs=")), 0)
 
     def once(data: bytes) -> None:
+        nonlocal runs, noted
         trial(data)
-        if trial.slowest[0] > told[0]:
-            told[0] = trial.slowest[0]
-            said = {"seconds": told[0], "input": trial.slowest[1].hex()}
-            (folder / "slowest.json").write_text(json.dumps(said), encoding="utf-8")
+        runs += 1
+        now = time.monotonic()
+        if now > noted + _PAUSE or runs >= last:
+            noted = now
+            before.and_(runs, time.process_time() - began, *trial.slowest).write(folder)
 
     atheris.Setup([sys.argv[0], *flags], once)
     atheris.Fuzz()

@@ -15,6 +15,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 CORPUS, CRASHES = "corpus", "crashes"
+MOST = 24 * 1024  # bytes of a target's corpus
 
 _PROJECT = str(HERE.parents[1])
 _OWN = str(HERE)

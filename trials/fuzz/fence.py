@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_CODE = (".py", ".pyc", ".so")  # what an import reads
+_CODE = (".py", ".pyc", ".so", f"{os.sep}package.xml")  # what an import reads, and a search for packages
 _FORBIDDEN = (
     *("socket.", "subprocess.", "shutil.", "tempfile.", "urllib.", "http.", "ftplib.", "smtplib.", "webbrowser."),
     *("os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork", "os.kill", "os.chdir", "os.putenv"),

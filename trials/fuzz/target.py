@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ada_dynamics.errors import AdaError
+from trials.fuzz.counts import peak
 from trials.fuzz.fence import fence
 
 LONGEST_TEXT = 4000  # characters of an error's message
@@ -32,6 +32,7 @@ class Target:
         seeds: inputs to begin with, valid ones above all.
         words: what mutations may put in.
         file: name of the file that an input is put into; `run` gets its path then, and otherwise the bytes.
+        before: called once, outside of the fence: what takes long, or opens files.
         typed: errors that a refusal may be.
         reads: folders of the project that it may read from.
         longest: of an input [bytes].
@@ -45,6 +46,7 @@ class Target:
     seeds: Callable[[], Iterable[bytes]]
     words: tuple[str, ...] = ()
     file: str = ""
+    before: Callable[[], object] = object
     typed: tuple[type[Exception], ...] = (AdaError,)
     reads: tuple[Path, ...] = ()
     longest: int = 4096
@@ -64,11 +66,12 @@ class Trial:
         self._target, self._file = target, folder / target.file
         self._readable = (folder.resolve(), *target.reads)
         self.slowest = (0.0, b"")
+        target.before()
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", category=RuntimeWarning, module="ada_")  # as in pyproject.toml
 
-    def __call__(self, data: bytes) -> None:
-        """Try an input.
+    def __call__(self, data: bytes) -> bool:
+        """Try an input; whether it was taken.
 
         Raises:
             OutOfBoundsError: it took too long, or too much memory.
@@ -78,24 +81,22 @@ class Trial:
         target, given = self._target, data
         if target.file:
             self._file.write_bytes(data)
-        before, began = _peak(), time.thread_time()
+        is_taken = True
+        before, began = peak(), time.thread_time()
         try:
             with fence(self._readable):
                 target.run(self._file if target.file else given)
         except target.typed as problem:
+            is_taken = False
             _check_text(problem)
-        spent, grown = time.thread_time() - began, _peak() - before
+        spent, grown = time.thread_time() - began, peak() - before
         if spent > self.slowest[0]:
             self.slowest = (spent, data)
         if spent > target.seconds:
             raise OutOfBoundsError(f"it took {spent:.3g} s; {target.name} allows {target.seconds:g} s.")
         if grown > target.megabytes:
             raise OutOfBoundsError(f"it took {grown:.0f} MB; {target.name} allows {target.megabytes} MB.")
-
-
-def _peak() -> float:
-    """Largest memory of this process so far [MB]."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return is_taken
 
 
 def _check_text(problem: Exception) -> None:

@@ -52,8 +52,8 @@ def _read_inertial(link: Link, inertial: Element, sink: Sink) -> None:
         values.problem("no-inertia", "has no <inertia>.", 'Add <inertia ixx="..." ... iyz="..."/> [kg m²].')
         return
     moments = Attributes(tensor, where, sink)
-    # The mixed moments may be left out where they vanish, the main ones may not.
-    xx, yy, zz, xy, xz, yz = (moments.number(m, None if m[1] == m[2] else 0.0) for m in MOMENTS)
+    # All six, as urdfdom wants them: one that is missing is more often forgotten than zero.
+    xx, yy, zz, xy, xz, yz = (moments.number(m) for m in MOMENTS)
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if R is not UNIT:
         I = R @ I @ R.T

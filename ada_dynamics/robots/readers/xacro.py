@@ -19,6 +19,7 @@ from ada_dynamics.errors import AdaError, InputError, ModelError
 from ada_dynamics.robots.readers.xml import parse_xml
 from ada_dynamics.structured_text.files import read_file
 
+MOST_ELEMENTS = 50_000  # that are expanded: macros that call others ten times fill any memory with few words
 _ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in module variables
 
 
@@ -38,7 +39,7 @@ def expand_xacro(path: str | os.PathLike[str], mappings: Mapping[str, object] | 
     parse_xml(read_file(path), str(path))  # refuses entities, binary files and the like before anything runs
     xacro = _package()
     arguments = _arguments(mappings)
-    with _ONE_AT_A_TIME, _finding_packages(Path(path)):
+    with _ONE_AT_A_TIME, _finding_packages(Path(path)), _counting(xacro, path):
         try:
             document = xacro.process_file(str(path), mappings=arguments)
             return str(document.toprettyxml(indent="  "))
@@ -73,6 +74,24 @@ def _sites(xacro: ModuleType, path: str | os.PathLike[str]) -> str:
     """The chain of included files in which xacro stopped."""
     files = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
     return f" (in {files[-1]})" if files else ""
+
+
+@contextmanager
+def _counting(xacro: ModuleType, path: str | os.PathLike[str]) -> Iterator[None]:
+    """End an expansion that grows beyond measure."""
+    expand = xacro.handle_macro_call
+    left = iter(range(MOST_ELEMENTS))
+
+    def counted(*arguments: Any) -> Any:
+        if next(left, None) is None:
+            raise ModelError(f"{path}: xacro expands more than {MOST_ELEMENTS} elements, the most that it may.")
+        return expand(*arguments)
+
+    xacro.handle_macro_call = counted  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        xacro.handle_macro_call = expand  # type: ignore[attr-defined]
 
 
 @contextmanager

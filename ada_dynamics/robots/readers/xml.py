@@ -15,8 +15,9 @@ from ada_dynamics.structured_text.files import MAX_BYTES
 # A description of 10^5 links has about 10^6 elements and 40 MB; real robots stay a hundred times below.
 MAX_ELEMENTS = 2_000_000
 MAX_DEPTH = 200
+MAX_TAG = 8 * 1024 * 1024  # [byte] of a tag with its attributes, or a comment; a mesh written as numbers has some
 
-_BLOCK = 1 << 16  # bytes given to the parser at a time
+_BLOCK = 1 << 20  # bytes given to the parser at a time; expat looks again at an unfinished tag with each
 _MARKS = {  # byte order marks of encodings that XML may have and expat does not read
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
@@ -117,6 +118,7 @@ class _Parser:
         try:
             for start in range(0, len(raw), _BLOCK):
                 self._expat.Parse(raw[start : start + _BLOCK], False)
+                self._check_tag(start + _BLOCK)
             self._expat.Parse(b"", True)
         except expat.ExpatError as problem:
             raise self._not_well_formed(problem) from None
@@ -127,6 +129,15 @@ class _Parser:
         if self._root is None:
             raise ModelError(f"{self._where}: it has no element; a robot description starts with <robot name=...>.")
         return self._root
+
+    def _check_tag(self, given: int) -> None:
+        """Refuse a tag that does not end, for reading it takes the square of its length."""
+        if given - self._expat.CurrentByteIndex > MAX_TAG:
+            line = self._expat.CurrentLineNumber
+            raise ModelError(
+                f"{self._where}, line {line}: a tag with its attributes, or a comment, that begins here has more than "
+                f"{MAX_TAG} bytes, the most that are read."
+            )
 
     def _not_well_formed(self, problem: expat.ExpatError) -> ModelError:
         reason = expat.ErrorString(problem.code)

@@ -90,7 +90,7 @@ class _Reading:
                 self.ending = dict(json.loads(texts["info"]))
             elif name == METADATA:
                 self._content = Content.of_texts(texts)
-        except (ValueError, KeyError, TypeError, ModelError) as problem:
+        except (ValueError, KeyError, TypeError, RecursionError, ModelError) as problem:
             raise _UnusableError(str(problem)) from None
         if self._content is not None and self.buffer is None:
             content = self._content

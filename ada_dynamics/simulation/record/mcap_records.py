@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -15,6 +17,7 @@ MCAP_MAGIC = b"\x89MCAP0\r\n"
 ENCODING = "ros2msg"  # of the definitions of types
 SCHEMA, CHANNEL, MESSAGE, CHUNK, METADATA, DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0C, 0x0F  # opcodes
 RECORD_HEADER = struct.Struct("<BQ")  # opcode and length, before each record
+MOST_IN_CHUNK = 128 * 1024 * 1024  # [byte] of a chunk; programs write up to some MB, or one large message
 PRIVATE = 0x80  # opcodes from here on are for whoever wants some
 MESSAGE_HEADER = struct.Struct("<HIQQ")  # channel, sequence, time of log, time of publication
 
@@ -43,9 +46,31 @@ class Whole:
 
 
 def chunk_data(chunk: Any) -> bytes:
-    """The records in a chunk, decompressed, their check sum compared."""
-    stream, _ = mcap_module("mcap.stream_reader").get_chunk_data_stream(chunk, validate_crc=True)
-    data: bytes = stream._stream.getvalue()
+    """The records in a chunk, decompressed, their number of bytes and check sum compared.
+
+    Raises:
+        ValueError: they are others, or too many.
+    """
+    size: int = chunk.uncompressed_size
+    if size > MOST_IN_CHUNK:
+        raise ValueError(f"a chunk says that it has {size} bytes; at most {MOST_IN_CHUNK} are read")
+    data = _decompressed(chunk.compression, chunk.data, size + 1)
+    if len(data) != size:
+        raise ValueError(f"a chunk has {len(data) if len(data) < size else 'more'} bytes; it says {size}")
+    if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
+        raise ValueError("the check sum of a chunk is another")
+    return data
+
+
+def _decompressed(compression: str, data: bytes, most: int) -> bytes:
+    """As many bytes as there are, at most some: the packages' own `decompress` believe what the data say."""
+    if compression == "zstd":
+        stream = mcap_module("zstandard").ZstdDecompressor().stream_reader(data)
+        return bytes(stream.read(most))
+    if compression == "lz4":
+        return bytes(mcap_module("lz4.frame").LZ4FrameDecompressor().decompress(data, max_length=most))
+    if compression:
+        raise ValueError(f"the compression {compression[:20]!r} is not read; zstd and lz4 are")
     return data
 
 
@@ -60,6 +85,7 @@ def read_records(file: BinaryIO, take: Callable[[int, int, bytes], None]) -> str
         Why the file ends early; "" where it has its end.
     """
     whole, offset = Whole(file), file.tell()
+    end = os.fstat(file.fileno()).st_size
     try:
         while True:
             offset = file.tell()
@@ -68,6 +94,8 @@ def read_records(file: BinaryIO, take: Callable[[int, int, bytes], None]) -> str
                 return ""  # what follows is an index
             if not 0 < opcode < DATA_END and opcode < PRIVATE:
                 raise ValueError(f"a record of the unknown kind {opcode}")
+            if length > end - file.tell():
+                raise CutShortError  # before memory is asked for
             take(opcode, offset, whole.read(length))
     except CutShortError:
         return "it has no end: its recorder was killed, or the disk was full"

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +22,12 @@ from ada_dynamics.simulation.record.content import Content, content_of, event_of
 from ada_dynamics.whole_files import replacing, to_json
 
 # What numpy, zipfile and json raise where the bytes of a file are wrong: heads of arrays are Python literals.
-_DAMAGE = (
+DAMAGE = (
     *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, RecursionError, MemoryError),
     *(NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
 )
+_MOST_MEMBERS = 1000
+MOST_EXPANDED = 128 * 1024 * 1024  # [byte] of compressed members; a log's are not compressed
 _ROWS = ("t", "q", "v", "a", "tau")
 
 
@@ -46,6 +50,40 @@ def _stacked(wrenches: Mapping[str, Array], rows: int) -> Array:
     return np.stack([*wrenches.values()]) if wrenches else np.empty((0, rows, 6))
 
 
+def read_arrays(path: Path) -> dict[str, Any]:
+    """All arrays of a file, if they are not larger than it or, compressed, not larger than what is kept for them.
+
+    Raises:
+        OSError: the file cannot be read.
+        DAMAGE: any of these: it is no such file.
+    """
+    with zipfile.ZipFile(path) as archive:
+        _check_members(archive.infolist(), path.stat().st_size)
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:
+    """Refuse members that are more than the file, before anything of them is read."""
+    if len(members) > _MOST_MEMBERS:
+        raise ValueError(f"it has {len(members)} members; at most {_MOST_MEMBERS} are read")
+    expanded = sum(member.file_size for member in members)
+    if expanded > max(size, MOST_EXPANDED):
+        raise ValueError(f"its members have {expanded} bytes, compressed; at most {MOST_EXPANDED} are read")
+
+
+def text_in(array: Any) -> str:
+    """The text that an array without dimensions holds.
+
+    Raises:
+        ValueError: it holds none. numpy makes a text of any four bytes, and Python fails later on one that cannot be.
+    """
+    codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+    if array.dtype.kind != "U" or array.ndim or np.max(codes, initial=0) > sys.maxunicode:
+        raise ValueError("an array that must be a text is none")
+    return str(array)
+
+
 def read_npz(path: Path) -> Log:
     """Read a log.
 
@@ -53,9 +91,8 @@ def read_npz(path: Path) -> Log:
         RecordingError: the file is damaged, or is no log.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
-        texts = {key[5:]: str(value) for key, value in found.items() if key.startswith("text_")}
+        found = read_arrays(path)
+        texts = {key[5:]: text_in(value) for key, value in found.items() if key.startswith("text_")}
         content = Content.of_texts(texts)
         rows = {name: found[name] for name in _ROWS}
         return Log(
@@ -70,7 +107,7 @@ def read_npz(path: Path) -> Log:
         )
     except OSError as problem:
         raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
-    except (*_DAMAGE, InputError, ModelError) as problem:
+    except (*DAMAGE, InputError, ModelError) as problem:
         said = str(problem)[:300]  # zipfile repeats what stands in place of a name
         reason = f"it has no {said}" if isinstance(problem, KeyError) else said or type(problem).__name__
         raise RecordingError(

@@ -117,6 +117,7 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame 
 
 
 def _taken_apart(code: Code, body: bytes) -> CommandFrame | None:
+    """What stands between code and checksum; `_is_beginning` has held it to its length."""
     if code is Code.MOVE:
         return _taken_move(body)
     if code is Code.CALL:
@@ -132,24 +133,20 @@ def _taken_apart(code: Code, body: bytes) -> CommandFrame | None:
     return _taken_servos(code, body)
 
 
-def _taken_move(body: bytes) -> CommandFrame | None:
+def _taken_move(body: bytes) -> CommandFrame:
     if body[0] == Way.RAM_TO_COM:
         return ReadRam(body[4] | body[5] << 8, body[6])
     return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
 
 
-def _taken_servos(code: Code, body: bytes) -> CommandFrame | None:
-    if len(body) < _MASK_BYTES + 1:
-        return None
+def _taken_servos(code: Code, body: bytes) -> CommandFrame:
     mask = int.from_bytes(body[:_MASK_BYTES], "little")
     servos = [i for i in range(8 * _MASK_BYTES) if mask >> i & 1]
     rest = body[_MASK_BYTES:]
-    if code is Code.MOVE_SERVOS and len(rest) == 1 + 2 * len(servos):
+    if code is Code.MOVE_SERVOS:
         positions = [int.from_bytes(rest[1 + 2 * i : 3 + 2 * i], "little") for i in range(len(servos))]
         return MoveServos(rest[0], tuple(map(Move, servos, positions)))
-    if code is Code.SET_PARAMETER and len(rest) == 1 + len(servos):
-        return SetParameter(rest[0], tuple(zip(servos, rest[1:], strict=True)))
-    return None
+    return SetParameter(rest[0], tuple(zip(servos, rest[1:], strict=True)))
 
 
 # --- board to host ----------------------------------------------------------------------------------------------------

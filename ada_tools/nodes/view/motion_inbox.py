@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ada_dynamics.errors import InputError
 from ada_robot.messages.poses import matrix_of
 from ada_robot.messages.state_message import read_state
+from ada_robot.ros.decoding import decoded
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import streams
 from ada_tools.browser.seen import Seen, SeenJoints, SeenState
@@ -109,7 +109,7 @@ class MotionInbox:
 
     def _state_of(self, raw: _Arrival) -> SeenState | None:
         try:
-            message = deserialize_message(raw.data, Float64MultiArray)
+            message = decoded(raw.data, Float64MultiArray)
             dimensions = message.layout.dim
             numbers = read_state([d.label for d in dimensions], [d.size for d in dimensions], message.data)
         except InputError as problem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from ada_dynamics.errors import unknown_name
@@ -14,6 +15,7 @@ from trials.fuzz.target import Target
 class _File(NamedTuple):
     targets: tuple[str, ...]
     rooms: tuple[str, ...]  # modules whose branches guide the search, with all below them
+    needs: tuple[str, ...] = ()  # packages without which there are no such targets
 
 
 _ROBOTS = ("ada_dynamics.robots", "ada_dynamics.structured_text")
@@ -21,18 +23,45 @@ _FILES: dict[str, _File] = {
     "robots": _File(("urdf", "mjcf", "sdf", "loops_yaml", "loops_json"), _ROBOTS),
     "files": _File(
         ("npz", "mcap", "bag", "scenario", "params", "angle_map", "hardware_state"),
-        ("ada_dynamics.simulation.record", "ada_dynamics.structured_text", "ada_tools", "ada_robot", "ada_hardware"),
+        (
+            *("ada_dynamics.simulation.record", "ada_dynamics.structured_text", "ada_tools.nodes.bag"),
+            *("ada_tools.scenario", "ada_tools.bringup.params_files", "ada_robot.ros.parameter_files"),
+            *("ada_robot.node_state", "ada_hardware.kondo.angle_map"),
+        ),
+    ),
+    "tables": _File(
+        ("csv", "motion_csv", "flight", "sweep", "settings", "xacro"),
+        (
+            *(
+                "ada_dynamics.settings",
+                "ada_dynamics.robots.readers.xacro",
+                "ada_robot.safety",
+                "ada_tools.sweep.store",
+            ),
+            *("ada_hardware.kondo.motion_file", "ada_tools.identification.recordings"),
+        ),
     ),
     "wires": _File(
         ("pa10", "hexa", "rcb1", "rcb4", "dynpick", "ft300", "rdt", "netft", "motion_packets"),
         ("ada_hardware", "ada_experiments.motion_simulation.packets"),
     ),
+    "ros": _File(
+        (
+            *("msg_joint_commands", "msg_joint_trajectory", "msg_wrench", "msg_state", "msg_joint_states", "msg_pose"),
+            *("msg_phases", "msg_markers", "msg_tf"),
+        ),
+        (
+            *("ada_robot.node", "ada_robot.messages", "ada_robot.command", "ada_robot.trajectory", "ada_robot.limits"),
+            *("ada_robot.simulated", "ada_controllers.node", "ada_controllers.running", "ada_tools.nodes.view"),
+        ),
+        needs=("rclpy", "tf2_msgs"),
+    ),
 }
 
 
 def names() -> list[str]:
-    """Every target."""
-    return [name for file in _FILES.values() for name in file.targets]
+    """Every target for which there is what it needs."""
+    return [name for file in _FILES.values() if all(map(find_spec, file.needs)) for name in file.targets]
 
 
 def _file_of(name: str) -> str:

@@ -9,16 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ada_dynamics.errors import AdaError
 from ada_dynamics.model.description import Description
-from ada_dynamics.robots.catalogue import entry
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers.document import read_document
 from ada_dynamics.robots.writers import render
 from trials.fuzz.target import Target
-
-_FIXED = load("pa10")
-_LOOPED = load("four_bar")
 
 
 def _use(robot: Description) -> None:
@@ -35,33 +30,49 @@ def _document(data: bytes) -> None:
 
 
 def _beside(path: Path) -> None:
-    _use(read_document(_PLAIN, "the text", loops=path))
+    _use(read_document(PLAIN, "the text", loops=path))
 
 
-def _texts(*formats: str) -> Iterable[bytes]:
-    for form in formats:
-        for model in (_FIXED, _LOOPED):
-            try:
-                texts = render(model, form).texts.values()
-            except AdaError:  # not every format has everything
-                continue
-            yield from (text.encode() for text in texts if text.lstrip().startswith("<"))
-
-
-def _urdf_seeds() -> Iterable[bytes]:
-    return [entry("pa10").path.read_bytes(), *_texts("constraint", "loop_joint", "urdf_plus", "gazebo")]
-
-
-_SIDECAR = render(_LOOPED, "sidecar").texts
-_PLAIN = next(text for name, text in _SIDECAR.items() if name.endswith(".urdf"))
-_YAML = next(text for name, text in _SIDECAR.items() if name.endswith(".yaml"))
+# Three bars, which can be closed to a loop; one of them with all that a link may have beside.
+_BODY = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+_SHAPES = (
+    '<visual><origin rpy="0 0 1"/><geometry><box size="1 1 1"/></geometry><material name="m"><color rgba="1 0 0 1"/>'
+    '</material></visual><collision><geometry><mesh filename="package://a/b.stl" scale="1 1 1"/></geometry></collision>'
+)
+_JOINT = """<joint name="joint_{i}" type="continuous"><parent link="{before}"/><child link="link_{i}"/>
+<origin xyz="0 0 1"/><axis xyz="0 1 0"/><limit effort="1" velocity="2"/><dynamics damping="0.1"/></joint>"""
+PLAIN = '<robot name="r"><link name="base"/>' + "".join(
+    f'<link name="link_{i}">{_BODY}{_SHAPES if i == 1 else ""}</link>' + _JOINT.format(i=i, before=before)
+    for i, before in enumerate(("base", "link_1", "link_2"), start=1)
+)
+PLAIN += "</robot>"
+_LOOPS = """loops:
+  - {name: c, type: revolute, axis: [0, 1, 0], parent: {link: link_3, xyz: [0, 0, 1]},
+     child: {link: base, xyz: [0, 0, 4]}}
+actuated: [joint_1]
+"""
 _GEPETTO = "closed_loop: [[link_1, link_2]]\ntype: ['6d']\nname_mot: [joint_1]\njoint_name: [joint_2]\n"
 
 
 def _json_seeds() -> Iterable[bytes]:
     import yaml
 
-    return [json.dumps(yaml.safe_load(text)).encode() for text in (_YAML, _GEPETTO)]
+    return [json.dumps(yaml.safe_load(text)).encode() for text in (_LOOPS, _GEPETTO)]
+
+
+def _texts(*formats: str) -> Iterable[bytes]:
+    """The bars, open and closed, in every spelling."""
+    import yaml
+
+    for loops in (None, yaml.safe_load(_LOOPS)):
+        model = load(PLAIN, loops=loops)
+        for form in formats:
+            texts = render(model, form).texts.values()
+            yield from (text.encode() for text in texts if text.lstrip().startswith("<"))
+
+
+def _urdf_seeds() -> Iterable[bytes]:
+    return [PLAIN.encode(), *_texts("constraint", "loop_joint", "urdf_plus", "gazebo")]
 
 
 _PENDULUM = b"""<sdf version="1.9"><model name="m"><link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose><inertial>
@@ -95,14 +106,14 @@ _SDF = (
     *_KINDS,
 )
 _TEXT = ("&a ", "*a", "!!x ", "<<: ", "---\n", "null", "[", "]", "{", "}", "loops:", "parent:", "axis2:", *_NUMBERS)
-_LONG = 16384
+_LONG = 4096
 
 TARGETS = (
     Target("urdf", "URDF, with loops in all spellings", _document, _urdf_seeds, _URDF + _XML, longest=_LONG),
     Target("mjcf", "MJCF", _document, lambda: _texts("mjcf"), _MJCF + _XML, longest=_LONG),
     Target("sdf", "SDFormat", _document, lambda: [_PENDULUM], _SDF + _XML, longest=_LONG),
     Target(
-        *("loops_yaml", "loops beside a URDF, YAML", _beside, lambda: [_YAML.encode(), _GEPETTO.encode()]),
+        *("loops_yaml", "loops beside a URDF, YAML", _beside, lambda: [_LOOPS.encode(), _GEPETTO.encode()]),
         words=_TEXT,
         file="loops.yaml",
     ),

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """MJCF's <include>: the children of another file's root stand where the element stood, each file once.
 
-As in MuJoCo a name is looked up beside the main file first, then beside the file that includes.
+As in MuJoCo a name is looked up beside the main file first, then beside the file that includes. Other than there it
+must lead to the main file's folder, the one above that, or below them: a description from elsewhere must not get at
+whatever lies on this machine. A text has no folder, and includes nothing.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.structured_text.files import read_file
+
+MOST_DEEP = 50  # files that include one another in a row
 
 
 def folder_of(file: str) -> Path | None:
@@ -54,6 +59,8 @@ class Includes:
         if path in self._chain:
             way = " -> ".join(one.name for one in [*self._chain[self._chain.index(path) :], path])
             return self._refuse(element, f"includes {name!r}, which includes itself: {way}.", "Remove one of them.")
+        if len(self._chain) > MOST_DEEP:
+            return self._refuse(element, f"stands more than {MOST_DEEP} files deep.", "Include fewer in a row.")
         if path in self._met:
             return self._refuse(element, f"includes {name!r}, which is included already.", "MuJoCo takes a file once.")
         return self._content(element, path)
@@ -76,16 +83,24 @@ class Includes:
         return found
 
     def _find(self, element: Element, name: str) -> Path | None:
-        if self._folder is None and not Path(name).is_absolute():
+        if self._folder is None:
             fix = "A text has no folder to look in: load the file by its path."
             self._refuse(element, f"includes {name[:80]!r}.", fix)
             return None
         own = self._folder if element.file is None else Path(element.file).parent
-        places = [folder / name for folder in (self._folder, own) if folder is not None]
-        for place in places or [Path(name)]:
+        # as written, so that folders made of links, as colcon makes them, stay whole
+        places = [Path(os.path.normpath(folder / name)) for folder in (self._folder, own)]
+        above = self._folder.parent
+        around = above if above != above.parent else self._folder  # never all of the file system
+        inside = [place for place in places if place.is_relative_to(around)]
+        if not inside:
+            fix = "Put it into the folder of the main file, or the one above that."
+            self._refuse(element, f"includes {name[:80]!r}, which is outside of {around}.", fix)
+            return None
+        for place in inside:
             if place.is_file():
                 return place.resolve()
-        looked = ", ".join(dict.fromkeys(str(place) for place in places))
+        looked = ", ".join(dict.fromkeys(map(str, inside)))
         self._refuse(element, f"includes {name[:80]!r}, which is not there.", f"Looked for: {looked}.")
         return None
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.structured_text.files import read_file
+from ada_dynamics.structured_text.files import has_longer_line, read_file
 
 _STL_HEADER, _STL_FACE = 84, 50
+_LONGEST_LINE = 1024 * 1024  # [byte] of an OBJ file: a polygon of 100 000 corners
 Faces = NDArray[np.int64]
 
 
@@ -57,6 +58,8 @@ def _msh(data: bytes) -> tuple[Array, Faces]:
 
 
 def _obj(data: bytes) -> tuple[Array, Faces]:
+    if has_longer_line(data, _LONGEST_LINE):
+        raise ValueError("a line without an end")
     points: list[list[float]] = []
     polygons: list[list[int]] = []
     for line in data.decode("utf-8", "replace").splitlines():

@@ -12,22 +12,32 @@ from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values
 from ada_dynamics.robots.readers.xml import Element
 
 MOST = 10_000  # copies of one element
+MOST_ELEMENTS = 100_000  # in all copies of a document: copies of copies are many with few words
 
 
 def expand_replicates(root: Element, settings: Settings, sink: Sink) -> None:
     """Write out all replicates below an element; those inside come first, so that outer numbers stand last."""
+    left = MOST_ELEMENTS
     for element in reversed(list(root.walk())):
-        if any(child.tag == "replicate" for child in element.children):
-            element.children = [new for child in element.children for new in _copies(child, settings, sink)]
+        if not any(child.tag == "replicate" for child in element.children):
+            continue
+        written: list[Element] = []
+        for child in element.children:
+            copies = _copies(child, settings, sink, left) if child.tag == "replicate" else [child]
+            written += copies
+            left -= sum(1 for copy in copies for _ in copy.walk()) if child.tag == "replicate" else 0
+        element.children = written
 
 
-def _copies(element: Element, settings: Settings, sink: Sink) -> list[Element]:
-    if element.tag != "replicate":
-        return [element]
+def _copies(element: Element, settings: Settings, sink: Sink, most: int) -> list[Element]:
     values = Values(element, "<replicate>", sink, settings, MAIN)
     count = int(values.number("count", 0.0))
     if not 0 < count <= MOST:
         values.problem("keyword", f"has count={values.text('count')!r}.", f"A number from 1 to {MOST}.")
+        return []
+    if count * sum(1 for _ in element.walk()) > most:
+        fix = f"All copies together have at most {MOST_ELEMENTS} elements."
+        values.problem("keyword", "makes too many copies.", fix)
         return []
     offset, turns = values.vector("offset", (0.0, 0.0, 0.0)), values.vector("euler", (0.0, 0.0, 0.0))
     digits, separator = len(str(count)), values.text("sep")

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages out of bytes that came from anybody; imports rclpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.serialization import deserialize_message
+
+from ada_dynamics.errors import InputError
+
+
+def decoded(raw: bytes, kind: Any) -> Any:
+    """A message of a kind.
+
+    Raises:
+        InputError: the bytes are none.
+    """
+    try:
+        return deserialize_message(raw, kind)
+    except RuntimeError as problem:  # RMWError or RCLError, which move between distributions
+        reason = " ".join(str(problem).split())[:200]
+        wanted = f"{kind.__module__.partition('.')[0]}/{kind.__name__}"
+        raise InputError(f"{len(raw)} bytes are no {wanted}: {reason}.") from None

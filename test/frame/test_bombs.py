@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files made to fill memory, to take for ever or to fetch other files are refused by name, within bounds."""
+
+import json
+import re
+import struct
+import zipfile
+import zlib
+from io import BytesIO
+
+import pytest
+from bounded_reading import outcome
+
+from ada_dynamics import ModelError, load, resources
+
+MANY = 10**5
+ROOM = 60 * 2**20  # [byte], nearly as much as is read of a file at all
+ROBOT = "<robot name='r'>{}</robot>"
+WORLD = "<mujoco>{}<worldbody><body><geom size='1'/></body></worldbody></mujoco>"
+SDF = "<sdf version='1.9'><model name='m'>{}</model></sdf>"
+XACRO = "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'>{}</robot>"
+MASS_BY_MESH = (
+    "<mujoco><asset><mesh name='m' file='{}' inertia='{}'/></asset><worldbody><body><geom type='mesh' mesh='m'/></body>"
+    "</worldbody></mujoco>"
+)
+
+
+def refused(how, path, content, words):
+    """It is refused with these words, within the bounds of `bounded_reading`, and not for want of memory."""
+    content = content() if callable(content) else content
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    said = outcome(how, path)
+    assert said.startswith("refused: "), said
+    assert "MemoryError" not in said
+    assert re.search(words, said), said
+
+
+def laughs(levels=12):
+    """Entities, each ten times the one before."""
+    entities = '<!ENTITY e0 "ha">' + "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, levels))
+    return f"<!DOCTYPE r [{entities}]>"
+
+
+def outside(address):
+    return f'<!DOCTYPE r [<!ENTITY e SYSTEM "{address}">]>'
+
+
+def aliases(levels=12, key="loops"):
+    """YAML, each list ten times the one before."""
+    lines = ["a0: &a0 [x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, levels))]
+    return "\n".join([*lines, f"{key}: *a{levels - 1}"])
+
+
+def mappings(levels=40):
+    """The same with mappings, two by two."""
+    lines = ["a0: &a0 {x: 1}", *(f"a{i}: &a{i} {{l: *a{i - 1}, r: *a{i - 1}}}" for i in range(1, levels))]
+    return "\n".join(lines)
+
+
+# --- robots -------------------------------------------------------------------------------------------------------
+def _ring(joints=2000):
+    links = (
+        f"<link name='l{i + 1}'/><joint name='j{i}' type='continuous'><parent link='l{i}'/><child link='l{i + 1}'/>"
+        f"<mimic joint='j{(i + 1) % joints}'/></joint>"
+        for i in range(joints)
+    )
+    return ROBOT.format("<link name='l0'/>" + "".join(links))
+
+
+ROBOTS = {
+    "elements nested 100 000 deep": ("r.urdf", ROBOT.format("<a>" * MANY), "nested more than 200 deep"),
+    "models nested 100 000 deep": ("r.sdf", SDF.format("<model name='n'>" * MANY), "nested more than 200 deep"),
+    "entities of entities": ("r.urdf", laughs() + ROBOT.format("&e11;"), "<!DOCTYPE"),
+    "entities in an MJCF": ("r.xml", laughs() + WORLD.format("&e11;"), "<!DOCTYPE"),
+    "entities in an SDF": ("r.sdf", laughs() + SDF.format("&e11;"), "<!DOCTYPE"),
+    "entities in a xacro": ("r.xacro", laughs() + XACRO.format("&e11;"), "<!DOCTYPE"),
+    "an entity that is a file": ("r.urdf", outside("file:///etc/passwd") + ROBOT.format("&e;"), "<!DOCTYPE"),
+    "an entity from a network": ("r.sdf", outside("http://127.0.0.1:9/x") + SDF.format("&e;"), "<!DOCTYPE"),
+    "a grammar from a network": ("r.xml", f"<!DOCTYPE m SYSTEM 'http://127.0.0.1:9/x'>{WORLD}", "<!DOCTYPE"),
+    "an attribute of 60 MB": ("r.urdf", lambda: ROBOT.format(f"<link name='{'a' * ROOM}'/>"), "a tag .* 8388608 bytes"),
+    "a name of 7 MB, twice": (
+        "r.urdf",
+        lambda: ROBOT.format(f"<link name='{'a' * 7 * 2**20}'/>" * 2),
+        "characters ...",
+    ),
+    "15 million elements": ("r.urdf", lambda: ROBOT.format("<a/>" * (ROOM // 4)), "more than 2000000 elements"),
+    "joints that mimic one another in a ring": ("r.urdf", _ring, "mimics itself"),
+    "poses that stand on one another": (
+        "r.sdf",
+        SDF.format("<link name='a'><pose relative_to='b'/></link><link name='b'><pose relative_to='a'/></link>"),
+        "r.sdf",
+    ),
+    "copies of copies": (
+        "r.xml",
+        "<mujoco><worldbody>"
+        + "<replicate count='9999'>" * 5
+        + "<body/>"
+        + "</replicate>" * 5
+        + "</worldbody></mujoco>",
+        "too many copies",
+    ),
+    "an MJCF that includes itself": ("r.xml", WORLD.format("<include file='r.xml'/>"), "includes itself"),
+    "a file of the system": ("r.xml", WORLD.format("<include file='/etc/passwd'/>"), "is outside of"),
+    "a file above": ("r.xml", WORLD.format(f"<include file='{'../' * 20}etc/passwd'/>"), "is outside of"),
+    "a device without an end": ("r.xml", WORLD.format("<include file='/dev/zero'/>"), "is outside of"),
+    "a mesh that is none": ("r.xml", MASS_BY_MESH.format("/etc/passwd", "exact"), "of this kind are not read"),
+    "a macro that calls itself": (
+        *("r.xacro", XACRO.format("<xacro:macro name='m'><xacro:m/></xacro:macro><xacro:m/>")),
+        "recurses without end",
+    ),
+    "a xacro that includes itself": (
+        "r.xacro",
+        XACRO.format("<xacro:include filename='r.xacro'/>"),
+        "recurses without",
+    ),
+    "macros that call others ten times": (
+        "r.xacro",
+        XACRO.format(
+            "".join(f"<xacro:macro name='m{i}'>{f'<xacro:m{i + 1}/>' * 10}</xacro:macro>" for i in range(12))
+            + "<xacro:macro name='m12'><link name='l'/></xacro:macro><xacro:m0/>"
+        ),
+        "expands more than",
+    ),
+}
+
+
+@pytest.mark.parametrize("bomb", ROBOTS)
+def test_a_robot_made_to_harm_is_refused(bomb, tmp_path):
+    name, content, words = ROBOTS[bomb]
+    refused("load", tmp_path / name, content, words)
+
+
+@pytest.mark.parametrize("how", ["ada check", "ada info"])
+@pytest.mark.parametrize("bomb", ["entities of entities", "an attribute of 60 MB", "a file of the system"])
+def test_commands_refuse_it_too(bomb, how, tmp_path):
+    name, content, words = ROBOTS[bomb]
+    refused(how, tmp_path / name, content, words)
+
+
+def test_files_that_include_one_another_in_a_long_row_are_refused(tmp_path):
+    for i in range(1000):
+        (tmp_path / f"r{i}.xml").write_text(f"<mujocoinclude><include file='r{i + 1}.xml'/></mujocoinclude>")
+    refused("load", tmp_path / "r.xml", WORLD.format("<include file='r0.xml'/>"), "more than 50 files deep")
+
+
+def test_a_text_includes_no_file():
+    with pytest.raises(ModelError, match="A text has no folder"):
+        load(WORLD.format("<include file='/etc/passwd'/>"))
+
+
+def test_a_file_in_the_folder_above_is_included(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "common.xml").write_text(
+        "<mujoco><worldbody><body name='b'><geom size='1'/></body></worldbody></mujoco>"
+    )
+    path = tmp_path / "parts" / "r.xml"
+    path.write_text("<mujoco><include file='../common.xml'/></mujoco>")
+    assert "b" in load(path).link_names
+
+
+# --- YAML and JSON ------------------------------------------------------------------------------------------------
+TEXTS = {
+    "lists of lists of lists": aliases(),
+    "mappings of mappings": mappings(),
+    "a list in itself": "loops: &a [*a]",
+    "a mapping in itself": "loops: &a {b: *a}",
+    "brackets 100 000 deep": "loops: " + "[" * MANY,
+    "braces 100 000 deep": "{a: " * MANY,
+    "merges": "a: &a {b: 1}\nloops: {<<: [" + ", ".join(["*a"] * MANY) + "]}",
+    "an object of Python": "loops: !!python/object/apply:os.system [id]",
+    "a key of 3 MB": "? " + "k" * 3 * 2**20 + "\n: 1",
+    "too many entries": "loops: [" + "1," * 10**6 + "]",
+}
+
+
+@pytest.mark.parametrize("how", ["loops", "parameters"])
+@pytest.mark.parametrize("bomb", TEXTS)
+def test_a_yaml_made_to_harm_is_refused(bomb, how, tmp_path):
+    refused(how, tmp_path / "file.yaml", TEXTS[bomb], "file.yaml")
+
+
+JSONS = {
+    "brackets": "[" * MANY,
+    "braces": '{"loops": ' * MANY,
+    "a long number": '{"loops": ' + "1" * 10**6 + "}",
+    "many": '{"loops": [' + "1," * (10**6) + "1]}",
+    "a long text": '{"loops": "' + "\\u0000" * 10**6 + '"}',
+}
+
+
+@pytest.mark.parametrize("bomb", JSONS)
+def test_a_json_made_to_harm_is_refused(bomb, tmp_path):
+    refused("loops", tmp_path / "file.json", JSONS[bomb], "file.json")
+
+
+@pytest.mark.parametrize("how", ["scenario", "sweep", "angle map", "ada reproduce"])
+def test_so_it_is_where_scenarios_sweeps_and_angle_maps_are_read(how, tmp_path):
+    refused(how, tmp_path / "file.yaml", aliases(), "more than 400000 values")
+
+
+# --- recordings ---------------------------------------------------------------------------------------------------
+def head_of_array(shape, descr="<f8"):
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text) + 1) + text.encode() + b"\n"
+
+
+def archive(compression=zipfile.ZIP_STORED, **members):
+    data = BytesIO()
+    with zipfile.ZipFile(data, "w", compression) as file:
+        for name, content in members.items():
+            file.writestr(f"{name}.npy", content)
+    return data.getvalue()
+
+
+def gigabytes():
+    """A member of 2 GB of zeros in 2 MB of file."""
+    part = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = part.compress(bytes(2**20)) + part.flush(zlib.Z_FULL_FLUSH)
+    data, size = block * 2048 + zlib.compressobj(9, zlib.DEFLATED, -15).flush(), 2**31
+    name = b"t.npy"
+    head = struct.pack("<HHHHHLLLHH", 20, 0, 8, 0, 33, 0, len(data), size, len(name), 0)
+    central = b"PK\x01\x02" + struct.pack("<H", 20) + head + struct.pack("<HHHLL", 0, 0, 0, 0, 0) + name
+    local = b"PK\x03\x04" + head + name
+    end = b"PK\x05\x06" + struct.pack("<HHHHLLH", 0, 0, 1, 1, len(central), len(local) + len(data), 0)
+    return local + data + central + end
+
+
+ARCHIVES = {
+    "a member that grows to 2 GB": gigabytes,
+    "an array of 10^12 numbers": lambda: archive(t=head_of_array((10**12,))),
+    "an array of 10^12 nothings": lambda: archive(t=head_of_array((10**12,), "|V0")),
+    "an array of 10^30 numbers": lambda: archive(t=head_of_array((10**15, 10**15))),
+    "a shape that is nested": lambda: archive(t=head_of_array("(" * 5000)),
+    "100 000 members": lambda: archive(**{f"m{i}": b"" for i in range(MANY)}),
+    "an object of Python": lambda: archive(t=head_of_array((1,), "|O") + b"cos\nsystem\n(S'id'\ntR."),
+}
+
+
+@pytest.mark.parametrize("how", ["log", "flight"])
+@pytest.mark.parametrize("bomb", ARCHIVES)
+def test_arrays_made_to_harm_are_refused(bomb, how, tmp_path):
+    refused(how, tmp_path / "r.npz", ARCHIVES[bomb], "r.npz")
+
+
+def record(opcode, content):
+    return struct.pack("<BQ", opcode, len(content)) + content
+
+
+def text(words):
+    return struct.pack("<I", len(words)) + words.encode()
+
+
+def mcap(*records):
+    return b"\x89MCAP0\r\n" + record(1, text("") + text("x")) + b"".join(records)
+
+
+def chunk(compression, size, data):
+    return record(6, struct.pack("<QQQI", 0, 0, size, 0) + text(compression) + struct.pack("<Q", len(data)) + data)
+
+
+def by_zstd(size):
+    import zstandard
+
+    return zstandard.compress(bytes(size))
+
+
+def by_lz4(size):
+    import lz4.frame
+
+    return lz4.frame.compress(bytes(size))
+
+
+BAGS = {
+    "a chunk that grows to 600 MB, zstd": lambda: mcap(chunk("zstd", 600 * 2**20, by_zstd(600 * 2**20))),
+    "a chunk that grows to 600 MB, lz4": lambda: mcap(chunk("lz4", 600 * 2**20, by_lz4(600 * 2**20))),
+    "a chunk that says it is small, zstd": lambda: mcap(chunk("zstd", 100, by_zstd(600 * 2**20))),
+    "a chunk that says it is small, lz4": lambda: mcap(chunk("lz4", 100, by_lz4(600 * 2**20))),
+    "a chunk that says 2^63": lambda: mcap(chunk("zstd", 2**63, by_zstd(100))),
+    "a record of 2^62 bytes": lambda: mcap() + struct.pack("<BQ", 6, 2**62) + bytes(100),
+    "a record of 2^40 bytes": lambda: mcap() + struct.pack("<BQ", 6, 2**40) + bytes(100),
+    "a text of 4 GB": lambda: mcap(record(0x0C, struct.pack("<I", 2**32 - 1) + bytes(100))),
+    "a JSON 100 000 deep": lambda: mcap(
+        record(
+            0x0C, text("ada_dynamics:end") + (lambda d: struct.pack("<I", len(d)) + d)(text("info") + text("[" * MANY))
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ["log", "bag", "flight"])
+@pytest.mark.parametrize("bomb", BAGS)
+def test_a_recording_made_to_harm_is_refused(bomb, how, tmp_path):
+    refused(how, tmp_path / "r.mcap", BAGS[bomb], "r.mcap")
+
+
+def test_the_command_for_recordings_refuses_them_too(tmp_path):
+    refused("ada record info", tmp_path / "r.npz", gigabytes, "r.npz")
+
+
+# --- meshes and tables --------------------------------------------------------------------------------------------
+def stl(claimed, triangles=b""):
+    return bytes(80) + struct.pack("<I", claimed) + triangles
+
+
+DAE = '<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">{}</COLLADA>'
+MESHES = {
+    "4 billion triangles that are not there": ("m.stl", stl(2**32 - 1)),
+    "text of 60 MB in one line": ("m.stl", lambda: "solid " + "x" * ROOM),
+    "text of 60 MB of vertices": ("m.stl", lambda: "solid\nfacet\n" + "vertex 1 1 1\n" * (ROOM // 13)),
+    "OBJ: one line": ("m.obj", lambda: "v " + "1 " * (ROOM // 2)),
+    "OBJ: an index beyond": ("m.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 999999999999\n"),
+    "OBJ: a polygon of 10 million corners": ("m.obj", lambda: "v 0 0 0\nv 1 0 0\nv 0 1 0\nf " + "1 2 3 " * 10**7),
+    "OBJ: many short lines": ("m.obj", lambda: "v 1 1 1\n" * (ROOM // 8)),
+    "DAE: entities": ("m.dae", laughs() + DAE.format("&e11;")),
+    "DAE: a file": ("m.dae", outside("file:///etc/passwd") + DAE.format("&e;")),
+    "DAE: deep": ("m.dae", DAE.format("<a>" * MANY)),
+    "DAE: 15 million elements": ("m.dae", lambda: DAE.format("<a/>" * (ROOM // 4))),
+    "DAE: one number list": (
+        "m.dae",
+        lambda: DAE.format(
+            "<library_geometries><geometry id='g'><mesh><source id='s'><float_array id='f' count='4000000000'>"
+            + "1 " * (ROOM // 16)
+            + "</float_array></source></mesh></geometry></library_geometries>"
+        ),
+    ),
+    "glTF: deep": ("m.gltf", "[" * MANY),
+    "glTF: an accessor of 10^12": (
+        "m.gltf",
+        json.dumps({"asset": {"version": "2.0"}, "accessors": [{"count": 10**12}]}),
+    ),
+    "GLB: a chunk of 4 GB": ("m.glb", b"glTF" + struct.pack("<III", 2, 2**32 - 1, 2**32 - 1) + b"JSON{}"),
+}
+
+
+@pytest.mark.parametrize("bomb", MESHES)
+def test_a_mesh_made_to_harm_is_refused(bomb, tmp_path):
+    name, content = MESHES[bomb]
+    refused("mesh", tmp_path / name, content, ".")
+
+
+def test_a_material_from_elsewhere_is_left_out(tmp_path):
+    path = tmp_path / "m.obj"
+    path.write_text("mtllib /dev/zero\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    assert outcome("mesh", path) == "read"
+
+
+MASSES = ["4 billion triangles that are not there", "OBJ: an index beyond", "OBJ: a polygon of 10 million corners"]
+
+
+@pytest.mark.parametrize("bomb", MASSES)
+def test_a_mesh_made_to_harm_gives_no_mass(bomb, tmp_path):
+    name, content = MESHES[bomb]
+    content = content() if callable(content) else content
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    refused("load", tmp_path / "r.xml", MASS_BY_MESH.format(name, "exact"), name)
+
+
+TABLES = {
+    "one line of letters": lambda: "t" * ROOM,
+    "one line of numbers": lambda: "t\n" + "1," * (ROOM // 2),
+    "one line of names": lambda: "t," * (ROOM // 2),
+    "a quotation without end": lambda: 't,"' + "\n" * ROOM,
+    "empty lines": lambda: "\n" * ROOM,
+}
+
+
+@pytest.mark.parametrize("how", ["table", "motion"])
+@pytest.mark.parametrize("bomb", TABLES)
+def test_a_table_made_to_harm_is_refused(bomb, how, tmp_path):
+    angles = resources.find("config", "khr1_angle_map.yaml")
+    (tmp_path / angles.name).write_bytes(angles.read_bytes())
+    refused(how, tmp_path / "r.csv", TABLES[bomb], "r.csv")

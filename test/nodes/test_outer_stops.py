@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stops from outer interfaces for real: a node over DDS, and a program, by the clock on the wall."""
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
+
+from outer.table import STATES, WAYS, rows
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.mark.parametrize("way", ["service ~/stop", "program: Robot.stop", "kill -9 of program"])
+def test_an_arm_is_stopped_in_time_at_rest_and_in_motion_and_stays_so(way) -> None:
+    made = list(rows([way], ["armed, at rest", "moving"]))
+    assert [row.state for row in made] == ["armed, at rest", "moving"]
+    for row in made:
+        assert not row.problems, row
+
+
+def test_every_interface_has_a_state_that_it_is_tried_in() -> None:
+    assert all(state in STATES for way in WAYS.values() for state in way.states)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated arm that is driven by a hardware node, or by a program: brought into a state, commanded all the while."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hardware_world import Commander, call, life
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from patience import Patience
+from processes import command_of, descendants
+from ros_world import Process, RosWorld, world_environment
+from std_srvs.srv import Trigger
+
+from ada_hardware.emulation.process import EmulatorProcess
+from benchmarks.ros.domains import own_domain
+
+TESTS = Path(__file__).parents[1]
+MOVES = [0.2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # [rad/s]
+RATE = 100.0  # [Hz] of commands
+# A PA-10-7C, which forgives silence of 0.4 s: a busy machine does not keep the 10 ms of a PA10-7CE.
+DEVICE = {"variant": "7c", "max_acceleration": 200.0}
+DRIVER = {"variant": "7c", "device_timeout": 0.4, "period": 0.006, "reply_timeout": 0.0055, "command_timeout": 0.1}
+DRIVER["start_timeout"] = 10.0
+SAFETY = {"arm_within": 5.0, "hold_without_commands": True, "max_missed": 50, "max_following_error": 1.0}
+_PATIENCE = 30.0  # [s] of a machine that does nothing else
+
+
+class Spoiled(Exception):
+    """The machine stood still, and something else came to pass than was meant."""
+
+
+class Scene:
+    """What all have in common.
+
+    Attributes:
+        device: the arm.
+        is_commanded: whether commands come.
+    """
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        self.folder, self._stack = folder, stack
+        self.device = stack.enter_context(EmulatorProcess("outer.witness:WitnessedPa10", DEVICE))
+        self.is_commanded = False
+
+    def until(self, holds: Callable[[], Any], what: str, seconds: float = _PATIENCE) -> Any:
+        patience = Patience(seconds)
+        while not (found := holds()):
+            if patience.is_over:
+                raise Spoiled(f"not within {seconds:g} s: {what}")
+            time.sleep(0.005)
+        return found
+
+    def told_ago(self) -> float:
+        """How long ago it was last told to move [s]."""
+        return time.monotonic() - float(self.device.state()["told_at"])
+
+    def moves(self) -> None:
+        """Commands come, and it follows them for some time."""
+        self.command(True)
+        self.until(lambda: self.told_ago() < 0.05, "it moves", 15.0)
+        time.sleep(0.3)
+
+    def holds(self) -> None:
+        """They have ended, not long ago."""
+        self.moves()
+        self.command(False)
+        time.sleep(0.25)
+
+    def faults(self) -> None:
+        """The arm's own emergency stop, pressed and let go."""
+        self.moves()
+        self.device.fault("emergency_stop", 1.0)
+        time.sleep(0.3)
+        self.device.fault("emergency_stop", 0.0)
+
+    def command(self, on: bool) -> None:
+        raise NotImplementedError
+
+    def is_renewed(self) -> bool:
+        """Bring it back to its first state, for another trial; False where something has ended for good."""
+        self.command(False)
+        for fault in ("emergency_stop", "disconnect"):
+            self.device.fault(fault, 0.0)
+        return True
+
+
+class Nodes(Scene):
+    """A hardware node, and perhaps a controller; commands come from another node, or from the controller."""
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        super().__init__(folder, stack)
+        domain = stack.enter_context(own_domain())
+        environment = world_environment(domain, folder / "log")
+        paths = os.pathsep.join([str(TESTS), *(one for one in sys.path if one)])
+        self.ros = RosWorld(domain, {**environment, "PYTHONPATH": paths, "XDG_STATE_HOME": str(folder)})
+        stack.callback(self.ros.close)
+        values = {f"driver.{name}": value for name, value in DRIVER.items()}
+        values |= {f"safety.{name}": str(value).lower() for name, value in SAFETY.items()}
+        words = [f"pa10.{name}:={value}" for name, value in values.items()]
+        words += ["device:=pa10", f"url:={self.device.url}", "tf_rate:=0.0", "autostart:=unconfigured"]
+        self.node = self.start("ada_hardware.node.hardware_node", *words)
+        self.controller: Process | None = None
+        self._commander: Commander | None = None  # from the first command on
+        self._ends = threading.Event()
+        thread = threading.Thread(target=self._send, daemon=True)
+        stack.callback(thread.join, 5.0)
+        stack.callback(self._ends.set)
+        thread.start()
+        self.ask("cleanup")  # refused; but the service has been found then
+        self.stop = self.ros.tester.create_client(Trigger, "hardware_node/stop")
+        self.until(self.stop.service_is_ready, "the service ~/stop")
+
+    def start(self, module: str, *parameters: str) -> Process:
+        words = [word for one in parameters for word in ("-p", one)]
+        return self.ros.start(sys.executable, "-m", module, "--ros-args", *words)
+
+    def _send(self) -> None:
+        while not self._ends.wait(1.0 / RATE):
+            if self.is_commanded and self._commander is not None:
+                self._commander.send(velocity=MOVES)
+
+    def command(self, on: bool) -> None:
+        if on and self._commander is None:
+            self._commander = Commander(self.ros)
+        self.is_commanded = on
+
+    def ask(self, name: str, node: str = "hardware_node") -> bool:
+        """Ask for a transition."""
+        wanted = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
+        request = ChangeState.Request(transition=wanted)
+        return bool(self.ros.call(ChangeState, f"{node}/change_state", request).success)
+
+    def becomes(self, state: str, by: str) -> None:
+        """Ask for a transition until it has come about; an answer may be lost."""
+        self.until(lambda: life(self.ros) == state or (self.ask(by) and life(self.ros) == state), by)
+
+    def inactive(self) -> None:
+        self.becomes("inactive", "configure")
+
+    def active(self) -> None:
+        self.inactive()
+        self.becomes("active", "activate")
+
+    def armed(self) -> None:
+        self.active()
+        if not call(self.ros, "arm").success:
+            raise Spoiled("nobody armed it in time")
+
+    def controlled(self) -> None:
+        """A controller leads it to the far end of its first axis."""
+        from sensor_msgs.msg import JointState
+
+        from ada_robot.ros import qos
+
+        self.inactive()
+        values = ("robot:=pa10_7c", "controller:=joint_trajectory", "state_timeout:=20.0", "max_gap:=20.0")
+        self.controller = self.start("ada_controllers.node.controller_node", *values)
+        goals = self.ros.matched(self.ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
+        self.ask("cleanup", "controller_node")  # refused, as it is active or becomes so; the service is found then
+
+        def led() -> bool:
+            if not call(self.ros, "arm").success:
+                self.ask("activate")
+            goals.publish(JointState(name=["s1"], position=[2.8]))
+            time.sleep(0.2)
+            return self.told_ago() < 0.05
+
+        self.until(led, "the controller moves it")
+        time.sleep(0.3)
+
+    def is_renewed(self) -> bool:
+        if not (self.node.is_running and self.controller is None and super().is_renewed()):
+            return False
+        call(self.ros, "stop")
+        self.until(lambda: call(self.ros, "reset").success, "reset")
+        for transition in ("deactivate", "cleanup"):
+            self.ask(transition)
+        return life(self.ros) == "unconfigured" and self.node.is_running
+
+    @property
+    def cycle(self) -> int:
+        """Number of the process that the robot's cycle is in."""
+        return next(pid for pid in descendants(self.node.pid) if "ada_robot.cycle" in command_of(pid))
+
+
+class Program(Scene):
+    """A program with a `Robot`."""
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        super().__init__(folder, stack)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *(one for one in sys.path if one)])}
+        command = ["env", "--default-signal=INT,TERM", sys.executable, "-m", "outer.program", self.device.url]
+        self.process = subprocess.Popen(
+            [*command, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+        stack.callback(self._end)
+        self.tell("hold")
+
+    def _end(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+        self.process.kill()
+        self.process.communicate()
+
+    def say(self, order: str) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(f"{order}\n".encode())
+            self.process.stdin.flush()
+
+    def tell(self, order: str) -> None:
+        self.say(order)
+        if not self.process.stdout.readline():
+            raise Spoiled(f"the program ended before {order}")
+
+    def command(self, on: bool) -> None:
+        self.is_commanded = on
+        self.say("move" if on else "hold")
+
+    def is_renewed(self) -> bool:
+        if self.process.poll() is not None or not super().is_renewed():
+            return False
+        self.tell("stop")
+        time.sleep(0.5)
+        self.tell("reset")
+        return True
+
+    def inactive(self) -> None:
+        """As it is."""
+
+    def active(self) -> None:
+        self.tell("activate")
+
+    def armed(self) -> None:
+        self.active()
+        self.tell("arm")

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command: `python -m trials.faults [--only TEXT] [--seed 1] [--json FILE]`.
+
+Device, cycle, recording program and nodes are processes of their own. Each case begins anew and must end in its state
+within its time, counted from the fault until the state is seen; the exit status is 1 where one does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ada_dynamics.errors import AdaError
+from trials.faults import clocks, devices, network, nodes, recordings, simulations
+from trials.faults.case import CannotTryError, Case, Outcome
+
+NOT_TRIED = "not tried"
+CASES = (
+    *devices.CASES,
+    *recordings.CASES,
+    *nodes.CASES,
+    *network.CASES,
+    *clocks.CASES,
+    *simulations.CASES,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the campaign; 1 where a case did not end as it must."""
+    parser = argparse.ArgumentParser("python -m trials.faults", description=__doc__)
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names have it")
+    parser.add_argument("--seed", type=int, default=1, help="of what is random (default 1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="gets a line per case")
+    chosen = parser.parse_args(arguments)
+    rows = []
+    print(f"{'case':36} {'ended':10} {'after [s]':>10} {'limit [s]':>10}")
+    for case in CASES:
+        if chosen.only not in case.name:
+            continue
+        try:
+            outcome = case.run(chosen.seed)
+        except CannotTryError as problem:
+            outcome = Outcome(NOT_TRIED, 0.0, [], str(problem))
+        except AdaError as problem:
+            outcome = Outcome("broken off", 0.0, [str(problem)])
+        rows.append({**_judged(case, outcome), "seed": chosen.seed})
+    if chosen.json is not None:
+        chosen.json.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    skipped = sum(row["holds"] is None for row in rows)
+    if skipped:
+        print(f"{skipped} of {len(rows)} cases were not tried: this machine lacks what they need.")
+    return int(any(row["holds"] is False for row in rows))
+
+
+def _judged(case: Case, outcome: Outcome) -> dict[str, object]:
+    """The row of a case, printed; `holds` is None where it was not tried."""
+    state, seconds, problems, reason = outcome
+    holds = None if state == NOT_TRIED else state in case.states and seconds <= case.limit and not problems
+    verdict = "FAILED" if holds is False else ""
+    print(f"{case.name:36} {state:10} {seconds:10.3f} {case.limit:10.3f}  {verdict}", flush=True)
+    for text in (*problems[:3], *([reason] if not holds and reason else [])):
+        print(f"    {text}")
+    found = {"case": case.name, "state": state, "seconds": seconds, "limit": case.limit, "reason": reason}
+    return {**found, "holds": holds, "problems": problems}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults between ROS 2 nodes: an emulated PA-10 at some speed, its node, and who commands it over DDS."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ada_dynamics.errors import AdaError
+from ada_hardware.emulation.process import EmulatorProcess
+from benchmarks.ros.world import Process
+from trials.faults.case import ENDS, HOST, WATCHED, Case, Outcome
+from trials.graph.graph import CONTROLLER, Graph, in_phase, moves, phase_of, speeds
+
+SPEED = 0.1  # [rad/s]
+AGAIN = 1.5  # [s] in which one who wakes up must move nothing
+TRIES, BEGINS = 3, 20.0  # and how long each may take [s]
+STILL = 1e-6  # [rad]
+GOAL = "0.6,0.6,0.6,0.6,0.6,0.6,0.6"  # [rad]
+SLOW = {"joint_trajectory.speed_scale": 0.1}  # of the controller: it is on its way for long
+
+
+class Scene(NamedTuple):
+    """A robot that moves, and all that can fail."""
+
+    graph: Graph
+    device: EmulatorProcess
+    node: Process
+    commander: Process
+
+
+Start = Callable[[Graph, EmulatorProcess], Scene]
+Fault = Callable[[Scene], object]
+End = Callable[[Scene, float], tuple[str, float, str]]
+
+
+def commanded(
+    *arguments: str, node: Mapping[str, Any] | None = None, commander: Mapping[str, Any] | None = None
+) -> Start:
+    """An arm, and who commands velocities; arguments and options of the two processes."""
+
+    def start(graph: Graph, device: EmulatorProcess) -> Scene:
+        robot = graph.arm(device, **(node or {}))
+        graph.eye()
+        return Scene(graph, device, robot, graph.commander("--speed", str(SPEED), *arguments, **(commander or {})))
+
+    return start
+
+
+def controlled(graph: Graph, device: EmulatorProcess) -> Scene:
+    """An arm, and a controller on the way to a goal."""
+    robot = graph.arm(device)
+    graph.eye()
+    values = {"robot": "pa10", "controller": "joint_trajectory", "state_source": "joint_states", **SLOW}
+    controller = graph.node(CONTROLLER, {**values, "state_timeout": 2.0})
+    graph.wait(in_phase("active"))
+    graph.program("benchmarks.ros.referee", "1000", GOAL).ready()
+    return Scene(graph, device, robot, controller)
+
+
+def told(scene: Scene, at: float) -> tuple[str, float, str]:
+    """The end, as the node tells it."""
+    found = scene.graph.wait(in_phase("inactive", "stopped", "closed"), at, ENDS)
+    return phase_of(found), found["at"] - at, str(found["state"]["devices"]["pa10"]["reason"])
+
+
+def braked(scene: Scene, at: float) -> tuple[str, float, str]:
+    """The end, as the arm itself shows it."""
+    while set(scene.device.state()["ways"]) != {"braked"} and time.monotonic() < at + ENDS:
+        time.sleep(0.005)
+    is_braked = set(scene.device.state()["ways"]) == {"braked"}
+    return "braked" if is_braked else "moves", time.monotonic() - at, ""
+
+
+def goes_on(scene: Scene, at: float) -> tuple[str, float, str]:
+    """It is borne, or the node tells another end."""
+    time.sleep(max(0.0, at + WATCHED - time.monotonic()))
+    found = scene.graph.newest(phase_of)
+    return phase_of(found), 0.0, str(found["state"]["devices"]["pa10"]["reason"])
+
+
+def trial(start: Start, fault: Fault, end: End, wakes: Fault | None = None) -> Callable[[int], Outcome]:
+    """A robot that moves, a fault, its end; and what nobody may move afterwards."""
+
+    def run(seed: int) -> Outcome:
+        why = ""
+        for _ in range(TRIES):
+            with Graph() as graph, EmulatorProcess("pa10", seed=seed) as device:
+                try:
+                    scene = start(graph, device)
+                    graph.wait(in_phase("active"), timeout=BEGINS)
+                    graph.wait(moves(0.5 * SPEED), timeout=BEGINS)
+                except AdaError as problem:  # this machine was too busy for a robot before anything was wrong
+                    why = str(problem)
+                    continue
+                at = time.monotonic()
+                fault(scene)
+                state, seconds, reason = end(scene, at)
+                problems = [] if state == "active" else _rests(scene, wakes)
+                return Outcome(state, seconds, problems + [one.text for one in device.violations()], reason)
+        return Outcome("not moving", 0.0, [f"in {TRIES} tries the robot did not begin to move: {why}"])
+
+    return run
+
+
+def _rests(scene: Scene, wakes: Fault | None) -> list[str]:
+    """What is wrong with a robot that has ended: it stands, and stands on when somebody wakes up."""
+    before = scene.device.state()
+    if max(map(abs, speeds(scene.device))) > SPEED / 10.0:
+        return [f"it moves on, at {before['velocity']} rad/s"]
+    if wakes is None:
+        return []
+    wakes(scene)
+    time.sleep(AGAIN)
+    after = scene.device.state()
+    way = max(abs(a - b) for a, b in zip(after["position"], before["position"], strict=True))
+    return [f"it moved by {way:.3g} rad by itself afterwards"] if way > STILL else []
+
+
+def _send(number: int, *, to_node: bool = False) -> Fault:
+    return lambda scene: (scene.node if to_node else scene.commander).send(number)
+
+
+FREEZE, THAW = _send(signal.SIGSTOP), _send(signal.SIGCONT)
+FREEZE_NODE, THAW_NODE = _send(signal.SIGSTOP, to_node=True), _send(signal.SIGCONT, to_node=True)
+KILL, KILL_NODE = _send(signal.SIGKILL), _send(signal.SIGKILL, to_node=True)
+INACTIVE = ("inactive",)
+
+CASES = (
+    Case("controller node killed", INACTIVE, HOST, trial(controlled, KILL, told)),
+    Case("controller node frozen, wakes up", INACTIVE, HOST, trial(controlled, FREEZE, told, THAW)),
+    Case("commander frozen, wakes up", INACTIVE, HOST, trial(commanded(), FREEZE, told, THAW)),
+    Case("robot's node killed", ("braked",), HOST, trial(commanded(), KILL_NODE, braked)),
+    Case("robot's node frozen, wakes up", ("braked",), HOST, trial(commanded(), FREEZE_NODE, braked, THAW_NODE)),
+    Case("commands doubled", ("active",), WATCHED, trial(commanded("--kind", "doubled"), lambda _: None, goes_on)),
+    Case("commands out of order", ("active",), WATCHED, trial(commanded("--kind", "swapped"), lambda _: None, goes_on)),
+)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of a simulated arm on its way under a controller, while it is recorded."""
+
+from __future__ import annotations
+
+import signal
+import time
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.errors import AdaError, RecordingCutShortWarning
+from ada_dynamics.simulation.log import Log
+from ada_dynamics.simulation.record.recorder import CHUNK_SECONDS
+from benchmarks.ros.world import Process
+from trials.faults.case import ENDS, HOST, STOP, WATCHED, Case, Outcome
+from trials.faults.nodes import BEGINS, GOAL, SLOW, TRIES
+from trials.graph.graph import CONTROLLER, DYNAMICS, Graph, Seen, moves, report_on
+
+MOVES, RESTS = 0.05, 0.005  # [rad/s]
+SEEN = 0.25  # [s] within which the eye sees, and the recording is handed, a state
+HOUR = 3600  # [s]
+_PHYSICS = "dynamics_node: physics"
+
+
+class Scene(NamedTuple):
+    """What can fail."""
+
+    graph: Graph
+    node: Process
+    controller: Process
+    clock: Process | None
+
+
+Fault = Callable[[Scene], object]
+End = Callable[[Scene, float], tuple[str, float, str]]
+
+
+def _start(graph: Graph, *, follows_clock: bool) -> Scene:
+    values = {"robot": "pa10", "record": graph.folder / "run.mcap", "use_sim_time": follows_clock}
+    graph.eye()
+    clock = graph.program("trials.graph.clock").ready() if follows_clock else None
+    node = graph.node(DYNAMICS, values)
+    slow = {"controller": "joint_trajectory", **SLOW, "state_timeout": STOP / 2.0}
+    controller = graph.node(CONTROLLER, {"robot": "pa10", "use_sim_time": follows_clock, **slow})
+    graph.program("benchmarks.ros.referee", "1000", GOAL).ready()
+    graph.wait(moves(MOVES), timeout=BEGINS)
+    time.sleep(2.0 * CHUNK_SECONDS)  # something of it is to be on the disk
+    return Scene(graph, node, controller, clock)
+
+
+def _trial(
+    fault: Fault, end: End, *, wakes: Fault | None = None, follows_clock: bool = False
+) -> Callable[[int], Outcome]:
+    def run(_: int) -> Outcome:
+        why = ""
+        for _ in range(TRIES):
+            with Graph() as graph:
+                try:
+                    scene = _start(graph, follows_clock=follows_clock)
+                except AdaError as problem:  # this machine was too busy before anything was wrong
+                    why = str(problem)
+                    continue
+                at = time.monotonic()
+                fault(scene)
+                state, seconds, reason = end(scene, at)
+                if wakes is not None:
+                    wakes(scene)
+                return Outcome(state, seconds, _lost(scene), reason)
+        return Outcome("not moving", 0.0, [f"in {TRIES} tries the robot did not begin to move: {why}"])
+
+    return run
+
+
+def _lost(scene: Scene) -> list[str]:
+    """What is wrong with the recording: nothing is lost, or, of a node that was killed, the open chunk alone."""
+    killed = scene.node.code() == -signal.SIGKILL
+    if not killed:
+        scene.node.stop()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecordingCutShortWarning)
+        log = Log.load(scene.graph.folder / "run.mcap")
+    if not killed:
+        left_out = scene.graph.newest(report_on("dynamics_node: recording"))["diagnostics"]["values"]["lost"]
+        return [] if log.info["complete"] and left_out == "0" else [f"{left_out} states, or the end, are not in it"]
+    seen = [one for one in scene.graph.seen if "joints" in one]
+    off = [float(np.max(np.abs(log.q[-1] - one["joints"]["position"]))) for one in seen]
+    lost = seen[-1]["at"] - seen[int(np.argmin(off))]["at"]
+    return [f"the last {lost:.3g} s of the recording are lost"] if lost > CHUNK_SECONDS + SEEN else []
+
+
+def _controller_ends(scene: Scene, at: float) -> tuple[str, float, str]:
+    """The controller says that it has no states."""
+    found = scene.graph.wait(lambda one: one.get("life", {}).get("controller_node") == "inactive", at, ENDS)
+    return "inactive", found["at"] - at, "the controller had no states any more"
+
+
+def _rests(scene: Scene, at: float) -> tuple[str, float, str]:
+    """The arm holds where it is."""
+    found = scene.graph.wait(lambda one: "joints" in one and not moves(RESTS)(one), at, ENDS)
+    return "holds", found["at"] - at, ""
+
+
+def _wakes(scene: Scene) -> None:
+    """It goes on, and nothing moves that nobody commands."""
+    scene.node.send(signal.SIGCONT)
+    woke = time.monotonic()
+    scene.graph.wait(lambda one: "joints" in one, woke, ENDS)
+    time.sleep(WATCHED)
+    if moves(RESTS)(scene.graph.newest(lambda one: "joints" in one)):
+        raise AdaError("the arm moves on after its simulation woke up, without a controller")
+
+
+def _clock(seconds: int, end: End) -> Callable[[int], Outcome]:
+    """The clock that all follow jumps."""
+
+    def jump(scene: Scene) -> None:
+        assert scene.clock is not None
+        scene.clock.say(str(seconds))
+
+    return _trial(jump, end, follows_clock=True)
+
+
+def _goes_on(what: str, least: float) -> End:
+    """The arm moves on, and the report of the physics names what happened."""
+
+    def end(scene: Scene, at: float) -> tuple[str, float, str]:
+        def is_named(one: Seen) -> bool:
+            report = one.get("diagnostics", {})
+            return report.get("name") == _PHYSICS and float(report["values"].get(what, 0.0)) >= least
+
+        found = scene.graph.wait(is_named, at, ENDS)
+        scene.graph.wait(lambda one: "joints" in one, found["at"], ENDS)
+        return "goes on", found["at"] - at, f"{what}: {found['diagnostics']['values'][what]}"
+
+    return end
+
+
+def _send(number: int, *, to_controller: bool = False) -> Fault:
+    return lambda scene: (scene.controller if to_controller else scene.node).send(number)
+
+
+_BACK, _DROPPED = "backward jumps of the followed clock", "time dropped since the last report [s]"
+
+CASES = (
+    Case("simulation killed", ("inactive",), HOST, _trial(_send(signal.SIGKILL), _controller_ends)),
+    Case(
+        "simulation frozen, wakes up",
+        ("inactive",),
+        HOST,
+        _trial(_send(signal.SIGSTOP), _controller_ends, wakes=_wakes),
+    ),
+    Case("its controller killed", ("holds",), HOST, _trial(_send(signal.SIGKILL, to_controller=True), _rests)),
+    Case("/clock jumps back by an hour", ("goes on",), WATCHED, _clock(-HOUR, _goes_on(_BACK, 1.0))),
+    Case("/clock jumps forward by an hour", ("goes on",), WATCHED, _clock(HOUR, _goes_on(_DROPPED, 0.9 * HOUR))),
+)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far numbers are from the equations of motion, in roundings of what is added up in them.
+
+The equations are the judge's: M v̇ + h = τ + Jᵀλ, J v̇ + γ = 0. An answer is put into them, and what is left over may be
+no larger than roundings of the parts, joint by joint. No condition number excuses it: where accelerations are ill
+determined, an answer that is right still fulfils the equations.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.engines.pinocchio_loops import LoopConditions
+from ada_dynamics.engines.pinocchio_tree import PinocchioTree
+
+EPS = float(np.finfo(float).eps)
+TINY = 1e-290
+RANK = 1e-11  # of conditions, relative to the largest: below it they are roundings of one another
+
+
+class State:
+    """The judge's equations of a tree in one state, and how large their parts are.
+
+    Attributes:
+        M: mass matrix.
+        h: efforts at zero acceleration.
+    """
+
+    def __init__(self, tree: PinocchioTree, q: Array, v: Array, more: float = 0.0) -> None:
+        """Args: `more` is added to speeds and levers, for the sizes of derivatives."""
+        self.tree, self.q, self.v, self.more = tree, q, v, more
+        self.M, self.h = tree.mass_matrix(q), tree.bias(q, v)
+
+    @cached_property
+    def _reach(self) -> tuple[Array, Array, Array, Array]:
+        """Of bodies: speed and turn per velocity of each joint at the length of the way to it; mass and inertia."""
+        pin, model, data = self.tree.pin, self.tree.model, self.tree.data
+        own_lin, own_ang = _own_speeds(self.tree)
+        pin.forwardKinematics(model, data, self.tree.position(self.q))
+        lin, ang = np.zeros((model.njoints, model.nv)), np.zeros((model.njoints, model.nv))
+        for i in range(1, model.njoints):
+            at, above = slice(model.idx_vs[i], model.idx_vs[i] + model.nvs[i]), model.parents[i]
+            lin[i] = lin[above] + ang[above] * (_length(data.liMi[i].translation) + self.more)
+            ang[i] = ang[above]
+            lin[i, at], ang[i, at] = own_lin[at], own_ang[at]
+        bodies = list(model.inertias)
+        lin += ang * np.array([_length(x.lever) + self.more for x in bodies])[:, None]
+        mass = np.array([abs(x.mass) for x in bodies])
+        return lin, ang, mass, np.array([float(np.abs(x.inertia).max()) for x in bodies])
+
+    def efforts(self, a: Array) -> Array:
+        """All forces of all bodies at the length of their way to a joint, none cancelling another."""
+        tree, model = self.tree, self.tree.model
+        lin, ang, mass, spin = self._reach
+        w, rate = np.abs(tree.velocity(self.v)) + self.more, np.abs(tree.velocity(a))
+        turn = ang @ w
+        force = mass * (lin @ rate + 2.0 * turn * (lin @ w) + _length(model.gravity.linear))
+        moment = spin * (ang @ rate + turn**2)
+        found = lin.T @ force + ang.T @ moment + tree.damping * w + tree.friction + model.armature * rate
+        if tree.stiffness.any():
+            found += tree.stiffness * np.abs(tree.pin.difference(model, tree.rest, tree.position(self.q)))
+        efforts: Array = np.abs(tree.G).T @ found
+        return efforts
+
+    @cached_property
+    def inertia(self) -> Array:
+        """That each velocity moves, at the length of the ways."""
+        lin, ang, mass, spin = self._reach
+        found: Array = (lin**2).T @ mass + (ang**2).T @ spin + self.tree.model.armature
+        return (np.sqrt(found) @ np.abs(self.tree.G)) ** 2
+
+    def of_inverse(self, a: Array, tau: Array) -> float:
+        """Efforts of a tree: what is left of the equations, in roundings of each joint's own parts."""
+        room = EPS * (self.efforts(a) + np.abs(tau)) + TINY
+        return float(np.max(np.abs(tau - self.M @ a - self.h) / room, initial=0.0))
+
+    def of_forward(self, a: Array, tau: Array) -> float:
+        """Accelerations of a tree, likewise."""
+        return float(np.max(np.abs(tau - self.M @ a - self.h) / self.room(a, tau), initial=0.0))
+
+    def room(self, a: Array, tau: Array) -> Array:
+        """A rounding for each joint, of the largest of all parts, each at the square roots of the inertias moved.
+
+        That is what Cholesky factors leave (Higham, theorem 10.5), whatever the condition of M.
+        """
+        root = np.sqrt(np.maximum(self.inertia, TINY))
+        largest = float(np.max((self.efforts(a) + np.abs(tau)) / root, initial=0.0))
+        room: Array = EPS * root * (largest + float(root @ np.abs(a))) + TINY
+        return room
+
+
+def _length(x: Array) -> float:
+    return math.sqrt(float(x @ x))
+
+
+def _own_speeds(tree: PinocchioTree) -> tuple[Array, Array]:
+    """Sizes of the linear and angular velocity that each joint velocity gives its own body: the same in all poses."""
+    pin, model, data = tree.pin, tree.model, tree.data
+    pin.computeJointJacobians(model, data, pin.neutral(model))
+    lin, ang = np.zeros(model.nv), np.zeros(model.nv)
+    for i in range(1, model.njoints):
+        at = slice(model.idx_vs[i], model.idx_vs[i] + model.nvs[i])
+        own = np.reshape(pin.getJointJacobian(model, data, i, pin.LOCAL), (6, -1))[:, at]
+        lin[at], ang[at] = np.linalg.norm(own[:3], axis=0), np.linalg.norm(own[3:], axis=0)
+    return lin, ang
+
+
+class Closed(State):
+    """The same with loops, where v is brought to the nearest velocity that they allow."""
+
+    def __init__(self, tree: PinocchioTree, q: Array, v: Array) -> None:
+        self.conditions = LoopConditions(tree)
+        self.J = self.conditions.jacobian(q)
+        super().__init__(tree, q, v - np.linalg.pinv(self.J, rcond=RANK) @ (self.J @ v))
+        self.gamma = self.conditions.gamma(q, self.v)
+
+    def _sizes(self, a: Array) -> Array:
+        """Of what is added up in J v̇ + γ, for each condition."""
+        sides = self.conditions.sides(self.q)
+        speed, found = np.abs(self.v), []
+        farthest = self._reach[0].max(axis=0) @ np.abs(self.tree.G)  # roundings of places are of the ways to them
+        for loop, row in self.conditions.rows:
+            A, B = sides[loop.name]
+            turn = np.linalg.norm(A.Jw, axis=0) + np.linalg.norm(B.Jw, axis=0)
+            move = np.linalg.norm(A.Jv, axis=0) + np.linalg.norm(B.Jv, axis=0) + (farthest if row.m is None else turn)
+            found.append(float(move @ np.abs(a)) + 2.0 * float(turn @ speed) * float(move @ speed))
+        return np.array(found)
+
+    def of_motion(self, a: Array) -> float:
+        """Conditions of the loops: largest remainder, in roundings of its own parts."""
+        return float(np.max(np.abs(self.J @ a + self.gamma) / (EPS * self._sizes(a) + TINY), initial=0.0))
+
+    def of_forces(self, a: Array, tau: Array) -> float:
+        """The equations of motion: what no forces of the loops can make good."""
+        rest = tau - self.M @ a - self.h
+        D = 1.0 / np.sqrt(np.maximum(self.inertia, TINY))
+        forces = np.linalg.lstsq(D[:, None] * self.J.T, -D * rest, rcond=RANK)[0]
+        room = self.room(a, tau) + EPS * np.abs(self.J.T) @ np.abs(forces)
+        return float(np.max(np.abs(rest + self.J.T @ forces) / room, initial=0.0))
+
+    def forward(self, tau: Array) -> Array:
+        """The judge's own accelerations, from a dense solve of all its equations."""
+        L = np.linalg.cholesky(self.M)
+        W = np.linalg.solve(L, self.J.T)
+        free = np.linalg.solve(L, tau - self.h)
+        y = free - np.linalg.pinv(W.T, rcond=RANK) @ (W.T @ free + self.gamma)
+        found: Array = np.linalg.solve(L.T, y)
+        return found

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory, open handles and threads of a process and of all below it, as Linux tells them, and their slopes."""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+WARM_UP, LONGEST_WARM_UP = 1.0 / 3.0, 300.0  # of a slice, and [s]: what a process takes until then, it will need
+GROUPS = 60  # of samples in a row, whose medians count: neighbours are not independent
+WHAT = ("memory [MB]", "handles", "threads")
+# What may be certain to have come in a slice. Of memory: a recording keeps its index, 0.8 kB for each of 4 chunks a
+# second, and allocators keep something back.
+BOUNDS = (16.0, 1.0, 1.0)
+_NAME = re.compile(r"__node:=(\w+)|-m\0([\w.]+)")
+
+
+class Growth(NamedTuple):
+    """First and last value, slope per hour with its interval of 95 %, and what is certain to have come."""
+
+    first: float
+    last: float
+    slope: float
+    low: float
+    high: float
+    certain: float
+
+
+def growth(times: Sequence[float], values: Sequence[float]) -> Growth:
+    """Theil's and Sen's slope, the median of the slopes of all pairs: outliers and single steps do not move it.
+
+    Args:
+        times: of the samples [s].
+        values: at these times.
+    """
+    from scipy.stats import theilslopes
+
+    groups = min(GROUPS, len(times))
+    t, y = ([float(np.median(group)) for group in np.array_split(one, groups)] for one in (times, values))
+    hours = np.array(t) / 3600.0
+    slope, _, low, high = theilslopes(y, hours)
+    return Growth(y[0], y[-1], slope, low, high, max(low, 0.0) * float(hours[-1] - hours[0]))
+
+
+def problems(growths: Mapping[str, Mapping[str, Growth]]) -> list[str]:
+    """What grew beyond its bound for certain."""
+    return [
+        f"{name}: {what} grew by {found[what].certain:.3g} for certain, from {found[what].first:.4g}"
+        for name, found in growths.items()
+        for what, bound in zip(WHAT, BOUNDS, strict=True)
+        if found[what].certain > bound
+    ]
+
+
+class Watch:
+    """Samples of this process and its descendants."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._names: dict[int, str] = {}
+        self._samples: dict[int, list[list[float]]] = {}
+
+    def look(self) -> float:
+        """Take a sample of each; the memory of all of them [MB]."""
+        now, memory = time.monotonic(), 0.0
+        for process in _family():
+            with suppress(OSError, IndexError):  # it has just ended
+                folder = Path(f"/proc/{process}")
+                size = 1e-6 * os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text().split()[1])
+                counts = [float(len(list((folder / part).iterdir()))) for part in ("fd", "task")]
+                words = (folder / "cmdline").read_bytes().decode(errors="replace")
+                found = [node or module for node, module in _NAME.findall(words)]
+                self._names[process] = (
+                    "soak" if process == os.getpid() else found[-1] if found else words.split("\0")[0]
+                )
+                self._samples.setdefault(process, []).append([now, size, *counts])
+                memory += size
+        return memory
+
+    def growths(self) -> dict[str, dict[str, Growth]]:
+        """Of all that live from the end of the warm-up until now, by their names."""
+        names = Counter(self._names.values())
+        tables = {
+            name if names[name] == 1 else f"{name} {process}": np.array(self._samples[process])
+            for process, name in self._names.items()
+        }
+        first, last = min(table[0, 0] for table in tables.values()), max(table[-1, 0] for table in tables.values())
+        begin, found = first + min(WARM_UP * (last - first), LONGEST_WARM_UP), {}
+        for name, table in tables.items():
+            t, *columns = table[table[:, 0] >= begin].T
+            if len(t) > 2 and table[0, 0] <= begin and t[-1] == last:
+                found[name] = {what: growth(t, column) for what, column in zip(WHAT, columns, strict=True)}
+        return found
+
+
+def _family() -> list[int]:
+    """This process and all below it."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(entry.read_text(errors="replace").rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(entry.parent.name))
+    found = [os.getpid()]
+    for process in found:
+        found += parents.get(process, [])
+    return found
