@@ -2,6 +2,7 @@
 """The control loop: what it takes, what it refuses, and that commands never jump, whatever arrives."""
 
 import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,6 +179,7 @@ def test_a_bad_state_is_refused_with_the_reason_and_the_last_command_holds(state
 def test_a_state_that_was_late_is_told_from_a_clock_that_is_set_otherwise():
     loop, robot = running(state_timeout=10.0)
     robot.send()
+    time.sleep(0.01)  # less, and nobody could have been so late
     robot.send(age=12.0)
     assert "so the clocks agree" in loop.last_refusal and "use_sim_time" not in loop.last_refusal
     for _ in range(30):

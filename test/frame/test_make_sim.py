@@ -45,7 +45,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 ROS = "" if os.environ.get("ROS_DISTRO") else ",ros"
 LIGHT = f"pip --progress-bar off --editable .[view,record,xacro{ROS}]"
-FULL = f"pip --progress-bar off --editable .[test,tools,xacro,docs,dev,fuzz{ROS}]"
+FULL = f"pip --progress-bar off --editable .[test,tools,xacro,docs,dev,fuzz,mutants{ROS}]"
 BUILD = "-m ada_robot.interfaces --optional"
 
 
