@@ -10,8 +10,18 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # pytest's "importlib" mode leaves the path alone
 
 
+LONGEST_ID = 80  # characters
+
+
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="of each file the first test that is not slow")
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Long texts are called by their argument and how they begin: names of tests are printed, line by line."""
+    if isinstance(val, (str, bytes)) and len(val) > LONGEST_ID:
+        return f"{argname}-{val[:20]!r}"
+    return None
 
 
 @pytest.hookimpl(trylast=True)

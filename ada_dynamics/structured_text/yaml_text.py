@@ -32,7 +32,12 @@ def parse_yaml(text: str, file: str) -> Node:
         for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             builder.take(event)
     except yaml.YAMLError as problem:
-        raise ModelError(f"{file}{_place(problem)}: it is not well-formed YAML: {_reason(problem)}.") from None
+        reason = _reason(problem)
+        if "nesting depth" in reason:  # PyYAML's own bound, which its scanner meets before it tells of ours
+            reason = f"it is nested more than {MAX_DEPTH} deep"
+        else:
+            reason = f"it is not well-formed YAML: {reason}"
+        raise ModelError(f"{file}{_place(problem)}: {reason}.") from None
     except RecursionError:
         raise ModelError(f"{file}: it is nested too deeply.") from None
     return builder.document()
