@@ -23,7 +23,7 @@ from ada_dynamics.dynamics.joint_wrenches import least_norm, names_of_joints
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.dynamics.singular_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.jit import Kernel
+from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.loops import projection, singular
 from ada_dynamics.loops.actuation import motor_efforts
@@ -341,11 +341,19 @@ class ClosedDynamics:
             gap = self.gap(q)
             if float(np.max(np.abs(gap), initial=0.0)) < smallest:
                 break
-            system = self.system(q, rest, rest)
-            at = projection.metric(system.M, system.J, self.study.rank)
-            q = self.model.integrate(q, projection.correction(at, gap))
+            q = self.model.integrate(q, projection.correction(self._metric(q, rest), gap))
+        return q, projection.allowed(self._metric(q, rest), v)
+
+    def _metric(self, q: Array, rest: Array) -> projection.Metric:
         system = self.system(q, rest, rest)
-        return q, projection.allowed(projection.metric(system.M, system.J, self.study.rank), v)
+        try:
+            return projection.metric(system.M, system.J, self.study.rank)
+        except np.linalg.LinAlgError:
+            raise GuardError(
+                f"model {self.model.name!r}: nothing resists some motion that its loops allow in this position, so no "
+                "state is the nearest one by kinetic energy. Give the links that move inertia, or their joints an "
+                "armature."
+            ) from None
 
     def warn_if_singular(self, q: Array, v: Array) -> None:
         """Warn where a state, or some state of a batch, is in a singular pose."""

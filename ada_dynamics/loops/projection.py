@@ -18,7 +18,7 @@ CUT = 1e-5  # singular values of W under this share of the largest one are left 
 
 
 class Metric(NamedTuple):
-    """M = L Lᵀ, and the directions L⁻¹ Jᵀ = U S Vᵀ that the loops forbid."""
+    """M + w JᵀJ = L Lᵀ, and the directions L⁻¹ Jᵀ = U S Vᵀ that the loops forbid."""
 
     L: Array
     U: Array
@@ -27,8 +27,16 @@ class Metric(NamedTuple):
 
 
 def metric(M: Array, J: Array, rank: int) -> Metric:
-    """Args: mass matrix and conditions (in units of forces) in a pose; rank of the conditions in general."""
-    L = np.asarray(np.linalg.cholesky(M), dtype=np.float64)
+    """Args: mass matrix and conditions (in units of forces) in a pose; rank of the conditions in general.
+
+    What crosses the loops may weigh anything, since of two states with the same Jv neither becomes the nearer one. It
+    weighs as much as the mechanism does on average, so that links without inertia that the loops hold do no harm.
+
+    Raises:
+        LinAlgError: nothing resists some motion that the loops allow.
+    """
+    weight = float(np.trace(M)) / max(float(np.sum(J * J)), np.finfo(float).tiny)
+    L = np.asarray(np.linalg.cholesky(M + weight * J.T @ J), dtype=np.float64)
     U, s, Vt = np.linalg.svd(np.linalg.solve(L, J.T), full_matrices=False)
     # Off the loops, dependent conditions seem to be independent.
     kept = (s > CUT * np.max(s, initial=0.0)) & (np.arange(len(s)) < rank)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.jit import GuardError
 from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.row_threads import side_by_side
 from ada_dynamics.simulation.device_rollout import DeviceMotions
@@ -21,7 +22,7 @@ from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System
 
-LOST = (np.linalg.LinAlgError, MotionError, StepTooSmallError)  # of a motion that cannot go on
+LOST = (GuardError, np.linalg.LinAlgError, MotionError, StepTooSmallError)  # of a motion that cannot go on
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
+from ada_dynamics.jit import GuardError
+from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.mechanisms import four_bar
 
 Array = Any
@@ -116,6 +119,26 @@ def test_a_projection_that_does_not_close_says_so() -> None:
     off = np.array([-np.pi / 2, 0.0, 0.0])  # stretched away from the second pivot, where no step closes
     with pytest.warns(ada.OpenLoopWarning), pytest.warns(ada.BifurcationWarning):
         ada.Dynamics(four_bar().model).project(off, REST)
+
+
+def test_a_link_without_inertia_that_the_loops_hold_is_projected_as_one_with_next_to_none() -> None:
+    model, q = four_bar()
+    last = model.links[model.joints[model.joint_names[-1]].child]
+    v, found = np.random.default_rng(3).normal(size=3), []
+    for mass in (0.0, 1e-11):
+        light = dataclasses.replace(last, mass=mass, inertia=mass * np.eye(3))
+        dynamics = ada.Dynamics(with_parts(model, light))
+        found.append(dynamics.project(q + 1e-3, v))
+        assert np.linalg.eigvalsh(dynamics.mass_matrix(q))[0] < 1e-10
+    for without, with_some in zip(*found, strict=True):
+        np.testing.assert_allclose(without, with_some, atol=1e-8)
+
+
+def test_motions_that_nothing_resists_have_no_nearest_state() -> None:
+    model, q = four_bar()
+    light = [dataclasses.replace(x, mass=0.0, inertia=np.zeros((3, 3))) for x in model.links.values()]
+    with pytest.raises(GuardError, match="nothing resists"):
+        ada.Dynamics(with_parts(model, *light)).project(q, REST)
 
 
 def test_a_batch_is_projected_row_by_row() -> None:
