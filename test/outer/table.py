@@ -17,6 +17,7 @@ import pytest
 from one_at_a_time import own_turn
 from std_srvs.srv import Trigger
 
+from ada_robot.errors import NoAnswer
 from outer.scene import Nodes, Program, Scene, Spoiled
 
 WATCHED = 1.2  # [s] after the act, commanded all the while
@@ -114,7 +115,7 @@ def _row(way: str, state: str) -> Row:
         with own_turn():
             try:
                 return _tried(_kept.scene(WAYS[way].scene), way, state)
-            except (Spoiled, pytest.fail.Exception) as spoiled:
+            except (NoAnswer, Spoiled, pytest.fail.Exception) as spoiled:
                 problem = str(spoiled)
                 _kept.end()
     return Row(way, state, 0.0, 0.0, WAYS[way].limit, [f"not tried: {problem}"])
