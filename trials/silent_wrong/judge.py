@@ -12,6 +12,7 @@ import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -88,7 +89,10 @@ class TextTree(PinocchioTree):
         """Our positions as pinocchio's, with cosine and sine of joints that turn without end."""
         x = np.zeros(self.model.nq)
         for joint, at, factor, offset in self._from:
-            own = factor * q[at] + offset if joint.nv == 1 else q[at]
+            # Rounded once, as by the library: of a thousand radians a rounding is seen in all efforts.
+            own = q[at]
+            if joint.nv == 1:
+                own = np.array([float(Fraction(factor) * Fraction(own[0]) + Fraction(offset))])
             if joint.nq == 2:
                 own = np.array([np.cos(own[0]), np.sin(own[0])])
             x[joint.idx_q : joint.idx_q + joint.nq] = own

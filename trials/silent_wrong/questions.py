@@ -22,6 +22,7 @@ ROUNDINGS = 10.0  # allowed to each joint
 ASSEMBLY = 100.0  # times as many where joints are eliminated from the leaves to each other: what ada and dca leave
 ELIMINATION = 100.0  # times as many with loops, whose conditions are eliminated by their squares
 DERIVED = 1e4  # times as many for derivatives of forward dynamics, in M ∂v̇: theirs are explicit formulas
+PERIOD = 1e-3  # [s] of a step of a motion
 STEP = 1e-9  # of an interval's change: Simpson's rule over two steps, in motions without fast modes
 REDUNDANT = 1e-7  # singular value, relative, that may be a condition of its own or the error of a description
 REST = 1.0  # speeds and accelerations of which roundings are allowed where less moves
@@ -182,7 +183,7 @@ def of_derivatives(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
 
 def of_motion(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
     """Two steps of a simulation: the speeds change as the judge's accelerations on the way say, positions as speeds."""
-    model, h = robot.model, 1e-3
+    model = robot.model
     closes = robot.q is not None
     q = closed_pose(robot, rng) if closes else np.asarray(model.random_state(rng)[0])
     if q is None:
@@ -190,6 +191,14 @@ def of_motion(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
     v, tau = rng.normal(size=(2, model.nv))
     if closes:
         v = Closed(robot.tree, q, v).v
+    found = _of_two_steps(robot, q, v, tau, PERIOD)
+    if found[0] > 1.0:  # errors of steps and of Simpson's rule fall with the fourth power, those of equations do not
+        found = _of_two_steps(robot, q, v, tau, PERIOD / 4.0)
+    return found
+
+
+def _of_two_steps(robot: Robot, q: Array, v: Array, tau: Array, h: float) -> tuple[float, str]:
+    model, closes = robot.model, robot.q is not None
     states = []
     with warnings.catch_warnings(), library():
         warnings.simplefilter("ignore")
@@ -201,13 +210,13 @@ def of_motion(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
     if float(np.abs(robot.tree.friction).max(initial=0.0)) > 0.0:
         raise NoJudge("friction, which the simulation makes smooth")
     a = [Closed(robot.tree, *state).forward(tau) for state in states]
-    v = [state[1] for state in states]
+    speed = [state[1] for state in states]
     moved = model.difference(states[0][0], states[2][0])
     single = [name for name in model.joint_names if model.joints[name].nv == model.joints[name].nq == 1]
     flat = [model.v_index(name).start for name in single]
-    speeds = v[2] - v[0] - h / 3.0 * (a[0] + 4.0 * a[1] + a[2])
-    places = (moved - h / 3.0 * (v[0] + 4.0 * v[1] + v[2]))[flat]
-    size = h * (REST + max(float(np.abs(x).max()) for x in a) + max(float(np.abs(x).max()) for x in v))
+    speeds = speed[2] - speed[0] - h / 3.0 * (a[0] + 4.0 * a[1] + a[2])
+    places = (moved - h / 3.0 * (speed[0] + 4.0 * speed[1] + speed[2]))[flat]
+    size = h * (REST + max(float(np.abs(x).max()) for x in a) + max(float(np.abs(x).max()) for x in speed))
     if float(np.abs(a[2] - 2.0 * a[1] + a[0]).max()) > 1e-4 * size / h:
         raise NoJudge("it moves too fast for its steps")
     gap = LoopConditions(robot.tree).gap(states[2][0]) if closes else 0.0
