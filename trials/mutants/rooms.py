@@ -68,6 +68,8 @@ ROOMS = {
             "test/hardware/test_arming.py",
             "test/hardware/test_flight_recorder.py",
             "test/hardware/test_robot_dry_run.py",
+            "test/nodes/test_commands.py",
+            "test/nodes/test_lateness.py",
         ),
     ),
     "codecs": Room(
