@@ -292,7 +292,7 @@ def test_a_flip_of_the_highest_bit_that_no_checksum_sees_is_refused_where_no_ang
 
 def test_the_reply_of_another_board_or_to_another_command_is_no_reply():
     frame = rcb1.encode_reply(rcb1.Reply(Code.GET_POSITIONS, 1, (90,) * 12))
-    assert rcb1.decode_reply(CommandFrame(Code.GET_POSITIONS, 0), frame) is None
+    assert all(rcb1.decode_reply(CommandFrame(Code.GET_POSITIONS, board), frame) is None for board in (0, 2))
     for command in (m.AckCheck(), m.Return(), m.Version(), m.ReadRam(0, 1), m.Call(0)):
         others = [code for code in Rcb4Code if code != m.code_of(command)]
         assert all(rcb4.decode_reply(command, rcb4.encode_reply(rcb4.Reply(code))) is None for code in others)
