@@ -70,6 +70,7 @@ ROOMS = {
             "test/hardware/test_robot_dry_run.py",
             "test/nodes/test_commands.py",
             "test/nodes/test_lateness.py",
+            "test/frame/test_parameters_file.py",
         ),
     ),
     "codecs": Room(
