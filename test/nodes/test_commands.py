@@ -135,6 +135,14 @@ def test_what_is_taken_and_refused_is_counted():
     assert "must be finite" in watch.last_refusal
 
 
+def test_where_stamps_are_required_a_command_without_one_is_refused():
+    watch = guard()
+    watch.age_rule.requires_stamps = True
+    assert watch.check(GOOD, NOW, PRESENT) is None
+    found, text = watch.check(GOOD._replace(stamp=None), NOW, PRESENT)
+    assert found is Reason.NO_STAMP and "require_stamps: false" in text
+
+
 def test_a_zero_stamp_is_none():
     assert stamp_seconds(0, 0) is None
     assert stamp_seconds(12, 500_000_000) == 12.5
