@@ -85,6 +85,7 @@ def test_beyond_a_plane_the_way_back_alone_is_open() -> None:
 WALLS = ((2.0, 0.0, 0.0, 1.2), (0.0, -1.0, 0.0, 0.2))
 KEPT, NEAR = 0.97 * 0.25, 0.3  # [m/s], [s]: what is used of the speed; a plane is this far off at least
 pairs = st.tuples(*[st.integers(-200, 200)] * 2).map(lambda pair: np.array(pair) / 100)
+slow_pairs = st.tuples(*[st.integers(-20, 20)] * 2).map(lambda pair: np.array(pair) / 100)
 
 
 def keeps(q, velocity, slack: float) -> bool:
@@ -105,7 +106,7 @@ def test_a_motion_is_slowed_as_little_as_speed_and_planes_allow(q, wanted) -> No
     assert factor == 1.0 or not wanted.any() or not keeps(q, (factor + 1e-6) * wanted, 1e-12)
 
 
-@given(pairs, pairs, pairs)
+@given(pairs, slow_pairs | pairs, pairs)
 def test_of_all_motions_between_the_wanted_one_and_rest_the_nearest_that_keeps_the_limits_is_taken(
     q, slowest, wanted
 ) -> None:
@@ -121,6 +122,13 @@ def test_of_all_motions_between_the_wanted_one_and_rest_the_nearest_that_keeps_t
         assert not keeps(q, slowest + (share + 1e-6) * more, 0.0)
     elif not keeps(q, slowest, 1e-9) and not keeps(q, wanted, 1e-9):
         assert not keeps(q, found, -1e-9)  # nothing on the way there does, as far as each limit by itself says
+
+
+@pytest.mark.parametrize("slowest", [0.0, 0.1, -0.2])
+@pytest.mark.parametrize("wanted", [0.5, -0.5, 0.2])
+def test_on_a_line_the_way_from_rest_ends_at_the_limit_itself(slowest, wanted) -> None:
+    found = ToolRules(along, SafetySettings()).within(np.zeros(1), np.array([slowest]), np.array([wanted]))
+    assert found[0] == pytest.approx(float(np.clip(wanted, -KEPT, KEPT)), abs=1e-12)
 
 
 def test_without_a_limit_or_a_known_pose_there_is_nothing_between() -> None:
