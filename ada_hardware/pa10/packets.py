@@ -170,6 +170,6 @@ def _sizes(variant: Variant, sender: int) -> dict[PacketType, frozenset[int]]:
         PacketType.TEACH: none,
         PacketType.CLEAR_ALARM: none | axis,
         PacketType.CYCLE: frozenset((variant.response.size,)),
-        PacketType.READ: frozenset(range(2 + 2 * 28, _LARGEST + 1, 2)),  # up to word 28 at least
+        PacketType.READ: frozenset(range(2 + 2 * 28, _LARGEST, 2)),  # up to word 28 at least; the largest is odd
         PacketType.MEASURE_ZERO: none | axis,
     }

@@ -425,11 +425,6 @@ def test_a_file_of_parameters_says_what_it_was_given():
     assert read == {name: value for name, value in values.items() if name != "none"}
 
 
-def test_the_file_to_start_from_is_up_to_date():
-    text = resources.find("config", template.NAME).read_text(encoding="utf-8")
-    assert text == template.render(), f"run `{template.MADE_BY}`"
-
-
 def test_the_file_to_start_from_fits_the_nodes_as_it_is_and_with_all_its_lines():
     yaml = pytest.importorskip("yaml")
     path = resources.find("config", template.NAME)

@@ -141,6 +141,12 @@ def test_a_change_is_shown_by_its_line():
     assert difference(text, changed) == ("return x + 1", "return x - 1")
 
 
+def test_a_change_that_cosmic_ray_cannot_make_is_none():
+    text = "try:\n    f()\nexcept (OSError, *MORE):\n    pass\n"
+    found = [mutated(text, one.operator, one.occurrence) for one in sites("a.py", text, 1)]
+    assert found == [text.replace("OSError", "CosmicRayTestingException"), None]
+
+
 def test_a_score_has_wilsons_interval():
     # Newcombe 1998, table I: 81 of 263.
     assert program.wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 import warnings
 
 import numpy as np
@@ -19,7 +20,7 @@ from ada_robot.driver import Alarm, Feedback
 from ada_robot.safety import flight_file
 from ada_robot.safety.flight_file import FlightRecord, columns_of
 from ada_robot.safety.flight_memory import EVENT_SIZE, EVENTS, Event, Flight, FlightMemory, new_memory
-from ada_robot.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
+from ada_robot.safety.flight_recorder import FlightRecorder, flight_state, record_folder, sibling_environment
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 
@@ -58,6 +59,36 @@ def test_rows_are_kept_bit_for_bit_and_the_oldest_overwritten(descriptor, tmp_pa
     recorder.cycle(1.0, Phase.STOPPED, None, Feedback(1.0, none, none, none, alarms=(Alarm(0x60, "x"),)))
     assert memory.rows()[-1, 4] == 0x60
     assert Flight("pa10", "pa10", tuple("abcdefg"), 0.002, 60_000).size < 20e6
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("mode", [None, *Mode])
+@pytest.mark.parametrize(("is_fresh", "is_driven"), [(True, False), (False, True), (True, True), (False, False)])
+def test_the_newest_row_says_what_was_demanded_and_told(descriptor, tmp_path, phase, mode, is_fresh, is_driven):
+    recorder, memory = FlightRecorder(descriptor, tmp_path, 5), FlightMemory(descriptor, is_writer=False)
+    assert memory.newest_row() is None
+    numbers = np.array([1.5, -0.25])
+    alarms = (Alarm(0x60, "x"), Alarm(7, "y")) if is_driven else ()
+    feedback = Feedback(3.25, numbers, 2 * numbers, 3 * numbers, is_fresh, is_driven, alarms)
+    for now in range(60):  # the ring has 50 rows
+        recorder.cycle(float(now), phase, None if mode is None else Demand(mode, 4 * numbers), feedback)
+    state = flight_state(memory.newest_row())
+    assert (state.time, state.phase) == (59.0, phase)
+    assert (state.demand is None) if mode is None else (state.demand.mode is mode)
+    assert mode is None or state.demand.values.tolist() == [6.0, -1.0]
+    found = state.feedback
+    assert [x.tolist() for x in (found.position, found.velocity, found.effort)] == [
+        [1.5, -0.25],
+        [3, -0.5],
+        [4.5, -0.75],
+    ]
+    assert (found.time, found.is_fresh, found.is_driven) == (3.25, is_fresh, is_driven)
+    assert [alarm.code for alarm in found.alarms] == [alarm.code for alarm in alarms[:1]]
+
+
+def test_names_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="names of 900 joints do not fit"):
+        new_memory(Flight("arm", "", tuple(f"joint_{i}" for i in range(900)), 0.002, 1))
 
 
 def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
@@ -137,6 +168,33 @@ def test_the_record_of_a_robot_of_the_catalogue_is_a_log_too(tmp_path):
     np.testing.assert_array_equal(log.q[10], wanted.vector(1)[10])
     np.testing.assert_array_equal(log.v[10], wanted.vector(2)[10])
     assert log.q[5, 0] == 0.0
+
+
+@pytest.mark.parametrize("robot", ["", "pa10", "no_such_robot"])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_record_without_rows_or_of_a_robot_that_nobody_knows_is_a_record(tmp_path, robot, rows):
+    wanted = record(rows, robot)
+    found = flight_file.read(flight_file.write(wanted, tmp_path / "flight_arm.mcap"))
+    assert (found.flight.robot, found.why, len(found.rows)) == (robot, wanted.why, rows)
+
+
+def test_a_memory_is_written_by_a_process_of_low_priority_with_times_of_the_wall_clock(
+    descriptor, tmp_path, monkeypatch
+):
+    slower = []
+    monkeypatch.setattr(flight_file.os, "nice", slower.append)
+    recorder = FlightRecorder(descriptor, tmp_path, 5)
+    none = np.zeros(2)
+    for now in (time.monotonic() - 1.0, time.monotonic()):
+        recorder.cycle(now, Phase.ACTIVE, None, Feedback(now, none, none, none))
+    old = [written(tmp_path, f"flight_arm_20260101_12000{i}_000.mcap", i) for i in range(3)]
+    path = tmp_path / "flight_arm_20260101_130000_000.mcap"
+    flight_file.main(descriptor, path, 2, "alarm")
+    assert slower == [10]
+    assert sorted(tmp_path.iterdir()) == [old[-1], path]
+    found = flight_file.read(path)
+    assert found.why == "alarm" and found.flight.joints == JOINTS
+    assert found.times[-1] == pytest.approx(time.time_ns(), abs=5e9)
 
 
 def test_what_is_no_record_is_refused(tmp_path):

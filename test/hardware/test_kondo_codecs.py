@@ -292,7 +292,7 @@ def test_a_flip_of_the_highest_bit_that_no_checksum_sees_is_refused_where_no_ang
 
 def test_the_reply_of_another_board_or_to_another_command_is_no_reply():
     frame = rcb1.encode_reply(rcb1.Reply(Code.GET_POSITIONS, 1, (90,) * 12))
-    assert rcb1.decode_reply(CommandFrame(Code.GET_POSITIONS, 0), frame) is None
+    assert all(rcb1.decode_reply(CommandFrame(Code.GET_POSITIONS, board), frame) is None for board in (0, 2))
     for command in (m.AckCheck(), m.Return(), m.Version(), m.ReadRam(0, 1), m.Call(0)):
         others = [code for code in Rcb4Code if code != m.code_of(command)]
         assert all(rcb4.decode_reply(command, rcb4.encode_reply(rcb4.Reply(code))) is None for code in others)
@@ -426,6 +426,35 @@ def test_a_million_bytes_do_not_either(board):
 def test_a_command_that_no_board_knows_is_refused_before_the_wire(codec, command, message):
     with pytest.raises(InputError, match=message):
         codec.encode_command(command)
+
+
+# Least and greatest value of each field, by the names of the table; by KHR1Cmd.py and the reference of 2005.
+RCB1_RANGES = {
+    "speed": (0, 7), "channel": (0, 180), "trim": (0, 40), "motion": (0, 39), "frame": (0, 99), "frames": (0, 100),
+    "scenario": (0, 3), "entry": (0, 199), "entries": (0, 200), "switches": (0, 3), "key": (0, 255),
+    "key byte": (0, 255),
+}  # fmt: skip
+RCB1_SPECIAL = (0xDD, 0xDE, 0xDF, 0xE0, 0xE1, 0xE2, 0xFF)  # of channels: free, positions 1 to 3, low, high, Rcb1.cs
+
+
+@pytest.mark.parametrize("code", RCB1_LENGTHS)
+def test_each_field_of_the_rcb1_takes_its_documented_range_and_nothing_beside_it(code):
+    kind, board = COMMANDS[code], 31 if COMMANDS[code].names_board else NO_BOARD
+    for fields, encode in (
+        (kind.fields, lambda values: rcb1.encode_command(CommandFrame(kind.code, board, values))),
+        (kind.reply or (), lambda values: rcb1.encode_reply(rcb1.Reply(kind.code, 31, values))),
+    ):
+        ranges = [RCB1_RANGES[field.name.rstrip(" 0123456789")] for field in fields]
+        good = [lowest for lowest, _ in ranges]
+        for i, (field, (lowest, highest)) in enumerate(zip(fields, ranges, strict=True)):
+            special = RCB1_SPECIAL if field.name.startswith("channel") else ()
+            for value in range(-1, 258):
+                values = (*good[:i], value, *good[i + 1 :])
+                if lowest <= value <= highest or value in special:
+                    encode(values)
+                    continue
+                with pytest.raises(InputError, match=f"{field.name} is {value}"):
+                    encode(values)
 
 
 def test_a_reply_that_no_board_gives_is_refused():

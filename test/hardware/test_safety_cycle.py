@@ -541,6 +541,29 @@ def test_closing_a_robot_that_is_driven_lets_the_device_hold_it_first_and_all_of
     assert {"stopping: stop: why", "stop: once more"} <= set(notes)
 
 
+@pytest.mark.parametrize("end", ["close", "alarm", "deactivate"])
+def test_a_driver_whose_stop_fails_does_not_keep_the_robot_from_its_end(end):
+    world = LockStep(HOLD).active()
+    world.step()
+
+    def fail():
+        raise OSError("no such wire")
+
+    world.arm.stop = fail
+    if end == "close":
+        world.cycle.close(world.now)
+    elif end == "alarm":
+        world.arm.alarms = (ALARM,)
+        world.step()
+    else:
+        world.cycle.deactivate(world.now)
+        world.until_rest()
+    wanted = {"close": Phase.CLOSED, "alarm": Phase.STOPPED, "deactivate": Phase.INACTIVE}
+    assert world.cycle.phase is wanted[end]
+    assert world.cycle.demand is None
+    assert "the driver's stop failed: no such wire" in world.notes.events
+
+
 # --- efforts without a reason to trust them ---------------------------------------------------------------------------
 def test_a_robot_by_efforts_alone_holds_them_for_five_cycles_and_is_braked_then():
     world = LockStep(HOLD, modes=("effort",)).active()

@@ -3,15 +3,19 @@
 
 import math
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ada_dynamics import resources
 from ada_dynamics.errors import InputError
+from ada_dynamics.robots.load import load
 from ada_dynamics.settings import as_mapping, checked, fields_of
 from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.limits import joint_limits
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
@@ -50,6 +54,28 @@ def test_what_is_not_set_follows_from_the_velocity_limits():
     np.testing.assert_allclose(made.acceleration, [5.0, 20.0])
     np.testing.assert_allclose(made.step, [0.1, 0.4])  # within command_timeout
     np.testing.assert_allclose(made.following, [0.1, 0.4])  # within 0.2 s
+
+
+def test_the_longest_ramp_is_that_of_the_slowest_joint():
+    assert rules().longest_ramp == pytest.approx(0.1)
+    assert rules(max_deceleration=2.0).longest_ramp == 2.0  # 4 rad/s at 2 rad/s^2
+    assert JointRules([JointLimit("a", -1.0, 1.0, 0.0, 1.0)], SafetySettings()).longest_ramp == 0.0
+    np.testing.assert_allclose(rules().effort_rate, [2000.0, 150.0])  # to the limit in 0.1 s
+    assert rules(max_effort_rate=(3.0, 4.0)).effort_rate.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["pa10", "khr1"])
+def test_the_limits_of_a_models_joints_are_those_of_its_description(name):
+    text = resources.find("urdf", f"{name}.urdf").read_text(encoding="utf-8")
+    wanted = {}
+    for joint in ElementTree.fromstring(text).iter("joint"):
+        limit = joint.find("limit")
+        if joint.get("type") == "revolute" and limit is not None:
+            wanted[joint.get("name")] = [float(limit.get(key)) for key in ("lower", "upper", "velocity", "effort")]
+    motors = [*wanted][::2]
+    found = joint_limits(load(name), motors)
+    assert {one.name: [one.lower, one.upper, one.velocity, one.effort] for one in found} == wanted
+    assert [one.name for one in found if one.has_motor] == motors
 
 
 @pytest.mark.parametrize(

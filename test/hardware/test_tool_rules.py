@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of the point that a robot carries: its speed, the planes that it stays behind; closed forms and pinocchio."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pa10_stream import SPEED, Stream, T
 
 import ada_dynamics as ada
@@ -77,6 +81,62 @@ def test_beyond_a_plane_the_way_back_alone_is_open() -> None:
     assert found.slowed(q, -wanted) == pytest.approx(-wanted)
 
 
+# x <= 0.6 and y >= -0.2, with normals of length 2 and 1
+WALLS = ((2.0, 0.0, 0.0, 1.2), (0.0, -1.0, 0.0, 0.2))
+KEPT, NEAR = 0.97 * 0.25, 0.3  # [m/s], [s]: what is used of the speed; a plane is this far off at least
+pairs = st.tuples(*[st.integers(-200, 200)] * 2).map(lambda pair: np.array(pair) / 100)
+slow_pairs = st.tuples(*[st.integers(-20, 20)] * 2).map(lambda pair: np.array(pair) / 100)
+
+
+def keeps(q, velocity, slack: float) -> bool:
+    """Whether a motion keeps speed and planes, by the formulas of the page."""
+    state = two_links(q)
+    moves = state.jacobian @ velocity
+    room = (max(0.6 - state.point[0], 0.0), max(state.point[1] + 0.2, 0.0))
+    is_slow = float(np.linalg.norm(moves)) <= KEPT + slack
+    return is_slow and NEAR * moves[0] <= room[0] + slack and -NEAR * moves[1] <= room[1] + slack
+
+
+@given(pairs, pairs)
+def test_a_motion_is_slowed_as_little_as_speed_and_planes_allow(q, wanted) -> None:
+    slowed = rules(tool_planes=WALLS[0] + WALLS[1]).slowed(q, wanted)
+    factor = float(slowed @ wanted) / max(float(wanted @ wanted), 1e-9)
+    np.testing.assert_allclose(slowed, factor * wanted, atol=1e-12)
+    assert keeps(q, slowed, 1e-9)
+    assert factor == 1.0 or not wanted.any() or not keeps(q, (factor + 1e-6) * wanted, 1e-12)
+
+
+@given(pairs, slow_pairs | pairs, pairs)
+def test_of_all_motions_between_the_wanted_one_and_rest_the_nearest_that_keeps_the_limits_is_taken(
+    q, slowest, wanted
+) -> None:
+    found = rules(tool_planes=WALLS[0] + WALLS[1]).within(q, slowest, wanted)
+    if keeps(q, wanted, -1e-9):
+        np.testing.assert_array_equal(found, wanted)
+    elif keeps(q, slowest, -1e-9):
+        more = wanted - slowest
+        share = float((found - slowest) @ more / (more @ more))
+        np.testing.assert_allclose(found, slowest + share * more, atol=1e-12)
+        assert 0.0 <= share < 1.0
+        assert keeps(q, found, 1e-9)
+        assert not keeps(q, slowest + (share + 1e-6) * more, 0.0)
+    elif not keeps(q, slowest, 1e-9) and not keeps(q, wanted, 1e-9):
+        assert not keeps(q, found, -1e-9)  # nothing on the way there does, as far as each limit by itself says
+
+
+@pytest.mark.parametrize("slowest", [0.0, 0.1, -0.2])
+@pytest.mark.parametrize("wanted", [0.5, -0.5, 0.2])
+def test_on_a_line_the_way_from_rest_ends_at_the_limit_itself(slowest, wanted) -> None:
+    found = ToolRules(along, SafetySettings()).within(np.zeros(1), np.array([slowest]), np.array([wanted]))
+    assert found[0] == pytest.approx(float(np.clip(wanted, -KEPT, KEPT)), abs=1e-12)
+
+
+def test_without_a_limit_or_a_known_pose_there_is_nothing_between() -> None:
+    slowest, wanted, unknown = np.array([0.1, 0.0]), np.array([2.0, 0.0]), np.array([math.nan, 0.0])
+    assert rules(tool_speed=0.0).within(np.zeros(2), slowest, wanted) is wanted
+    assert rules().within(unknown, slowest, wanted) is slowest
+
+
 def watched(found: ToolRules, begin, rate, cycles: int = 60) -> str:
     """What a watch says of joints that move evenly, each 2 ms."""
     watch = ToolWatch(found)
@@ -90,6 +150,62 @@ def test_what_the_joints_report_is_watched_too() -> None:
     assert watched(found, (0.1, 0.1), (0.05, 0.0)) == ""  # beyond the plane, on the way back
     assert "beyond plane 1" in watched(found, (0.1, 0.1), (-0.2, 0.0))
     assert watched(found, (1.5, 0.1), (-0.2, 0.0)) == ""
+
+
+def along(place):
+    """A point on the x axis."""
+    return ToolState(np.array([place[0], 0.0, 0.0]), np.array([[1.0], [0.0], [0.0]]))
+
+
+def first_trouble(watch: ToolWatch, speed: float, seconds: float = 0.5, begin: float = 0.0, since: float = 0.0):
+    """When, after how long, and what a watch says of a point that goes along the x axis at a speed, told each 2 ms."""
+    for i in range(round(seconds / 0.002) + 1):
+        text = watch.broken(since + 0.002 * i, np.array([begin + speed * 0.002 * i]))
+        if text:
+            return 0.002 * i, text
+    return math.inf, ""
+
+
+@pytest.mark.parametrize("speed", [0.31, -0.31, 0.315, -0.315])
+def test_a_point_may_be_a_quarter_faster_than_its_limit_and_is_judged_after_a_twentieth_of_a_second(speed) -> None:
+    after, text = first_trouble(ToolWatch(ToolRules(along, SafetySettings(tool_speed=0.25))), speed)
+    if abs(speed) > 0.3125:
+        assert after == pytest.approx(0.05, abs=0.0021) and "at 0.315 m/s; at most 0.25 m/s" in text
+    else:
+        assert after == math.inf
+
+
+@pytest.mark.parametrize(
+    ("begin", "speed", "is_told"),
+    [
+        (0.62, 0.022, True),  # 20 mm beyond, and 1.1 mm farther each 50 ms
+        (0.62, 0.019, False),  # that is no motion
+        (0.617, 0.022, False),  # 18.1 mm beyond once 50 ms have passed; and after that
+        (0.65, -0.1, False),
+    ],
+)
+def test_a_point_beyond_a_plane_by_its_margin_is_told_where_it_moves_on(begin, speed, is_told) -> None:
+    watch = ToolWatch(ToolRules(along, SafetySettings(tool_planes=WALL)))
+    after, text = first_trouble(watch, speed, 0.06, begin)
+    assert ("beyond plane 1" in text) == is_told == math.isfinite(after)
+
+
+def test_a_limit_that_is_lowered_counts_once_there_was_time_to_slow_down() -> None:
+    found = ToolRules(along, SafetySettings(tool_speed=0.25))
+    watch = ToolWatch(found, ramp=0.1)
+    assert first_trouble(watch, 0.2) == (math.inf, "")
+    found.lower(0.1)
+    after, text = first_trouble(watch, 0.2, begin=0.1004, since=0.502)
+    assert after == pytest.approx(0.1 + 0.05, abs=0.0041) and "at most 0.1 m/s" in text
+    assert first_trouble(watch, 0.12, begin=0.3, since=2.0) == (math.inf, "")
+
+
+@pytest.mark.parametrize("pause", [0.06, -0.01])
+def test_after_a_pause_or_a_clock_that_went_back_a_speed_is_made_of_new_points_alone(pause) -> None:
+    watch = ToolWatch(ToolRules(along, SafetySettings(tool_speed=0.25)))
+    assert first_trouble(watch, 0.0, 0.1) == (math.inf, "")
+    # somewhere else: no way led there that anybody saw
+    assert first_trouble(watch, 0.0, 0.1, begin=5.0, since=0.1 + pause) == (math.inf, "")
 
 
 def test_an_answer_that_comes_late_is_no_speed() -> None:

@@ -86,6 +86,14 @@ def test_a_command_that_breaks_a_rule_is_refused_with_joint_value_range_and_fix(
     assert said in text
 
 
+@pytest.mark.parametrize(("count", "end"), [(0, "none."), (12, "m11."), (13, "m11, ...."), (14, "m11, ....")])
+def test_of_joints_with_motors_twelve_are_named(count, end):
+    joints = [JointLimit("follower", has_motor=False), *(JointLimit(f"m{i}") for i in range(count))]
+    text = CommandGuard(joints).check(Command(("follower",), (0.0,)), NOW, {"follower": 0.0}).text
+    assert text.endswith(end)
+    assert text.count(", m") == min(max(count - 1, 0), 11)
+
+
 @pytest.mark.parametrize("present", [{}, {"elbow": math.nan}, {"elbow": math.inf}])
 def test_a_position_is_refused_while_the_present_one_is_not_known(present):
     reason, text = refused(Command(("elbow",), (0.1,)), present)
@@ -133,6 +141,14 @@ def test_what_is_taken_and_refused_is_counted():
     assert (watch.accepted, watch.last_accepted_at) == (1, NOW)
     assert watch.refused == {Reason.NOT_FINITE: 2, Reason.OLD: 1}
     assert "must be finite" in watch.last_refusal
+
+
+def test_where_stamps_are_required_a_command_without_one_is_refused():
+    watch = guard()
+    watch.age_rule.requires_stamps = True
+    assert watch.check(GOOD, NOW, PRESENT) is None
+    found, text = watch.check(GOOD._replace(stamp=None), NOW, PRESENT)
+    assert found is Reason.NO_STAMP and "require_stamps: false" in text
 
 
 def test_a_zero_stamp_is_none():

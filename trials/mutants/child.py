@@ -37,6 +37,7 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
     max_examples=20,
     database=None,
+    deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )

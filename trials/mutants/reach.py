@@ -84,20 +84,18 @@ class Reach(NamedTuple):
 
         A test may take four times as long as the longest of its file there, and some patience.
         First those that run its statement, the shortest files first. Then those that find what the statement made, in a
-        fixture or a constant: the other tests of files where it runs, those before that run its module.
+        fixture or a constant: the other tests of files where it runs, likewise.
         """
-        groups: tuple[dict[str, list[str]], ...] = ({}, {}, {})
+        groups: tuple[dict[str, list[str]], ...] = ({}, {})
         for tests, one in self.found.items():
             lines = one["lines"].get((self.root / site.file).as_posix(), {})
-            here = near = 0
+            here = 0
             for line, bits in lines.items():
-                near |= bits
                 here |= bits if site.lines[0] <= int(line) <= site.lines[1] else 0
             if here:
                 for i, name in enumerate(one["seconds"], start=1):
                     if name not in one["failed"]:
-                        how_far = 0 if here >> i & 1 else 1 if near >> i & 1 else 2
-                        groups[how_far].setdefault(tests, []).append(name)
+                        groups[0 if here >> i & 1 else 1].setdefault(tests, []).append(name)
         plan: list[tuple[str, list[str], float]] = []
         spent = 0.0
         for group in groups:

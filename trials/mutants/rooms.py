@@ -52,7 +52,14 @@ ROOMS = {
         *_of("model", "building check configuration_rows edit edit_recut load mechanisms read_only turns"),
         *_of("algorithms", "joint_types springs"),
     ),
-    "algorithms": _library("algorithms", *_of("algorithms", "*"), "dynamics/test_front_door"),
+    "algorithms": _library(
+        "algorithms",
+        *_of("algorithms", "*"),
+        *_of("dynamics", "along_loops front_door parameters"),
+        *_of("simulation", "contact contact_input profiles stops"),
+        "analysis/test_balance",
+        "hybrid/test_hybrid_worked_example",
+    ),
     "loops": _library("loops", *_of("loops", "*"), "dynamics/test_closed"),
     "dynamics": _library(
         "dynamics",
@@ -68,6 +75,9 @@ ROOMS = {
             "test/hardware/test_arming.py",
             "test/hardware/test_flight_recorder.py",
             "test/hardware/test_robot_dry_run.py",
+            "test/nodes/test_commands.py",
+            "test/nodes/test_lateness.py",
+            "test/frame/test_parameters_file.py",
         ),
     ),
     "codecs": Room(

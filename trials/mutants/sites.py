@@ -71,8 +71,11 @@ def sites(file: str, text: str, seed: int) -> list[Site]:
 
 @lru_cache(maxsize=64)
 def mutated(text: str, operator: str, occurrence: int) -> str | None:
-    """The changed text; None where it would be no Python."""
-    changed = mutate_code(text, _OPERATORS[operator], occurrence)
+    """The changed text; None where it would be no Python, or cosmic-ray cannot make it."""
+    try:
+        changed = mutate_code(text, _OPERATORS[operator], occurrence)
+    except AttributeError:  # it takes each exception for a name: `except (OSError, *DAMAGE)`
+        return None
     if changed is None or changed == text:
         return None
     try:

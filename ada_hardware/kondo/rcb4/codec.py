@@ -39,6 +39,7 @@ _LENGTHS = {
     Code.ACK_CHECK: 4,
 }
 _READ_LENGTH, _WRITE_HEAD = 10, 6
+_VERDICTS = {bytes((ACK,)): True, bytes((NACK,)): False}
 
 
 class Reply(NamedTuple):
@@ -175,8 +176,9 @@ def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
     code, data, wanted = Code(frame[1]), bytes(frame[2:-1]), data_length(command)
     if len(data) == wanted:
         return Reply(code, data)
-    if len(data) == 1 and data[0] in (ACK, NACK):
-        return Reply(code, b"", data[0] == ACK) if wanted == 0 or data[0] == NACK else None
+    is_ack = _VERDICTS.get(data)
+    if is_ack is not None:
+        return Reply(code, b"", is_ack) if wanted == 0 or not is_ack else None
     return Reply(code, data) if wanted is None else None
 
 

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small laws by numbers made by hand: stops, friction, servos, contact, wrenches at points, factors, maps."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from ada_dynamics.algorithms import dense_ldl
+from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, applied_loads, on_body, profile_wrench
+from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, normal_force, slip_resistance
+from ada_dynamics.algorithms.dissipation import lost_efforts
+from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, stop_effort, without_friction
+from ada_dynamics.algorithms.joint_servo import Servo, ServoCommand, servo_effort, servo_efforts
+from ada_dynamics.algorithms.singularity_consistent import consistent_rates
+from ada_dynamics.algorithms.velocity_map import velocity_map
+from ada_dynamics.algorithms.zmp import zero_moment_point
+from ada_dynamics.model import Builder, Mimic
+from ada_dynamics.model.bounds import Bound
+from ada_dynamics.model.tree import WORLD
+from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.rotation import constant_rotation
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Mat3, Vec3
+
+NEVER = math.inf
+
+
+def approx(value):
+    return pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+# --- stops and friction -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("q", "v", "step", "effort", "armature"),
+    [
+        (0.0, 5.0, None, 0.0, 0.0),
+        (2.0, 5.0, None, 0.0, 0.0),
+        # k δ (1 + d δ̇) = 100 x 0.5 x (1 + 0.4 x 0.2)
+        (2.5, 0.2, None, -54.0, 0.0),
+        (2.5, -2.0, None, -10.0, 0.0),
+        (2.5, -10.0, None, 0.0, 0.0),  # it does not pull
+        (-1.5, -0.2, None, 54.0, 0.0),
+        (-1.5, 2.0, None, 10.0, 0.0),
+        # f + h K δ̇ with K = k (1 + d δ̇) = 108; h (D + h K) with D = k d δ = 20
+        (2.5, 0.2, 0.01, -(54.0 + 0.01 * 108.0 * 0.2), 0.01 * (20.0 + 1.08)),
+        (-1.5, -0.2, 0.01, 54.0 + 0.01 * 108.0 * 0.2, 0.01 * (20.0 + 1.08)),
+        (2.5, -2.0, 0.01, -(10.0 - 0.01 * 20.0 * 2.0), 0.01 * (20.0 + 0.2)),
+        (2.5, -2.0, 0.3, 0.0, 0.0),  # it would end within the step
+        (0.0, 5.0, 0.01, 0.0, 0.0),
+    ],
+)
+def test_a_stop_pushes_back_by_hunt_and_crossleys_law(q, v, step, effort, armature):
+    found = stop_effort(Stop(0, Bound(-1.0, 2.0), 100.0, 0.4), q, v, step)
+    assert (found.effort, found.armature) == (approx(effort), approx(armature))
+
+
+def test_a_stop_with_one_limit_has_no_other():
+    for bound, q in ((Bound(None, 2.0), -9.0), (Bound(-1.0, None), 9.0)):
+        assert stop_effort(Stop(0, bound, 100.0, 0.4), q, 0.0, None) == (0.0, 0.0)
+
+
+def train():
+    """Two wagons on a rail, and a third that goes twice as far as the first, and back."""
+    robot = Builder("train").link("base")
+    for i in range(3):
+        robot.link(f"wagon_{i}", 1.0)
+    axis = {"axis": (1.0, 0.0, 0.0)}
+    robot.joint("a", "prismatic", "base", "wagon_0", damping=0.7, friction=3.0, stiffness=5.0, **axis)
+    robot.joint("b", "prismatic", "base", "wagon_1", friction=2.0, **axis)
+    robot.joint("c", "prismatic", "base", "wagon_2", damping=0.5, mimic=Mimic("a", -2.0, 0.1), **axis)
+    return robot.build().tree
+
+
+def test_friction_is_the_secant_that_a_resting_joint_creeps_by():
+    tree = train()
+    efforts, armature = joint_loads(tree, [], 0.5, [0.0, 0.0], [1.2, -1.2])  # √(1.2² + 0.5²) = 1.3
+    assert efforts == [approx(-3.0 * 1.2 / 1.3), approx(2.0 * 1.2 / 1.3)]
+    assert armature == [0.0, 0.0]
+
+
+def test_in_an_implicit_step_dampers_springs_and_what_mimics_add_their_change():
+    tree, h = train(), 0.1
+    efforts, armature = joint_loads(tree, [], 0.5, [0.0, 0.0], [1.2, -1.2], h)
+    # c goes -2.4 where a goes 1.2; its own damping is felt at a by the square of -2
+    assert efforts == [approx(-3.0 * 1.2 / 1.3 - h * 5.0 * 1.2), approx(2.0 * 1.2 / 1.3)]
+    assert armature[0] == approx(h * 3.0 / 1.3 + h * (0.7 + h * 5.0) + 4.0 * h * 0.5)
+    assert armature[1] == approx(h * 2.0 / 1.3)
+
+
+def test_a_stop_of_a_joint_that_mimics_acts_on_the_one_that_it_follows():
+    stop = Stop(2, Bound(-1.0, 1.0), 100.0, 0.0)
+    efforts, armature = joint_loads(without_friction(train()), [stop], 0.5, [0.8, 0.0], [0.0, 0.0])
+    assert efforts == [approx(-2.0 * 100.0 * 0.5), 0.0]  # c is at -2 x 0.8 + 0.1
+    assert armature == [0.0, 0.0]
+    _, armature = joint_loads(without_friction(train()), [stop], 0.5, [0.8, 0.0], [0.0, 0.0], 0.1)
+    assert armature[0] == approx(0.1 * (0.7 + 0.1 * 5.0) + 4.0 * 0.1 * 0.5 + 4.0 * 0.1 * 0.1 * 100.0)
+
+
+def test_what_is_lost_is_damping_and_the_sign_of_motion():
+    # damping and friction of a; damping of c, which follows at -2.4, as a feels it
+    assert lost_efforts(train(), [1.2, -1.2]) == [approx(0.7 * 1.2 + 3.0 + 2.0 * 0.5 * 2.4), approx(-2.0)]
+    assert lost_efforts(train(), [0.0, 0.0]) == [0.0, 0.0]
+
+
+# --- servos -----------------------------------------------------------------------------------------------------------
+COMMAND = ServoCommand(1.0, 0.5, 2.0, 10.0, 3.0)  # 2 + 10 (1 - q) + 3 (0.5 - v)
+
+
+@pytest.mark.parametrize(
+    ("limit", "q", "v", "step", "effort", "armature"),
+    [
+        (NEVER, 0.25, -0.5, None, 12.5, 0.0),
+        (12.0, 0.25, -0.5, None, 12.0, 0.0),
+        (12.0, 4.0, 1.5, None, -12.0, 0.0),
+        (NEVER, 0.25, -0.5, 0.1, 12.5 + 0.1 * 10.0 * 0.5, 0.1 * (3.0 + 0.1 * 10.0)),
+        (14.0, 0.25, -0.5, 0.1, 13.0, 0.4),
+        (12.0, 0.25, -0.5, 0.1, 12.0, 0.0),  # a motor at its limit gives that, whatever the joint does
+        (12.0, 4.0, 1.5, 0.1, -12.0, 0.0),
+    ],
+)
+def test_a_servo_pulls_by_its_law_up_to_its_limit(limit, q, v, step, effort, armature):
+    found = servo_effort(limit, COMMAND, q, v, step)
+    assert (found.effort, found.armature) == (approx(effort), approx(armature))
+
+
+def test_servos_take_their_own_commands_and_that_of_a_joint_that_mimics_pulls_the_one_that_it_follows():
+    commands = [*COMMAND, *COMMAND._replace(effort=-1.0)]
+    efforts, armature = servo_efforts(train(), [Servo(1), Servo(2)], commands, [0.2, 0.25], [0.5, -0.5], 0.1)
+    # c is at -0.3 and goes -1: -1 + 10 x 1.3 + 3 x 1.5, and a step later 0.1 x 10 x 1 more
+    assert efforts == [approx(-2.0 * (16.5 + 1.0)), approx(13.0)]
+    assert armature == [approx(4.0 * 0.4), approx(0.4)]
+    assert servo_efforts(train(), [Servo(1)], COMMAND, [0.2, 0.25], [0.5, -0.5]) == ([0.0, approx(12.5)], [0.0, 0.0])
+
+
+# --- contact ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("exponent", "depth", "rate", "wanted"),
+    [
+        (1.0, 0.04, 0.5, (1000 * 0.04 * 1.3, 1000 * 1.3, 0.6 * 40.0)),  # 1 + 3/2 x 0.4 x 0.5
+        (1.5, 0.04, 0.5, (1000 * 0.008 * 1.3, 1.5 * 1000 * 0.2 * 1.3, 0.6 * 8.0)),
+        (1.0, 0.04, -2.0, (0.0, 0.0, 0.0)),  # it would pull
+        (1.5, -0.04, 0.5, (0.0, 0.0, 0.0)),
+    ],
+)
+def test_the_normal_force_and_its_slopes_are_those_on_paper(exponent, depth, rate, wanted):
+    assert normal_force(Law(1000.0, exponent, 0.4, 0.8, 0.02), depth, rate) == tuple(map(approx, wanted))
+
+
+def test_slip_is_resisted_by_a_secant():
+    assert slip_resistance(Law(1.0, 1.0, 0.0, 0.8, 0.5), 10.0, Vec3(1.2, 0.0, 0.0)) == approx(8.0 / 1.3)
+
+
+@pytest.mark.parametrize("step", [None, 0.01])
+def test_a_ball_that_slides_on_the_ground_is_held_up_and_back_and_turned(step):
+    robot = Builder("ball").link("ball", 1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1))
+    model = robot.build("floating")
+    q, v = model.neutral(), np.zeros(6)
+    q[2], v[0] = 1.06, 1.2  # its lowest point is 0.04 m in the ground, which is 1 m high
+    law = Law(1000.0, 1.0, 0.0, 0.8, 0.5)
+    (load,) = contact_loads(model.tree, [GroundContact(0, Vec3(0, 0, 0), 0.1, law, height=1.0)], q, v, step)
+    push, drag = 40.0, 0.8 * 40.0 / 1.3
+    assert load.world == tuple(map(approx, (-drag * 1.2, 0.0, push, 0.0, 0.1 * drag * 1.2, 0.0)))
+    assert tuple(load.force.force) == tuple(map(approx, (-drag * 1.2, 0.0, push)))
+    assert tuple(load.force.moment) == tuple(map(approx, (0.0, 0.1 * drag * 1.2, 0.0)))
+    assert (load.added is None) == (step is None)
+
+
+# --- wrenches ---------------------------------------------------------------------------------------------------------
+def test_a_profile_is_a_constant_a_ramp_and_a_wave_from_its_beginning_on():
+    parameters = [2.0, math.pi, *range(1, 7), *range(10, 70, 10), *range(100, 700, 100)]
+    assert len(parameters) == PARAMETERS
+    later = 1.0 / 6.0  # the wave is at one half
+    wanted = [i + 10 * i * later + 100 * i * 0.5 for i in range(1, 7)]
+    assert profile_wrench(parameters, 2.0 + later) == tuple(map(approx, wanted))
+
+
+def turned_by(seed):
+    """A random orientation as an array, and as the rows that the library takes."""
+    R = Rotation.random(random_state=seed).as_matrix()
+    return R, Mat3(*(Vec3(*row) for row in R.tolist()))
+
+
+@pytest.mark.parametrize("is_world", [False, True])
+def test_a_wrench_at_a_point_of_a_body_is_told_about_its_origin(is_world):
+    (body, pose), (axes, of_link) = turned_by(1), turned_by(2)
+    force, moment, point = np.random.default_rng(1).normal(size=(3, 3))
+    mine = body.T if is_world else axes
+    applied = AppliedWrench(0, of_link, Vec3(*point), is_world)
+    found = on_body(applied, Transform(constant_rotation(pose), Vec3(7.0, 8.0, 9.0)), [*force, *moment])
+    np.testing.assert_allclose(found.force, mine @ force, atol=1e-14)
+    np.testing.assert_allclose(found.moment, mine @ moment + np.cross(point, mine @ force), atol=1e-14)
+
+
+def test_wrenches_on_one_body_add_up_and_those_on_the_world_count_for_nothing():
+    turned = Mat3(Vec3(0.0, -1.0, 0.0), Vec3(1.0, 0.0, 0.0), Vec3(0.0, 0.0, 1.0))  # x of the link is y of the body
+    none = Vec3(0.0, 0.0, 0.0)
+    where = [
+        AppliedWrench(1, turned, none, False),
+        AppliedWrench(WORLD, turned, none, True),
+        AppliedWrench(1, turned, Vec3(0.0, 0.0, 2.0), True),
+    ]
+    loads = applied_loads(train(), where, [[1.0, 0, 0, 0, 0, 0.5], [9.0] * 6, [3.0, 0, 0, 0, 0, 0]], [0.0, 0.0])
+    assert list(loads) == [1]
+    assert tuple(loads[1].force) == (3.0, 1.0, 0.0)
+    assert tuple(loads[1].moment) == (0.0, 6.0, 0.5)
+
+
+@pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (0.6, 0.0, 0.8)])
+def test_about_the_zero_moment_point_no_wrench_has_a_moment_along_the_plane(normal):
+    rng = np.random.default_rng(2)
+    points, forces, moments = rng.normal(size=(3, 4, 3))
+    forces += 5.0 * np.array(normal)
+    wrenches = [(Vec3(*p), Force(Vec3(*m), Vec3(*f))) for p, f, m in zip(points, forces, moments, strict=True)]
+    on_plane = np.array([0.3, -0.2, 0.5])
+    found = np.array(zero_moment_point(wrenches, Vec3(*normal), Vec3(*on_plane)))
+    assert (found - on_plane) @ normal == approx(0.0)
+    left = sum(m + np.cross(p - found, f) for p, f, m in zip(points, forces, moments, strict=True))
+    np.testing.assert_allclose(np.cross(normal, left), 0.0, atol=1e-12)
+
+
+# --- angles -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("middle", [0.7, -0.7, 2.0, 1e-3, 0.0])
+def test_consistent_rates_turn_the_body_as_fast_as_their_time_goes_by(middle):
+    angles, w = np.array([0.4, middle, -1.1]), np.array([0.3, -0.5, 0.8])
+    found = consistent_rates(angles.tolist(), w.tolist())
+    assert found.time == approx(abs(math.sin(middle)))
+    e = 1e-6
+    ends = [Rotation.from_euler("ZYZ", angles + s * e * np.array(found.angles)) for s in (-1.0, 1.0)]
+    turned = (ends[0].inv() * ends[1]).as_rotvec() / (2.0 * e)
+    np.testing.assert_allclose(turned, found.time * w, atol=1e-9)
+    if middle == 0.0:
+        assert np.abs(found.angles).max() > 0.1, "in the lock time stands, and the angles go on"
+
+
+# --- factors and maps -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_factors_of_a_small_matrix_multiply_to_it_and_solve(n):
+    rng = np.random.default_rng(n)
+    J = rng.normal(size=(n, n))
+    A = J @ J.T + np.eye(n)
+    b = rng.normal(size=n)
+    upper = [[A[i, j] if j >= i else math.nan for j in range(n)] for i in range(n)]
+    found = dense_ldl.factorise(upper)
+    L = np.eye(n)
+    for i, row in enumerate(found.lower):
+        L[i, :i] = row
+    np.testing.assert_allclose(L @ np.diag(found.pivots) @ L.T, A, atol=1e-12)
+    np.testing.assert_allclose(np.multiply(found.pivots, found.inverse), 1.0, atol=1e-14)
+    np.testing.assert_allclose(L @ found.forward(b.tolist()), b, atol=1e-12)
+    np.testing.assert_allclose(L.T @ found.backward(b.tolist()), b, atol=1e-12)
+    np.testing.assert_allclose(np.multiply(found.divided(b.tolist()), found.pivots), b, atol=1e-12)
+
+
+def test_a_map_from_chosen_velocities_keeps_every_condition_and_gives_them_back():
+    rng = np.random.default_rng(4)
+    J = rng.normal(size=(3, 6)) * (rng.random((3, 6)) > 0.3)
+    pivots, chosen = [(1, 4), (0, 0), (2, 3)], [5, 1, 2]
+    J[[1, 0, 2], [4, 0, 3]] += 3.0
+    rows, found = velocity_map([dict(enumerate(row.tolist())) for row in J], pivots, chosen)
+    T = np.array([[rows[k].get(column, 0.0) for column in range(3)] for k in range(6)])
+    np.testing.assert_allclose(J @ T, 0.0, atol=1e-12)
+    np.testing.assert_array_equal(T[chosen], np.eye(3))
+    minors = [np.linalg.det(J[np.ix_([1, 0, 2][:n], [4, 0, 3][:n])]) for n in range(4)]
+    np.testing.assert_allclose(found, np.divide(minors[1:], minors[:-1]), rtol=1e-12)  # Gauss

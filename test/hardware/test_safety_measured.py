@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cycle measures by itself: gaps between exchanges, and speeds that a device does not say. Numbers by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ada_robot.driver import Feedback
+from ada_robot.safety.measured import Measured
+from ada_robot.safety.pace import Pace
+
+PERIOD, TIMEOUT = 0.25, 1.0  # [s], which sums of floats do not round
+
+
+def paced(gaps, is_driven=True, slept=0.0):
+    """What is counted of cycles with these gaps between them."""
+    pace, now = Pace(PERIOD, TIMEOUT, lambda: slept), 10.0
+    assert pace.count(now, is_driven) == 0.0
+    for gap in gaps:
+        now += gap
+        assert pace.count(now, is_driven) == gap + slept
+    return pace.late, pace.beyond, pace.longest, pace.brake
+
+
+# --- gaps -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("gaps", "late", "beyond", "longest", "brake"),
+    [
+        ([], 0, 0, 0.0, 0),
+        ([0.25, 0.25], 0, 0, 0.25, 0),
+        ([0.75], 0, 0, 0.75, 0),  # half of what the device waits too late
+        ([0.8125], 1, 0, 0.8125, 3),  # 0.5625 s are two cycles and a quarter
+        ([1.0], 1, 0, 1.0, 3),
+        ([1.0, 0.25], 1, 0, 1.0, 2),
+        ([1.0, 0.25, 0.25, 0.25], 1, 0, 1.0, 0),
+        ([1.0, 0.25, 0.25, 0.25, 0.25], 1, 0, 1.0, 0),
+        ([1.0625], 1, 1, 1.0625, 4),
+        ([2.0, 1.0], 2, 1, 2.0, 6),  # seven, of which one is over
+        ([2.0, 2.0], 2, 2, 2.0, 7),
+    ],
+)
+def test_a_robot_slows_down_for_as_many_cycles_as_were_lost(gaps, late, beyond, longest, brake):
+    assert paced(gaps) == (late, beyond, longest, brake)
+
+
+def test_gaps_of_a_robot_that_is_not_driven_are_told_and_not_counted():
+    assert paced([2.0, 0.25], is_driven=False) == (0, 0, 0.0, 0)
+    pace = Pace(PERIOD, TIMEOUT, lambda: 0.0)
+    for now in (0.0, 2.0):
+        pace.count(now, True)
+    assert pace.brake == 7
+    pace.count(2.25, False)
+    assert pace.brake == 0, "it is at rest, and begins anew"
+
+
+def test_what_was_before_the_start_is_no_gap():
+    pace = Pace(PERIOD, TIMEOUT, lambda: 0.0)
+    for now in (0.0, 2.0):
+        pace.count(now, True)
+    pace.begin()
+    assert pace.brake == 0
+    assert pace.count(9.0, True) == 0.0
+    assert (pace.late, pace.beyond) == (1, 1)
+
+
+def test_time_in_which_the_machine_was_suspended_belongs_to_the_gap():
+    assert paced([0.25], slept=1.0) == (1, 1, 1.25, 4)
+
+
+# --- speeds -----------------------------------------------------------------------------------------------------------
+def taken(measured, now, position, velocity=(math.nan, math.nan), **more):
+    position, velocity = np.array(position, dtype=float), np.array(velocity, dtype=float)
+    return measured.take(Feedback(now, position, velocity, np.full(2, math.nan), **more), now)
+
+
+def test_a_speed_that_the_device_does_not_say_is_smoothed_over_half_a_second():
+    """Each difference counts by its share of 0.5 s; a fifth of it for 0.1 s."""
+    measured = Measured(2)
+    assert taken(measured, 5.0, (1.0, 0.0))
+    assert measured.speed.tolist() == [0.0, 0.0], "one position is no speed"
+    taken(measured, 5.1, (1.1, 0.0))  # 1 rad/s
+    np.testing.assert_allclose(measured.speed, [0.2, 0.0])
+    taken(measured, 5.2, (1.2, -0.2))
+    np.testing.assert_allclose(measured.speed, [0.2 + 0.2 * 0.8, -0.2 * 2.0])
+    taken(measured, 6.2, (1.7, -0.2))  # longer than that: the difference alone
+    np.testing.assert_allclose(measured.speed, [0.5, 0.0])
+
+
+def test_a_speed_that_the_device_says_is_taken_as_it_is_beside_one_that_it_does_not():
+    measured = Measured(2)
+    taken(measured, 5.0, (1.0, 0.0), (3.0, 4.0))
+    assert measured.speed.tolist() == [3.0, 4.0]
+    taken(measured, 6.0, (1.0, 0.5), (-3.0, math.nan))
+    assert measured.speed.tolist() == [-3.0, 0.5]
+    np.testing.assert_array_equal(measured.velocity, [-3.0, math.nan])
+    taken(measured, 6.0, (2.0, 7.0), (math.nan, math.nan))  # at the same time: nothing can be said
+    assert measured.speed.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("bad", [{"is_fresh": False}, {"position": (math.nan, 0.0)}])
+def test_an_answer_without_all_positions_or_of_before_changes_nothing(bad):
+    measured = Measured(2)
+    assert measured.at == -math.inf
+    taken(measured, 5.0, (1.0, 2.0), (0.5, 0.5))
+    assert not taken(measured, 6.0, **{"position": (9.0, 9.0), "velocity": (9.0, 9.0), **bad})
+    assert (measured.position.tolist(), measured.speed.tolist(), measured.at) == ([1.0, 2.0], [0.5, 0.5], 5.0)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Silence of commanders and devices: the times of the dead man's switch from both sides, and ways out that are last."""
+
+import math
+
+import numpy as np
+import pytest
+from lock_step import LockStep
+
+from ada_robot.contract import JointLimit, Mode
+from ada_robot.driver import Feedback
+from ada_robot.errors import Refused
+from ada_robot.safety.dead_man import DeadMan
+from ada_robot.safety.demands import Demands
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.measured import Measured
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.readiness import require_ready
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.state_watch import StateWatch
+
+BEGIN, LITTLE = 10.0, 1 / 64  # [s], which floats hold exactly, as the timeouts here
+TIMES = {"command_timeout": 0.125, "host_timeout": 0.5}
+HOLD = {**TIMES, "hold_without_commands": True}
+NEVER = -math.inf
+
+
+def begun(settings, can_ramp=True):
+    """A switch that looked at its robot first at BEGIN."""
+    switch = DeadMan(SafetySettings(**settings), can_ramp=can_ramp)
+    assert switch.lapsed(BEGIN, BEGIN, BEGIN) == ""
+    return switch
+
+
+@pytest.mark.parametrize(
+    ("settings", "after", "seen", "commanded", "words"),
+    [
+        (HOLD, 0.5, BEGIN, NEVER, "nothing was heard of the commanding program for 0.5 s"),
+        (HOLD, 0.5, BEGIN - 5.0, NEVER, "nothing was heard"),  # it has that long after activation, too
+        (HOLD, 0.75, BEGIN + 0.25, BEGIN + 0.5, "nothing was heard"),
+        (TIMES, 0.5, math.inf, BEGIN, "no command was accepted for 0.5 s"),
+        (TIMES, 0.5, math.inf, NEVER, "no command was accepted for 0.5 s"),
+        (TIMES, 0.75, math.inf, BEGIN + 0.25, "no command was accepted for 0.5 s"),
+        ({**TIMES, "arm_within": 0.25}, 0.25, math.inf, NEVER, "nobody armed it within 0.25 s"),
+    ],
+)
+def test_a_robot_is_deactivated_after_each_time_and_not_at_it(settings, after, seen, commanded, words):
+    assert begun(settings).lapsed(BEGIN + after, seen, commanded) == ""
+    assert words in begun(settings).lapsed(BEGIN + after + LITTLE, seen, commanded)
+
+
+def test_a_robot_that_may_hold_is_not_deactivated_for_want_of_commands():
+    assert begun(HOLD).lapsed(BEGIN + 100.0, math.inf, NEVER) == ""
+
+
+def test_a_robot_by_efforts_alone_is_left_to_its_device_once_commands_are_late():
+    for settings in (TIMES, HOLD):
+        assert begun(settings, can_ramp=False).lapsed(BEGIN + 0.125, math.inf, NEVER) == ""
+        text = begun(settings, can_ramp=False).lapsed(BEGIN + 0.125 + LITTLE, math.inf, NEVER)
+        assert text == "no command was accepted for 0.125 s, and efforts hold nothing"
+
+
+def test_a_command_counts_for_the_command_timeout():
+    switch = begun(TIMES)
+    assert not switch.is_idle(BEGIN + 1.125, BEGIN + 1.0)
+    assert switch.is_idle(BEGIN + 1.125 + LITTLE, BEGIN + 1.0)
+    assert not switch.is_idle(BEGIN + 0.125, NEVER), "its activation counts as one"
+
+
+def test_a_robot_that_holds_is_disarmed_after_the_host_timeout_and_has_as_long_as_before_to_be_armed():
+    settings = {**HOLD, "arm_within": 0.25}
+    switch = begun(settings)
+    assert not switch.is_armed
+    switch.arm(BEGIN + 0.125)
+    assert switch.lapsed(BEGIN + 0.625, math.inf, NEVER) == "" and switch.is_armed
+    disarmed = BEGIN + 0.625 + LITTLE
+    assert switch.lapsed(disarmed, math.inf, NEVER) == "" and not switch.is_armed
+    assert switch.lapsed(disarmed + 0.25, math.inf, NEVER) == ""
+    assert "nobody armed it" in switch.lapsed(disarmed + 0.25 + LITTLE, math.inf, NEVER)
+    switch.begin()
+    assert not switch.is_armed
+    assert switch.lapsed(BEGIN + 9.0, math.inf, NEVER) == "", "a new activation has its own time"
+    always = begun(HOLD)
+    always.lapsed(BEGIN + 9.0, math.inf, NEVER)
+    assert always.is_armed, "what activation arms stays so"
+
+
+# --- before the start -------------------------------------------------------------------------------------------------
+def test_a_pose_is_fresh_up_to_its_age_and_eight_joints_without_one_are_named():
+    joints = [JointLimit(f"j{i}", -1.0, 1.0, 1.0, 1.0) for i in range(1, 11)]
+    watch = StateWatch(JointRules(joints, SafetySettings()), SafetySettings(), 0.002)
+    measured, rest = Measured(10), np.zeros(10)
+    good = Feedback(5.0, rest, rest, rest)
+    measured.take(good, 5.0)
+    require_ready(good, measured, watch, 5.0, "")
+    unknown = Feedback(6.0, np.array([0.0, *[math.nan] * 9]), rest, rest)
+    with pytest.raises(Refused, match=r"nothing of j2, j3, j4, j5, j6, j7, j8, j9\)") as refused:
+        require_ready(unknown, measured, watch, 5.0 + LITTLE, "no answer")
+    assert str(refused.value).endswith("look at wire and power. no answer")
+
+
+# --- ways out that are last -------------------------------------------------------------------------------------------
+def test_efforts_that_nobody_can_follow_for_longer_than_a_ramp_are_given_up():
+    world = LockStep(SafetySettings(**HOLD)).active()
+    world.seconds(0.1, Mode.EFFORT, 1.0)
+    begin, count = world.now, len(world.arm.demands)
+    for _ in range(60):
+        world.step(Mode.EFFORT, 1.0, after=0.008)  # a machine that stays late
+        if world.cycle.phase is not Phase.ACTIVE:
+            break
+    assert "no efforts could be followed for 0.1" in world.cycle.latched
+    assert "cycles are late" in world.cycle.latched
+    # five cycles of the last efforts, then the longest ramp
+    told = world.arm.demands[count:]
+    assert [demand.mode for demand in told[:6]] == [*[Mode.EFFORT] * 5, Mode.VELOCITY]
+    assert {tuple(demand.values) for demand in told[:5]} == {(1.0, 1.0, 1.0)}
+    assert world.now - begin == pytest.approx(5 * 0.008 + 0.1, abs=3 * 0.008)
+    assert not world.arm.violations
+
+
+@pytest.mark.parametrize(("is_at_rest", "seconds"), [(True, 0.3), (False, 1.0 + 0.1)])
+def test_a_ramp_ends_by_itself_where_the_robot_seems_to_move_on_or_its_demand_does(is_at_rest, seconds, monkeypatch):
+    world = LockStep(SafetySettings(**HOLD)).active()
+    monkeypatch.setattr(Demands, "is_at_rest", property(lambda _: is_at_rest))
+    monkeypatch.setattr(world.arm, "_obey", lambda demand: setattr(world.arm, "speed", np.array([0.0, 0.06, 0.0])))
+    world.step()
+    world.cycle.deactivate(world.now)
+    begin = world.now
+    world.until_rest()
+    assert world.cycle.phase is Phase.INACTIVE
+    assert world.now - begin == pytest.approx(seconds, abs=0.005)
