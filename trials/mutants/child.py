@@ -36,6 +36,7 @@ _HEAVY = ("coverage", "numpy", "llvmlite.binding", "yaml", "scipy.optimize", "sc
 settings.register_profile(
     "mutants",
     phases=(Phase.explicit, Phase.generate),
+    deadline=None,  # of the clock: a busy machine would fail tests
     max_examples=20,
     database=None,
     derandomize=True,
