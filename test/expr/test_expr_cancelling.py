@@ -84,9 +84,9 @@ def test_constant_factors_are_one_unless_their_product_is_near_the_ends_of_the_d
     x, y, _ = xyz
     assert (outer * (inner * x) is (outer * inner) * x) is merge
     lanes = pack([x, y])
-    both, ones = (pack([1.5, value]) for value in (outer, inner))
-    merged = both * (ones * lanes)
-    assert (merged.args[1] is lanes) is merge
+    for sign in (1.0, -1.0):
+        product = pack([1.5, sign * outer]) * (pack([1.5, sign * inner]) * lanes)
+        assert (product.args[1] is lanes) is merge
 
 
 def test_of_constants_per_lane_the_first_that_is_not_zero_has_no_minus_sign_in_a_product(xyz):

@@ -225,6 +225,8 @@ def test_latex_gives_a_name_to_what_is_printed_and_used():
     printed = to_latex({"s": a + b, "p": (a + b) * (2.0 * a), "d": 2.0 * a, "m": -b, "n": -b})
     assert printed.definitions == (("x_{1}", "q_{1} + q_{2}"), ("x_{2}", r"2 \, q_{1}"))
     assert printed.expressions == {"s": "x_{1}", "p": r"x_{1} \, x_{2}", "d": "x_{2}", "m": "-q_{2}", "n": "-q_{2}"}
+    twice = to_latex({"s": a * b, "t": a * b})
+    assert twice == ((("x_{1}", r"q_{1} \, q_{2}"),), {"s": "x_{1}", "t": "x_{1}"})
     assert printed.aligned() == (
         "\\begin{aligned}\nx_{1} &= q_{1} + q_{2} \\\\\nx_{2} &= 2 \\, q_{1} \\\\\ns &= x_{1} \\\\\n"
         "p &= x_{1} \\, x_{2} \\\\\nd &= x_{2} \\\\\nm &= -q_{2} \\\\\nn &= -q_{2}\n\\end{aligned}\n"
