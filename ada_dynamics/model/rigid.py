@@ -43,11 +43,16 @@ def shortest_turn(start: Array, end: Array) -> Array:
     """The smallest rotation that brings one direction onto another."""
     a, b = start / np.linalg.norm(start), end / np.linalg.norm(end)
     w, cosine = np.cross(a, b), float(a @ b)
-    if cosine < -1.0 + 1e-12:  # opposite: half a turn about an axis across, which is x for z as in MuJoCo
-        k = int(np.argmin(np.abs(a)))
-        return about(np.eye(3)[k] - a[k] * a, np.pi)
+    share = 1.0 + cosine
+    if cosine < -0.9:  # there the sum has lost digits, and so has w: they are found again across the start
+        w = w - (w @ a) * a
+        square = float(w @ w)
+        if square < 1e-30:  # opposite: half a turn about an axis across, which is x for z as in MuJoCo
+            k = int(np.argmin(np.abs(a)))
+            return about(np.eye(3)[k] - a[k] * a, np.pi)
+        share = square / (1.0 - cosine)
     K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-    return clean_rotation(np.eye(3) + K + K @ K / (1.0 + cosine))
+    return clean_rotation(np.eye(3) + K + K @ K / share)
 
 
 def is_unit(R: Array) -> bool:

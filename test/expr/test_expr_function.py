@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Traced, atan2, cost, evaluate, floors, sin, trace
+from ada_dynamics.expr import Traced, atan2, cos, cost, evaluate, floors, select, sin, sqrt, trace
 from ada_dynamics.expr.count import Cost, Machine
 
 
@@ -90,3 +92,55 @@ def test_costs_count_each_live_operation_once():
     assert of.critical_path == 45 + 3
     assert floors(of, Machine(scalar=1.0, vector=10.0, clock=2.0)).scalar == of.work == 40
     assert floors(of, Machine(scalar=1.0, vector=10.0, clock=2.0)).latency == 24.0
+    assert floors(of, Machine(scalar=1.0, vector=10.0, clock=2.0)).batch == 4.0
+    assert floors(of, Machine(clock=4.8)).latency == 10.0
+
+
+def test_the_critical_path_is_the_longest_chain_in_cycles():
+    def body(q):
+        a, b = q
+        angle = atan2(sqrt(a + b), b)  # 3 + 18 + 80
+        return {"y": (-select(sin(angle), cos(b), 1.0 / (angle * a), a - b), a * b)}  # + max(45, 3 + 13) + 2 + 0
+
+    of = cost(trace("f", {"q": 2}, body))
+    assert of.critical_path == 3 + 18 + 80 + 45 + 2
+    assert (of.additions, of.multiplications, of.divisions, of.square_roots, of.selects) == (2, 2, 1, 1, 1)
+    assert (of.sincos_pairs, of.arctangents) == (2, 1)
+    assert of.work == 4 + 2 * 36 + 40
+    chain = cost(trace("f", {"q": 2}, lambda q: {"y": 1.0 / (cos(q[0] - q[1]) * q[0])}))
+    assert chain.critical_path == 3 + 45 + 3 + 13
+
+
+def test_sizes_and_orders_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match=r"the outputs are \['a', 'b'\], the wanted order is \['a'\]"):
+        trace("f", {"q": 1}, lambda q: {"a": q, "b": q}, order=("a",))
+    with pytest.raises(InputError, match="use an identifier"):
+        trace("f", {"q": 1}, lambda q: {"lambda": q})
+    with pytest.raises(InputError, match="use an identifier"):
+        trace("f", {"q": 1, "class": 1}, lambda **_: {"y": 1.0})
+    with pytest.raises(InputError, match="ragged"):
+        trace("f", {"q": 1}, lambda q: {"y": (q, 1.0)})
+
+
+def test_the_collector_of_garbage_is_off_while_tracing_and_then_as_it_was():
+    seen = []
+
+    def body(q):
+        seen.append(gc.isenabled())
+        return {"y": q}
+
+    def fails(q):
+        raise RuntimeError
+
+    assert gc.isenabled()
+    trace("f", {"q": 1}, body)
+    with pytest.raises(RuntimeError):
+        trace("f", {"q": 1}, fails)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        trace("f", {"q": 1}, body)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert seen == [False, False]

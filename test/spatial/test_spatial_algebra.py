@@ -425,6 +425,7 @@ def test_every_kind_of_rotation_works_alike(run: Any, k: int, x: Array) -> None:
 
     for i, R in enumerate([R1, R1, R1 @ R2, R1]):
         assert near(run(lambda x, i=i: kinds(x)[i].matrix(), x), R)
+        assert near(run(lambda x, i=i: kinds(x)[i].inverse().matrix(), x), R.T)
         assert near(run(lambda x, i=i: kinds(x)[i].to_parent(Vec3(*x[2:5])), x), R @ v)
         assert near(run(lambda x, i=i: kinds(x)[i].to_child(Vec3(*x[2:5])), x), R.T @ v)
         assert near(run(lambda x, i=i: kinds(x)[i].conjugate_symmetric(matrix(x, True)), x), R @ A @ R.T, 1e-11)

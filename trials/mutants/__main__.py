@@ -39,7 +39,7 @@ def main() -> int:
     options = parser.parse_args()
     for name in set(options.rooms) - set(ROOMS):
         parser.error(f"no room is called {name}; there are {', '.join(ROOMS)}")
-    warm()
+    warm(options.folder / "bytecode")
     bad, rows = 0, []
     for name in options.rooms or ROOMS:
         campaign = Campaign(name, ROOMS[name], options.folder, options.seed, options.jobs, options.budget)

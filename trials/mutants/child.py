@@ -9,6 +9,7 @@ own, which no change can spoil and out of which none can get a kernel made witho
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -35,6 +36,7 @@ _HEAVY = ("coverage", "numpy", "llvmlite.binding", "yaml", "scipy.optimize", "sc
 settings.register_profile(
     "mutants",
     phases=(Phase.explicit, Phase.generate),
+    deadline=None,  # of the clock: a busy machine would fail tests
     max_examples=20,
     database=None,
     deadline=None,
@@ -76,11 +78,18 @@ class _FromMemory(importlib.machinery.SourceFileLoader):
         return compile(self.text, self.path, "exec", dont_inherit=True)
 
 
-def warm() -> None:
-    """Import what every child would import; which packages are missing, tests say better."""
+def warm(compiled: Path) -> None:
+    """Import what every child would import; which packages are missing, tests say better.
+
+    Args:
+        compiled: folder for the bytecode of modules without a change, which all children would compile otherwise.
+    """
+    sys.pycache_prefix, sys.dont_write_bytecode = str(compiled.resolve()), False
     for name in _HEAVY:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # pytest collects at its end, five times, and a child would copy every page that it looks at
 
 
 def forked(work: Callable[[Path], Any]) -> tuple[int, Path]:

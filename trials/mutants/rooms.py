@@ -45,12 +45,19 @@ def _of(folder: str, names: str) -> tuple[str, ...]:
 # not seen.
 ROOMS = {
     "expr": _library("expr", *_of("expr", "*"), "jit/test_tape_kernel"),
-    "jit": _library("jit", *_of("jit", "jit_* kernels lanes tape_kernel tape_large threads")),
+    "jit": _library(
+        "jit",
+        *_of("jit", "device_array jit_* keeping kernels lanes ptx tape_kernel tape_large threads"),
+        "expr/test_columns",
+        "simulation/test_marches",
+    ),
     "spatial": _library("spatial", *_of("spatial", "*")),
     "model": _library(
         "model",
-        *_of("model", "building check configuration_rows edit edit_recut load mechanisms read_only turns"),
-        *_of("algorithms", "joint_types springs"),
+        *_of("model", "building check configuration_rows edit edit_recut load loop_formats mechanisms"),
+        *_of("model", "mechanisms_oracle read_only shapes small_geometry turns urdf_reader urdf_refusals"),
+        *_of("algorithms", "ada_thin_links joint_types springs"),
+        "dynamics/test_helical",
     ),
     "algorithms": _library(
         "algorithms",

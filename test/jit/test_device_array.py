@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of a machine, and others' arrays, by their layout: strides, spans, both ways to hand them on; no kernels."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit import dlpack
+from ada_dynamics.jit.device_array import DeviceArray, given, on_device, stream_number
+from ada_dynamics.jit.threads import HostThreads
+
+HOST = HostThreads()
+F8, F4 = np.dtype(np.float64), np.dtype(np.float32)
+
+
+def placed(array, columns):
+    """On the machine, state after state or in columns, copied as raw memory."""
+    found = DeviceArray.empty(HOST, array.shape, array.dtype, columns, 0)
+    laid_out = np.ascontiguousarray(np.moveaxis(array, 0, -1) if columns else array)
+    HOST.to_device(found.block.address, laid_out, 0)
+    return found
+
+
+class Shown:
+    """What another library shows of a numpy array."""
+
+    def __init__(self, array, **changed):
+        self.array = array
+        strides = None if array.flags.c_contiguous else array.strides
+        own = {"shape": array.shape, "typestr": array.dtype.str, "data": (array.ctypes.data, False), "strides": strides}
+        self.__cuda_array_interface__ = {**own, "version": 3, **changed}
+
+
+class Handing:
+    """A numpy array that says of itself it is elsewhere, and by which stream it was asked."""
+
+    def __init__(self, array, kind=dlpack.CUDA):
+        self.array, self.kind, self.streams = array, kind, []
+
+    def __dlpack__(self, *, stream=None):
+        self.streams.append(stream)
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.kind, 0
+
+
+# --- ours -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", [F8, F4])
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 3, 2)])
+def test_an_array_of_a_machine_is_read_as_it_lies_by_whoever_takes_it(shape, columns, dtype):
+    array = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+    ours = placed(array, columns)
+    assert (len(ours), ours.ndim, ours.shape, ours.dtype) == (5, len(shape), shape, dtype)
+    assert np.array_equal(ours.numpy(), array) and np.array_equal(np.asarray(ours), array)
+    assert np.asarray(ours, dtype=np.float32).dtype == F4
+    wanted = (
+        np.asfortranarray(array).strides
+        if len(shape) < 3
+        else (dtype.itemsize, 10 * dtype.itemsize, 5 * dtype.itemsize)
+    )
+    assert ours.strides == (wanted if columns else array.strides)
+    taken = np.from_dlpack(ours)
+    assert np.array_equal(taken, array) and taken.strides == ours.strides
+    assert taken.ctypes.data == ours.block.address
+    told = ours.__cuda_array_interface__
+    assert (told["shape"], told["typestr"], told["strides"]) == (shape, dtype.str, ours.strides)
+    assert (told["data"], told["stream"], told["version"]) == ((ours.block.address, False), 1, 3)
+    assert ours.__dlpack_device__() == (1, 0)
+    assert repr(ours) == f"<DeviceArray {shape} {dtype} on host>"
+    strided = ours.strided
+    steps = (1, 5) if columns else (int(np.prod(shape[1:])), 1)
+    assert (strided.address, strided.of_state, strided.of_element) == (ours.block.address, *steps)
+
+
+def test_an_array_of_a_machine_is_never_had_without_a_copy():
+    with pytest.raises(ValueError, match="numpy needs a copy"):
+        placed(np.ones(3), False).__array__(copy=False)
+
+
+def test_an_array_that_others_have_lives_until_they_let_go_of_it():
+    ours = placed(np.arange(3.0), False)
+    gone = weakref.ref(ours)
+    taken = np.from_dlpack(ours)
+    unused = ours.__dlpack__()
+    del ours
+    gc.collect()
+    assert gone() is not None and taken.tolist() == [0.0, 1.0, 2.0]
+    del taken
+    gc.collect()
+    assert gone() is not None, "the capsule that nobody took"
+    del unused
+    gc.collect()
+    assert gone() is None
+
+
+def test_whoever_takes_an_array_in_a_stream_waits_for_ours():
+    class Ordered(HostThreads):
+        def __init__(self):
+            super().__init__()
+            self.orders = []
+
+        def follow(self, stream, other):
+            self.orders.append((stream, other))
+
+    machine = Ordered()
+    ours = DeviceArray.empty(machine, (3,), F8, False, 7)
+    for stream in (None, -1, 0, 1, 5):
+        ours.__dlpack__(stream=stream)
+    assert machine.orders == [(0, 7), (0, 7), (5, 7)]
+    assert ours.__cuda_array_interface__["stream"] == 7
+
+
+# --- others' --------------------------------------------------------------------------------------------------------
+BASE = np.arange(24.0).reshape(6, 4)
+
+
+@pytest.mark.parametrize("way", [Shown, Handing])
+@pytest.mark.parametrize(
+    ("array", "strides", "is_columns"),
+    [
+        (BASE, (4, 1), False),
+        (BASE[::2], (8, 1), False),
+        (BASE.T, (1, 4), True),
+        (BASE[0], (1,), False),
+        (BASE[:, 1], (4,), False),
+        (BASE.astype(np.float32), (4, 1), False),
+        (BASE.reshape(2, 3, 4), (12, 4, 1), False),
+    ],
+)
+def test_an_array_of_another_library_is_taken_as_it_lies(array, strides, is_columns, way):
+    one = given("q", way(array), HOST)
+    assert (one.name, one.shape, one.dtype, one.strides) == ("q", array.shape, array.dtype, strides)
+    assert (one.address, one.is_columns) == (array.ctypes.data, is_columns)
+    assert one.states == (array.shape[0] if array.ndim > 1 else None)
+    steps = (0, strides[0]) if array.ndim == 1 else (strides[0], strides[-1])
+    assert (one.strided.of_state, one.strided.of_element) == steps
+    last = array[(slice(-1, None),) * array.ndim]
+    assert one.span == (array.ctypes.data, last.ctypes.data + array.itemsize)
+
+
+def test_an_array_that_runs_backwards_has_its_first_byte_before_its_address():
+    one = given("q", Shown(BASE[::-1, ::-1]), HOST)
+    assert one.strides == (-4, -1)
+    assert one.span == (BASE.ctypes.data, BASE.ctypes.data + BASE.nbytes)
+
+
+def test_ours_handed_in_again_is_what_it_was():
+    for columns in (False, True):
+        ours = placed(BASE, columns)
+        one = ours.given("tau")
+        assert (one.name, one.shape, one.dtype, one.stream, one.owner) == ("tau", (6, 4), F8, None, ours)
+        assert one.strided == ours.strided and one.is_columns is columns
+        assert one.strides == ((1, 6) if columns else (4, 1))
+
+
+def test_rows_with_gaps_between_them_are_refused():
+    cut = np.zeros((2, 3, 8))[:, :, :4]
+    with pytest.raises(InputError, match="M has strides that leave gaps"):
+        _ = given("M", Shown(cut), HOST).strided
+    whole = np.zeros((2, 3, 4))
+    assert given("M", Shown(whole), HOST).strided[1:] == (12, 1)
+    assert given("M", Shown(np.zeros((2, 3, 8))[:, :, ::2]), HOST).strided[1:] == (24, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (Shown(BASE.astype(int)), "type int64; float64 or float32"),
+        (Handing(BASE.astype(int)), "does not hold float64 or float32"),
+        (Handing(BASE.astype(np.float16)), "does not hold float64 or float32"),
+        (Shown(BASE, data=(BASE.ctypes.data + 4, False)), "not aligned"),
+        (Shown(BASE, strides=(36, 8)), "not aligned"),
+        (Shown(BASE, stream=0), "stream 0 is ambiguous"),
+        (Shown(BASE, strides=(8 * 2**31, 8)), "more than 2147483647 apart"),
+        (Shown(BASE, data=(0, False)), "has no memory"),
+    ],
+)
+def test_an_array_that_cannot_be_taken_is_refused_with_the_reason(value, said):
+    with pytest.raises(InputError, match=said):
+        given("q", value, HOST)
+
+
+def test_the_largest_stride_is_taken_and_an_empty_array_needs_no_memory():
+    assert given("q", Shown(BASE, strides=(8 * (2**31 - 1), 8)), HOST).strides == (2**31 - 1, 1)
+    assert given("q", Shown(np.zeros((0, 4)), data=(0, False)), HOST).states == 0
+
+
+@pytest.mark.parametrize("wanted", [RuntimeError, BufferError])
+def test_a_tensor_that_wants_a_gradient_says_so(wanted):
+    class Wanting:
+        def __dlpack__(self, *, stream):
+            raise wanted("it requires grad")
+
+        def __dlpack_device__(self):
+            return dlpack.CUDA, 0
+
+    class Torch:
+        @property
+        def __cuda_array_interface__(self):
+            raise RuntimeError("it requires grad")
+
+    assert on_device(Torch())
+    for value in (Wanting(), Torch()):
+        with pytest.raises(InputError, match="q cannot be read as it lies: it requires grad"):
+            given("q", value, HOST)
+
+
+def test_arrays_are_on_a_device_where_they_say_so():
+    assert on_device(Shown(BASE)) and on_device(Handing(BASE))
+    assert not on_device(Handing(BASE, kind=1)) and not on_device(BASE) and not on_device([1.0])
+
+
+def test_streams_are_asked_for_by_their_numbers():
+    handing = Handing(BASE)
+    for stream in (0, 9):
+        given("q", handing, HOST, stream)
+    assert handing.streams == [1, 9], "1 is the default stream"
+    assert [given("q", Shown(BASE, stream=x), HOST).stream for x in (None, 1, 2, 77)] == [None, 0, 2, 77]
+
+
+@pytest.mark.parametrize(
+    ("stream", "number"),
+    [
+        (None, 0),
+        (0, 0),
+        (12, 12),
+        (SimpleNamespace(cuda_stream=5), 5),
+        (SimpleNamespace(ptr=6), 6),
+        (SimpleNamespace(handle=SimpleNamespace(value=7)), 7),
+        (SimpleNamespace(handle=SimpleNamespace(value=None)), 0),
+        (SimpleNamespace(__cuda_stream__=(0, 8)), 8),
+        (SimpleNamespace(__cuda_stream__=lambda: (0, 9)), 9),
+    ],
+)
+def test_a_stream_of_any_library_has_its_number(stream, number):
+    assert stream_number(stream) == number
+
+
+@pytest.mark.parametrize("stream", [True, -1, "3", 2.0])
+def test_what_is_no_stream_is_refused(stream):
+    with pytest.raises(InputError, match="must be a stream of torch, CuPy or numba"):
+        stream_number(stream)
