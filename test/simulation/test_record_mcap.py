@@ -263,7 +263,7 @@ def test_misuse_is_refused(tmp_path, monkeypatch):
         recorder.event(EventRecord(0.0, "late", log.q[0], log.v[0]))
     with pytest.raises(RecordingError, match=r"no_such_folder/run\.mcap cannot be written: No such file"):
         McapRecorder(tmp_path / "no_such_folder" / "run.mcap", log.model)
-    monkeypatch.setitem(__import__("sys").modules, "mcap.writer", None)
+    monkeypatch.setitem(__import__("sys").modules, "mcap.data_stream", None)
     with pytest.raises(InputError, match=r"pip install .*\[record\]"):
         McapRecorder(tmp_path / "other.mcap", log.model)
 
