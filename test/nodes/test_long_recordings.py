@@ -72,6 +72,7 @@ def test_memory_does_not_grow_with_the_chunks_of_a_recording_and_all_of_them_are
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_a_recording_of_a_day_takes_no_more_memory_than_one_of_an_hour_and_is_read(tmp_path):
     path, memory = tmp_path / "run.mcap", []
     with TopicWriter(path) as writer:
