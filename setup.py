@@ -54,7 +54,7 @@ NODE_NAMES = (
 # MuJoCo 4 needs Python 3.11: Python 3.10 gets the last of its 3.
 ORACLE = ["pin>=4,<5", "mujoco>=3.3,<5"]
 BENCH = ["pin-pink>=4,<5", "quadprog>=0.1.11,<0.2"]
-RECORD = ["mcap>=1.6,<2"]  # 1.6 is the first whose writer hands a chunk to the disk when told to
+RECORD = ["mcap>=1.6,<2"]  # its records and readers; 1.6 is the oldest that is tried
 # viser 1.1 is the first that lets links be dragged with the mouse.
 VIEW = ["viser>=1.1,<2", "websockets>=13,<17", "trimesh>=4,<6", "pycollada>=0.8,<1"]
 # The wheels of ROS 2 exist for this platform only; elsewhere the extra is empty and ROS comes from its own installer.

@@ -29,7 +29,7 @@ from ada_robot.ros.awaited_description import AwaitedDescription
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
-from ada_robot.ros.status import Status
+from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Plant, Snapshot
 from ada_robot.simulated.source import (
     bounds_of,
@@ -230,6 +230,9 @@ class DynamicsNode(Node):
             self._loads.stop()
         if self._recording is not None:
             self._recording.close()
+            status = self._recording.status()
+            if status.level > Level.OK:  # the last report on /diagnostics may have been before
+                self.get_logger().warning(f"{status.values['file']}: {status.message}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,14 +16,16 @@ from ada_dynamics.simulation.record.recorder import McapRecorder
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Plant, Snapshot
 
-MOST_WAITING = 5000  # states; a disk that is slower than that loses some, and says so
+MOST_WAITING = 5000  # states; who is later than that loses some, and says so
+LOST = "states are not in the recording: the disk or the processor was too slow"
+_LOOK = 0.05  # [s] between looks for the end
 
 
 class PlantRecording:
-    """Writes states in a thread of its own: a slow disk must not hold up the physics.
+    """Writes states in a thread of its own: a slow disk or a busy processor must not hold up the physics.
 
     Attributes:
-        lost: states that the disk was too slow for.
+        lost: states that it had no time for; the file tells how many, too.
         failure: why nothing is written any more, or None.
     """
 
@@ -49,7 +51,8 @@ class PlantRecording:
             dynamics=dynamics,
         )
         self._unknown = np.full(model.nv, np.nan)  # accelerations: a row of a log may leave them out
-        self._queue: queue.Queue[Snapshot | None] = queue.Queue(MOST_WAITING)
+        self._queue: queue.Queue[Snapshot] = queue.Queue(MOST_WAITING)
+        self._is_ending = False
         self._last = -np.inf
         self._thread = threading.Thread(target=self._write, name="recording", daemon=True)
         self._thread.start()
@@ -66,9 +69,12 @@ class PlantRecording:
 
     def _write(self) -> None:
         while True:
-            snapshot = self._queue.get()
-            if snapshot is None:
-                return
+            try:
+                snapshot = self._queue.get(timeout=_LOOK)
+            except queue.Empty:
+                if self._is_ending:
+                    return
+                continue
             try:
                 self._recorder.append(
                     np.array([snapshot.t]),
@@ -79,8 +85,8 @@ class PlantRecording:
                     snapshot.external,
                     snapshot.contact,
                 )
-            except AdaError as problem:
-                self.failure = str(problem)
+            except Exception as problem:  # of any kind: whoever watches the recording must see that it has ended
+                self.failure = self._why(problem)
                 return
 
     def status(self) -> Status:
@@ -89,15 +95,18 @@ class PlantRecording:
         if self.failure is not None:
             return Status(Level.ERROR, self.failure, values)
         if self.lost:
-            return Status(Level.WARN, "the disk is too slow: states were lost", values)
+            return Status(Level.WARN, f"{self.lost} {LOST}", values)
         return Status(Level.OK, "recording", values)
 
     def close(self) -> None:
-        """Write what waits, and end the file."""
-        self._queue.put(None)
+        """Write what waits, and end the file, which tells what is not in it."""
+        self._is_ending = True
         self._thread.join()
         if self.failure is None:
             try:
-                self._recorder.close()
-            except AdaError as problem:
-                self.failure = str(problem)
+                self._recorder.close({"complete": False, "lost": self.lost} if self.lost else {})
+            except Exception as problem:
+                self.failure = self._why(problem)
+
+    def _why(self, problem: Exception) -> str:
+        return str(problem) if isinstance(problem, AdaError) else f"the recording {self._path} has ended: {problem!r}"

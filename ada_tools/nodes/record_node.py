@@ -27,6 +27,7 @@ from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_tools.nodes.bag.definitions import definition
+from ada_tools.nodes.bag.gaps import Gaps
 from ada_tools.nodes.bag.offered_qos import Offer, accepting, to_text
 from ada_tools.nodes.bag.raw_topics import message_class, offer_of, profile
 from ada_tools.nodes.bag.recording import Recording
@@ -34,6 +35,7 @@ from ada_tools.nodes.bag.selection import is_wanted, resolved, unmatched
 
 LOOK = 0.2  # [s] between looks at the graph
 DEPTH = 500  # messages of a topic that may wait while others are taken
+MISSING = "messages are not in the recording"
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ class RecordNode(Node):
         self._skipped: dict[str, str] = {}  # topic: reason
         self._refused: set[str] = set()  # of these, those that are not tried again
         self._definitions: dict[str, str] = {}
-        self._lost = 0
+        self._told = 0  # lost, as the middleware tells
+        self._gaps: dict[str, Gaps] = {}
         self._has_reported_failure = self._is_closed = False
         self.failure: Exception | None = None  # of a node that has ended
         self.recording = Recording(TopicWriter(settings.path, overwrite=settings.overwrite))
@@ -96,8 +99,9 @@ class RecordNode(Node):
         return sorted(self._subscribed)
 
     def close(self) -> None:
-        """End the file; idempotent."""
+        """Take what waits, and end the file; idempotent."""
         for name in list(self._subscribed):
+            self._empty(name)
             self._drop(name)
         self.recording.close()
         self._report_failure()
@@ -107,6 +111,8 @@ class RecordNode(Node):
         elif not self._is_closed:
             path = self.recording.writer.path
             self.get_logger().info(f"{path}: {statistics.messages} messages, {statistics.size / 2**20:.1f} MiB.")
+            if statistics.dropped or self.lost:
+                self.get_logger().warning(f"{path}: {statistics.dropped + self.lost} {MISSING}.")
         self._is_closed = True
 
     # --- topics -------------------------------------------------------------------------------------------------
@@ -125,6 +131,7 @@ class RecordNode(Node):
         if len(kinds) > 1:
             others = ", ".join(kinds[1:])
             self._skip(name, f"it has several types; only messages of {kinds[0]} are recorded, those of {others} not")
+        self._gaps.setdefault(name, Gaps()).publishers(len(publishers))
         offers = [offer_of(publisher) for publisher in publishers]
         asked = accepting(offers)
         known = self._subscribed.get(name)
@@ -163,16 +170,34 @@ class RecordNode(Node):
         )
 
     def _taker(self, topic: Topic) -> Callable[[bytes, dict[str, Any]], None]:
-        take = self.recording.take
+        take, gaps = self.recording.take, self._gaps[topic.name]
 
         def taken(raw: bytes, info: dict[str, Any]) -> None:
             received = info["received_timestamp"] or time.time_ns()
+            number = info.get("publication_sequence_number")
+            if number is not None:  # some middlewares have none
+                gaps.take(number)
             take(topic, received, info["source_timestamp"] or received, raw)
 
         return taken
 
     def _count_lost(self, event: Any) -> None:
-        self._lost += event.total_count_change
+        self._told += event.total_count_change
+
+    @property
+    def lost(self) -> int:
+        """Messages that never came: those that the middleware tells, or more where more are missing between others."""
+        return max(self._told, sum(one.lost for one in self._gaps.values()))
+
+    def _empty(self, name: str) -> None:
+        """Take what came and waits in the queue."""
+        subscription = self._subscribed[name].subscription
+        with subscription.handle:
+            for _ in range(DEPTH):
+                taken = subscription.handle.take_message(subscription.msg_type, True)
+                if taken is None:
+                    return
+                subscription.callback(*taken)
 
     def _drop(self, name: str) -> None:
         self.destroy_subscription(self._subscribed.pop(name).subscription)
@@ -204,7 +229,7 @@ class RecordNode(Node):
             "size [byte]": statistics.size,
             "waiting for the disk [byte]": statistics.waiting,
             "dropped": statistics.dropped,
-            "lost on the way": self._lost,
+            "lost on the way": self.lost,
             **{f"not recorded: {name}": reason for name, reason in self._skipped.items()},
         }
         if statistics.failure is not None:
@@ -212,8 +237,8 @@ class RecordNode(Node):
         missing = unmatched(self._patterns, self.topics)
         if missing:
             return Status(Level.WARN, f"nobody publishes {', '.join(missing)}", values)
-        if statistics.dropped or self._lost:
-            return Status(Level.WARN, f"{statistics.dropped + self._lost} messages are not in the recording", values)
+        if statistics.dropped or self.lost:
+            return Status(Level.WARN, f"{statistics.dropped + self.lost} {MISSING}", values)
         if self._skipped:
             return Status(Level.WARN, f"not recorded: {', '.join(self._skipped)}", values)
         return Status(Level.OK, f"{statistics.messages} messages of {len(self._subscribed)} topics", values)

@@ -17,6 +17,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.recorder import McapRecorder
 from trials.soak import nodes, recordings, steps, watch
 from trials.soak.ledger import Ledger
 
@@ -86,6 +87,18 @@ def test_a_recording_is_read_whole_and_one_that_is_damaged_or_cut_short_is_a_pro
     assert recordings.read_simulation(recording)["problems"]
 
 
+def test_rows_that_are_missing_are_a_problem_unless_the_recording_counts_them(tmp_path):
+    model, q = mechanisms.four_bar()
+    log = ada.Simulation(model, q, log_every=4).run(0.4)
+    for counted, problems in ((0, 1), (1, 0)):
+        with McapRecorder(tmp_path / "loop.mcap", model) as recorder:
+            for i in (*range(50), *range(51, 101)):
+                recorder.append(log.t[i], log.q[i], log.v[i], log.a[i], log.tau[i])
+            recorder.close({"complete": not counted, "lost": counted})
+        found = recordings.read_simulation(tmp_path / "loop.mcap")
+        assert (found["rows"], len(found["problems"])) == ((101, 100), problems)
+
+
 def test_energy_that_was_lost_between_slices_is_a_problem(tmp_path):
     model, q = mechanisms.four_bar(crank=0.74 * np.pi)
     ada.Simulation(model, q, log_every=4).run(0.04, record=tmp_path / "loop.mcap")
@@ -102,6 +115,9 @@ def test_messages_that_are_not_in_the_file_are_a_problem(tmp_path):
     assert recordings.read_topics(path, "/x/arm.mcap: 10 messages, 0 MiB", 0, 9)["problems"] == []
     assert recordings.read_topics(path, "/x/arm.mcap: 11 messages, 0 MiB", 0, 9)["problems"]
     assert recordings.read_topics(path, "it was killed", 0, 9)["problems"]
+    said = "arm.mcap: 10 messages, 0 MiB.\n[WARN] arm.mcap: 3 messages are not in the recording."
+    found = recordings.read_topics(path, said, 0, 9)
+    assert found["problems"] == [] and found["delays"] == ["[WARN] arm.mcap: 3 messages are not in the recording."]
 
 
 def test_steps_go_on_where_another_call_was_killed_with_the_same_bits(tmp_path):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from ada_tools.nodes.bag import definitions, offered_qos, selection
 from ada_tools.nodes.bag.offered_qos import Offer
 from ada_tools.nodes.bag.playing import Player, latched_first
 from ada_tools.nodes.bag.reading import Recorded, TopicFile
-from ada_tools.nodes.bag.recording import Recording
+from ada_tools.nodes.bag.recording import OBJECT, Recording
 
 A = Topic("/a", "std_msgs/msg/Float64", "float64 data\n", "", "RIHS01_x")
 B = Topic("/b", "std_msgs/msg/String", "string data\n")
@@ -383,14 +384,31 @@ def test_messages_that_a_slow_disk_has_no_room_for_are_dropped_and_counted(tmp_p
         add(*message)
 
     writer.add = slow
-    recording = Recording(writer, period=0.001, most_waiting=100)
+    most = 3 * (OBJECT + 30)
+    recording = Recording(writer, period=0.001, most_waiting=most)
     for i in range(10):
         recording.take(A, i, i, b"x" * 30)
-    assert recording.statistics.waiting <= 100
+    assert recording.statistics.waiting <= most
     assert recording.statistics.dropped == 7
     go.set()
     recording.close()
     assert len(TopicFile(tmp_path / "x.mcap")) == recording.statistics.messages == 3
+
+
+def test_small_messages_that_wait_take_no_more_memory_than_they_may(tmp_path):
+    writer = TopicWriter(tmp_path / "x.mcap")
+    go = threading.Event()
+    writer.flush = lambda: go.wait(WAIT)
+    recording = Recording(writer, period=0.001, most_waiting=10**6)
+    tracemalloc.start()
+    for i in range(20_000):
+        recording.take(A, 10**18 + i, 10**18 + i, bytes(bytearray(16)))
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    go.set()
+    recording.close()
+    assert recording.statistics.dropped > 10_000
+    assert taken < 1.5e6
 
 
 def test_a_recording_that_fails_says_so_once_and_counts_what_is_not_in_it(tmp_path):

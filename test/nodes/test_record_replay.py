@@ -16,7 +16,9 @@ pytest.importorskip("mcap")
 from diagnostic_msgs.msg import DiagnosticArray
 from mcap import writer as mcap_writer
 from mcap.reader import make_reader
+from rclpy.duration import Duration
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message, serialize_message
 from ros_world import RosWorld
 from rosgraph_msgs.msg import Clock
@@ -31,7 +33,7 @@ from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros import qos
 from ada_tools.nodes.bag.offered_qos import Offer, to_text
 from ada_tools.nodes.bag.reading import TopicFile
-from ada_tools.nodes.record_node import RecordNode
+from ada_tools.nodes.record_node import DEPTH, RecordNode
 from ada_tools.nodes.replay_node import ReplayNode
 
 pytestmark = pytest.mark.ros
@@ -204,6 +206,21 @@ def test_a_publisher_that_offers_less_is_recorded_too(ros, tmp_path):
     ros.wait(lambda: node.recording.statistics.messages == 2, what="the other publisher's message")
     ros.matched(first).publish(Float64(data=3.0))
     ros.wait(lambda: node.recording.statistics.messages == 3, what="the first publisher's next message")
+
+
+def test_what_comes_while_a_recorder_has_no_time_is_in_its_file_or_counted(ros, tmp_path):
+    path, sent = tmp_path / "run.mcap", 2 * DEPTH
+    node = recorder(ros, path, topics=["/n"])
+    publisher = ros.matched(ros.publisher(Float64, "/n", QoSProfile(depth=sent)))
+    publisher.publish(Float64(data=0.0))
+    ros.wait(lambda: node.recording.statistics.messages == 1, what="the first message")
+    with ros.paused():
+        for i in range(1, sent):
+            publisher.publish(Float64(data=float(i)))
+        assert publisher.wait_for_all_acked(Duration(seconds=10))
+        node.close()
+    assert on_disk(path, "/n") == [number(float(i)) for i in (0, *range(sent - DEPTH, sent))]
+    assert node.lost == sent - DEPTH - 1
 
 
 def test_a_recorder_in_a_namespace_takes_what_is_in_it_and_what_all_share(ros, tmp_path):

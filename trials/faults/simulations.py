@@ -17,7 +17,7 @@ from ada_dynamics.simulation.record.recorder import CHUNK_SECONDS
 from benchmarks.ros.world import Process
 from trials.faults.case import ENDS, HOST, STOP, WATCHED, Case, Outcome
 from trials.faults.nodes import BEGINS, GOAL, SLOW, TRIES
-from trials.graph.graph import CONTROLLER, DYNAMICS, Graph, Seen, moves, report_on
+from trials.graph.graph import CONTROLLER, DYNAMICS, Graph, Seen, moves
 
 MOVES, RESTS = 0.05, 0.005  # [rad/s]
 SEEN = 0.25  # [s] within which the eye sees, and the recording is handed, a state
@@ -83,8 +83,7 @@ def _lost(scene: Scene) -> list[str]:
         warnings.simplefilter("ignore", RecordingCutShortWarning)
         log = Log.load(scene.graph.folder / "run.mcap")
     if not killed:
-        left_out = scene.graph.newest(report_on("dynamics_node: recording"))["diagnostics"]["values"]["lost"]
-        return [] if log.info["complete"] and left_out == "0" else [f"{left_out} states, or the end, are not in it"]
+        return [] if log.info["complete"] else [f"{log.info.get('lost', 0)} states, or the end, are not in it"]
     seen = [one for one in scene.graph.seen if "joints" in one]
     off = [float(np.max(np.abs(log.q[-1] - one["joints"]["position"]))) for one in seen]
     lost = seen[-1]["at"] - seen[int(np.argmin(off))]["at"]

@@ -69,10 +69,6 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
     delays = [f"{name}: {one['p99']:.2g} ms late at p99" for name, one in arm["late"].items() if one["p99"] > LATE]
     delays += arm["delays"] + work.delays
     delays += [f"{one.process.name} ended with {one.code}" for one in starter.children if one.code]
-    wanted, rows = loop["rows"]
-    if rows != wanted:  # a node that had no time for its recording says so
-        is_said = any("recording: lost:" in one for one in delays)
-        (delays if is_said else problems).append(f"the simulation recorded {rows} rows instead of {wanted}")
     late = (1e3 * one for one in (bare.found.late_p50, bare.found.late_p99, bare.found.late_p999, bare.found.late_max))
     sleeper = dict(zip(recordings.LATE, late, strict=True))
     is_busy = sleeper["p99.9"] > BUSY

@@ -21,18 +21,20 @@ _ERROR = b"\2"  # diagnostic_msgs/DiagnosticStatus
 
 
 def read_simulation(path: Path) -> dict[str, Any]:
-    """Rows expected and found, figures of the motion, its last state, and problems; rows may be missing."""
+    """Rows expected and found, figures of the motion, its last state, and problems; rows may be lost, if counted."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of a recording that was cut short
             log = Log.load(path)
     except (AdaError, UserWarning) as problem:
         return {"rows": (0, 0), "figures": {}, "last": None, "problems": [f"{path.name}: {problem}"]}
-    rows = (round(log.t[-1] * RATE) + 1, len(log))
+    rows, lost = (round(log.t[-1] * RATE) + 1, len(log)), log.info.get("lost", 0)
     energy, gap = rhombus(log.q, log.v)
     figures = {"energy [J]": float(np.abs(energy - ENERGY).max()), "gap [m]": float(gap.max())}
     broken = [one for one, bound in BOUNDS.items() if not figures[one] <= bound]
     problems = [f"four-bar: {one} is {figures[one]:.2g}, above {BOUNDS[one]:g}" for one in broken]
+    if rows[0] != rows[1] + lost:
+        problems.append(f"{path.name}: {rows[1]} rows and {lost} that it says are lost, instead of {rows[0]}")
     return {"rows": rows, "figures": figures, "last": (log.t[-1], log.q[-1], log.v[-1]), "problems": problems}
 
 
@@ -56,16 +58,13 @@ def read_topics(path: Path, said: str, since: int, until: int) -> dict[str, Any]
         return {"rows": (expected, 0), "late": {}, "problems": [f"{path.name}: {problem}"], "delays": []}
     problems = [f"{path.name}: {file.problem}"] if file.problem else []
     problems += [] if len(file) == expected else [f"{path.name}: {len(file)} messages instead of {expected}"]
-    late, delays = {}, {}
+    late, delays = {}, {line: line for line in said.splitlines() if "are not in the recording" in line}
     reports = [one.id for one in file.channels.values() if one.topic == "/diagnostics"]
     for recorded in file.messages(reports, since, until):
         for status in deserialize_message(recorded.raw, DiagnosticArray).status:
             values = {one.key: one.value for one in status.values}
             if "late p99 [ms]" in values:
                 late[status.name] = {one: float(values[f"late {one} [ms]"]) for one in LATE}
-            for what in ("lost", "lost on the way", "dropped"):
-                if values.get(what, "0") != "0":
-                    delays[status.name + what] = f"{status.name}: {what}: {values[what]}"
             if status.level == _ERROR:
                 delays[f"{status.name}{status.message}"] = f"{status.name}: {status.message}"
     return {"rows": (expected, len(file)), "late": late, "problems": problems, "delays": list(delays.values())}

@@ -15,8 +15,7 @@ import numpy as np
 WARM_UP, LONGEST_WARM_UP = 1.0 / 3.0, 300.0  # of a slice, and [s]: what a process takes until then, it will need
 GROUPS = 60  # of samples in a row, whose medians count: neighbours are not independent
 WHAT = ("memory [MB]", "handles", "threads")
-# What may be certain to have come in a slice. Of memory: a recording keeps its index, 0.8 kB for each of 4 chunks a
-# second, and allocators keep something back.
+# What may be certain to have come in a slice. Of memory: allocators keep something back.
 BOUNDS = (16.0, 1.0, 1.0)
 _NAME = re.compile(r"__node:=(\w+)|-m\0([\w.]+)")
 

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.simulation.record.mcap_package import mcap_module
-from ada_dynamics.simulation.record.mcap_records import ENCODING, MCAP_MAGIC
+from ada_dynamics.simulation.record.mcap_chunks import Chunks
+from ada_dynamics.simulation.record.mcap_records import ENCODING
 
 RESERVE = 16 * 2**20  # [byte] of the disk that are left free: room for the end of the file, and for everybody else
-_BIG = 2**40  # the writer shall end chunks only where it is told to
 
 
 class Topic(NamedTuple):
@@ -70,13 +69,11 @@ class TopicWriter:
         self._reserve = reserve
         self._ids: dict[tuple[str, str], int] = {}
         self._schemas: dict[tuple[str, str], int] = {}
-        self._spool = _Spool()
         self._good = 0  # size of the file up to its last whole chunk
-        writing = mcap_module("mcap.writer")
+        self._chunks = Chunks(self.path.parent)
+        beginning = self._chunks.beginning("ros2", f"ada_dynamics {__version__}")
         self._file = self._opened(overwrite)
-        self._writer = writing.Writer(self._spool, _BIG, writing.CompressionType.LZ4)
-        self._writer.start("ros2", f"ada_dynamics {__version__}")
-        self.flush()
+        self._append([beginning], reserve)
 
     def _opened(self, overwrite: bool) -> BinaryIO:
         try:
@@ -111,22 +108,22 @@ class TopicWriter:
         channel = self._ids.get((topic.name, topic.kind))
         if channel is None:
             channel = self._begin(topic)
-        self._writer.add_message(channel, received, raw, published)
+        self._chunks.message(channel, received, published, raw)
         self.messages += 1
 
     def metadata(self, name: str, texts: Mapping[str, str]) -> None:
         """Say something about the messages that follow. Args: its name; the texts by theirs."""
         self._require_open()
-        self._writer.add_metadata(name, dict(texts))
+        self._chunks.text(name, texts)
 
     def _begin(self, topic: Topic) -> int:
         key = (topic.kind, topic.definition)
         if key not in self._schemas:
             encoding = ENCODING if topic.definition else ""
-            self._schemas[key] = self._writer.register_schema(topic.kind, encoding, topic.definition.encode())
+            self._schemas[key] = self._chunks.schema(topic.kind, encoding, topic.definition)
         about = {"offered_qos_profiles": topic.offered_qos, "topic_type_hash": topic.type_hash}
         metadata = {name: text for name, text in about.items() if text}
-        channel: int = self._writer.register_channel(topic.name, "cdr", self._schemas[key], metadata)
+        channel = self._chunks.channel(topic.name, "cdr", self._schemas[key], metadata)
         self._ids[topic.name, topic.kind] = channel
         return channel
 
@@ -137,16 +134,15 @@ class TopicWriter:
             RecordingError: it cannot be written; the file has its end behind the chunks before.
         """
         self._require_open()
-        self._writer.flush()
-        self._write_spool()
+        self._append(self._chunks.take(self._good), self._reserve + self._chunks.end_size)
 
     def close(self) -> None:
         """Write what is left, and the end of the file with its index."""
         if not self.is_open:
             return
         self.flush()
-        self._writer.finish()
-        self._write_spool(spare=0)
+        self._append(self._chunks.end(self._good), 0)
+        self._chunks.close()
         self._file.close()
         self.is_open = False
 
@@ -164,19 +160,22 @@ class TopicWriter:
         if not self.is_open:
             raise RecordingError(self.failure or f"the recording {self.path} is closed.")
 
-    def _write_spool(self, spare: int | None = None) -> None:
-        data = self._spool.take()
+    def _append(self, parts: Iterable[bytes], spare: int) -> None:
+        """Write bytes behind what there is, all or none of them, and leave some of the disk free."""
+        size = 0
         try:
-            needed = len(data) + (self._reserve if spare is None else spare)
-            if shutil.disk_usage(self.path.parent).free < needed:
-                raise OSError(f"the disk has less than {needed / 2**20:.0f} MiB left")
-            rest = memoryview(data)
-            while len(rest):  # a disk that is nearly full takes a part
-                rest = rest[self._file.write(rest) or 0 :]
+            for part in parts:
+                needed = len(part) + spare
+                if shutil.disk_usage(self.path.parent).free < needed:
+                    raise OSError(f"the disk has less than {needed / 2**20:.0f} MiB left")
+                rest = memoryview(part)
+                while len(rest):  # a disk that is nearly full takes a part
+                    rest = rest[self._file.write(rest) or 0 :]
+                size += len(part)
         except OSError as problem:
             self._end_early(problem)
         else:
-            self._good += len(data)
+            self._good += size
 
     def _end_early(self, problem: OSError) -> None:
         """Take back what there is of a chunk, and end the file behind the chunk before."""
@@ -189,41 +188,8 @@ class TopicWriter:
             self._file.truncate(self._good)
             self._file.seek(self._good)
             if self._good:
-                self._file.write(_short_end())
-        with suppress(OSError):
-            self._file.close()
+                self._file.write(self._chunks.short_end())
+        for file in (self._file, self._chunks):
+            with suppress(OSError):
+                file.close()
         raise RecordingError(self.failure) from None
-
-
-class _Spool:
-    """Where the package mcap writes to: keeps the bytes until they are taken."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-        self._taken = 0
-
-    def write(self, data: bytes) -> int:
-        self._bytes += data
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing: `take` takes all."""
-
-    def tell(self) -> int:
-        return self._taken + len(self._bytes)
-
-    def take(self) -> bytes:
-        data = bytes(self._bytes)
-        self._taken += len(data)
-        self._bytes.clear()
-        return data
-
-
-def _short_end() -> bytes:
-    """The end of a file without an index: readers find its topics by reading it."""
-    records = mcap_module("mcap.records")
-    builder = mcap_module("mcap.data_stream").RecordBuilder()
-    records.DataEnd(0).write(builder)
-    records.Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(builder)
-    end: bytes = builder.end()
-    return end + MCAP_MAGIC

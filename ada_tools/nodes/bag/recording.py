@@ -11,7 +11,8 @@ from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 
 PERIOD = 0.25  # [s] after which what came is written: what a killed recorder loses
 CHUNK_BYTES = 2**19  # or after so many
-MOST_WAITING = 64 * 2**20  # [byte] that wait for the disk before messages are dropped
+MOST_WAITING = 64 * 2**20  # [byte] of memory that wait for the disk before messages are dropped
+OBJECT = 250  # [byte] of memory that a message takes beside its own
 
 
 class _Message(NamedTuple):
@@ -27,7 +28,7 @@ class RecordingStatistics(NamedTuple):
     Attributes:
         messages: in the file.
         size: of the file [byte].
-        waiting: for the disk [byte].
+        waiting: for the disk [byte of memory].
         dropped: messages that came while too many waited, or after the file failed.
         failure: why the file has ended early; None while all is well.
     """
@@ -55,7 +56,7 @@ class Recording:
         Args:
             writer: this recording's alone from now on.
             period: after which what came is written [s].
-            most_waiting: bytes that may wait for the disk.
+            most_waiting: bytes of memory that may wait for the disk.
             on_failure: called once, by the recording's thread, when the file has ended early.
         """
         self.writer = writer
@@ -76,11 +77,12 @@ class Recording:
     def take(self, topic: Topic, received: int, published: int, raw: bytes) -> None:
         """Take a message; see `TopicWriter.add`. It never waits."""
         with self._condition:
-            if self._is_ending or self._failure or self._bytes + len(raw) > self._most_waiting:
+            size = len(raw) + OBJECT
+            if self._is_ending or self._failure or self._bytes + size > self._most_waiting:
                 self._dropped += 1
                 return
             self._waiting.append(_Message(topic, received, published, raw))
-            self._bytes += len(raw)
+            self._bytes += size
             if self._bytes >= CHUNK_BYTES:
                 self._condition.notify()
 
@@ -123,6 +125,6 @@ class Recording:
             self.writer.flush()
             with self._condition:
                 self._written += len(self._in_hand)
-                self._bytes -= sum(len(message.raw) for message in self._in_hand)
+                self._bytes -= sum(len(message.raw) + OBJECT for message in self._in_hand)
                 self._in_hand = []
         return is_last
