@@ -80,7 +80,9 @@ def test_they_are_differences_for_every_type_of_joint_and_base(base: str, seeds:
         assert_like_differences(ada.Dynamics(model), model.random_state(rng)[0], rng.normal(size=model.nv))
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "aba", "crba"])
+@pytest.mark.parametrize(
+    "algorithm", ["auto", *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("aba", "crba"))]
+)
 def test_they_are_differences_whatever_solves_the_equations(algorithm: str) -> None:
     """Equal limbs side by side, articulated bodies, and the factors of the mass matrix."""
     model, rng = robots.humanoid().model(), np.random.default_rng(5)
@@ -163,7 +165,7 @@ def test_first_products_are_those_of_the_matrices(algorithm: str) -> None:
 
 
 # --- pinocchio ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("make", [robots.pa10, robots.humanoid])
+@pytest.mark.parametrize("make", [robots.pa10, pytest.param(robots.humanoid, marks=pytest.mark.fuzz)])
 def test_unit_vectors_give_all_second_derivatives_of_efforts_as_pinocchios_first_ones_change(make: Any) -> None:
     """Of a turn about one axis these are trigonometric polynomials of degree two, of velocities and accelerations
     quadratic and linear ones: what is found from some values has no truncation.
