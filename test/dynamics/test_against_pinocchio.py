@@ -39,9 +39,11 @@ SPECIALISED = [
     ("panda_description/urdf/panda.urdf", "fixed"),
     ("ur_description/urdf/ur5_robot.urdf", "fixed"),
     ("kinova_description/robots/kinova.urdf", "fixed"),
-    ("talos_data/robots/talos_reduced.urdf", "floating"),
     ("solo_description/robots/solo12.urdf", "floating"),
     ("hyq_description/robots/hyq_no_sensors.urdf", "floating"),
+]
+LARGE = [
+    ("talos_data/robots/talos_reduced.urdf", "floating"),
     ("romeo_description/urdf/romeo_small.urdf", "floating"),
     ("pr2_description/urdf/pr2.urdf", "fixed"),
 ]
@@ -251,7 +253,9 @@ def test_the_generic_kernel_agrees_for_every_robot(name: str, base: str) -> None
     assert_near(dynamics.inverse(q, v, u), theirs, "inverse dynamics", scale)
 
 
-@pytest.mark.parametrize(("name", "base"), SPECIALISED)
+@pytest.mark.parametrize(
+    ("name", "base"), [*SPECIALISED, *(pytest.param(*case, marks=pytest.mark.fuzz) for case in LARGE)]
+)
 def test_compiled_code_of_a_robot_agrees(name: str, base: str) -> None:
     both = pair(name, base)
     dynamics = ada.Dynamics(both.ours)
