@@ -10,6 +10,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines: the first example of a property compiles a kernel, the next ones take microseconds.
-settings.register_profile("everyday", deadline=None, print_blob=True)
+settings.register_profile("everyday", deadline=None, print_blob=True, max_examples=30)  # new ones in each run
 settings.register_profile("fuzz", deadline=None, print_blob=True, max_examples=20_000)
 settings.load_profile("everyday")  # `make fuzz` chooses the other one on pytest's command line

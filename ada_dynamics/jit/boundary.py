@@ -3,7 +3,7 @@
 
 Mode "struct", the default, reads the fields of numpy's documented PyArrayObject, as the macros of its C interface do in
 every extension module; a self-test compares them with what numpy says, and without its consent mode "buffer" is used,
-which goes through the buffer protocol of Python and is slower.
+which goes through the buffer protocol of Python and is slower. Where even that cannot be, calls stay plain Python.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def make_builtin(
 ) -> Callable[..., Any]:
     """A builtin that runs a kernel on float64 vectors, or rows of them, and hands every other call to `general`.
 
-    Nothing is compiled here: states and batches go to `general` until it has run the kernel on one of their kind.
+    Where no builtin can be made (`is_possible`), this is `general` itself. No kernel is compiled here: states and
+    batches go to `general` until it has run the kernel on one of their kind.
 
     Args:
         signature: of the kernel.
@@ -85,6 +86,8 @@ def make_builtin(
             these are for `general` to judge.
         record: named tuple of the results, where there are several; a plain one where not given.
     """
+    if not is_possible():
+        return general
     sizes = tuple(size for _, size in signature.inputs)
     shapes = tuple(shape for _, shape in signature.outputs)
     library = _library(sizes, shapes, choose_mode(mode))
@@ -149,6 +152,28 @@ def layout() -> Layout:
 
 
 @lru_cache(maxsize=1)
+def is_possible() -> bool:
+    """True if this interpreter has what builtins made at run time need; the log says what it lacks."""
+    problem = _problem()
+    if problem:
+        _log.warning("every call goes through Python, which takes some microseconds: %s", problem)
+    return problem is None
+
+
+def _problem() -> str | None:
+    if sys.implementation.name != "cpython":
+        return f"the interpreter is {sys.implementation.name}"
+    if struct.calcsize("P") != 8:
+        return "this is not a 64-bit process"
+    missing = [name for name in SYMBOLS if not hasattr(ctypes.pythonapi, name)]
+    if missing:
+        return f"this Python has no {', '.join(missing)}"
+    array = np.zeros(7)
+    found = ctypes.c_uint64.from_address(id(array) + layout().data).value
+    return None if found == array.ctypes.data else "arrays of this numpy have their data elsewhere"
+
+
+@lru_cache(maxsize=1)
 def struct_is_as_expected() -> bool:
     """Read sample arrays the way the "struct" mode does and compare with what numpy says."""
     problem = _struct_problem()
@@ -158,10 +183,8 @@ def struct_is_as_expected() -> bool:
 
 
 def _struct_problem() -> str | None:
-    if sys.implementation.name != "cpython":
-        return f"the interpreter is {sys.implementation.name}"
-    if struct.calcsize("P") != 8:
-        return "this is not a 64-bit process"
+    if not is_possible():
+        return "no builtin can be made"
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python has no global interpreter lock"
     where = layout()

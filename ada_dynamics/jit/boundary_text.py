@@ -87,8 +87,6 @@ def _adapted(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], layout
 def _prepare(body: Body, shapes: Sequence[tuple[int, ...]]) -> None:
     for i, shape in enumerate(shapes):
         body.do(f"%dims{i} = alloca [{len(shape) + 1} x i64], align 8")
-    if len(shapes) > 1:
-        body.do("%record = alloca [2 x ptr], align 8")
     body.do("%context = call ptr @context_of(ptr %self)")
 
 
@@ -261,10 +259,9 @@ class _Path:
         body.label(f"{kind}_plain")
         body.do(f"ret ptr {pack}")
         body.label(f"{kind}_named")  # tuple.__new__(record, pack)
-        for i, value in enumerate((record, pack)):
-            body.do(f"store ptr {value}, ptr {body.element('%record', i, 'ptr')}")
+        new = self.context("tuple_new")
         named = body.emit(
-            f"call ptr @PyObject_Vectorcall(ptr {self.context('tuple_new')}, ptr %record, i64 2, ptr null)"
+            f"call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr {new}, ptr {record}, ptr {pack}, ptr null)"
         )
         body.do(f"call void @Py_DecRef(ptr {pack})")
         body.do(f"ret ptr {named}")

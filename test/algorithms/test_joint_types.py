@@ -168,7 +168,7 @@ def test_integrating_starts_along_the_position_rate(joint: JointType, seed: int)
 
 
 @pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
-@pytest.mark.parametrize("size", [0.0, 1e-300, 1e-9, 1e-5, 3.1e-3, 3.2e-3, 0.1, 1.0, 3.0, np.pi - 1e-6, np.pi - 1e-9])
+@pytest.mark.parametrize("size", [0.0, 1e-300, 3.1e-3, 3.2e-3, 1.0, np.pi - 1e-6, np.pi - 1e-9])
 def test_difference_undoes_integrate(joint: JointType, size: float) -> None:
     """Also where the coefficients change from series to closed form (|ω|² = 1e-5), and near half a turn."""
     rng = np.random.default_rng(11)

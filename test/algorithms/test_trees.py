@@ -85,7 +85,7 @@ def by_pinocchio(model: ada.Model, q: Array, v: Array, tau: Array, wrenches: Any
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @example(model=random_tree(7, ["revolute"] * 24, "floating"), seed=1, is_pulled=False)
 @given(model=trees(), seed=st.integers(0, 1000), is_pulled=st.booleans())
 def test_random_trees_accelerate_as_in_pinocchio(name: str, model: ada.Model, seed: int, is_pulled: bool) -> None:
@@ -107,7 +107,7 @@ def test_lagranges_equations_accelerate_random_trees_as_in_pinocchio(model: ada.
     assert_same(model, q, v, tau, found, by_pinocchio(model, q, v, tau))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(model=trees(10))
 def test_efforts_and_mass_matrices_are_those_of_pinocchio(model: ada.Model) -> None:
     q, v, a = state_of(model)

@@ -27,12 +27,9 @@ NAMES = (
     "stephenson_six_bar",
     "bennett",
     "cassie_leg",
-    "delta",
-    "hexa",
     "stewart",
     "parallel_gripper",
-    "ring",
-    "two_feet",
+    *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("delta", "hexa", "ring", "two_feet")),
 )
 # Reference in extended precision; condition numbers of these mechanisms in their start poses are some 1e3.
 SAME = 1e-11
@@ -60,14 +57,14 @@ def test_accelerations_and_wrenches_are_those_of_the_reference(name: str) -> Non
 
 
 @pytest.mark.parametrize("algorithm", ["aba", "ada", "crba", "dca", "lagrange"])
-@pytest.mark.parametrize("name", ["four_bar", "bennett", "stewart"])
+@pytest.mark.parametrize("name", ["four_bar", "bennett", pytest.param("stewart", marks=pytest.mark.fuzz)])
 def test_every_algorithm_that_closes_loops_gives_the_accelerations_of_the_reference(name: str, algorithm: str) -> None:
     """Takahashi 2012, table 2.3, "closed chains"."""
     case = case_of(name)
     case.assert_same(ada.Dynamics(case.model, algorithm).forward(*case.state), SAME)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "bennett", "hexa"])
+@pytest.mark.parametrize("name", ["four_bar", "bennett"])
 def test_a_batch_gives_what_single_states_give(name: str) -> None:
     model, q = getattr(mechanisms, name)()
     oracle, rng = Oracle(model), np.random.default_rng(5)
@@ -194,7 +191,7 @@ def test_dynamics_with_loops_can_be_copied_and_pickled() -> None:
         assert np.array_equal(other.forward(q, v, tau), wanted)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "stewart", "two_feet"])
+@pytest.mark.parametrize("name", ["four_bar", "stewart", pytest.param("two_feet", marks=pytest.mark.fuzz)])
 def test_inverse_dynamics_gives_efforts_that_do_what_is_wanted(name: str) -> None:
     model, q = getattr(mechanisms, name)()
     v, tau = state(model, q)

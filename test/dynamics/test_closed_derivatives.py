@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -20,8 +20,8 @@ from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
 
-REGULAR, REDUNDANT = ("four_bar", "five_bar", "cassie_leg"), ("bennett", "parallel_gripper")
-MORE = ("delta", "slider_crank", "watt_six_bar", "stewart", "two_feet", "ring")  # with `make fuzz`
+REGULAR, REDUNDANT = ("four_bar", "five_bar"), ("bennett",)
+MORE = ("cassie_leg", "parallel_gripper", "delta", "slider_crank", "watt_six_bar", "stewart", "two_feet", "ring")
 SAME = 1e-9  # beside what the differences themselves are uncertain by
 
 
@@ -96,7 +96,9 @@ def test_along_the_loops_they_are_those_of_the_reference_by_the_kernel_and_on_nu
     assert_like_the_reference(closed_derivatives.on_numbers(closed, q, v, tau), model, q, v, tau)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "hexa", "stewart", "delta"])
+@pytest.mark.parametrize(
+    "name", ["four_bar", "delta", *(pytest.param(n, marks=pytest.mark.fuzz) for n in ("hexa", "stewart"))]
+)
 def test_they_are_pinocchios_analytic_ones_off_the_loops_too(name: str) -> None:
     model, q = getattr(mechanisms, name)()
     q, v, tau = moving(model, q, 3)
@@ -112,7 +114,7 @@ def test_they_are_pinocchios_analytic_ones_off_the_loops_too(name: str) -> None:
         assert np.max(np.abs(mine - theirs)) < 1e-10 * np.max(np.abs(theirs))
 
 
-@pytest.mark.parametrize("name", ["five_bar", "cassie_leg", "bennett"])
+@pytest.mark.parametrize("name", ["five_bar", "bennett"])
 def test_products_with_vectors_are_those_of_the_matrices(name: str) -> None:
     model, q, v, tau = state(name)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
@@ -125,7 +127,7 @@ def test_products_with_vectors_are_those_of_the_matrices(name: str) -> None:
         assert np.max(np.abs(mine - w @ matrix)) < 1e-10 * size
 
 
-@pytest.mark.parametrize("name", ["four_bar", "cassie_leg"])
+@pytest.mark.parametrize("name", ["four_bar", "five_bar"])
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.OpenLoopWarning")
 def test_each_column_says_how_forward_dynamics_change_with_one_coordinate(name: str) -> None:
     """Off the loops too, where they stay as far open as they are."""
@@ -139,13 +141,15 @@ def test_each_column_says_how_forward_dynamics_change_with_one_coordinate(name: 
             assert np.max(np.abs(column - wanted)) < 1e-8 * np.max(np.abs(of_all))
 
 
-@pytest.mark.parametrize("seed", [1, 3, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(4, 2004))])
-def test_random_mechanisms_have_the_references_derivatives(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
-    v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
-    tau = rng.normal(size=model.nv)
-    assert_like_the_reference(ada.Dynamics(model, pose=q).forward_derivatives(q, v, tau), model, q, v, tau)
+@pytest.mark.parametrize("seeds", [(1, 3), pytest.param(range(4, 2004), marks=pytest.mark.fuzz)], ids=["few", "many"])
+def test_random_mechanisms_have_the_references_derivatives(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        print("seed", seed)  # the last one is what failed
+        rng = np.random.default_rng(seed)
+        model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
+        v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+        tau = rng.normal(size=model.nv)
+        assert_like_the_reference(ada.Dynamics(model, pose=q).forward_derivatives(q, v, tau), model, q, v, tau)
 
 
 def test_a_batch_has_the_derivatives_of_its_states_and_a_singular_one_is_named() -> None:
@@ -266,7 +270,7 @@ def test_a_batch_along_the_loops_has_the_derivatives_of_its_states() -> None:
             assert np.allclose(mine[i], one, rtol=0.0, atol=1e-11 * np.max(np.abs(one)))
 
 
-@pytest.mark.parametrize("name", ["five_bar", "stewart"])
+@pytest.mark.parametrize("name", ["five_bar", pytest.param("stewart", marks=pytest.mark.fuzz)])
 def test_the_motors_efforts_change_as_inverse_dynamics_say(name: str) -> None:
     model, q, v, _ = state(name)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(5)

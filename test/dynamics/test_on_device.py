@@ -73,7 +73,7 @@ def device(request) -> str:
     return request.param
 
 
-@pytest.fixture(scope="module", params=["pa10", "five_bar", "stewart", "khr1"])
+@pytest.fixture(scope="module", params=["pa10", "five_bar", "stewart", pytest.param("khr1", marks=pytest.mark.fuzz)])
 def world(request, device) -> World:
     return make(request.param, device)
 

@@ -6,6 +6,7 @@ Differences are taken, in extended precision, of the graph of `forward_vjp`; mat
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ Array = NDArray[np.float64]
 Long = Any  # array of longdouble
 FAR = np.longdouble(1e-5)  # over five points: truncation is 1e-12 where inertias and lengths are badly matched
 SAME = 1e-9
-REGULAR, REDUNDANT = ("four_bar", "five_bar", "cassie_leg"), ("bennett", "parallel_gripper")
-MORE = ("delta", "hexa", "stewart", "two_feet", "ring", "sarrus", "spherical_four_bar", "slider_crank", "watt_six_bar")
+REGULAR, REDUNDANT = ("four_bar", "five_bar"), ("bennett",)
+MORE = ("cassie_leg", "parallel_gripper", "delta", "hexa", "stewart", "two_feet", "ring", "sarrus", "slider_crank")
 
 
 def equations(dynamics: ada.Dynamics) -> Equations:
@@ -72,13 +73,17 @@ def assert_like_differences(dynamics: ada.Dynamics, q: Array, v: Array) -> None:
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(1, 100))])
-def test_they_are_differences_for_every_type_of_joint_and_base(base: str, seed: int) -> None:
-    model, rng = random_tree(seed, KINDS, base), np.random.default_rng(seed)
-    assert_like_differences(ada.Dynamics(model), model.random_state(rng)[0], rng.normal(size=model.nv))
+@pytest.mark.parametrize("seeds", [(0,), pytest.param(range(1, 100), marks=pytest.mark.fuzz)], ids=["one", "many"])
+def test_they_are_differences_for_every_type_of_joint_and_base(base: str, seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        print("seed", seed)  # the last one is what failed
+        model, rng = random_tree(seed, KINDS, base), np.random.default_rng(seed)
+        assert_like_differences(ada.Dynamics(model), model.random_state(rng)[0], rng.normal(size=model.nv))
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "aba", "crba"])
+@pytest.mark.parametrize(
+    "algorithm", ["auto", *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("aba", "crba"))]
+)
 def test_they_are_differences_whatever_solves_the_equations(algorithm: str) -> None:
     """Equal limbs side by side, articulated bodies, and the factors of the mass matrix."""
     model, rng = robots.humanoid().model(), np.random.default_rng(5)
@@ -100,12 +105,14 @@ def test_they_are_differences_with_loops(name: str) -> None:
     assert_like_differences(dynamics, q, v)
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(2, 1500))])
-def test_they_are_differences_for_random_mechanisms(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
-    dynamics = ada.Dynamics(model, pose=q)
-    assert_like_differences(dynamics, *dynamics.project(q, rng.normal(size=model.nv)))
+@pytest.mark.parametrize("seeds", [(1,), pytest.param(range(2, 1500), marks=pytest.mark.fuzz)], ids=["one", "many"])
+def test_they_are_differences_for_random_mechanisms(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        print("seed", seed)  # the last one is what failed
+        rng = np.random.default_rng(seed)
+        model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
+        dynamics = ada.Dynamics(model, pose=q)
+        assert_like_differences(dynamics, *dynamics.project(q, rng.normal(size=model.nv)))
 
 
 # --- the methods ----------------------------------------------------------------------------------------------------
@@ -160,7 +167,7 @@ def test_first_products_are_those_of_the_matrices(algorithm: str) -> None:
 
 
 # --- pinocchio ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("make", [robots.pa10, robots.humanoid])
+@pytest.mark.parametrize("make", [robots.pa10, pytest.param(robots.humanoid, marks=pytest.mark.fuzz)])
 def test_unit_vectors_give_all_second_derivatives_of_efforts_as_pinocchios_first_ones_change(make: Any) -> None:
     """Of a turn about one axis these are trigonometric polynomials of degree two, of velocities and accelerations
     quadratic and linear ones: what is found from some values has no truncation.

@@ -70,8 +70,8 @@ def passing(dyn: ada.Dynamics, q: Array, v: Array, steps: int = 40) -> tuple[flo
 
 
 @pytest.mark.parametrize("name", STRAIGHT)
-@pytest.mark.parametrize("speed", [5.0, 0.5, 0.05])
-@pytest.mark.parametrize("off", [0.0, 1e-9, 1e-6, 1e-5, 1e-4])
+@pytest.mark.parametrize("speed", [5.0, 0.05])
+@pytest.mark.parametrize("off", [0.0, 1e-9, 1e-5])
 def test_a_straight_branch_is_passed_with_the_energy_kept(name: str, speed: float, off: float) -> None:
     dyn = linkage(*STRAIGHT[name])
     for node in NODES if off == 0.0 else NODES[1:3]:

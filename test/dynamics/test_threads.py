@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_trees import random_tree
 
 import ada_dynamics as ada
 
@@ -19,8 +20,8 @@ CASES: dict[str, tuple[Callable[[], ada.Model], dict[str, Any]]] = {
     "own code, buffers": (lambda: ada.load("pa10"), {"boundary": "buffer"}),
     "loop kernels": (lambda: ada.load("pa10"), {"kernel": "generic"}),
     "loops": (lambda: ada.load("five_bar"), {}),
-    "loops, spatial": (lambda: ada.load("stewart"), {}),
-    "floating base": (lambda: ada.load("khr1"), {}),
+    "redundant loops": (lambda: ada.load("bennett"), {}),
+    "floating base": (lambda: random_tree(3, ["revolute", "spherical"], "floating"), {}),
 }
 Question = Callable[[ada.Dynamics, Any, Any, Any], Any]
 QUESTIONS: dict[str, Question] = {

@@ -62,7 +62,7 @@ WAYS: dict[str, list[dict[str, str]]] = {
     "oblique": [{}, *OWN, *GENERIC],
     "every joint, fixed": GENERIC[:1],
     "every joint, on Euler angles": GENERIC[:1],
-    "springs": [{}, *OWN, *GENERIC],
+    "springs": [{}, *GENERIC],
     "screws": [{}, *OWN, *GENERIC],
     "a long chain of screws": GENERIC,
     "mimics": [{}, {"algorithm": "crba"}],

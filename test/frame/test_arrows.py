@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ LEVEL = {package: level for level, floor in enumerate(FLOORS) for package in flo
 ROS = ("rclpy", "launch", "launch_ros", "ament_index_python")
 
 
+@cache
 def imports(package: str) -> list[tuple[str, int, str]]:
     """(file, line, module) of every import below a package, those inside of functions too, those of types alone not."""
     found = []
@@ -33,7 +35,7 @@ def imports(package: str) -> list[tuple[str, int, str]]:
         of_types = {
             id(node)
             for block in ast.walk(tree)
-            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+            if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
             for node in ast.walk(block)
         }
         for node in ast.walk(tree):

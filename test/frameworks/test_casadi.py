@@ -59,7 +59,7 @@ def test_every_quantity_is_there() -> None:
         assert function(model, quantity, link=model.link_names[-1]).n_out() >= 1
 
 
-@pytest.mark.parametrize("name", ["pa10", "four_bar", "stewart"])
+@pytest.mark.parametrize("name", ["pa10", "four_bar"])
 def test_its_derivatives_are_the_analytic_ones(name: str) -> None:
     model, q, v, tau = state(name)
     dynamics = ada.Dynamics(model)

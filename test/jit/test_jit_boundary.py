@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from jit_examples import kernel_of, mixed, square, states
 
+import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import trace
 from ada_dynamics.jit import boundary
@@ -554,10 +555,34 @@ def test_the_mode_comes_from_the_environment_and_unknown_ones_are_refused(monkey
         boundary.choose_mode()
 
 
-def test_struct_falls_back_to_buffer_where_the_self_test_fails(monkeypatch):
-    monkeypatch.setattr(boundary, "layout", lambda: boundary.Layout(data=24))
-    boundary.struct_is_as_expected.cache_clear()
-    try:
-        assert boundary.choose_mode("struct") == "buffer"
-    finally:
-        boundary.struct_is_as_expected.cache_clear()
+@pytest.fixture
+def other(monkeypatch):
+    """What a boundary knows of its interpreter is found out anew, in the test and after it."""
+    tests = (boundary.is_possible, boundary.struct_is_as_expected)
+    for one in tests:
+        one.cache_clear()
+    yield monkeypatch
+    for one in tests:
+        one.cache_clear()
+
+
+def test_struct_falls_back_to_buffer_where_the_self_test_fails(other):
+    other.setattr(boundary, "layout", lambda: boundary.Layout(dtype=64))
+    assert boundary.choose_mode("struct") == "buffer"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("layout", lambda: boundary.Layout(data=24), "their data elsewhere"),
+        ("SYMBOLS", (*boundary.SYMBOLS, "PyObject_Telepathy"), "this Python has no PyObject_Telepathy"),
+    ],
+)
+def test_where_no_builtin_can_be_made_calls_are_plain_python_and_the_log_says_so(other, caplog, name, value, said):
+    other.setattr(boundary, name, value)
+    model = ada.planar_chain(2)
+    found = ada.Dynamics(model).forward(np.zeros(2), np.zeros(2), np.ones(2))
+    assert said in caplog.text
+    other.undo()
+    boundary.is_possible.cache_clear()
+    np.testing.assert_array_equal(found, ada.Dynamics(model).forward(np.zeros(2), np.zeros(2), np.ones(2)))

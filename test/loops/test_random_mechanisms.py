@@ -107,13 +107,13 @@ def test_other_spanning_trees_of_random_mechanisms_move_alike() -> None:
     assert sum(check_cuts(seed) for seed in range(4)) >= 4
 
 
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_mechanisms_move_as_the_reference_says(seed: int) -> None:
     check(seed)
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("start", range(1000, 3000, 50))
+@pytest.mark.parametrize("start", range(0, 3000, 50))
 def test_thousands_of_random_mechanisms_move_as_the_reference_says(start: int) -> None:
     for seed in range(start, start + 50):
         check(seed)

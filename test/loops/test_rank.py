@@ -22,7 +22,7 @@ from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.linkage import model_of
 
 Array = Any
-DIGITS = [None, 9, 6, 4]
+DIGITS = [9, 4, *(pytest.param(digits, marks=pytest.mark.fuzz) for digits in (None, 6))]
 
 
 def unit(x: Array) -> Array:
@@ -87,11 +87,10 @@ def parallel_cranks(rng: np.random.Generator, count: int = 3, flat: bool = False
 @pytest.mark.parametrize("family", FAMILIES)
 def test_mobility_holds_under_rounding_in_any_frames_and_with_any_joint_cut(family: str, decimals: int | None) -> None:
     rng = np.random.default_rng(zlib.crc32(family.encode()))
-    for _ in range(2):
-        linkage = FAMILIES[family](rng)
-        cut = [int(rng.integers(len(linkage.pins)))] if len(linkage.loops) == 1 else None
-        made = model_of(linkage, rng, cut, decimals)
-        assert study(made.model, made.start).mobility == linkage.mobility
+    linkage = FAMILIES[family](rng)
+    cut = [int(rng.integers(len(linkage.pins)))] if len(linkage.loops) == 1 else None
+    made = model_of(linkage, rng, cut, decimals)
+    assert study(made.model, made.start).mobility == linkage.mobility
 
 
 def closed_by_a_ball() -> ada.Model:
@@ -111,7 +110,7 @@ def test_mobility_of_other_overconstrained_mechanisms_holds_under_rounding(
     assert study(rounded(make(), decimals)).mobility == mobility
 
 
-@pytest.mark.parametrize("seed", range(0, 24, 3))
+@pytest.mark.parametrize("seed", range(0, 24, 8))
 def test_inverse_of_parallel_cranks_undoes_forward(seed: int) -> None:
     """Poses that close with the third crank the other way are locked, and say nothing of the parallelogram."""
     rng = np.random.default_rng(seed)

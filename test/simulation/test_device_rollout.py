@@ -32,7 +32,7 @@ def starts(sim: ada.Simulation) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "semi_implicit"])
-@pytest.mark.parametrize("name", ["pa10", "khr1", "five_bar"])
+@pytest.mark.parametrize("name", ["pa10", "five_bar", pytest.param("khr1", marks=pytest.mark.fuzz)])
 def test_motions_are_those_of_the_processor_at_hand(name, integrator, device):
     model = ada.load(name)
     start = ada.assemble(model, model.neutral()) if model.loops else None

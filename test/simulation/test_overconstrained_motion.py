@@ -112,7 +112,7 @@ def test_efforts_of_inverse_dynamics_do_the_power_that_the_motion_needs(family: 
             assert largest(back - made.v(a)) < 10 * closely(trial, a)  # twice, and efforts are larger than needed
 
 
-@pytest.mark.parametrize("gap", [1e-6, 1e-9])
+@pytest.mark.parametrize("gap", [1e-6, pytest.param(1e-9, marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_accelerations_in_poses_that_do_not_quite_close_are_those_of_closed_poses_nearby(
     family: str, gap: float
@@ -134,7 +134,7 @@ def test_accelerations_in_poses_that_do_not_quite_close_are_those_of_closed_pose
     assert all(error < limit for error, limit in found), f"{family}, errors and their limits: {found}"
 
 
-@pytest.mark.parametrize("decimals", [6, 9])
+@pytest.mark.parametrize("decimals", [6, pytest.param(9, marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rounding_of_the_geometry_in_a_file_takes_no_motion_away(family: str, decimals: int) -> None:
     """Positions, angles and axes of so many decimals: such a linkage closes to the last digit in no pose at all."""

@@ -104,7 +104,7 @@ def test_an_arm_holds_its_pose_against_its_weight():
     assert np.allclose(sim.tau, sim.dynamics.gravity(sim.q), atol=1e-3 * np.max(np.abs(sim.tau)))
 
 
-@pytest.mark.parametrize("name", ["hexa", "stewart", "four_bar", "five_bar", "slider_crank", "delta"])
+@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "delta"])
 def test_the_motors_of_a_mechanism_with_loops_hold_it(name):
     model = ada.load(name)
     q = start_of(name, model)
