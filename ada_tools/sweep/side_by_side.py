@@ -78,8 +78,8 @@ def fitting(scenario: Scenario, model: Model) -> int:
         fewer = -(-steps // (BYTES // of_row - 1))
         raise ScenarioError(
             f"{scenario.file}: simulation: a run has {rows} rows, which take {rows * of_row / 2**20:.0f} MiB; runs "
-            f"side by side have {BYTES // 2**20} MiB together. Keep fewer rows, with: {{simulation.log_every: N}}, N from "
-            f"{fewer} on: measures look at those."
+            f"side by side have {BYTES // 2**20} MiB together. Keep fewer rows, with: {{simulation.log_every: N}}, "
+            f"N from {fewer} on: measures look at those."
         )
     return BYTES // (rows * of_row)
 

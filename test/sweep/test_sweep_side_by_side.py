@@ -188,7 +188,7 @@ def test_without_a_graphics_processor_nothing_is_begun(tmp_path: Path, monkeypat
     for executor in (None, "threads"):
         with pytest.raises(NoDeviceError, match="no driver"):
             sweep.run_sweep(starts("cuda"), tmp_path, executor)
-    with pytest.raises(sweep.SweepError, match="cannot go side by side: .*no driver"):
+    with pytest.raises(sweep.SweepError, match=r"cannot go side by side: .*no driver"):
         sweep.run_sweep(starts("cuda"), tmp_path, "threads", 1)
     assert sweep.read_result(tmp_path).left == 18
 
