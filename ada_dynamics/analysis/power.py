@@ -72,10 +72,7 @@ class PowerBalance:
 
         Where nothing of that is more than 1e-9 of the energies, as a share of that much: less is rounding.
         """
-        moved = [self.kinetic, *(x - x[:1] for x in (self.potential, *self.work.values()))]
-        floor = NO_SWING * float(np.max(np.abs([self.kinetic, self.potential]), initial=0.0))
-        scale = max(floor, *(float(np.max(np.abs(x), initial=0.0)) for x in moved))
-        return float(np.max(np.abs(self.residual), initial=0.0)) / (scale or 1.0)
+        return float(worst_share(self.residual, self.kinetic, self.potential, *self.work.values()))
 
     @property
     def account(self) -> dict[str, float]:
@@ -108,6 +105,23 @@ class PowerBalance:
         }
         parts = [f"{account[name]:.3g} J {what}" for name, what in words.items() if abs(account[name]) > least]
         return "; ".join([f"energy drift {self.worst:.1e} of its swing", *([", ".join(parts)] if parts else [])])
+
+
+def worst_share(residual: Array, kinetic: Array, potential: Array, *works: Array) -> Array:
+    """`PowerBalance.worst` of one motion, (R,), or of each of many, (N, R)."""
+    moved = [kinetic, *(x - x[..., :1] for x in (potential, *works))]
+    floor = NO_SWING * np.maximum(_largest(kinetic), _largest(potential))
+    scale = np.max([floor, *map(_largest, moved)], axis=0)
+    return np.asarray(_largest(residual) / np.where(scale > 0.0, scale, 1.0))
+
+
+def _largest(rows: Array) -> Array:
+    return np.asarray(np.max(np.abs(rows), axis=-1, initial=0.0))
+
+
+def loses_energy(model: Model) -> bool:
+    """True if damping or friction of joints takes energy from a motion."""
+    return bool(np.any(np.asarray(_dissipated(model, np.ones(model.nv), FRICTION_SPEED)) != 0.0))
 
 
 def power_balance(

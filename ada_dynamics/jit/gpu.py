@@ -27,6 +27,19 @@ _LOG, _LOG_SIZE = 5, 6  # options of the driver's own compiler
 _NON_BLOCKING, _NO_TIMING = 1, 2
 
 
+def count() -> int:
+    """Devices of this machine.
+
+    Raises:
+        NoDeviceError: there is none, or no driver.
+    """
+    found = ctypes.c_int()
+    driver()("cuDeviceGetCount", found)
+    if not found.value:
+        raise NoDeviceError("this machine has no device.")
+    return found.value
+
+
 class _GpuBlock:
     """Memory; it goes back in the stream from which it came, after what was asked for there."""
 
@@ -50,10 +63,9 @@ class Gpu:
 
     def __init__(self, number: int) -> None:
         self._driver: Driver = driver()
-        count, device = ctypes.c_int(), ctypes.c_int()
-        self._driver("cuDeviceGetCount", count)
-        if not 0 <= number < count.value:
-            raise NoDeviceError(f"there is no device cuda:{number}; this machine has {count.value}, counted from 0.")
+        device, devices = ctypes.c_int(), count()
+        if not 0 <= number < devices:
+            raise NoDeviceError(f"there is no device cuda:{number}; this machine has {devices}, counted from 0.")
         self._driver("cuDeviceGet", device, number)
         self._number, self._device, self.device = number, device.value, (CUDA, number)
         self.target = Target.gpu(10 * self._attribute(_MAJOR) + self._attribute(_MINOR))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,10 +25,11 @@ from ada_dynamics.jit.threads import Machine
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.number_march import NumberMarch
-from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.stepper import LOST, Stepper
 from ada_dynamics.simulation.system import System
 
 Vector = Sequence[Any]
+_KERNELS: WeakKeyDictionary[Motion, dict[str, ThreadKernel]] = WeakKeyDictionary()  # by machine
 
 
 def step_quantity(system: System, method: Method, h: float) -> Quantity:
@@ -63,7 +65,14 @@ def step_quantity(system: System, method: Method, h: float) -> Quantity:
 
 
 def step_kernel(motion: Motion, machine: Machine) -> ThreadKernel:
-    """The kernel of a simulation's steps."""
+    """The kernel of a simulation's steps, made once."""
+    kept = _KERNELS.setdefault(motion, {})
+    if machine.name not in kept:
+        kept[machine.name] = _step_kernel(motion, machine)
+    return kept[machine.name]
+
+
+def _step_kernel(motion: Motion, machine: Machine) -> ThreadKernel:
     system, method = motion.system, motion.method
     quantity = step_quantity(system, method, motion.step)
     signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
@@ -83,7 +92,7 @@ class DeviceMotions:
     """Motions from many starts on a device.
 
     A state that a step's kernel refuses, as near singular poses, takes that step here and goes back, as in
-    `Simulation.rollout`; so each step is waited for.
+    `Simulation.rollout`; so each step is waited for. A motion that cannot go on is lost: nan from there on.
 
     Attributes:
         x: states [q; v] on the device, (N, nq + nv), in columns; it is another array after each step.
@@ -99,9 +108,11 @@ class DeviceMotions:
         self._stepper = Stepper(system, method, motion.stepper.tolerance)
         self.kernel = step_kernel(motion, self.machine)
         tau = np.atleast_2d(np.asarray(efforts, dtype=np.float64))
+        tau = tau if tau.strides[0] else tau[:1]  # the same of all
         inputs = np.array([system.inputs(row, h=motion.step) for row in tau])
         self._u = self._placed(np.broadcast_to(inputs, (len(starts), inputs.shape[1])))
         self.x, self._next = self._placed(starts), self._placed(starts)
+        self._is_lost = np.zeros(len(starts), dtype=bool)
 
     def _placed(self, rows: Array) -> DeviceArray:
         found = DeviceArray.empty(self.machine, rows.shape, np.dtype(np.float64), True, 0)
@@ -116,6 +127,7 @@ class DeviceMotions:
             arrays = {"x": self.x.given("x"), "u": self._u.given("u")}
             _, refused = launch(self.kernel, arrays, [self._next.given("next")], 0)
             rows = refused.rows()
+            rows = rows[~self._is_lost[rows]]  # which a kernel refuses, and leaves nan
             if len(rows):
                 self._step_here(rows)
             self.x, self._next = self._next, self.x
@@ -124,11 +136,14 @@ class DeviceMotions:
         """The step of some states, on numbers where kernels stop."""
         states = rows_of(self.machine, self.x.given("x"), rows, 0)
         inputs = rows_of(self.machine, self._u.given("u"), rows, 0)
-        for state, u in zip(states, inputs, strict=True):
+        for row, state, u in zip(rows, states, inputs, strict=True):
             self._stepper.restart(state)
             self._stepper.u = u
-            self._stepper.march(0.0, 0, 1, self._motion.step, 0)
-            state[:] = self._stepper.x
+            try:
+                self._stepper.march(0.0, 0, 1, self._motion.step, 0)
+                state[:] = self._stepper.x
+            except LOST:
+                state[:], self._is_lost[row] = np.nan, True
         put_rows(self.machine, self._next, rows, states, 0)
         self.careful += len(rows)
 

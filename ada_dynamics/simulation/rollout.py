@@ -10,19 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit import GuardError
 from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.row_threads import side_by_side
 from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.integration import is_positive
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
-from ada_dynamics.simulation.number_march import MotionError, StepTooSmallError
 from ada_dynamics.simulation.start import on_loops, start_state
-from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.stepper import LOST, Stepper
 from ada_dynamics.simulation.system import System
 
-LOST = (GuardError, np.linalg.LinAlgError, MotionError, StepTooSmallError)  # of a motion that cannot go on
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
 
@@ -135,6 +132,9 @@ def _starts(motion: Motion, q: ArrayLike, v: ArrayLike | None) -> Array:
     speeds = np.zeros((len(positions), model.nv)) if v is None else np.asarray(v, dtype=np.float64)
     if speeds.shape != (len(positions), model.nv):
         raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}), as q has rows.")
+    is_free = motion.system.dynamics.kernels.closed is None and not model.has_manifold_coordinates
+    if is_free and positions.shape[1] == model.nq and np.isfinite(positions).all() and np.isfinite(speeds).all():
+        return np.hstack([positions, speeds])
     rows, at_rest = [], _closed_at_rest(motion, positions, speeds)
     for i, (a, b) in enumerate(zip(positions, speeds, strict=True)):
         try:

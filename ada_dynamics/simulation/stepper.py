@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.arrays import Array
-from ada_dynamics.jit import Kernel
+from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.march import CompiledMarch, march
@@ -24,6 +24,7 @@ from ada_dynamics.simulation.number_march import MotionError, NumberMarch, StepT
 from ada_dynamics.simulation.system import System
 
 ONE_PASSING = 5e-3  # [s]; steps through a singular pose that follow each other within it are one passing
+LOST = (GuardError, np.linalg.LinAlgError, MotionError, StepTooSmallError)  # of a motion that cannot go on
 FIRST_LENGTH = 1e-3  # [s] of the first step that an adaptive method tries
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,42 +29,53 @@ NEARLY_SINGULAR = (
 
 
 # --- energy, loops, momentum ----------------------------------------------------------------------------------------
-@measure("energy_drift")
-def energy_drift(scenario: Scenario, log: Log) -> float:
+@measure("energy_drift", side_by_side=True)
+def energy_drift(scenario: Scenario, log: Log) -> Array:
     """Largest change of the total energy, as a share of the swing of the potential energy."""
-    return float(log.energy_drift)
+    return np.asarray(log.energy_drift)
 
 
-@measure("relative_energy_change")
-def relative_energy_change(scenario: Scenario, log: Log) -> float:
+@measure("relative_energy_change", side_by_side=True)
+def relative_energy_change(scenario: Scenario, log: Log) -> Array:
     """Largest change of the total energy, as a share of itself; for motions without gravity."""
-    total = np.asarray(log.total_energy)
-    return _largest(total - total[0]) / float(np.abs(total[0]))
+    total = log.total_energy
+    return np.asarray(_over_rows(total - total[..., :1], 1) / np.abs(total[..., 0]))
 
 
-@measure("loop_gap", unit="m, rad")
-def loop_gap(scenario: Scenario, log: Log) -> float:
+@measure("loop_gap", unit="m, rad", side_by_side=True)
+def loop_gap(scenario: Scenario, log: Log) -> Array:
     """Largest gap of all loops at any time."""
-    return _largest(np.asarray(log.loop_gap))
+    return _over_rows(log.loop_gap, 1)
 
 
-@measure("centre_of_mass_moved", unit="m")
-def centre_of_mass_moved(scenario: Scenario, log: Log) -> float:
+@measure("centre_of_mass_moved", unit="m", side_by_side=True)
+def centre_of_mass_moved(scenario: Scenario, log: Log) -> Array:
     """Largest distance of the centre of mass from where it was at the start."""
-    com = np.asarray(log.com)
-    return float(np.max(np.linalg.norm(com - com[0], axis=1), initial=0.0))
+    return _over_rows(np.linalg.norm(log.com - log.com[..., :1, :], axis=-1), 1)
 
 
-@measure("linear_momentum_change", unit="kg m/s")
-def linear_momentum_change(scenario: Scenario, log: Log) -> float:
+@measure("linear_momentum_change", unit="kg m/s", side_by_side=True)
+def linear_momentum_change(scenario: Scenario, log: Log) -> Array:
     """Largest change of a component of the linear momentum."""
-    return _momentum_change(log)
+    return _momentum_change(log, slice(0, 3))
 
 
-@measure("angular_momentum_change", unit="kg m²/s")
-def angular_momentum_change(scenario: Scenario, log: Log) -> float:
+@measure("angular_momentum_change", unit="kg m²/s", side_by_side=True)
+def angular_momentum_change(scenario: Scenario, log: Log) -> Array:
     """Largest change of a component of the angular momentum about the centre of mass."""
-    return _largest(np.asarray(log.momentum)[:, 3:] - np.asarray(log.momentum)[0, 3:])
+    return _momentum_change(log, slice(3, 6))
+
+
+@measure("end_positions", unit="rad, m", side_by_side=True)
+def end_positions(scenario: Scenario, log: Log) -> dict[str, Array]:
+    """Where the motion ends, by joint."""
+    return {name: log.q[..., -1, i] for name, i in _numbers(log.model, log.model.q_index, "coordinates")}
+
+
+@measure("end_velocities", unit="rad/s, m/s", side_by_side=True)
+def end_velocities(scenario: Scenario, log: Log) -> dict[str, Array]:
+    """How fast joints are when the motion ends."""
+    return {name: log.v[..., -1, i] for name, i in _numbers(log.model, log.model.v_index, "rates")}
 
 
 @measure("momentum_order")
@@ -75,7 +86,8 @@ def momentum_order(scenario: Scenario, log: Log) -> float:
     if scenario.simulation is None:
         raise InputError(f"{scenario.file}: the order in the step needs a simulation.")
     finer = simulate(scenario.with_changes({"step": 0.5 * scenario.simulation.step}))
-    return float(np.log2(_momentum_change(log) / _momentum_change(finer)))
+    change, half = (float(_momentum_change(each, slice(0, 3))) for each in (log, finer))
+    return float(np.log2(change / half))
 
 
 @measure("angular_velocity_change")
@@ -105,10 +117,10 @@ def acceleration_jump_by_largest(scenario: Scenario, log: Log) -> float:
     return _largest(np.diff(log.a, axis=0)) / _largest(log.a)
 
 
-@measure("quaternion_length")
-def quaternion_length(scenario: Scenario, log: Log) -> float:
+@measure("quaternion_length", side_by_side=True)
+def quaternion_length(scenario: Scenario, log: Log) -> Array:
     """Largest distance of the base's quaternion from unit length (eq. 3.31)."""
-    return _largest(np.linalg.norm(log.q[:, _base(log.model, log.model.q_index)][:, 3:7], axis=1) - 1.0)
+    return _over_rows(np.linalg.norm(log.q[..., _base(log.model, log.model.q_index)][..., 3:7], axis=-1) - 1.0, 1)
 
 
 @measure("start_velocity_correction", unit="m/s, rad/s")
@@ -120,8 +132,17 @@ def start_velocity_correction(scenario: Scenario, log: Log) -> float:
     return _largest(start_state(printed, log.model)[1] - log.v[0])
 
 
-def _momentum_change(log: Log) -> float:
-    return _largest(np.asarray(log.momentum)[:, :3] - np.asarray(log.momentum)[0, :3])
+def _momentum_change(log: Log, part: slice) -> Array:
+    momentum = log.momentum[..., part]
+    return _over_rows(momentum - momentum[..., :1, :], 2)
+
+
+def _numbers(model: Model, index: Callable[[str], slice], kind: str) -> Iterator[tuple[str, int]]:
+    """Names of coordinates or rates, a joint's own where it has one, and their columns."""
+    for name in model.joint_names:
+        numbers = getattr(model.joints[name].type, kind)
+        for i, number in enumerate(numbers, index(name).start):
+            yield f"{name}.{number.name}" if number.name else name, i
 
 
 def _base(model: Model, index: Callable[[str], slice]) -> slice:
@@ -185,6 +206,11 @@ def _three_joints(log: Log) -> list[str]:
     if len(names) != 3 or log.model.nq != 3 or len(log.model.loops) != 1:
         raise InputError(f"model {log.model.name!r} is no rhombus of three rods that hang between two pivots.")
     return names
+
+
+def _over_rows(values: Array, axes: int) -> Array:
+    """Largest of the rows of a log, or of each of many motions: along so many of the last axes."""
+    return np.asarray(np.max(np.abs(values), axis=tuple(range(-axes, 0)), initial=0.0))
 
 
 def _largest(values: Array) -> float:

@@ -181,7 +181,13 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         notes=top.texts("notes"),
         tree=node,
         read=read_node,
+        read_start=read_start,
     )
+
+
+def read_start(node: Node, file: str) -> Part:
+    """The start of a scenario from what its file holds."""
+    return _start(Part(node, "", file, _TOP))
 
 
 def _refuse_incomplete(

@@ -24,6 +24,7 @@ from ada_tools.scenario.claims import Claim, Outcome, Quantity, Relation, Statem
 from ada_tools.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
+    from ada_dynamics.arrays import Array
     from ada_dynamics.simulation import Log
 
 __all__ = [
@@ -48,7 +49,7 @@ __all__ = [
 
 Progress: TypeAlias = Callable[[float, str], None]  # share that is done (0 to 1), and what is being done
 Measured: TypeAlias = "float | Mapping[str, float]"  # several: by name
-MeasureFunction: TypeAlias = "Callable[[Scenario, Log], Measured]"
+MeasureFunction: TypeAlias = "Callable[[Scenario, Log], Measured | Array | Mapping[str, Array]]"
 ExperimentFunction: TypeAlias = Callable[[Scenario, Path, Progress], Outcome]
 
 # The published experiments stand above this package and may be absent: they are found by name, never imported from.
@@ -60,11 +61,19 @@ _MEASURES_HOME = "ada_tools.scenario.measures"
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure of a simulated motion."""
+    """A figure of a simulated motion.
+
+    Attributes:
+        name: by which scenarios call it.
+        unit: of the number.
+        function: (scenario, log) -> number, or numbers by name.
+        side_by_side: whether it takes a `SideBySide` for the log, too, and then gives a number for each motion.
+    """
 
     name: str
     unit: str
     function: MeasureFunction
+    side_by_side: bool = False
 
     @property
     def summary(self) -> str:
@@ -76,17 +85,18 @@ _measures: dict[str, Measure] = {}
 _experiments: dict[str, ExperimentFunction] = {}
 
 
-def measure(name: str, unit: str = "") -> Callable[[MeasureFunction], MeasureFunction]:
+def measure(name: str, unit: str = "", *, side_by_side: bool = False) -> Callable[[MeasureFunction], MeasureFunction]:
     """Make a function (scenario, log) -> number, or numbers by name, known as a measure.
 
     Args:
         name: by which scenarios call it.
         unit: of the number, for the report.
+        side_by_side: whether it also takes many motions at once, see `side_by_side.SideBySide`.
     """
 
     def register(function: MeasureFunction) -> MeasureFunction:
         _refuse_second("measure", name, function, getattr(_measures.get(name), "function", None))
-        _measures[name] = Measure(name, unit, function)
+        _measures[name] = Measure(name, unit, function, side_by_side)
         return function
 
     return register

@@ -143,5 +143,8 @@ def measure(scenario: Scenario, log: Log, names: Iterable[str] | None = None) ->
     found: dict[str, Measured] = {}
     for name in dict.fromkeys(wanted):
         value = find_measure(name).function(scenario, log)
-        found[name] = dict(value) if isinstance(value, Mapping) else float(np.asarray(value))
+        if isinstance(value, Mapping):
+            found[name] = {part: float(number) for part, number in value.items()}
+        else:
+            found[name] = float(np.asarray(value))
     return found

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ada_dynamics.dynamics.kernels import tree_fingerprint
-from ada_dynamics.errors import AdaError
+from ada_dynamics.dynamics.on_device import HOST
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_tools.scenario.fields import ScenarioError
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.registry import find_measure, measures
+from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.scenario.states import build_model, efforts, start_state
 from ada_tools.sweep.axes import Axis
+from ada_tools.sweep.side_by_side import CPU, fitting
+from ada_tools.sweep.sweep import KEEP, Sweep
 
 
 def robot_digest(scenario: Scenario) -> str:
@@ -51,6 +56,32 @@ def check_values(scenario: Scenario, axes: Sequence[Axis]) -> None:
                     looks(changed)
             except AdaError as problem:
                 raise ScenarioError(f"{axis.place}: {value!r} does not fit: {problem}") from None
+
+
+def check_side_by_side(sweep: Sweep) -> None:
+    """Refuse a sweep whose runs cannot go side by side, as far as its file tells.
+
+    Raises:
+        InputError: the message says why, and what to change.
+    """
+    device, scenario, control = str(sweep.device), sweep.scenario, sweep.scenario.control
+    alone = "or leave device out: runs then go one by one."
+    if device != CPU and device != HOST and not re.fullmatch(r"cuda(:\d+)?", device):
+        raise InputError(f"{device[:60]!r} is not possible. Allowed: {CPU}, cuda, cuda:N, {HOST}.")
+    if control is not None:
+        raise InputError(f"its controller {control.name!r} is called step by step. Take constant efforts, {alone}")
+    if scenario.disturbances:
+        raise InputError(f"its disturbances change over time. Leave them out, {alone}")
+    if sweep.keep == KEEP[2]:
+        raise InputError(f"runs side by side have no logs. Keep those that failed, or none, {alone}")
+    several = [axis.key for axis in sweep.runs.random if not axis.key.startswith(START)]
+    if several:
+        raise InputError(f"each draw has another {several[0]}, and a simulation of its own. List some values, {alone}")
+    wrong = [name for name in sweep.measures if not find_measure(name).side_by_side]
+    if wrong:
+        able = ", ".join(sorted(name for name, one in measures().items() if one.side_by_side))
+        raise InputError(f"{wrong[0]!r} is not measured of motions side by side. Measure {able}, {alone}")
+    fitting(scenario, build_model(scenario))
 
 
 def _looks(key: str, model: Model) -> Callable[[Scenario], Any] | None:

@@ -15,9 +15,11 @@ from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_tools.sweep import work
+from ada_tools.sweep.bench import Task
 from ada_tools.sweep.store import SweepError
 
 EXECUTORS = ("local", "threads", "dask")
+WORKERS_PER_DEVICE = 4  # each keeps some hundred megabytes there
 
 
 class Future(Protocol):
@@ -70,6 +72,16 @@ class Crew:
         if version != __version__:
             raise SweepError(f"the workers have version {version} of ada_dynamics, and this is {__version__}.")
 
+    def look(self, task: Task, run: int) -> None:
+        """Wait until a worker has seen that runs can go side by side.
+
+        Raises:
+            SweepError: they cannot.
+        """
+        why = self.submit(work.look, task, run).result()
+        if why:
+            raise SweepError(f"the runs cannot go side by side: {why}")
+
     def close(self, abort: bool = False) -> None:
         """Let go; with abort, without waiting for what is under way."""
 
@@ -97,7 +109,7 @@ class Processes(Crew):
 
     def _pool(self, jobs: int) -> Executor:
         watched, self._life = self._context.Pipe(duplex=False)
-        return ProcessPoolExecutor(jobs, self._context, work.begin, (watched,))
+        return ProcessPoolExecutor(jobs, self._context, work.begin, (watched, self._context.Value("i", 0)))
 
     def renew(self) -> None:
         """Begin with new processes."""
@@ -122,19 +134,29 @@ _HINT = (
 
 
 @contextmanager
-def crew_for(executor: Any, jobs: int | None, address: str | None = None) -> Iterator[Crew]:
+def crew_for(executor: Any, jobs: int | None, address: str | None = None, device: str | None = None) -> Iterator[Crew]:
     """Those who do the runs, ended when the block is left.
 
     Args:
         executor: None or "local", "threads", "dask", a dask client, or anything with submit(function, argument).
         jobs: how many runs at a time; by default as many as there are cores, or workers in the cluster.
         address: of a dask scheduler; a cluster on this machine by default.
+        device: where runs go side by side; each local process takes memory of a graphics processor.
     """
     refuse_no_count("jobs", jobs)
     if address is not None and executor != "dask":
         raise InputError("an address is for the executor 'dask' alone.")
+    if jobs is None and address is None and device is not None and device.startswith("cuda"):
+        jobs = _workers_on_devices(device) if executor is None or isinstance(executor, str) else None
     with contextlib.ExitStack() as stack:
         yield _crew(executor, jobs, address, stack)
+
+
+def _workers_on_devices(device: str) -> int:
+    """Enough of them to keep the devices of this machine busy, and few enough for their memory."""
+    from ada_dynamics.jit.gpu import count
+
+    return min(cores(), WORKERS_PER_DEVICE * (count() if device == "cuda" else 1))
 
 
 def _crew(executor: Any, jobs: int | None, address: str | None, stack: contextlib.ExitStack) -> Crew:

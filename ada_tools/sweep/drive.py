@@ -16,21 +16,22 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import DeviceError, InputError
 from ada_dynamics.simulation.progress import Progress
+from ada_tools.sweep.bench import FAILED, Task, failed_row
 from ada_tools.sweep.crew import Crew, Future, crew_for, refuse_no_count
 from ada_tools.sweep.results import SweepResult, read_result
 from ada_tools.sweep.store import BAD, LOGS, NEW, Store, SweepError
 from ada_tools.sweep.sweep import Sweep
-from ada_tools.sweep.work import FAILED, Chunk, Task, failed_row, work
+from ada_tools.sweep.work import Chunk, work
 
 CHUNKS_PER_WORKER = 2  # one at work, one that waits
 CHUNK_SECONDS = 0.25  # of work: handing it out costs milliseconds
 MOST_IN_CHUNK = 500
+SIDE_BY_SIDE = 1.0, 2**16  # seconds and most runs of a chunk whose runs go side by side: thousands fill a device
 ENOUGH = 4.0  # a worker that needs so many times longer hands over what it has
 GROWTH = 8  # of chunks, from one to the next
 TICK = 0.2  # [s] between two looks at the clock
-Run = tuple[int, dict[str, Any]]
 Tell = Callable[[float, str], None]  # share that is done, and a text
 
 
@@ -83,9 +84,11 @@ def run_sweep(
             sweep.scenario.tree,
             sweep.scenario.file,
             None if sweep.scenario.folder is None else sweep.scenario.folder.absolute(),
+            sweep.runs,
             sweep.measures,
             sweep.keep,
             (folder / LOGS).absolute(),
+            sweep.device,
         )
         statuses = (NEW, BAD) if retry_failed else (NEW,)
         wanted = _to_make(sweep, store, statuses, limit)
@@ -93,22 +96,25 @@ def run_sweep(
         left = sum(map(store.index.count, statuses))
         amount, before = min(left, limit or left), len(sweep) - left
         if amount:
-            with crew_for(executor, jobs, address) as crew, _shown(progress, sweep, before, before + amount) as tell:
+            shown = _shown(progress, sweep, before, before + amount)
+            with crew_for(executor, jobs, address, sweep.device) as crew, shown as tell:
                 crew.check()
+                if sweep.device is not None:
+                    crew.look(task, next(_to_make(sweep, store, statuses, 1)))
                 _Drive(task, crew, store, wanted, amount, before, tell).run()
     result = read_result(folder)
     result.notes = notes
     return result
 
 
-def _to_make(sweep: Sweep, store: Store, statuses: tuple[int, ...], limit: int | None) -> Iterator[Run]:
+def _to_make(sweep: Sweep, store: Store, statuses: tuple[int, ...], limit: int | None) -> Iterator[int]:
     # What is wanted is settled now: a run that fails meanwhile is not tried again.
     status = bytes(store.index.status)
     numbers = (run for run in range(len(sweep)) if status[run] in statuses)
     for i, run in enumerate(numbers):
         if limit is not None and i >= limit:
             return
-        yield run, sweep.changes(run)
+        yield run
 
 
 def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> AbstractContextManager[Tell]:
@@ -125,13 +131,14 @@ class _Drive:
     """The loop that hands out chunks and takes rows back."""
 
     def __init__(
-        self, task: Task, crew: Crew, store: Store, wanted: Iterator[Run], amount: int, before: int, tell: Tell
+        self, task: Task, crew: Crew, store: Store, wanted: Iterator[int], amount: int, before: int, tell: Tell
     ) -> None:
         self._task, self._crew, self._store = task, crew, store
         self._wanted, self._amount, self._before, self._tell = wanted, amount, before, tell
-        self._again: deque[Run] = deque()  # handed back unmade
-        self._suspects: deque[Run] = deque()  # were under way when a worker died
-        self._flying: dict[Future, tuple[Run, ...]] = {}
+        self._again: deque[int] = deque()  # handed back unmade
+        self._suspects: deque[tuple[int, ...]] = deque()  # were under way when a worker died
+        self._flying: dict[Future, tuple[int, ...]] = {}
+        self._seconds, self._most = (CHUNK_SECONDS, MOST_IN_CHUNK) if task.device is None else SIDE_BY_SIDE
         self._tried_twice = False  # what is flying is a suspect
         self._broken = False
         self._landed: queue.SimpleQueue[Future] = queue.SimpleQueue()
@@ -165,7 +172,7 @@ class _Drive:
         if self._suspects:
             if not self._flying:
                 self._tried_twice = True
-                self._submit((self._suspects.popleft(),))
+                self._submit(self._suspects.popleft())
             return True
         while len(self._flying) < CHUNKS_PER_WORKER * self._crew.workers and not self._broken:
             runs = self._next_runs()
@@ -174,10 +181,10 @@ class _Drive:
             self._submit(runs)
         return bool(self._flying) or self._broken
 
-    def _next_runs(self) -> tuple[Run, ...]:
+    def _next_runs(self) -> tuple[int, ...]:
         left = self._amount - self._made
         size = min(self._size, max(1, left // (CHUNKS_PER_WORKER * self._crew.workers)))
-        runs: list[Run] = []
+        runs: list[int] = []
         while len(runs) < size:
             run = self._again.popleft() if self._again else next(self._wanted, None)
             if run is None:
@@ -185,9 +192,9 @@ class _Drive:
             runs.append(run)
         return tuple(runs)
 
-    def _submit(self, runs: tuple[Run, ...]) -> None:
+    def _submit(self, runs: tuple[int, ...]) -> None:
         try:
-            future = self._crew.submit(work, Chunk(self._task, runs, ENOUGH * CHUNK_SECONDS))
+            future = self._crew.submit(work, Chunk(self._task, runs, ENOUGH * self._seconds))
         except BrokenExecutor:
             self._broken, self._tried_twice = True, False
             self._again.extendleft(reversed(runs))
@@ -201,23 +208,30 @@ class _Drive:
         was_suspect, self._tried_twice = self._tried_twice, False
         try:
             rows = future.result()
+        except DeviceError as problem:
+            raise SweepError(
+                f"{problem} What was finished is kept; the same call goes on. Fewer workers (--jobs) share a device's "
+                "memory, and a sweep without device runs anywhere."
+            ) from None
         except (Exception, CancelledError) as problem:
             self._lost(runs, problem, was_suspect)
             return
         self._take(rows)
         self._again.extendleft(reversed(runs[len(rows) :]))
         seconds = sum(row["seconds"] for row in rows) / len(rows)
-        fitting = int(CHUNK_SECONDS / max(seconds, 1e-6))
-        self._size = max(1, min(fitting, GROWTH * self._size, MOST_IN_CHUNK))
+        fitting = int(self._seconds / max(seconds, 1e-6))
+        self._size = max(1, min(fitting, GROWTH * self._size, self._most))
 
-    def _lost(self, runs: tuple[Run, ...], problem: BaseException, was_suspect: bool) -> None:
+    def _lost(self, runs: tuple[int, ...], problem: BaseException, was_suspect: bool) -> None:
         """Runs that came back without rows: their worker died, or what they gave could not be handed over."""
         self._broken = self._broken or isinstance(problem, BrokenExecutor)
-        if not was_suspect:
-            self._suspects.extend(runs)
+        if not was_suspect or len(runs) > 1:
+            # Side by side there are thousands: the one at fault is found by halves.
+            pieces = len(runs) if self._task.device is None else 2
+            self._suspects.extend(tuple(runs[i::pieces]) for i in range(min(pieces, len(runs))))
             return
         reason = f"{type(problem).__name__}: {problem}"
-        self._take([failed_row(run, changes, WorkerDied(reason)) for run, changes in runs])
+        self._take([failed_row(run, self._task.runs.changes(run), WorkerDied(reason)) for run in runs])
 
     def _take(self, rows: list[dict[str, Any]]) -> None:
         self._store.append(rows)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,11 +17,11 @@ from ada_tools.scenario.fields import Part, plain
 from ada_tools.scenario.registry import find_measure
 from ada_tools.scenario.scenario import Scenario, full_key
 from ada_tools.sweep.axes import DISTRIBUTIONS, NORMAL, UNIFORM, Axis, ListAxis, RandomAxis, evenly, number_and_unit
-from ada_tools.sweep.check import check_values, robot_digest
-from ada_tools.sweep.sweep import KEEP, Sweep
+from ada_tools.sweep.check import check_side_by_side, check_values, robot_digest
+from ada_tools.sweep.sweep import KEEP, Runs, Sweep
 
 MOST_RUNS = 10_000_000
-_TOP = ("name", "scenario", "with", "parameters", "random", "measures", "keep")
+_TOP = ("name", "scenario", "with", "parameters", "random", "measures", "keep", "device")
 _RANGE = ("from", "to", "count")
 _AXIS = (*_RANGE, "list", *DISTRIBUTIONS)
 _VARIABLE = ("model", "start", "simulation", "disturbances")
@@ -62,23 +61,27 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
     top = _SweepPart(node, "", file, _TOP)
     scenario = _scenario(top, folder)
     axes = _axes(top)
-    draws, seed = _random(top, axes)
-    runs = draws * math.prod(len(axis.values) for axis in axes if isinstance(axis, ListAxis))
-    if runs > MOST_RUNS:
-        raise top.problem("parameters", f"they make {runs} runs; at most {MOST_RUNS} are possible.")
+    runs = Runs(axes, *_random(top, axes))
+    if len(runs) > MOST_RUNS:
+        raise top.problem("parameters", f"they make {len(runs)} runs; at most {MOST_RUNS} are possible.")
     robot = robot_digest(scenario)
     check_values(scenario, axes)
-    return Sweep(
+    found = Sweep(
         name=top.text("name", stem),
         file=file,
         scenario=scenario,
-        axes=axes,
-        draws=draws,
-        seed=seed,
+        runs=runs,
         measures=_measures(top, scenario),
         keep=top.choice("keep", KEEP, KEEP[0]),
+        device=top.text("device") if top.has("device") else None,
         robot=robot,
     )
+    if found.device is not None:
+        try:
+            check_side_by_side(found)
+        except AdaError as problem:
+            raise top.problem("device", str(problem)) from None
+    return found
 
 
 # --- the scenario ---------------------------------------------------------------------------------------------------

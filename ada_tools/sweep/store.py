@@ -20,9 +20,9 @@ from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.whole_files import to_json
 from ada_tools.sweep.axes import flat
+from ada_tools.sweep.bench import DONE
 from ada_tools.sweep.reader import MOST_RUNS
 from ada_tools.sweep.sweep import Sweep
-from ada_tools.sweep.work import DONE
 
 FILE, LOGS, LOCK = "runs.jsonl", "logs", ".lock"
 FORMAT = 1

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of a sweep: it makes some runs, one after the other, each of which gives a row.
-
-A worker keeps the simulations that it has built, by everything but the start, so that runs that differ in their start
-alone cost no more than their steps.
-"""
+"""A worker of a sweep: it makes some runs, one after the other or side by side, each of which gives a row."""
 
 from __future__ import annotations
 
@@ -11,49 +7,33 @@ import os
 import signal
 import threading
 import time
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
-from ada_dynamics.structured_text.nodes import Node
-from ada_tools.scenario.reader import read_node
 from ada_tools.scenario.run import measure, simulation_of
 from ada_tools.scenario.scenario import Scenario
 from ada_tools.scenario.states import start_state
-from ada_tools.sweep.sweep import START, digest
+from ada_tools.sweep.bench import (
+    Changes,
+    Row,
+    Task,
+    beside_the_start,
+    done_row,
+    failed_row,
+    forget_simulation,
+    own_device,
+    scenario_of,
+    simulation_for,
+    take_turn,
+)
+from ada_tools.sweep.side_by_side import prepare, rows_side_by_side
 
 if TYPE_CHECKING:
-    from ada_dynamics.simulation import Log, Simulation
-
-KEPT = 8  # simulations per worker
-DONE, FAILED = "done", "failed"
-
-
-@dataclass(frozen=True)
-class Task:
-    """The part of a sweep that every worker needs; fit for pickling.
-
-    Attributes:
-        token: differs for any two sweeps.
-        tree: the scenario as it was read.
-        file: its source, for messages.
-        folder: where its relative paths start.
-        measures: names of what is measured.
-        keep: of which runs the logs are kept.
-        logs: folder for them.
-    """
-
-    token: str
-    tree: Node
-    file: str
-    folder: Path | None
-    measures: tuple[str, ...]
-    keep: str
-    logs: Path
+    from ada_dynamics.simulation import Log
 
 
 @dataclass(frozen=True)
@@ -62,25 +42,13 @@ class Chunk:
 
     Attributes:
         task: what they belong to.
-        runs: numbers and values.
+        runs: their numbers.
         seconds: after which no further one is begun.
     """
 
     task: Task
-    runs: tuple[tuple[int, dict[str, Any]], ...]
+    runs: tuple[int, ...]
     seconds: float
-
-
-@dataclass
-class _Bench:
-    """The working memory of one thread of a worker."""
-
-    token: str = ""
-    scenario: Scenario | None = None
-    simulations: OrderedDict[str, Simulation | None] = field(default_factory=OrderedDict)
-
-
-_here = threading.local()
 
 
 def ping() -> str:
@@ -88,13 +56,26 @@ def ping() -> str:
     return __version__
 
 
-def begin(life: Connection) -> None:
+def look(task: Task, run: int) -> str:
+    """Show that a worker has the device and can make runs of this kind; why not, or nothing."""
+    assert task.device is not None
+    try:
+        prepare(task, beside_the_start(task.runs.changes(run)), own_device(task.device))
+    except AdaError as problem:
+        return str(problem)
+    return ""
+
+
+def begin(life: Connection, turns: Any) -> None:
     """Prepare a worker process.
 
     Ctrl-C is for the process that hands out the work. When that one says so, or is gone, however it ended, the worker
     ends at once: rows that it has not handed over are made anew when the sweep goes on.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with turns.get_lock():
+        take_turn(turns.value)
+        turns.value += 1
 
     def watch() -> None:
         life.poll(None)  # something is there, or the other end is closed
@@ -103,35 +84,28 @@ def begin(life: Connection) -> None:
     threading.Thread(target=watch, daemon=True, name="sweep-life").start()
 
 
-def work(chunk: Chunk) -> list[dict[str, Any]]:
-    """Rows of as many runs as fit into the time, at least one."""
-    began = time.perf_counter()
-    rows: list[dict[str, Any]] = []
-    for run, changes in chunk.runs:
-        rows.append(_row(chunk.task, run, changes))
+def work(chunk: Chunk) -> list[Row]:
+    """Rows of as many runs as fit into the time, at least one; runs side by side are all made.
+
+    Raises:
+        DeviceError: the device cannot be used, or failed.
+    """
+    task, began, rows = chunk.task, time.perf_counter(), list[Row]()
+    if task.device is not None:
+        rows, alone = rows_side_by_side(task, chunk.runs, own_device(task.device))
+        return rows + [_row(task, run, task.runs.changes(run)) for run in alone]
+    for run in chunk.runs:
+        rows.append(_row(task, run, task.runs.changes(run)))
         if time.perf_counter() - began > chunk.seconds:
             break
     return rows
 
 
-def failed_row(run: int, changes: dict[str, Any], problem: BaseException, seconds: float = 0.0) -> dict[str, Any]:
-    """The row of a run that has no result."""
-    kind = type(problem).__name__
-    text = " ".join(str(problem).split()) or kind
-    return {
-        "run": run,
-        "status": FAILED,
-        "changes": changes,
-        "error": {"type": kind, "text": text[:1000]},
-        "seconds": round(seconds, 6),
-    }
-
-
-def _row(task: Task, run: int, changes: dict[str, Any]) -> dict[str, Any]:
+def _row(task: Task, run: int, changes: Changes) -> Row:
     began = time.perf_counter()
     log: Log | None = None
     try:
-        scenario = _scenario(task).with_changes(changes)
+        scenario = scenario_of(task).with_changes(changes)
         log = _simulated(task, scenario, changes)
         measures = measure(scenario, log, task.measures)
         if task.keep == "all":
@@ -141,37 +115,14 @@ def _row(task: Task, run: int, changes: dict[str, Any]) -> dict[str, Any]:
         if task.keep != "none":
             row["error"]["text"] += _keep_partial(task, run, getattr(problem, "log", log))
         return row
-    seconds = round(time.perf_counter() - began, 6)
-    return {"run": run, "status": DONE, "changes": changes, "measures": measures, "seconds": seconds}
+    return done_row(run, changes, measures, time.perf_counter() - began)
 
 
-# --- simulations ----------------------------------------------------------------------------------------------------
-def _bench(task: Task) -> _Bench:
-    bench: _Bench | None = getattr(_here, "bench", None)
-    if bench is None or bench.token != task.token:
-        bench = _here.bench = _Bench(task.token)
-    return bench
-
-
-def _scenario(task: Task) -> Scenario:
-    bench = _bench(task)
-    if bench.scenario is None:
-        bench.scenario = read_node(task.tree, task.file, task.folder)
-    return bench.scenario
-
-
-def _simulated(task: Task, scenario: Scenario, changes: dict[str, Any]) -> Log:
+def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:
     """The motion; by a simulation that is there already where only the start is another one."""
     assert scenario.simulation is not None
-    simulations = _bench(task).simulations
-    others = {key: value for key, value in changes.items() if not key.startswith(START)}
-    key = digest(others)
-    if key not in simulations:
-        simulations[key] = _simulation(task, others)
-        if len(simulations) > KEPT:
-            simulations.popitem(last=False)
-    simulations.move_to_end(key)
-    simulation = simulations[key]
+    others = beside_the_start(changes)
+    simulation = simulation_for(task, others)
     if simulation is None:
         simulation = simulation_of(scenario)
     else:
@@ -179,19 +130,8 @@ def _simulated(task: Task, scenario: Scenario, changes: dict[str, Any]) -> Log:
     try:
         return simulation.run(scenario.simulation.duration)
     except BaseException:
-        simulations.pop(key, None)  # nobody knows in which state it is
+        forget_simulation(task, others)
         raise
-
-
-def _simulation(task: Task, others: dict[str, Any]) -> Simulation | None:
-    """The simulation that runs share, at the start that the scenario itself has, lest it depend on who came first.
-
-    None where that start is impossible: then each run has a simulation of its own.
-    """
-    try:
-        return simulation_of(_scenario(task).with_changes(others))
-    except AdaError:
-        return None
 
 
 # --- logs -----------------------------------------------------------------------------------------------------------

@@ -63,6 +63,17 @@ def test_steps_that_a_kernel_refuses_are_taken_here(device):
     assert np.max(np.abs([sim.dynamics.largest_gap(row[:3]) for row in x])) < 1e-9
 
 
+def test_a_motion_that_cannot_go_on_is_lost_and_the_others_go_on(device):
+    sim = ada.Simulation(ada.planar_chain(3), integrator="rk4", step=1e-3)
+    q, v = np.zeros((STARTS, 3)), np.zeros((STARTS, 3))
+    v[4] = 1e200  # its square is beyond all floats
+    expected, found = (sim.rollout(q, v, 0.02, rows_every=5, device=name) for name in ("cpu", device))
+    assert np.isnan(found.q[4, 1:]).all()
+    assert np.array_equal(np.isnan(found.q), np.isnan(expected.q))
+    others = np.arange(STARTS) != 4
+    assert np.allclose(found.q[others], expected.q[others], rtol=0, atol=1e-13)
+
+
 def test_compiled_laws_and_smooth_contact_go_along(device):
     model = ada.planar_chain(3)
     rng = np.random.default_rng(7)

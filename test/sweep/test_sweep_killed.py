@@ -91,32 +91,33 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def begun(tmp_path: Path, runs: int = 200) -> tuple[subprocess.Popen[str], list[int], Path]:
+def begun(tmp_path: Path, runs: int = 200, more: str = "") -> tuple[subprocess.Popen[str], list[int], Path]:
     """A sweep that has some rows, and its workers."""
     file, out = tmp_path / "s.yaml", tmp_path / "out"
-    file.write_text(SWEEP.replace("COUNT", str(runs // 2)))
+    file.write_text(SWEEP.replace("COUNT", str(runs // 2)) + more)
     process = ada(file, "--output", out, "--jobs", 2)
     wait_for(lambda: len(rows_in(out / "runs.jsonl")) > 20 or process.poll() is not None)
     return process, children(process.pid), out
 
 
 @pytest.mark.slow
-def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
-    process, workers, out = begun(tmp_path)
+@pytest.mark.parametrize(("runs", "more"), [(200, ""), (6000, "device: cpu\n"), (6000, "device: host\n")])
+def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, runs: int, more: str) -> None:
+    process, workers, out = begun(tmp_path, runs, more)
     assert len(workers) >= 2
     process.kill()
     ended(process, PATIENCE)
     wait_for(lambda: not any(map(is_alive, workers)))
     before = rows_in(out / "runs.jsonl")
-    assert 20 < len(before) < 200
+    assert 20 < len(before) < runs
 
     again = ada(tmp_path / "s.yaml", "--output", out, "--jobs", 2, "--json")
     text, errors = ended(again, PATIENCE)
     assert again.returncode == 0, errors
-    assert json.loads(text)["done"] == 200
+    assert json.loads(text)["done"] == runs
     after = rows_in(out / "runs.jsonl")
     assert after[: len(before)] == before
-    assert sorted(row["run"] for row in after) == list(range(200))
+    assert sorted(row["run"] for row in after) == list(range(runs))
 
 
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
