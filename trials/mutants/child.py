@@ -39,7 +39,6 @@ settings.register_profile(
     deadline=None,  # of the clock: a busy machine would fail tests
     max_examples=20,
     database=None,
-    deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
