@@ -32,12 +32,14 @@ from hypothesis import HealthCheck, Phase, settings
 MEMORY = 4 * 2**30  # [bytes] of data of a process
 # What tests import, most of all. Packages that start threads (jax, rclpy) would not survive a fork.
 _HEAVY = ("coverage", "numpy", "llvmlite.binding", "yaml", "scipy.optimize", "scipy.spatial", "mujoco", "pinocchio")
-# A few examples, every time the same; how small a failing one can be made, nobody asks, and all is slow under coverage.
+# A few examples, every time the same, also where a test wants more: the first ones kill. How small a failing one can be
+# made, nobody asks.
+EXAMPLES = 8
 settings.register_profile(
     "mutants",
     phases=(Phase.explicit, Phase.generate),
     deadline=None,  # of the clock: a busy machine would fail tests
-    max_examples=20,
+    max_examples=EXAMPLES,
     database=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
@@ -160,7 +162,19 @@ def tested(file: str, folder: Path, plugin: object, *more: str) -> int:
     ]
     options += ["--timeout", "0", "--tb", "line", "--assert", "plain", *more]  # nobody reads why a test failed
     options += ["--hypothesis-profile", "mutants", "--basetemp", str(folder / "tests")]
-    return int(pytest.main([*options, file], plugins=[plugin]))
+    return int(pytest.main([*options, file], plugins=[plugin, _FewExamples()]))
+
+
+class _FewExamples:
+    """Plugin: tests that say how many examples they want get no more than the profile has."""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            test: Any = getattr(item, "obj", None)
+            own = getattr(test, "_hypothesis_internal_use_settings", None)
+            if own is not None and own.max_examples > EXAMPLES:
+                test = getattr(test, "__func__", test)
+                test._hypothesis_internal_use_settings = settings(own, max_examples=EXAMPLES)
 
 
 class Chosen:

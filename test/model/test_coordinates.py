@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where joints are in q and v, what holds for each number, and limits with the quantities that they bound; by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError, ReadOnlyError
+from ada_dynamics.model import Builder, Limits, Mimic
+from ada_dynamics.model.bounds import bounds_of
+from ada_dynamics.model.turns import Turns
+
+
+@pytest.fixture(scope="module")
+def model() -> ada.Model:
+    """A chain of one joint of each size, with numbers of its own each, a fixed link and a follower."""
+    builder = Builder("zoo")
+    for number in range(8):
+        builder.link(f"l{number}", 0.5 + number, (0.1, 0.2, 0.3), (1.0, 1.0, 1.0))
+    builder.joint("turn", "revolute", "l0", "l1", limits=Limits(-1.0, 2.0, 3.0, 4.0), damping=0.1, friction=0.2)
+    builder.joint("ball", "spherical", "l1", "l2", damping=0.3, armature=0.4, limits=Limits(upper=1.5))
+    builder.joint("weld", "fixed", "l2", "l3")
+    builder.joint("slide", "prismatic", "l3", "l4", limits=Limits(-0.5, 0.25, 5.0, 6.0), stiffness=7.0, rest=0.1)
+    builder.joint("plane", "planar", "l4", "l5", friction=0.5)
+    builder.joint("echo", "revolute", "l5", "l6", mimic=Mimic("turn", 2.0, 0.1))
+    builder.joint("wheel", "continuous", "l6", "l7", armature=0.6)
+    return builder.build()
+
+
+def test_coordinates_stand_one_behind_the_other_without_those_that_follow_or_are_fixed(model):
+    assert (model.nq, model.nv) == (1 + 4 + 1 + 3 + 1, 1 + 3 + 1 + 3 + 1)
+    assert model.joint_names == ["turn", "ball", "slide", "plane", "wheel"]
+    assert [model.q_index(n) for n in model.joint_names] == [
+        slice(*x) for x in ((0, 1), (1, 5), (5, 6), (6, 9), (9, 10))
+    ]
+    assert [model.v_index(n) for n in model.joint_names] == [
+        slice(*x) for x in ((0, 1), (1, 4), (4, 5), (5, 8), (8, 9))
+    ]
+    assert model.actuated == tuple(model.joint_names)
+    for name, said in (("echo", "it mimics 'turn'"), ("weld", "is fixed"), ("tern", "turn")):
+        with pytest.raises((InputError, KeyError), match=said):
+            model.q_index(name)
+
+
+def test_each_coordinate_has_the_numbers_of_its_joint(model):
+    inf = math.inf
+    assert model.lower.tolist() == [-1.0, *4 * [-inf], -0.5, *3 * [-inf], -inf]
+    assert model.upper.tolist() == [2.0, *4 * [inf], 0.25, *3 * [inf], inf]
+    assert model.velocity_limit.tolist() == [3.0, *3 * [inf], 5.0, *4 * [inf]]
+    assert model.effort_limit.tolist() == [4.0, *3 * [inf], 6.0, *4 * [inf]]
+    assert model.armature.tolist() == [0.0, 0.4, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.6]
+    assert model.damping.tolist() == [0.1, 0.3, 0.3, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert model.friction.tolist() == [0.2, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.5, 0.0]
+    assert model.stiffness.tolist() == [0.0, 0.0, 0.0, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0]
+    assert model.total_mass == sum(0.5 + i for i in range(8))
+    assert model.has_mimics and model.has_manifold_coordinates
+    plain = ada.planar_chain(2)
+    assert not plain.has_mimics and not plain.has_manifold_coordinates
+
+
+def test_the_zero_position_is_zero_but_for_the_real_part_of_quaternions(model):
+    assert model.neutral().tolist() == [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert not model.position_problems(model.neutral())
+    assert model.position_problems(np.zeros(model.nq)) == [
+        "joint 'ball': its quaternion (x, y, z, w) = [0.0, 0.0, 0.0, 0.0] has length 0, allowed 1 +- 1e-06"
+    ]
+    for excess, is_fine in ((0.9e-6, True), (-0.9e-6, True), (1.1e-6, False), (-1.1e-6, False)):
+        assert (not model.position_problems((1.0 + excess) * model.neutral())) is is_fine
+
+
+def test_random_positions_are_within_limits_and_all_of_them_are_usable(model):
+    rng = np.random.default_rng(1)
+    states = [model.random_state(rng) for _ in range(200)]
+    q, v = (np.array(x) for x in zip(*states, strict=True))
+    assert q.shape == (200, model.nq) and v.shape == (200, model.nv)
+    assert (q >= model.lower).all() and (q <= model.upper).all()
+    assert q[:, 0].min() < -0.9 and q[:, 0].max() > 1.9, "and they fill the range"
+    assert q[:, 9].min() < -2.9 and q[:, 9].max() > 2.9, "half a turn to either side where there are none"
+    assert np.linalg.norm(q[:, 1:5], axis=1) == pytest.approx(1.0, abs=1e-15)
+    assert abs(v.mean()) < 0.1 and abs(v.std() - 1.0) < 0.1
+    assert not any(model.position_problems(x) for x in q)
+
+
+def test_positions_that_add_up_move_by_their_velocities_times_the_time(model):
+    q, v = model.neutral(), np.arange(1.0, 10.0)
+    moved = model.integrate(q, v, 0.01)
+    assert moved[[0, 5, 9]] == pytest.approx([0.01, 0.05, 0.09], abs=1e-16)
+    assert moved[8] == pytest.approx(0.08)
+    assert model.difference(q, moved) == pytest.approx(0.01 * v, abs=1e-15)
+    assert model.integrate(q, v)[[0, 5, 9]].tolist() == [1.0, 5.0, 9.0]
+
+
+def test_numbers_that_are_no_vector_of_the_model_are_refused_by_name(model):
+    with pytest.raises(InputError, match=r"tau has shape \(2,\); model 'zoo' needs \(9,\)"):
+        model.as_velocities([1.0, 2.0], "tau")
+    with pytest.raises(InputError, match=r"q has shape \(9,\); model 'zoo' needs \(10,\)"):
+        model.as_positions(np.zeros(9))
+    with pytest.raises(InputError, match="q is 'here'; it must be 10 numbers"):
+        model.as_positions("here")
+
+
+def test_a_model_says_what_it_is_and_how_it_is_changed(model):
+    assert repr(model) == (
+        "<Model 'zoo': 8 links, nq=10, nv=9, joints: continuous, fixed, planar, prismatic, revolute, spherical>"
+    )
+    for name, said in (("gravity", "with_gravity"), ("links", "model.links"), ("name", "See ada_dynamics.model.edit")):
+        with pytest.raises(ReadOnlyError, match=said):
+            setattr(model, name, 1)
+    with pytest.raises(ReadOnlyError, match="read-only"):
+        del model.name
+
+
+# --- limits -------------------------------------------------------------------------------------------------------
+def joint(kind, **values):
+    builder = Builder("one").link("base").link("body", 1.0, inertia=(1.0, 1.0, 1.0))
+    return builder.joint("joint", kind, "base", "body", **values).build().joints["joint"]
+
+
+def test_a_position_is_bounded_on_both_sides_on_one_or_not_at_all():
+    (both,) = bounds_of(joint("revolute", limits=Limits(-1.0, 2.0)))
+    assert [both.excess([x]) for x in (-1.5, -1.0, 0.0, 2.0, 2.75)] == [0.5, 0.0, -1.0, 0.0, 0.75]
+    assert (both.lower, both.upper, both.value([0.3]), both.directions([0.3])) == (-1.0, 2.0, 0.3, (1.0,))
+    (above,) = bounds_of(joint("prismatic", limits=Limits(upper=2.0)))
+    assert [above.excess([x]) for x in (-1e9, 2.5)] == [-1e9 - 2.0, 0.5]
+    (below,) = bounds_of(joint("prismatic", limits=Limits(lower=-2.0)))
+    assert [below.excess([x]) for x in (1e9, -2.5)] == [-1e9 - 2.0, 0.5]
+    assert (str(both), str(above), str(below)) == ("[-1, 2]", "[-inf, 2]", "[-2, inf]")
+    for free in (Limits(), Limits(-1e16, 1e16), Limits(-1e6, 1e6)):
+        assert bounds_of(joint("revolute", limits=free)) == ()
+    assert len(bounds_of(joint("revolute", limits=Limits(-999999.0, 1e6)))) == 1
+    assert bounds_of(joint("planar")) == bounds_of(joint("spherical")) == bounds_of(joint("continuous")) == ()
+
+
+def test_a_ball_is_bounded_altogether_and_in_each_of_its_turns():
+    turns = Turns("zyx", (-1.0, -0.5, -math.inf), (1.0, 0.5, math.inf))
+    whole, yaw, pitch = bounds_of(joint("spherical", limits=Limits(0.0, 2.0), turns=turns))
+    assert (str(whole), str(yaw), str(pitch)) == ("altogether up to 2", "turn 1: [-1, 1]", "turn 2: [-0.5, 0.5]")
+    q = [0.0, 0.0, math.sin(0.6), math.cos(0.6)]  # 1.2 rad about z
+    assert [one.value(q) for one in (whole, yaw, pitch)] == pytest.approx([1.2, 1.2, 0.0], abs=1e-15)
+    assert [one.excess(q) for one in (whole, yaw, pitch)] == pytest.approx([-0.8, 0.2, -0.5], abs=1e-15)
+    assert [one.directions(q) for one in (whole, yaw)] == [pytest.approx((0.0, 0.0, 1.0), abs=1e-15)] * 2
+    turned = [-x for x in q]
+    assert [one.value(turned) for one in (whole, yaw)] == pytest.approx([1.2, 1.2], abs=1e-15)
+    assert whole.directions(turned) == pytest.approx((0.0, 0.0, 1.0), abs=1e-15)
+    (only,) = bounds_of(joint("spherical", limits=Limits(0.0, 1.0)))
+    assert only.excess(q) == pytest.approx(0.2, abs=1e-15)

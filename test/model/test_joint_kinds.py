@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint types beside their kinematics: what they say of themselves, poses back to positions, loops, unfelt inertia."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from joint_constants import constants
+
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, JointType
+from ada_dynamics.model.joints.rows import NORMAL, SECOND
+from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.vec3 import Mat3, Vec3
+
+E = np.eye(3)
+UNLIMITED = np.full(7, np.inf)
+
+
+def made(kind: str, k: int) -> JointType:
+    """On coordinate axis k, where it has an axis; its second axis across."""
+    cls = JOINT_TYPES[kind]
+    return cls.aligned(E[k], E[(k + 1) % 3], None, **constants(kind))[0]
+
+
+JOINTS = [pytest.param(made(kind, k), id=f"{kind}-{'xyz'[k]}") for kind in JOINT_TYPES for k in range(3)]
+
+
+def pose(joint, q):
+    X = joint.pose(q.tolist())
+    return np.array(X.rotation.matrix(), dtype=float), np.array(X.position, dtype=float)
+
+
+def positions(joint, count=5):
+    rng = np.random.default_rng(3)
+    return [joint.random(rng, -UNLIMITED[: joint.nq], UNLIMITED[: joint.nq]) for _ in range(count)]
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_the_position_at_a_pose_is_the_one_that_has_it(joint):
+    for q in positions(joint):
+        found = joint.positions_at(*pose(joint, q))
+        for ours, wanted in zip(pose(joint, found), pose(joint, q), strict=True):
+            assert ours == pytest.approx(wanted, abs=1e-14)
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_a_position_is_brought_near_by_whole_turns_and_signs_that_change_no_pose(joint):
+    if joint.kind == "helical":
+        assert joint.brought_near(np.array([7.0]), np.array([0.0])).tolist() == [7.0], "each turn is another place"
+        return
+    angles = [i for i, c in enumerate(joint.coordinates) if c.unit == "rad"]
+    signs = [i for i, c in enumerate(joint.coordinates) if c.unit == "1"]
+    for q in positions(joint):
+        far = q.copy()
+        far[angles] += 2.0 * np.pi * np.arange(-2, len(angles) - 2)
+        far[signs] *= -1.0
+        assert joint.brought_near(far, q + 1e-3) == pytest.approx(q, abs=1e-14)
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_origins_move_apart_and_axes_stay_together_as_the_poses_show(joint):
+    poses = [pose(joint, q) for q in positions(joint)]
+    assert joint.moves_origin() == any(np.abs(p).max() > 1e-3 for _, p in poses)
+    kept = [k for k in range(3) if all(np.abs(R[:, k] - E[k]).max() < 1e-9 for R, _ in poses)]
+    assert list(joint.kept_axes()) == kept
+
+
+def wrench(row):
+    """[moment, force] of a row, at the zero position of a universal joint: axes z and y, normal x."""
+    axis = {NORMAL: E[0], SECOND: E[1]}.get(row.axis)
+    axis = E[row.axis] if axis is None else axis
+    return [*(-row.pitch * axis), *axis] if row.is_force else [*axis, *(row.pitch * axis)]
+
+
+@pytest.mark.parametrize("joint", [one for one in JOINTS if one.values[0].kind in LOOP_KINDS])
+def test_a_loop_joint_carries_all_that_it_does_not_leave_free(joint):
+    columns = joint.subspace(joint.neutral().tolist())
+    S = np.array([[*m.angular, *m.linear] for m in columns], dtype=float).reshape(-1, 6)
+    rows, free = joint.rows(), joint.free_rows()
+    carried = np.array([wrench(row) for row in rows]).reshape(-1, 6)
+    assert len(rows) == 6 - joint.nv == np.linalg.matrix_rank(carried)
+    assert np.abs(carried @ S.T).max(initial=0.0) < 1e-15
+    assert len(free) == joint.nv
+    # The turn of a screw is given as a motion, all others are wrenches that work on one velocity each.
+    work = np.array([wrench(row) for row in free]).reshape(-1, 6) @ S.T
+    assert np.linalg.matrix_rank(work) == joint.nv
+    for found in (rows, free):
+        assert [row.is_force for row in found] == sorted((row.is_force for row in found), reverse=True)
+    assert len({*rows, *free}) == 6
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_inertia_that_a_joint_does_not_feel_is_the_same_to_the_parent_in_every_position(joint):
+    for inertia in joint.unfelt():
+        seen = [
+            np.array(joint.pose(q.tolist()).to_parent(inertia).matrix(), dtype=float)
+            for q in [joint.neutral(), *positions(joint)]
+        ]
+        assert np.ptp(np.array(seen), axis=0).max() < 1e-13 * max(1.0, np.abs(seen[0]).max())
+        assert np.abs(seen[0]).max() > 0.5
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_a_revolute_joint_keeps_what_it_feels_and_parts_with_the_rest(k):
+    joint = made("revolute", k)
+    about = np.array([[2.0, 0.1, 0.2], [0.1, 3.0, 0.3], [0.2, 0.3, 4.0]])
+    whole = RigidInertia(5.0, Vec3(0.6, 0.7, 0.8), Mat3.of(about.tolist()))
+    kept, moved = joint.parted(whole)
+    assert np.array((kept + moved).matrix(), dtype=float) == pytest.approx(np.array(whole.matrix(), dtype=float))
+    seen = [np.array(joint.pose([q]).to_parent(moved).matrix(), dtype=float) for q in (0.0, 0.5, 2.0)]
+    assert np.ptp(np.array(seen), axis=0).max() < 1e-14
+    assert (kept.mass, kept.first_moment[k]) == (0.0, 0.0)
+    assert kept.about_origin[k][k] == about[k, k], "what turns about the axis is felt"
+    assert np.count_nonzero(np.diag(np.array(kept.about_origin))) == 2
+
+
+# kind: leaves free, has limits, is bounded number by number, turns, slides, v is the rate of q
+_SAID = {
+    "revolute": (0, 1, 1, 1, 0, 1),
+    "continuous": (0, 0, 1, 1, 0, 1),
+    "prismatic": (0, 1, 1, 0, 1, 1),
+    "helical": (0, 1, 1, 1, 0, 1),
+    "cylindrical": (0, 0, 1, 0, 0, 1),
+    "universal": (0, 0, 1, 0, 0, 1),
+    "planar": (0, 0, 1, 0, 0, 0),
+    "spherical": (0, 0, 0, 0, 0, 0),
+    "spherical_euler": (0, 0, 1, 0, 0, 1),
+    "floating": (1, 0, 0, 0, 0, 0),
+    "floating_euler": (1, 0, 1, 0, 0, 1),
+    "fixed": (0, 0, 1, 0, 0, 1),
+}
+
+
+@pytest.mark.parametrize("kind", JOINT_TYPES)
+def test_a_joint_type_says_what_its_numbers_are(kind):
+    one = JOINT_TYPES[kind]
+    said = (one.leaves_free(), one.has_limits(), one.has_free_positions(), one.turns(), one.slides())
+    assert (*said, one.has_rates_of_coordinates()) == tuple(map(bool, _SAID[kind]))
+    assert one.quaternion_at() == {"spherical": 0, "floating": 3}.get(kind)
