@@ -166,5 +166,5 @@ def test_rods_that_do_not_reach_are_not_taken_for_rounding(short_of: float) -> N
 @pytest.mark.parametrize("n", [2, 10])
 def test_a_ladder_has_a_motion_per_cell_under_rounding(n: int) -> None:
     model, q = mechanisms.ladder(n)
-    for decimals in DIGITS:
+    for decimals in (None, 9, 4):
         assert study(rounded(model, decimals), q).mobility == n
