@@ -167,6 +167,8 @@ class _Call:
             return _COMPARED[words[1]](*values)
         if kind in _REAL:
             numbers = [_real(x, kind) for x in values]
+            if name == "cvt":
+                return _bits(numbers[0], words[-2])
             if name == "fma":
                 return _bits((_LIBM.fma if kind == "f64" else _LIBM.fmaf)(*numbers), kind)
             return _bits(_ARITHMETIC[name](*numbers), kind)

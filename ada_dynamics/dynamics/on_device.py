@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.arguments import flat_wrenches
-from ada_dynamics.dynamics.closed import FAST
+from ada_dynamics.dynamics.closed import FAST, LATE
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.derivatives import Derivatives
 from ada_dynamics.dynamics.front import Dynamics
@@ -72,9 +72,10 @@ class DeviceDynamics(Dynamics):
     process are copied there and back, piece by piece; a single state, and every question of numpy arrays beside those
     below, is answered here.
 
-    States that a kernel refuses - near singular poses, not finite - are gathered and computed here, in double precision
-    and by the tiers of `Dynamics`, with its warnings and errors: so results are waited for. With checked=False nothing
-    on the device is waited for, and results of such states are NaN.
+    States that a kernel refuses are computed by the robust one, on the device, too, and in double precision. What that
+    refuses - singular poses, not finite - is gathered and computed here by the tiers of `Dynamics`, with its warnings
+    and errors: so results are waited for. With checked=False nothing on the device is waited for, and results of such
+    states are NaN.
     """
 
     def __init__(self, model: Any, algorithm: Algorithm = "auto", *, device: str = "cuda", **options: Any) -> None:
@@ -177,8 +178,9 @@ class DeviceDynamics(Dynamics):
         arrays = self._arguments(values)
         if external or not _is_batch(arrays):
             return here(q, v, tau, external)
-        results, refused = self._pieces.run(self.thread_kernel("joint_wrenches"), list(arrays.values()))
-        if len(refused):
+        kernel = self.thread_kernel("joint_wrenches")
+        results, refused = self._pieces.run(kernel, list(arrays.values()), robust=False)
+        if len(refused):  # the result tells by which tier all were found
             return here(q, v, tau)
         wrenches, *multipliers = (np.asarray(x, dtype=np.float64) for x in results)
         states = np.broadcast_to(arrays["q"], (len(wrenches), self.model.nq))
@@ -204,18 +206,39 @@ class DeviceDynamics(Dynamics):
         """The kernel of a quantity, to measure it or to look at its code."""
         tag = f"{name}{'_external' if external else ''}"
         if (tag, bits) not in self._thread_kernels:
-            quantity = self._others[name]() if name in self._others else _QUANTITIES[name](self, external, bits)
-            signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-            key = f"{self.kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
-            self._thread_kernels[tag, bits] = ThreadKernel(signature, quantity.trace, key, self.machine, bits)
+            robust = None
+            if name in self._others:
+                quantity = self._others[name]()
+            else:
+                make = _QUANTITIES[name]
+                quantity = make(self, external, bits, "")
+                order = self._robust_order(name, bits)
+                if order is not None:
+                    robust = self._kernel_of(make(self, external, 64, order), over=bits)
+            self._thread_kernels[tag, bits] = self._kernel_of(quantity, bits, robust=robust)
         return self._thread_kernels[tag, bits]
 
-    def _forward_quantity(self, external: bool, bits: int, multipliers: bool = False) -> Quantity:
+    def _kernel_of(self, quantity: Quantity, bits: int = 64, **more: Any) -> ThreadKernel:
+        signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
+        key = f"{self.kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
+        return ThreadKernel(signature, quantity.trace, key, self.machine, bits, **more)
+
+    def _robust_order(self, name: str, bits: int) -> str | None:
+        """By which states that the fast order refuses are computed on the device; None where that is no other one."""
+        closed = self.kernels.closed
+        if closed is None:
+            return None
+        order = closed.robust(closed_derivatives.SPARSE if name == "forward_derivatives" else self.kernels.candidate)
+        if name == "forward_derivatives":  # whose conditions of redundant loops are fixed ones
+            return None if closed.study.is_redundant else order
+        return order or (LATE if bits == 32 else None)
+
+    def _forward_quantity(self, external: bool, bits: int, order: str, multipliers: bool = False) -> Quantity:
         closed, kernels = self.kernels.closed, self.kernels
         if closed is None:
             return self._open_forward(external)
-        if bits == 64 or kernels.candidate in closed_quantities.ASSEMBLIES:
-            return closed.quantity(kernels.candidate, external, multipliers)
+        if order or bits == 64 or kernels.candidate in closed_quantities.ASSEMBLIES:
+            return closed.quantity(order or kernels.candidate, external, multipliers)
         solver = closed_quantities.elimination(closed.tree, closed.plans, kernels.candidate, SINGLE_THRESHOLD)
         return closed_quantities.forward(closed.tree, closed.plans, solver, external, multipliers)
 
@@ -233,14 +256,15 @@ class DeviceDynamics(Dynamics):
         any_algorithm = quantities.forward(tree, "crba", external)
         return replace(any_algorithm, name=any_algorithm.name.replace("crba", "auto"), trace=traced)
 
-    def _derivatives_quantity(self, external: bool, bits: int) -> Quantity:
+    def _derivatives_quantity(self, external: bool, bits: int, order: str) -> Quantity:
         closed = self.kernels.closed
-        equations = quantities.open_equations(self._tree) if closed is None else closed_derivatives.equations(closed)
-        return quantities.forward_derivatives(equations)
+        if closed is None:
+            return quantities.forward_derivatives(quantities.open_equations(self._tree))
+        return quantities.forward_derivatives(closed_derivatives.equations(closed, order or closed_derivatives.SPARSE))
 
-    def _wrench_quantity(self, external: bool, bits: int) -> Quantity:
+    def _wrench_quantity(self, external: bool, bits: int, order: str) -> Quantity:
         closed = self.kernels.closed
-        forward = self._forward_quantity(external, bits, multipliers=True)
+        forward = self._forward_quantity(external, bits, order, multipliers=True)
         tree = self.model.full_tree if closed is None else closed.study.numbers.full_tree
         links = [self.model.joints[body.name].child for body in tree.bodies]
         rows = {} if closed is None else closed.plans.rows
@@ -322,7 +346,9 @@ class DeviceDynamics(Dynamics):
         if self.checked and "v" in arrays and self._is_to_be_looked_at(name):
             few = range(min(LOOKED_AT, refused.count))
             self._look_once(name, *(self._states(arrays[key], few, number) for key in ("q", "v")))
-        if self.checked:
+        if not self.checked:
+            refused.redo()
+        else:
             rows = refused.rows()
             if len(rows):
                 again = self._again(arrays, rows, lambda *x: here(*x, **_rows_of_wrenches(more, rows)), number)
@@ -390,9 +416,10 @@ class DeviceDynamics(Dynamics):
             raise InputError(f"{what} cannot be computed on a device; pass numpy arrays, and it is computed here.")
 
 
-_QUANTITIES: dict[str, Callable[[DeviceDynamics, bool, int], Quantity]] = {
+# With external wrenches or without, in so many bits, by a robust order or by the fast one ("").
+_QUANTITIES: dict[str, Callable[[DeviceDynamics, bool, int, str], Quantity]] = {
     "forward": DeviceDynamics._forward_quantity,
-    "inverse": lambda dynamics, external, bits: quantities.inverse(dynamics._tree, external),
+    "inverse": lambda dynamics, external, bits, order: quantities.inverse(dynamics._tree, external),
     "forward_derivatives": DeviceDynamics._derivatives_quantity,
     "joint_wrenches": DeviceDynamics._wrench_quantity,
 }

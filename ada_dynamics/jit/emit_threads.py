@@ -4,6 +4,7 @@
 The body is the same text for all. Element i of array x of state k lies at `x + k of_state + i of_element`, counted in
 numbers: columns, rows, or one state for all. Each state has a byte of status, as of `emit_kernel`; the bits of all are
 or-ed into one word, which tells whether there is anything to look at. Results of a state with a status are all NaN.
+A kernel that takes over from another one runs for the states that have a status already, and gives them a new one.
 
 Numbers for which there is no register wait where `keeping` puts them: in memory that the threads of a group share, then
 in the thread's own. Long functions are several functions of the code, one after the other.
@@ -37,19 +38,20 @@ _SREG = ("tid.x", "ctaid.x", "ntid.x")
 _STATE, _PART, _SHARED = "state", "part", "kept"
 
 
-def threads_module(function: Function, target: Target, bits: int = 64) -> str:
+def threads_module(function: Function, target: Target, bits: int = 64, over: int | None = None) -> str:
     """Text with `kernel_threads(ptr, i32 of_state, i32 of_element of each array, ptr status, ptr any, i32 n)`.
 
     Args:
         function: what each thread computes.
         target: a graphics processor, or the host, on which one call takes all states in turn.
         bits: of the numbers, 64 or 32.
+        over: bits of the arrays of another kernel, from which it takes over the states that have a status.
     """
     function, number = expand(fused(function)), Lanes(1, bits)
     if function.columns:
         raise CompileError(f"kernel {function.name}: columns must be written out for threads")
-    body, calls = _State(function, target, number).text()
-    entry = _gpu_entry(function) if target.is_gpu else _host_entry(function)
+    body, calls = _State(function, target, number, Lanes(1, over or bits)).text()
+    entry = (_gpu_entry if target.is_gpu else _host_entry)(function, over is not None)
     return body + entry + preamble(calls, target, [number])
 
 
@@ -87,8 +89,8 @@ def _tasks(function: Function, order: list[Expr]) -> Iterator[Task]:
 class _State:
     """`void @state(..., i64 k)`: everything of state k."""
 
-    def __init__(self, function: Function, target: Target, number: Lanes) -> None:
-        self.function, self.target, self.number = function, target, number
+    def __init__(self, function: Function, target: Target, number: Lanes, stored: Lanes) -> None:
+        self.function, self.target, self.number, self.stored = function, target, number, stored
         self.plan = plan(function, target, number.bits)
         # LLVM's names of the two kinds of memory.
         self.kinds = (
@@ -117,7 +119,7 @@ class _State:
         with body.when(body.emit(f"icmp ne i32 {status}, 0")):
             body.emit(f"atomicrmw or ptr %any, i32 {status} monotonic")
             for name, elements in self.function.outputs.items():
-                array = _Strided(body, f"out_{name}", self.number)
+                array = _Strided(body, f"out_{name}", self.number, self.stored)
                 with body.repeat(str(len(elements))) as i:
                     array.store(i, self.number.number(nan))
         body.do("ret void")
@@ -143,7 +145,7 @@ class _State:
     def _part(self, k: int, steps: list[Step]) -> tuple[str, set[Call]]:
         """`i32 @part(...)`: its status."""
         body, function = Body(), self.function
-        arrays = {x: _Strided(body, x, self.number) for x in _names(function)}
+        arrays = {x: _Strided(body, x, self.number, self.stored) for x in _names(function)}
         emitter = Emitter(body, self.number, self.target, lambda name, i: arrays[f"in_{name}"].load(i))
         watch, failed = NotFinite(body, self.target), "false"
         if k == 0:
@@ -199,46 +201,58 @@ def _names(function: Function) -> list[str]:
 class _Strided:
     """Elements of one state of an array."""
 
-    def __init__(self, body: Body, name: str, number: Lanes) -> None:
-        self.body, self.number = body, number
+    def __init__(self, body: Body, name: str, number: Lanes, stored: Lanes) -> None:
+        self.body, self.number, self.stored = body, number, stored
         of_state = body.emit(f"sext i32 %{name}_of_state to i64")
-        self.first = body.element(f"%{name}", body.emit(f"mul i64 %k, {of_state}"), number.scalar)
+        self.first = body.element(f"%{name}", body.emit(f"mul i64 %k, {of_state}"), stored.scalar)
         self.step = body.emit(f"sext i32 %{name}_of_element to i64")
 
     def _address(self, i: int | str) -> str:
         if i == 0:
             return self.first
-        return self.body.element(self.first, self.body.emit(f"mul i64 {self.step}, {i}"), self.number.scalar)
+        return self.body.element(self.first, self.body.emit(f"mul i64 {self.step}, {i}"), self.stored.scalar)
 
     def load(self, i: int) -> str:
-        return self.body.emit(f"load {self.number.real}, ptr {self._address(i)}, align {self.number.bits // 8}")
+        loaded = self.body.emit(f"load {self.stored.real}, ptr {self._address(i)}, align {self.stored.bits // 8}")
+        return self._converted("fpext", self.stored, loaded, self.number)
 
     def store(self, i: int | str, value: str) -> None:
-        self.body.do(f"store {self.number.real} {value}, ptr {self._address(i)}, align {self.number.bits // 8}")
+        value = self._converted("fptrunc", self.number, value, self.stored)
+        self.body.do(f"store {self.stored.real} {value}, ptr {self._address(i)}, align {self.stored.bits // 8}")
+
+    def _converted(self, how: str, of: Lanes, value: str, to: Lanes) -> str:
+        return value if of == to else self.body.emit(f"{how} {of.real} {value} to {to.real}")
 
 
-def _call(function: Function) -> str:
-    return f"call void @{_STATE}({', '.join([*_parameters(function), 'i64 %k'])})"
+def _call(body: Body, function: Function, takes_over: bool) -> None:
+    """Everything of state %k, or nothing where another kernel has done it."""
+    call = f"call void @{_STATE}({', '.join([*_parameters(function), 'i64 %k'])})"
+    if not takes_over:
+        body.do(call)
+        return
+    status = body.emit(f"load i8, ptr {body.element('%status', '%k', 'i8')}, align 1")
+    with body.when(body.emit(f"icmp ne i8 {status}, 0")):
+        body.do(call)
 
 
-def _gpu_entry(function: Function) -> str:
+def _gpu_entry(function: Function, takes_over: bool) -> str:
     body = Body()
     thread, block, size = (body.emit(f"call i32 @llvm.nvvm.read.ptx.sreg.{name}()") for name in _SREG)
     state = body.emit(f"add i32 {body.emit(f'mul i32 {block}, {size}')}, {thread}")
     with body.when(body.emit(f"icmp ult i32 {state}, %n")):
         body.lines.append(f"  %k = zext i32 {state} to i64")
-        body.do(_call(function))
+        _call(body, function, takes_over)
     body.do("ret void")
     declared = "".join(f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}()\n" for name in _SREG[1:])
     head = f"define ptx_kernel void @{THREADS}({', '.join([*_parameters(function), 'i32 %n'])}) #0"
     return f"{declared}{head} {{\n{body}\n}}\n"
 
 
-def _host_entry(function: Function) -> str:
+def _host_entry(function: Function, takes_over: bool) -> str:
     body = Body()
     with body.repeat(body.emit("zext i32 %n to i64")) as state:
         body.lines.append(f"  %k = add i64 {state}, 0")
-        body.do(_call(function))
+        _call(body, function, takes_over)
     body.do("ret void")
     head = f"define void @{THREADS}({', '.join([*_parameters(function), 'i32 %n'])}) #0"
     return f"{head} {{\n{body}\n}}\n"

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from loop_robots import on_two_legs, two_legs
+from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, NoDeviceError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.jit.device_array import DeviceArray
+from ada_dynamics.jit.thread_batch import Pieces
 from ada_dynamics.robots import mechanisms
 
 STATES = 77
@@ -213,6 +216,83 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
         with pytest.warns(SingularPoseWarning):
             found = there.forward(*states)
         agree(found, expected)
+
+
+def taken_over(world: World, bits: int = 64, name: str = "forward") -> list[int]:
+    """States that the fast kernel refuses and the robust one does not."""
+    kernel, pieces = world.there.thread_kernel(name, bits=bits), Pieces(world.there.machine)
+    states = [x.astype(kernel.dtype) for x in world.states]
+    refused, left = (set(pieces.run(kernel, states, robust=robust)[1].tolist()) for robust in (False, True))
+    assert left <= refused
+    return sorted(refused - left)
+
+
+@pytest.fixture(scope="module")
+def legs(device) -> World:
+    """Some states have a leg that is stretched, whose conditions alone would be singular."""
+    model = two_legs()
+    bent, stretched, nearly = (on_two_legs(model, angle) for angle in (0.8, 0.0, 1e-4))
+    here, rng = ada.Dynamics(model, pose=bent), np.random.default_rng(5)
+    q = np.array([bent, stretched, bent, nearly])
+    v = here.project(q, rng.normal(size=(4, model.nv)))[1]
+    try:
+        there = ada.Dynamics(model, pose=bent, device=device)
+    except NoDeviceError as problem:
+        pytest.skip(str(problem))
+    return World(model, here, there, (q, v, rng.normal(size=(4, model.nv))))
+
+
+def test_states_that_the_fast_order_refuses_are_computed_by_the_robust_one_on_the_device(legs, monkeypatch):
+    expected = legs.here.forward(*legs.states)
+    derivatives = legs.here.forward_derivatives(*legs.states)
+    wrenches = legs.here.joint_wrenches(*legs.states)
+    assert (taken_over(legs), taken_over(legs, name="forward_derivatives")) == ([1, 3], [1, 3])
+    agree(legs.there.joint_wrenches(*legs.states)["left_knee"], wrenches["left_knee"])
+    assert legs.there.joint_wrenches(*legs.states).tier == "robust"
+    for name in ("forward", "forward_derivatives", "joint_wrenches"):
+        monkeypatch.setattr(ada.Dynamics, name, lambda *_, **__: pytest.fail("computed here"))
+    for states in (legs.states, legs.placed(*legs.states), legs.placed(*legs.states, columns=True)):
+        agree(legs.there.forward(*states), expected)
+        for found, wanted in zip(legs.there.forward_derivatives(*states), derivatives, strict=True):
+            agree(found, wanted)
+    stacked = legs.there.joint_wrenches(*legs.placed(*legs.states))
+    agree(stacked, np.stack([wrenches[name] for name in wrenches], axis=1))
+
+
+def test_in_single_precision_the_robust_order_computes_in_double_precision(legs):
+    assert taken_over(legs, bits=32) == [1, 3]
+    floats = [x.astype(np.float32) for x in legs.states]
+    expected = legs.here.forward(*(x.astype(float) for x in floats))
+    for states in (floats, legs.placed(*floats)):
+        found = np.asarray(legs.there.forward(*states))
+        assert np.array_equal(found[[1, 3]], expected[[1, 3]].astype(np.float32))
+
+
+def test_unchecked_the_robust_order_takes_over_too(legs):
+    there = ada.Dynamics(legs.model, pose=legs.states[0][0], device=legs.there.options["device"], checked=False)
+    q, v, tau = (x.copy() for x in legs.states)
+    v[2, 0] = np.nan
+    found = np.asarray(there.forward(*legs.placed(q, v, tau)))
+    assert np.isnan(found[2]).all()
+    agree(np.delete(found, 2, axis=0), np.delete(legs.here.forward(*legs.states), 2, axis=0))
+
+
+def test_redundant_loops_stay_on_the_device_through_a_full_turn(device):
+    """Which of Bennett's conditions are independent changes with the pose: the robust kernel keeps them all."""
+    model = ada.load("bennett")
+    here, rng = ada.Dynamics(model), np.random.default_rng(0)
+    q = np.array([ada.assemble(model, [x, 0.0, 0.0], hold=[model.joint_names[0]]) for x in np.linspace(-3.0, 3.0, 13)])
+    v = here.project(q, rng.normal(size=(len(q), model.nv)))[1]
+    try:
+        there = ada.Dynamics(model, device=device)
+    except NoDeviceError as problem:
+        pytest.skip(str(problem))
+    world = World(model, here, there, (q, v, rng.normal(size=(len(q), model.nv))))
+    assert taken_over(world) == [6]
+    assert not len(Pieces(there.machine).run(there.thread_kernel("forward"), list(world.states))[1])
+    answers = [Oracle(model).forward(*state).acceleration for state in zip(*world.states, strict=True)]
+    agree(there.forward(*world.placed(*world.states)), answers)
+    assert np.array_equal(here.forward(*world.states), there.forward(*world.states))
 
 
 @pytest.mark.parametrize("lies", ["here", "there"])
