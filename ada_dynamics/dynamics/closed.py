@@ -158,9 +158,8 @@ class ClosedDynamics:
         squares = [np.sum(numbers.whitened(q)[:, chosen] ** 2, axis=0) for q in self.study.poses]
         softness = (closed.SOFTNESS * np.mean(squares) * self.weights**2).tolist()
         solver = closed.all_conditions(self.tree, self.plans, softness, ())
-        pivots = np.array([solver.run(q.tolist(), rest, rest).pivots for q in self.study.poses], dtype=np.float64)
-        products = np.sum(np.log(pivots), axis=1)
-        return softness, pivots[np.argsort(products)[len(products) // 2]].tolist()
+        samples = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.study.poses]
+        return softness, closed.usual_pivots(samples)
 
     def _assembly_pivots(self, name: str) -> list[float]:
         """Pivots of an assembly, the smallest of each in the sample poses."""

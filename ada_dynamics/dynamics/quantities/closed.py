@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from math import log
 from typing import Any, NamedTuple
 
 from ada_dynamics.algorithms import ada, closed_aba, closure, dca, kkt, lagrange, rnea
@@ -140,6 +141,12 @@ def all_conditions(tree: Tree, plans: Plans, softness: Sequence[float], usual: S
 
     tag = hashlib.blake2b(repr((softness, usual)).encode(), digest_size=6).hexdigest()
     return Solver(f"all_{tag}", plan, run, guards)
+
+
+def usual_pivots(samples: Sequence[Sequence[float]]) -> list[float]:
+    """Those of the sample pose in which their product is neither the largest nor the smallest."""
+    ordered = sorted(samples, key=lambda pivots: sum(log(max(pivot, 1e-300)) for pivot in pivots))
+    return [float(pivot) for pivot in ordered[len(ordered) // 2]]
 
 
 def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Sequence[float]) -> Solver:
