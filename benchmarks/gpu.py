@@ -114,7 +114,7 @@ def kernels(report: Report, device: str, states: int, seconds: float, robots: Se
     rows = []
     for key in gpu_code.wanted():
         robot, quantity, bits, capability = key
-        if robot not in robots or capability != gpu_code.ARM or quantity == gpu_code.STEP:
+        if robot not in robots or capability != gpu_code.ARM or quantity in (gpu_code.STEP, gpu_code.ROBUST):
             continue
         dynamics = _on(robot, device)
         kernel = dynamics.thread_kernel(quantity, bits=bits)

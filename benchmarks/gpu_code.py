@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -29,9 +29,17 @@ VERSION = "12.9"  # of the assembler whose figures the table has
 ARM, OTHERS = 90, (70, 75, 80, 86, 89, 100, 120)  # compute capabilities: of most rows, and of one kernel each
 STEP = "rk4_step"
 QUANTITIES = ("forward", "inverse", "joint_wrenches", "forward_derivatives", STEP)
-ROBOTS = ("pa10", "four_bar", "five_bar", "stewart", "hexa", "khr1")
-# Their derivatives, written out, take the assembler a quarter of a minute each; the steps of hexa are those of stewart.
-LONG = {*((robot, "forward_derivatives") for robot in ("stewart", "hexa", "khr1")), ("hexa", STEP)}
+REDUNDANT = "bennett"
+ROBOTS = ("pa10", "four_bar", "five_bar", "stewart", "hexa", "khr1", REDUNDANT)
+ROBUST = "forward_robust"  # of the states that forward refuses, where that is another kernel
+BY_ROBUST_ORDER = ("stewart", "hexa", REDUNDANT)
+# Left out for the time that they take to assemble: steps of hexa, which are those of stewart, and in single precision
+# the derivatives of large mechanisms, and inverse dynamics of platforms.
+LONG = {
+    ("hexa", STEP, 64),
+    *((robot, "forward_derivatives", 32) for robot in ("stewart", "hexa", "khr1")),
+    *((robot, "inverse", 32) for robot in ("stewart", "hexa")),
+}
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,12 @@ class Row:
 def wanted() -> Iterable[tuple[str, str, int, int]]:
     """Keys of all rows."""
     for robot in ROBOTS:
-        for quantity in QUANTITIES:
-            if (robot, quantity) in LONG or (quantity == "inverse" and robot not in ("pa10", "khr1")):
-                continue
-            yield from ((robot, quantity, bits, ARM) for bits in ((64,) if quantity == STEP else (64, 32)))
+        for quantity in QUANTITIES if robot != REDUNDANT else ("forward",):
+            for bits in (64,) if quantity == STEP else (64, 32):
+                if (robot, quantity, bits) not in LONG:
+                    yield robot, quantity, bits, ARM
+        if robot in BY_ROBUST_ORDER:
+            yield robot, ROBUST, 64, ARM
     yield from (("pa10", "forward", 64, capability) for capability in OTHERS)
 
 
@@ -95,6 +105,10 @@ def kernel(robot: str, quantity: str, bits: int) -> ThreadKernel:
     """A kernel of the table."""
     if quantity == STEP:
         return step_kernel(simulation(robot).motion, dynamics(robot).machine)
+    if quantity == ROBUST:
+        found = dynamics(robot).thread_kernel("forward", bits=bits).robust
+        assert found is not None
+        return found
     return dynamics(robot).thread_kernel(quantity, bits=bits)
 
 
@@ -119,9 +133,18 @@ def assembled(key: tuple[str, str, int, int]) -> Row:
     return Row(*key, registers, shared, local, spilled, instructions, arithmetic, moved, round(bound / 1e9, 3))
 
 
+def functions(text: str) -> Iterator[tuple[str, str, int]]:
+    """Functions of PTX: name, body, how often a thread goes through it (loops over columns tell it by their names)."""
+    pattern = r"^\.(?:func|visible \.entry) (?:[^\n]*\) )?(\w+)\(\n.*?^\{(.*?)^\}"
+    for name, body in re.findall(pattern, text, re.MULTILINE | re.DOTALL):
+        turns = re.search(r"_of_(\d+)$", name)
+        yield name, body, int(turns[1]) * len(re.findall(rf"call[^;]*\b{name}\b", text)) if turns else 1
+
+
 def moves(text: str, where: str) -> int:
     """How often a thread's numbers go to a kind of memory and back, in PTX."""
-    return len(re.findall(rf"^\t(?:ld|st)\.(?:volatile\.)?{where}\.b(?:32|64)\s", text, re.MULTILINE))
+    pattern = rf"^\t(?:ld|st)\.(?:volatile\.)?{where}\.(?:b|f)(?:32|64)\s"
+    return sum(times * len(re.findall(pattern, body, re.MULTILINE)) for _, body, times in functions(text))
 
 
 def resources(text: str, capability: int) -> tuple[int, int]:
@@ -135,9 +158,12 @@ def resources(text: str, capability: int) -> tuple[int, int]:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"ptxas refuses a kernel: {done.stderr[:500]}")
-    spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
+    spills = re.findall(
+        r"properties for (\w+)\s+\d+ bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr
+    )
     used = re.findall(r"Used (\d+) registers", done.stderr)
-    return max(map(int, used)), sum(int(count) for pair in spills for count in pair)
+    times = {name: often for name, _, often in functions(text)}
+    return max(map(int, used)), sum(times[name] * (int(there) + int(back)) for name, there, back in spills)
 
 
 # Instructions that a reciprocal, a root and a quotient become, as Newton's iteration on the special unit's value.
@@ -146,11 +172,16 @@ _LONG = {"rcp": 8, "sqrt": 12, "div": 14}
 
 def count(text: str) -> tuple[int, int]:
     """Instructions of a kernel in PTX, and those of its floating-point units."""
-    words = re.findall(r"^\t(?:@\S+ )?([a-z]\w*)((?:\.\w+)*)\s[^;]*;", text, re.MULTILINE)
+    pattern = re.compile(r"^\t(?:@\S+ )?([a-z]\w*)((?:\.\w+)*)\s[^;]*;", re.MULTILINE)
+    counted = [_counted(pattern.findall(body), times) for _, body, times in functions(text)]
+    return sum(all_of_it for all_of_it, _ in counted), sum(arithmetic for _, arithmetic in counted)
+
+
+def _counted(words: list[tuple[str, str]], times: int) -> tuple[int, int]:
     body = [(word, kind) for word, kind in words if kind.split(".")[-1] not in ("reg",)]
     real = [word for word, kind in body if kind.endswith((".f64", ".f32")) and word not in ("ld", "st", "mov", "selp")]
     arithmetic = sum(_LONG.get(word, 1) for word in real)
-    return len(body) + arithmetic - len(real), arithmetic
+    return times * (len(body) + arithmetic - len(real)), times * arithmetic
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from joint_constants import constants
 
+from ada_dynamics import assemble
 from ada_dynamics.model import Builder, Limits, Mimic, Model
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
@@ -224,3 +225,25 @@ def massless_rocker() -> Model:
         builder.link(name, *body).joint(f"{name}_joint", "revolute", parent, name, place, axis=(0, 1, 0))
     builder.loop("closing", "revolute", "coupler", "rocker", (0, 0, 1.0), child_xyz=(0, 0, 1.0), axis=(0, 1, 0))
     return builder.build()
+
+
+def two_legs() -> Model:
+    """A planar platform on two legs."""
+    builder = Builder("two_legs").link("ground").link("plate", 2.0, (0.5, 0, 0), (0.2, 0.2, 0.2))
+    builder.joint("plate", "planar", "ground", "plate", axis=(0, 1, 0))
+    rod = (1.0, (0, 0, 0.25), (0.02, 0.02, 0.001))
+    for side, place in (("left", 0.0), ("right", 1.0)):
+        builder.link(f"{side}_thigh", *rod).link(f"{side}_shank", *rod)
+        builder.joint(f"{side}_hip", "revolute", "plate", f"{side}_thigh", (place, 0, 0), axis=(0, 1, 0))
+        builder.joint(f"{side}_knee", "revolute", f"{side}_thigh", f"{side}_shank", (0, 0, 0.5), axis=(0, 1, 0))
+        foot = (place if side == "left" else 1.3, 0.0, 1.0)
+        builder.loop(f"{side}_foot", "revolute", "ground", f"{side}_shank", foot, child_xyz=(0, 0, 0.5), axis=(0, 1, 0))
+    return builder.build()
+
+
+def on_two_legs(model: Model, short_of: float) -> np.ndarray:
+    """A pose whose left leg is that angle [rad] short of stretched: by itself it is singular, the mechanism is not."""
+    guess = np.zeros(model.nq)
+    guess[model.q_index("right_hip")], guess[model.q_index("right_knee")] = 0.9, -1.0
+    guess[model.q_index("left_knee")], guess[model.q_index("left_hip")] = short_of, -0.5 * short_of
+    return np.asarray(assemble(model, guess, hold=["left_knee"]))

@@ -86,6 +86,9 @@ class PtxKernel:
         *_, (self.entry, _) = texts
         shared = re.findall(r"\.shared \.align \d+ \.b8 (\w+)\[(\d+)\];", text)
         self.shared = {name: int(size) for name, size in shared}
+        tables = re.findall(r"\.const \.align \d+ \.b8 (\w+)\[\d+\] = \{([^}]*)\};", text)
+        self._tables = [(name, ctypes.create_string_buffer(bytes(map(int, data.split(","))))) for name, data in tables]
+        self.tables = {name: ctypes.addressof(buffer) for name, buffer in self._tables}
 
     def run(self, arguments: list[int], groups: int, size: int) -> None:
         """All threads of some groups of a size."""
@@ -94,7 +97,7 @@ class PtxKernel:
             shared = {name: ctypes.addressof(buffer) for name, buffer in memory.items()}
             for thread in range(size):
                 special = {"%tid.x": thread, "%ctaid.x": group, "%ntid.x": size}
-                _Call(self, self.entry, arguments, special | shared).run()
+                _Call(self, self.entry, arguments, special | shared | self.tables).run()
 
 
 class _Function:
@@ -167,6 +170,8 @@ class _Call:
             return _COMPARED[words[1]](*values)
         if kind in _REAL:
             numbers = [_real(x, kind) for x in values]
+            if name == "cvt":
+                return _bits(numbers[0], words[-2])
             if name == "fma":
                 return _bits((_LIBM.fma if kind == "f64" else _LIBM.fmaf)(*numbers), kind)
             return _bits(_ARITHMETIC[name](*numbers), kind)
@@ -175,6 +180,8 @@ class _Call:
             source = int(kind[1:])
             value = _signed(values[0], source) if kind[0] == "s" else values[0]
             return value & (2 ** int(words[1][1:]) - 1)
+        if name == "min":
+            return min(values, key=lambda x: _signed(x, wide))
         if words[1] == "wide":
             return _WHOLE[name](*(_signed(x, wide) for x in values)) & (2 ** (2 * wide) - 1)
         return _WHOLE[name](*values) & (2**wide - 1)

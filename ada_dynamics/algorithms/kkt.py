@@ -2,6 +2,8 @@
 """Forward dynamics with loops in joint space: mass matrix, conditions, and one sparse symmetric elimination.
 
 With M and h from Lagrange's method these are his equations with multipliers (Takahashi 2012, sec. 2.3).
+
+Conditions that depend on each other are all kept where each gives way a little to its multiplier: `softened`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Scalar
 
 Equations = tuple[SymmetricMatrix, list[Scalar]]
+
+REFINEMENTS = 2  # of what soft conditions leave
 
 
 def composite_equations(
@@ -89,6 +93,33 @@ def solved(nv: int, plan: Plan, equations: Equations) -> tuple[Closed, Factors]:
     """The solution of a `system`, and the factors of its matrix."""
     matrix, right = equations
     factors = factorise(matrix, plan.order)
-    solution = solve_factorised(factors, right)
+    return _closed(nv, solve_factorised(factors, right), factors), factors
+
+
+def softened(nv: int, plan: Plan, equations: Equations, softness: Sequence[Scalar]) -> Closed:
+    """The solution of a `system` whose conditions may depend on each other: J a - E (-λ) = -γ instead of J a = -γ.
+
+    Each refinement solves for what the conditions still leave, E (-λ): along a singular value σ of L⁻¹ Jᵀ the error is
+    (e / (σ² + e))³ in the end. The multipliers are the least ones in the norm of E.
+
+    Args:
+        nv: number of velocities.
+        plan: of all conditions that act, multipliers last.
+        equations: the system.
+        softness: diagonal of E.
+    """
+    matrix, right = equations
+    for c, e in enumerate(softness):
+        matrix.add(nv + c, nv + c, -e)
+    factors = factorise(matrix, plan.order)
+    solution = step = solve_factorised(factors, right)
+    for _ in range(REFINEMENTS):
+        left = [-(e * y) for e, y in zip(softness, step[nv:], strict=True)]
+        step = solve_factorised(factors, [*[0.0] * nv, *left])
+        solution = [x + y for x, y in zip(solution, step, strict=True)]
+    return _closed(nv, solution, factors)
+
+
+def _closed(nv: int, solution: Sequence[Scalar], factors: Factors) -> Closed:
     multipliers, pivots = [-x for x in solution[nv:]], [-p for p in factors.pivots[nv:]]
-    return Closed(solution[:nv], multipliers, pivots, factors.inverse[:nv]), factors
+    return Closed(list(solution[:nv]), multipliers, pivots, factors.inverse[:nv])

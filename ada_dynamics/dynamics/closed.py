@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 # are not even written down where there is another one.
 LATE_UP_TO = 9
 _ROUNDING = 1e-16
+LATE, ALL = "late", "all conditions"  # the robust orders
 
 FAST, ROBUST, RANK_REVEALING = "fast", "robust", "rank-revealing"
 
@@ -135,11 +136,30 @@ class ClosedDynamics:
     def quantity(self, name: str, external: bool, multipliers: bool, judged: bool = False) -> quantities.Quantity:
         """Forward dynamics by a candidate of the plans, by "late", "lagrange", or by assembly: "ada" or "dca"."""
         tree = self.tree
-        if name in closed.ASSEMBLIES:
+        if name == ALL:
+            solver = closed.all_conditions(tree, self.plans, *self._softness)
+        elif name in closed.ASSEMBLIES:
             solver = closed.assembly(tree, self.plans, name, self.kernels.order, self._assembly_pivots(name))
         else:
             solver = closed.elimination(tree, self.plans, name)
         return closed.forward(tree, self.plans, solver, external, multipliers, judged)
+
+    def robust(self, name: str) -> str | None:
+        """The robust order to go on with where a candidate stops; None where that is the same one."""
+        if self.study.is_redundant:
+            return ALL
+        return None if self.plans.candidates.get(name) is self.plans.late else LATE
+
+    @cached_property
+    def _softness(self) -> tuple[list[float], list[float]]:
+        """How far each condition gives way, for `closed.all_conditions`, and the usual pivots with that."""
+        numbers, rest = self.study.numbers, [0.0] * self.model.nv
+        chosen = list(self.plans.conditions)
+        squares = [np.sum(numbers.whitened(q)[:, chosen] ** 2, axis=0) for q in self.study.poses]
+        softness = (closed.SOFTNESS * np.mean(squares) * self.weights**2).tolist()
+        solver = closed.all_conditions(self.tree, self.plans, softness, ())
+        samples = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.study.poses]
+        return softness, closed.usual_pivots(samples)
 
     def _assembly_pivots(self, name: str) -> list[float]:
         """Pivots of an assembly, the smallest of each in the sample poses."""
@@ -194,13 +214,13 @@ class ClosedDynamics:
         """One state, by the first tier that can."""
         given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
         if not self.plans.is_dense_only:
-            for tier, candidate in ((FAST, name), (ROBUST, "late")):
-                if tier == ROBUST and (self.study.is_redundant or self.plans.candidates.get(name) is self.plans.late):
+            for tier, order in ((FAST, name), (ROBUST, self.robust(name))):
+                if order is None:
                     continue
-                result, status = self.kernel(candidate, wrenches is not None, True).single_status(*given)
+                result, status = self.kernel(order, wrenches is not None, True).single_status(*given)
                 if not status:
                     a, multipliers = result if isinstance(result, tuple) else (result, np.zeros(0))
-                    return Motion(a, self.of_all(multipliers), tier)
+                    return Motion(a, multipliers if order == ALL else self.of_all(multipliers), tier)
         return self._rank_revealing(q, v, tau, wrenches)
 
     def of_all(self, multipliers: Array) -> Array:
@@ -260,26 +280,24 @@ class ClosedDynamics:
         if not is_batch or self.plans.is_dense_only:
             found = np.array([m.accelerations for m in self.motions(name, inputs, is_batch)])
             return found if is_batch else found[0]
+        a = np.full((len(inputs[0]), self.model.nv), np.nan)
+        refused = np.arange(len(a))
+        for order in (name, self.robust(name)):
+            if order is not None and len(refused):
+                refused = self._by_order(order, a, refused, inputs)
+        for i in refused:
+            a[i] = self.motions(name, [x[i] for x in inputs], False)[0].accelerations
+        return a
+
+    def _by_order(self, name: str, a: Array, rows: NDArray[np.intp], inputs: Sequence[Array]) -> NDArray[np.intp]:
+        """Fill in accelerations of some rows; the rows that are left are those that this order refuses."""
         external = len(inputs) > 3
         tag = f"closed {name} {external} judged"
         kernel = self.kernels.get(tag, lambda: self.quantity(name, external, multipliers=False, judged=True))
-        (a, margin), _ = kernel.batch_status(*inputs)
-        refused = np.flatnonzero(~(np.isfinite(a).all(axis=1) & (margin[:, 0] >= 0.0)))
-        if self.study.is_redundant and len(refused):
-            refused = self._by_singular_values(a, refused, inputs)
-        for i in refused:
-            a[i] = self.motions(name, [x[i] for x in inputs], False)[0].accelerations
-        return np.asarray(a)
-
-    def _by_singular_values(self, a: Array, rows: NDArray[np.intp], inputs: Sequence[Array]) -> NDArray[np.intp]:
-        """Fill in accelerations of some rows together; the rows that are left are those of singular poses."""
-        system = self.system(*(x[rows] for x in inputs))
-        if not all(np.isfinite(part).all() for part in system):
-            return rows
-        at = singular.whitened(system)
-        regular = at.sigma(self.study.rank) >= singular.SINGULAR
-        a[rows[regular]] = at.held(system, self.study.rank)[0][regular]
-        return rows[~regular]
+        (found, margin), _ = kernel.batch_status(*(x[rows] for x in inputs))
+        held = np.isfinite(found).all(axis=1) & (margin[:, 0] >= 0.0)
+        a[rows[held]] = found[held]
+        return rows[~held]
 
     def motions(self, name: str, inputs: Sequence[Array], is_batch: bool) -> list[Motion]:
         """All states, each by the first tier that can."""

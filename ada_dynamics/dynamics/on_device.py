@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -13,19 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.arguments import flat_wrenches
 from ada_dynamics.dynamics.closed import FAST
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.derivatives import Derivatives
+from ada_dynamics.dynamics.device_quantities import DeviceQuantities
 from ada_dynamics.dynamics.front import Dynamics
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.dynamics.quantities.threads import wrenches_of_efforts
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Function
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.device_array import DeviceArray, Given, given, on_device, stream_number
 from ada_dynamics.jit.thread_batch import Pieces, launch, put_rows, rows_of
@@ -33,8 +29,6 @@ from ada_dynamics.jit.thread_kernel import ThreadKernel
 from ada_dynamics.jit.threads import HostThreads, Machine
 from ada_dynamics.loops.choices import TREE, By
 
-# Of a typical pivot, in single precision: at 1e-2 four of seven digits are left.
-SINGLE_THRESHOLD = 1e-2
 HOST = "host"
 LOOKED_AT = 64  # states of a first batch of which it is told whether their loops are open
 
@@ -72,9 +66,10 @@ class DeviceDynamics(Dynamics):
     process are copied there and back, piece by piece; a single state, and every question of numpy arrays beside those
     below, is answered here.
 
-    States that a kernel refuses - near singular poses, not finite - are gathered and computed here, in double precision
-    and by the tiers of `Dynamics`, with its warnings and errors: so results are waited for. With checked=False nothing
-    on the device is waited for, and results of such states are NaN.
+    States that a kernel refuses are computed by the robust one, on the device, too, and in double precision. What that
+    refuses - singular poses, not finite - is gathered and computed here by the tiers of `Dynamics`, with its warnings
+    and errors: so results are waited for. With checked=False nothing on the device is waited for, and results of such
+    states are NaN.
     """
 
     def __init__(self, model: Any, algorithm: Algorithm = "auto", *, device: str = "cuda", **options: Any) -> None:
@@ -87,6 +82,7 @@ class DeviceDynamics(Dynamics):
         self.machine = machine_of(device)
         self._pieces = _pieces(device)
         self._thread_kernels: dict[tuple[str, int], ThreadKernel] = {}
+        self._quantities = DeviceQuantities(self.model, self.kernels, str(self._options["algorithm"]))
         self._others: dict[str, Callable[[], Quantity]] = {}  # quantities that arrays on the device asked for
 
     def runs_compiled(self, name: str) -> bool:
@@ -127,10 +123,11 @@ class DeviceDynamics(Dynamics):
         out: Any = None,
         stream: Any = None,
     ) -> Any:
-        """Joint efforts; see `Dynamics.inverse`. With loops, where it shares them among motors, it is computed here."""
+        """Joint efforts; see `Dynamics.inverse`. Where a floating base takes what motors leave, they are found here."""
         here = partial(Dynamics.inverse, self)
-        if self.kernels.closed is not None:
-            self._refuse_on_device("inverse dynamics with loops", (q, v, a))
+        if self.kernels.closed is not None and self._quantities.shared_inverse(bool(external)) is None:
+            what = f"inverse dynamics of model {self.model.name!r}, whose motors do not drive all that its loops allow,"
+            self._refuse_on_device(what, (q, v, a))
             return here(q, v, a, external=external)
         return self._batch("inverse", {"q": q, "v": v, "a": a}, here, external, out, stream)
 
@@ -177,8 +174,9 @@ class DeviceDynamics(Dynamics):
         arrays = self._arguments(values)
         if external or not _is_batch(arrays):
             return here(q, v, tau, external)
-        results, refused = self._pieces.run(self.thread_kernel("joint_wrenches"), list(arrays.values()))
-        if len(refused):
+        kernel = self.thread_kernel("joint_wrenches")
+        results, refused = self._pieces.run(kernel, list(arrays.values()), robust=False)
+        if len(refused):  # the result tells by which tier all were found
             return here(q, v, tau)
         wrenches, *multipliers = (np.asarray(x, dtype=np.float64) for x in results)
         states = np.broadcast_to(arrays["q"], (len(wrenches), self.model.nq))
@@ -204,47 +202,19 @@ class DeviceDynamics(Dynamics):
         """The kernel of a quantity, to measure it or to look at its code."""
         tag = f"{name}{'_external' if external else ''}"
         if (tag, bits) not in self._thread_kernels:
-            quantity = self._others[name]() if name in self._others else _QUANTITIES[name](self, external, bits)
-            signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-            key = f"{self.kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
-            self._thread_kernels[tag, bits] = ThreadKernel(signature, quantity.trace, key, self.machine, bits)
+            if name in self._others:
+                quantity, after = self._others[name](), None
+            else:
+                quantity = self._quantities.fast(name, external, bits)
+                after = self._quantities.robust(name, external, bits)
+            robust = None if after is None else self._kernel_of(after, over=bits)
+            self._thread_kernels[tag, bits] = self._kernel_of(quantity, bits, robust=robust)
         return self._thread_kernels[tag, bits]
 
-    def _forward_quantity(self, external: bool, bits: int, multipliers: bool = False) -> Quantity:
-        closed, kernels = self.kernels.closed, self.kernels
-        if closed is None:
-            return self._open_forward(external)
-        if bits == 64 or kernels.candidate in closed_quantities.ASSEMBLIES:
-            return closed.quantity(kernels.candidate, external, multipliers)
-        solver = closed_quantities.elimination(closed.tree, closed.plans, kernels.candidate, SINGLE_THRESHOLD)
-        return closed_quantities.forward(closed.tree, closed.plans, solver, external, multipliers)
-
-    def _open_forward(self, external: bool) -> Quantity:
-        tree, kernels = self._tree, self.kernels
-        if self._options["algorithm"] != "auto":
-            return quantities.forward(tree, kernels.algorithm, external, kernels.order)
-
-        def traced() -> Function:
-            # lanes of one state are for processors that have lanes; without them they are articulated bodies
-            algorithm = "aba" if kernels.algorithm == "lanes" else kernels.algorithm
-            return quantities.forward(tree, algorithm, external).trace()
-
-        # which one is the cheapest need not be known where the code is found in the cache
-        any_algorithm = quantities.forward(tree, "crba", external)
-        return replace(any_algorithm, name=any_algorithm.name.replace("crba", "auto"), trace=traced)
-
-    def _derivatives_quantity(self, external: bool, bits: int) -> Quantity:
-        closed = self.kernels.closed
-        equations = quantities.open_equations(self._tree) if closed is None else closed_derivatives.equations(closed)
-        return quantities.forward_derivatives(equations)
-
-    def _wrench_quantity(self, external: bool, bits: int) -> Quantity:
-        closed = self.kernels.closed
-        forward = self._forward_quantity(external, bits, multipliers=True)
-        tree = self.model.full_tree if closed is None else closed.study.numbers.full_tree
-        links = [self.model.joints[body.name].child for body in tree.bodies]
-        rows = {} if closed is None else closed.plans.rows
-        return wrenches_of_efforts(forward, closed_quantities.joint_wrenches(tree, links, rows, external))
+    def _kernel_of(self, quantity: Quantity, bits: int = 64, **more: Any) -> ThreadKernel:
+        signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
+        key = f"{self.kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
+        return ThreadKernel(signature, quantity.trace, key, self.machine, bits, **more)
 
     # --- the way of a batch -------------------------------------------------------------------------------------
     def _batch(
@@ -257,7 +227,7 @@ class DeviceDynamics(Dynamics):
         stream: Any,
     ) -> Any:
         closed = self.kernels.closed
-        if closed is not None:
+        if closed is not None and name != "inverse":
             closed.refuse_locked()
         more = {"external": external} if external else {}
         if any(map(on_device, values.values())):
@@ -322,7 +292,9 @@ class DeviceDynamics(Dynamics):
         if self.checked and "v" in arrays and self._is_to_be_looked_at(name):
             few = range(min(LOOKED_AT, refused.count))
             self._look_once(name, *(self._states(arrays[key], few, number) for key in ("q", "v")))
-        if self.checked:
+        if not self.checked:
+            refused.redo()
+        else:
             rows = refused.rows()
             if len(rows):
                 again = self._again(arrays, rows, lambda *x: here(*x, **_rows_of_wrenches(more, rows)), number)
@@ -388,14 +360,6 @@ class DeviceDynamics(Dynamics):
     def _refuse_on_device(self, what: str, values: Any) -> None:
         if any(map(on_device, values)):
             raise InputError(f"{what} cannot be computed on a device; pass numpy arrays, and it is computed here.")
-
-
-_QUANTITIES: dict[str, Callable[[DeviceDynamics, bool, int], Quantity]] = {
-    "forward": DeviceDynamics._forward_quantity,
-    "inverse": lambda dynamics, external, bits: quantities.inverse(dynamics._tree, external),
-    "forward_derivatives": DeviceDynamics._derivatives_quantity,
-    "joint_wrenches": DeviceDynamics._wrench_quantity,
-}
 
 
 def _is_batch(arrays: Mapping[str, Array]) -> bool:

@@ -100,6 +100,10 @@ class Emitter:
         LLVM is told that memory may have changed meanwhile; otherwise it would keep what it has.
         """
         self.body.do('call void asm sideeffect "", "~{memory}"()')
+        self.forget_variables()
+
+    def forget_variables(self) -> None:
+        """Load those that are emitted from here on anew."""
         for index in self.variables:
             del self.names[index]
         self.variables.clear()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -21,7 +21,8 @@ Rows = Sequence[int] | np.ndarray[Any, np.dtype[np.intp]]  # numbers of states
 PIECE = 64 * 2**20  # bytes of the arrays of a piece: long enough for copies at full speed, short enough for any device
 ONE_BY_ONE = 2000  # numbers of refused states that are fetched one by one, at some 10 us each
 SLOTS = 2  # pieces under way: one is copied while the other one is computed
-_WORD = 16  # bytes of the word that tells whether a state is refused, with those that keep what follows aligned
+# Bytes of the word that tells whether a state is refused, and with those that keep what follows aligned.
+_USED, _WORD = 4, 16
 
 
 class Refused:
@@ -29,21 +30,42 @@ class Refused:
 
     def __init__(self, machine: Machine, states: int, stream: int) -> None:
         self.machine, self.stream, self.count = machine, stream, states
+        self._take_over: Callable[[], None] | None = None
         self._block = machine.allocate(_WORD + states, stream)
         self.word, self.status = self._block.address, self._block.address + _WORD
         machine.clear(self.word, _WORD, stream)
 
+    def then(self, take_over: Callable[[], None]) -> None:
+        """Args: starts a kernel that takes them over, and leaves here which ones it refuses."""
+        self._take_over = take_over
+
+    def redo(self) -> None:
+        """Let that kernel, if there is one, take them over; nothing is waited for."""
+        if self._take_over is not None:
+            self.machine.clear(self.word, _WORD, self.stream)
+            self._take_over()
+            self._take_over = None
+
     def rows(self) -> np.ndarray[Any, np.dtype[np.intp]]:
-        """Numbers of the states; waits for the stream. The bytes are fetched only where there is something in them."""
-        word = np.empty(1, np.int32)
-        self.machine.to_host(word, self.word, self.stream)
-        self.machine.wait(self.stream)
-        if not word[0]:
+        """Numbers of the states that nothing on the machine can compute; waits for the stream.
+
+        The bytes are fetched only where there is something in them.
+        """
+        if not self._is_any():
             return np.empty(0, np.intp)
+        if self._take_over is not None:
+            self.redo()
+            return self.rows()
         status = np.empty(self.count, np.uint8)
         self.machine.to_host(status, self.status, self.stream)
         self.machine.wait(self.stream)
         return np.flatnonzero(status)
+
+    def _is_any(self) -> bool:
+        word = np.empty(1, np.int32)
+        self.machine.to_host(word, self.word, self.stream)
+        self.machine.wait(self.stream)
+        return bool(word[0])
 
 
 # --- arrays of the device -------------------------------------------------------------------------------------------
@@ -62,7 +84,7 @@ def launch(
     for array in (*arrays.values(), *(out or ())):
         if isinstance(array, Given) and array.stream not in (None, stream):
             machine.follow(stream, array.stream or 0)
-    blocks = []  # alive until the kernel is started; the stream gives them back after it
+    blocks = []  # alive until all kernels are started; the stream gives them back after them
     inputs = []
     for name, size in kernel.signature.inputs:
         array = arrays[name]
@@ -83,6 +105,14 @@ def launch(
     places = [x.strided for x in (results if out is None else out)]
     if states:
         kernel.launch(inputs, places, refused.status, refused.word, states, stream)
+        robust = kernel.robust
+        if robust is not None:
+
+            def take_over() -> None:
+                robust.launch(inputs, places, refused.status, refused.word, states, stream)
+                blocks.clear()
+
+            refused.then(take_over)
     return results, refused
 
 
@@ -174,13 +204,14 @@ class Pieces:
         self._lock = threading.Lock()
 
     def run(
-        self, kernel: ThreadKernel, inputs: Sequence[Numbers]
+        self, kernel: ThreadKernel, inputs: Sequence[Numbers], robust: bool = True
     ) -> tuple[list[Numbers], np.ndarray[Any, np.dtype[np.intp]]]:
-        """Results, and the numbers of the states that the kernel refused.
+        """Results, and the numbers of the states that were refused.
 
         Args:
             kernel: what to run.
             inputs: batches (N, size), or single states (size,) that count for all; one at least is a batch.
+            robust: whether the kernel that takes over from it, if there is one, runs as well.
         """
         signature, dtype = kernel.signature, kernel.dtype
         states = next(len(x) for x in inputs if x.ndim == 2)
@@ -190,7 +221,7 @@ class Pieces:
         sizes = [*(size for _, size in signature.inputs), *signature.output_sizes]
         room = sum(sizes) * dtype.itemsize + 1
         most = max(1, min(states, (min(self.piece, self.machine.free_memory() // (2 * SLOTS)) - _WORD) // room))
-        layout = _Layout(kernel, most)
+        layout = _Layout(kernel, most, kernel.robust if robust else None)
         with self._lock:
             slots = self._ready(_WORD + most * room)
             for k, begin in enumerate(range(0, states, most)):
@@ -216,12 +247,16 @@ class Pieces:
         count, machine = slot.rows.stop - slot.rows.start, self.machine
         for place, x in zip(layout.inputs, inputs, strict=True):
             layout.view(slot.here, place)[:, :count] = x[slot.rows].T if x.ndim == 2 else x[:, None]
-        first = slot.block.address
+        machine.to_device(slot.block.address + _WORD, slot.here[_WORD : layout.end_of_inputs], slot.stream)
+        self._launch(layout.kernel, slot, layout, count)
+
+    def _launch(self, kernel: ThreadKernel, slot: _Slot, layout: _Layout, count: int) -> None:
+        """Run, and copy results, status and word back."""
+        machine, first = self.machine, slot.block.address
         machine.clear(first, _WORD, slot.stream)
-        machine.to_device(first + _WORD, slot.here[_WORD : layout.end_of_inputs], slot.stream)
         strided = [Strided(first + place.start, 1, layout.most) for place in (*layout.inputs, *layout.outputs)]
         split = len(layout.inputs)
-        layout.kernel.launch(strided[:split], strided[split:], first + layout.status, first, count, slot.stream)
+        kernel.launch(strided[:split], strided[split:], first + layout.status, first, count, slot.stream)
         machine.to_host(slot.here[layout.end_of_inputs : layout.end], first + layout.end_of_inputs, slot.stream)
         machine.to_host(slot.here[:_WORD], first, slot.stream)
 
@@ -231,10 +266,14 @@ class Pieces:
         self.machine.wait(slot.stream)
         rows, slot.rows = slot.rows, None
         count = rows.stop - rows.start
+        robust = layout.robust
+        if robust is not None and slot.here[:_USED].any():
+            self._launch(robust, slot, layout, count)
+            self.machine.wait(slot.stream)
         for place, result in zip(layout.outputs, results, strict=True):
             values = layout.view(slot.here, place)[:, :count]
             result[rows] = values.T.reshape(count, *result.shape[1:])
-        if slot.here[:4].any():
+        if slot.here[:_USED].any():
             status[rows] = slot.here[layout.status : layout.status + count]
 
 
@@ -247,8 +286,8 @@ class _Place:
 class _Layout:
     """Where what is in a block: the word, inputs, results, status."""
 
-    def __init__(self, kernel: ThreadKernel, most: int) -> None:
-        self.kernel, self.most = kernel, most
+    def __init__(self, kernel: ThreadKernel, most: int, robust: ThreadKernel | None) -> None:
+        self.kernel, self.most, self.robust = kernel, most, robust
         column = most * kernel.dtype.itemsize
         at = _WORD
         places: list[_Place] = []

@@ -32,15 +32,26 @@ class ThreadKernel:
         key: text that differs for any two different functions.
         machine: where it runs.
         bits: of the numbers, 64 or 32.
+        over: bits of the arrays of another kernel, from which this one takes over.
+        robust: the one that takes over the states that this one refuses.
     """
 
     def __init__(
-        self, signature: Signature, trace: Callable[[], Function], key: str, machine: Machine, bits: int = 64
+        self,
+        signature: Signature,
+        trace: Callable[[], Function],
+        key: str,
+        machine: Machine,
+        bits: int = 64,
+        *,
+        over: int | None = None,
+        robust: ThreadKernel | None = None,
     ) -> None:
-        self.signature, self.machine, self.bits = signature, machine, bits
-        self.dtype: Dtype = np.dtype(f"f{bits // 8}")
+        self.signature, self.machine, self.bits, self.robust = signature, machine, bits, robust
+        self.dtype: Dtype = np.dtype(f"f{(over or bits) // 8}")  # of the arrays
         self.report = Report()
-        self._trace, self._key = trace, f"{key}|{signature}"
+        self._trace, self._over = trace, over
+        self._key = f"{key}|{signature}" + ("" if over is None else f"|over {over}")
         self._lock = threading.Lock()
         self._loaded: Any = None
 
@@ -56,13 +67,16 @@ class ThreadKernel:
     def ptx(self, capability: int) -> str:
         """PTX for devices of a compute capability, 90 for 9.0: to look at, and to assemble, where there is none."""
         target = Target.gpu(capability)
-        return compile_text(threads_module(self._trace(), target, self.bits), target, level=0).decode()
+        return compile_text(self._module(self._trace(), target), target, level=0).decode()
 
     def _text(self) -> tuple[str, dict[str, Any]]:
         function = self._trace()
         self.signature.expect(function)
-        text = threads_module(function, self.machine.target, self.bits)
+        text = self._module(function, self.machine.target)
         return text, {"kernel": function.name, "flops": cost(function).flops}
+
+    def _module(self, function: Function, target: Target) -> str:
+        return threads_module(function, target, self.bits, self._over)
 
     def loaded(self) -> Any:
         """The code on its machine."""

@@ -74,11 +74,17 @@ def step_kernel(motion: Motion, machine: Machine) -> ThreadKernel:
 
 def _step_kernel(motion: Motion, machine: Machine) -> ThreadKernel:
     system, method = motion.system, motion.method
-    quantity = step_quantity(system, method, motion.step)
+    robust = system.robust()
+    after = None if robust is None else _kernel_of(robust, method, motion.step, machine, over=64)
+    return _kernel_of(system, method, motion.step, machine, robust=after)
+
+
+def _kernel_of(system: System, method: Method, h: float, machine: Machine, **more: Any) -> ThreadKernel:
+    quantity = step_quantity(system, method, h)
     signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
     parts = [system.step if method.is_direct else system.rate, system.settle]
-    key = "|".join([quantity.name, motion.step.hex(), *(part.key for part in parts if part is not None)])
-    return ThreadKernel(signature, quantity.trace, key, machine)
+    key = "|".join([quantity.name, h.hex(), *(part.key for part in parts if part is not None)])
+    return ThreadKernel(signature, quantity.trace, key, machine, **more)
 
 
 def _objects(values: Vector) -> Any:
@@ -91,8 +97,10 @@ def _objects(values: Vector) -> Any:
 class DeviceMotions:
     """Motions from many starts on a device.
 
-    A state that a step's kernel refuses, as near singular poses, takes that step here and goes back, as in
-    `Simulation.rollout`; so each step is waited for. A motion that cannot go on is lost: nan from there on.
+    A state that a step's kernel refuses takes it by the robust order of elimination, on the device, too. What that
+    refuses, as near singular poses, takes that step here and goes back, as in `Simulation.rollout`; so each step is
+    waited for. Combinations of redundant conditions stay as they are until they are worn out, which stops the kernel,
+    too; then new ones are chosen. A motion that cannot go on is lost: nan from there on.
 
     Attributes:
         x: states [q; v] on the device, (N, nq + nv), in columns; it is another array after each step.
@@ -110,9 +118,19 @@ class DeviceMotions:
         tau = np.atleast_2d(np.asarray(efforts, dtype=np.float64))
         tau = tau if tau.strides[0] else tau[:1]  # the same of all
         inputs = np.array([system.inputs(row, h=motion.step) for row in tau])
-        self._u = self._placed(np.broadcast_to(inputs, (len(starts), inputs.shape[1])))
+        inputs = np.array(np.broadcast_to(inputs, (len(starts), inputs.shape[1])))
+        self._choose(starts, inputs)
+        self._u = self._placed(inputs)
         self.x, self._next = self._placed(starts), self._placed(starts)
         self._is_lost = np.zeros(len(starts), dtype=bool)
+
+    def _choose(self, states: Array, inputs: Array) -> bool:
+        """Put combinations that suit the states into inputs; False where none are needed."""
+        system, goes_on = self._motion.system, np.isfinite(states).all(axis=1)
+        chosen = system.chosen(states[goes_on]) if goes_on.any() else None
+        if chosen is not None:
+            inputs[goes_on, system.equations.chosen] = chosen
+        return chosen is not None
 
     def _placed(self, rows: Array) -> DeviceArray:
         found = DeviceArray.empty(self.machine, rows.shape, np.dtype(np.float64), True, 0)
@@ -145,6 +163,8 @@ class DeviceMotions:
             except LOST:
                 state[:], self._is_lost[row] = np.nan, True
         put_rows(self.machine, self._next, rows, states, 0)
+        if self._choose(states, inputs):
+            put_rows(self.machine, self._u, rows, inputs, 0)
         self.careful += len(rows)
 
 
@@ -154,8 +174,8 @@ def _refuse(motion: Motion) -> None:
     why = ""
     if method.is_adaptive:
         why = f"integrator {method.name!r} chooses its steps; take rk4, rkf45 or semi_implicit"
-    elif not system.is_compiled or system.equations.following:
-        why = "its loops are redundant, or solved on numbers"
+    elif not system.is_compiled:
+        why = "its loops are solved on numbers"
     elif _depends_on_time(system.step if method.is_direct else system.rate):
         why = "what acts on it depends on time"
     if why:

@@ -15,6 +15,7 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.dynamics.closed import LATE
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
@@ -153,13 +154,9 @@ class System:
     def robust(self) -> System | None:
         """The same system by the order of elimination that only singular poses stop; None where it is no other one."""
         closed = self.kernels.closed
-        if (
-            closed is None
-            or closed.study.is_redundant
-            or closed.plans.candidates.get(self._candidate) is closed.plans.late
-        ):
+        if closed is None or self._tier or closed.robust(self._candidate) != LATE:
             return None
-        return None if self._tier else System(self.model, self.dynamics, self.equations.loads, "late")
+        return System(self.model, self.dynamics, self.equations.loads, LATE)
 
     @property
     def _is_assembled(self) -> bool:

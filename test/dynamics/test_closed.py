@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from loop_robots import massless_rocker
+from loop_robots import massless_rocker, on_two_legs, two_legs
 from mechanism_oracle import Case, Oracle, case_of
 from numpy.typing import NDArray
 
@@ -271,20 +271,8 @@ def test_the_state_of_the_loops_is_reported() -> None:
 @pytest.mark.parametrize("short_of", [0.0, 1e-8, 1e-5, 1e-3])
 def test_a_stretched_leg_is_no_singularity_of_the_mechanism(short_of: float) -> None:
     """A planar platform on a stretched leg and two others: one leg's own conditions are singular, the whole is not."""
-    builder = ada.Builder("two_legs").link("ground").link("plate", 2.0, (0.5, 0, 0), (0.2, 0.2, 0.2))
-    builder.joint("plate", "planar", "ground", "plate", axis=(0, 1, 0))
-    rod = (1.0, (0, 0, 0.25), (0.02, 0.02, 0.001))
-    for side, place in (("left", 0.0), ("right", 1.0)):
-        builder.link(f"{side}_thigh", *rod).link(f"{side}_shank", *rod)
-        builder.joint(f"{side}_hip", "revolute", "plate", f"{side}_thigh", (place, 0, 0), axis=(0, 1, 0))
-        builder.joint(f"{side}_knee", "revolute", f"{side}_thigh", f"{side}_shank", (0, 0, 0.5), axis=(0, 1, 0))
-        foot = (place if side == "left" else 1.3, 0.0, 1.0)
-        builder.loop(f"{side}_foot", "revolute", "ground", f"{side}_shank", foot, child_xyz=(0, 0, 0.5), axis=(0, 1, 0))
-    model = builder.build()
-    guess = np.zeros(model.nq)
-    guess[model.q_index("right_hip")], guess[model.q_index("right_knee")] = 0.9, -1.0
-    guess[model.q_index("left_knee")], guess[model.q_index("left_hip")] = short_of, -0.5 * short_of
-    q = np.asarray(ada.assemble(model, guess, hold=["left_knee"]))
+    model = two_legs()
+    q = on_two_legs(model, short_of)
     v, tau = state(model, q)
     answer = Oracle(model).forward(q, v, tau)
     assert answer.singular_values[answer.rank - 1] > 1e-3

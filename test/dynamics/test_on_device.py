@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from loop_robots import on_two_legs, two_legs
+from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, NoDeviceError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.jit.device_array import DeviceArray
+from ada_dynamics.jit.thread_batch import Pieces
 from ada_dynamics.robots import mechanisms
 
 STATES = 77
@@ -57,7 +60,10 @@ def on_loops(model: ada.Model, dynamics: ada.Dynamics, pose: np.ndarray | None, 
 
 
 def make(name: str, device: str) -> World:
-    model, pose = mechanisms.stewart() if name == "stewart" else (ada.load(name), None)
+    return world_of(*(mechanisms.stewart() if name == "stewart" else (ada.load(name), None)), device)
+
+
+def world_of(model: ada.Model, pose: np.ndarray | None, device: str) -> World:
     here = ada.Dynamics(model)
     rng = np.random.default_rng(3)
     q, v = on_loops(model, here, pose, rng)
@@ -128,10 +134,38 @@ def test_derivatives_of_forward_dynamics(name, device):
             agree(found, wanted)
 
 
-def test_inverse_dynamics(arm):
-    expected = arm.here.inverse(*arm.states)
-    agree(arm.there.inverse(*arm.states), expected)
-    agree(arm.there.inverse(*arm.placed(*arm.states)), expected)
+def test_inverse_dynamics(world):
+    q, v, a = world.states
+    if world.model.loops:
+        a = world.here.forward(*world.states)
+    expected = world.here.inverse(q, v, a)
+    for states in ((q, v, a), world.placed(q, v, a)):
+        agree(world.there.inverse(*states), expected)
+    floats = [x.astype(np.float32) for x in (q, v, a)]
+    agree(world.there.inverse(*floats), expected, 2e-3)
+
+
+def test_efforts_are_shared_among_the_motors_whether_loops_are_redundant_or_not(device):
+    for name, actuated in (("four_bar", None), ("bennett", None), ("four_bar", ["joint_2"])):
+        model = ada.load(name)
+        if actuated:
+            model = ada.Model(
+                name,
+                model.root,
+                list(model.links.values()),
+                list(model.joints.values()),
+                model.gravity,
+                model.source,
+                list(model.loops.values()),
+                actuated,
+            )
+        world = world_of(model, None, device)
+        q, v, a = world.states
+        wrenches = {model.link_names[-1]: np.arange(6.0)}
+        for more in ({}, {"external": wrenches}):
+            expected = world.here.inverse(q, v, a, **more)
+            agree(world.there.inverse(*world.placed(q, v, a), **more), expected)
+            agree(world.there.inverse(q, v, a, **more), expected)
 
 
 def test_other_quantities_of_arrays_on_the_device(arm, linkage):
@@ -215,6 +249,83 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
         agree(found, expected)
 
 
+def taken_over(world: World, bits: int = 64, name: str = "forward") -> list[int]:
+    """States that the fast kernel refuses and the robust one does not."""
+    kernel, pieces = world.there.thread_kernel(name, bits=bits), Pieces(world.there.machine)
+    states = [x.astype(kernel.dtype) for x in world.states]
+    refused, left = (set(pieces.run(kernel, states, robust=robust)[1].tolist()) for robust in (False, True))
+    assert left <= refused
+    return sorted(refused - left)
+
+
+@pytest.fixture(scope="module")
+def legs(device) -> World:
+    """Some states have a leg that is stretched, whose conditions alone would be singular."""
+    model = two_legs()
+    bent, stretched, nearly = (on_two_legs(model, angle) for angle in (0.8, 0.0, 1e-4))
+    here, rng = ada.Dynamics(model, pose=bent), np.random.default_rng(5)
+    q = np.array([bent, stretched, bent, nearly])
+    v = here.project(q, rng.normal(size=(4, model.nv)))[1]
+    try:
+        there = ada.Dynamics(model, pose=bent, device=device)
+    except NoDeviceError as problem:
+        pytest.skip(str(problem))
+    return World(model, here, there, (q, v, rng.normal(size=(4, model.nv))))
+
+
+def test_states_that_the_fast_order_refuses_are_computed_by_the_robust_one_on_the_device(legs, monkeypatch):
+    expected = legs.here.forward(*legs.states)
+    derivatives = legs.here.forward_derivatives(*legs.states)
+    wrenches = legs.here.joint_wrenches(*legs.states)
+    assert (taken_over(legs), taken_over(legs, name="forward_derivatives")) == ([1, 3], [1, 3])
+    agree(legs.there.joint_wrenches(*legs.states)["left_knee"], wrenches["left_knee"])
+    assert legs.there.joint_wrenches(*legs.states).tier == "robust"
+    for name in ("forward", "forward_derivatives", "joint_wrenches"):
+        monkeypatch.setattr(ada.Dynamics, name, lambda *_, **__: pytest.fail("computed here"))
+    for states in (legs.states, legs.placed(*legs.states), legs.placed(*legs.states, columns=True)):
+        agree(legs.there.forward(*states), expected)
+        for found, wanted in zip(legs.there.forward_derivatives(*states), derivatives, strict=True):
+            agree(found, wanted)
+    stacked = legs.there.joint_wrenches(*legs.placed(*legs.states))
+    agree(stacked, np.stack([wrenches[name] for name in wrenches], axis=1))
+
+
+def test_in_single_precision_the_robust_order_computes_in_double_precision(legs):
+    assert taken_over(legs, bits=32) == [1, 3]
+    floats = [x.astype(np.float32) for x in legs.states]
+    expected = legs.here.forward(*(x.astype(float) for x in floats))
+    for states in (floats, legs.placed(*floats)):
+        found = np.asarray(legs.there.forward(*states))
+        assert np.array_equal(found[[1, 3]], expected[[1, 3]].astype(np.float32))
+
+
+def test_unchecked_the_robust_order_takes_over_too(legs):
+    there = ada.Dynamics(legs.model, pose=legs.states[0][0], device=legs.there.options["device"], checked=False)
+    q, v, tau = (x.copy() for x in legs.states)
+    v[2, 0] = np.nan
+    found = np.asarray(there.forward(*legs.placed(q, v, tau)))
+    assert np.isnan(found[2]).all()
+    agree(np.delete(found, 2, axis=0), np.delete(legs.here.forward(*legs.states), 2, axis=0))
+
+
+def test_redundant_loops_stay_on_the_device_through_a_full_turn(device):
+    """Which of Bennett's conditions are independent changes with the pose: the robust kernel keeps them all."""
+    model = ada.load("bennett")
+    here, rng = ada.Dynamics(model), np.random.default_rng(0)
+    q = np.array([ada.assemble(model, [x, 0.0, 0.0], hold=[model.joint_names[0]]) for x in np.linspace(-3.0, 3.0, 13)])
+    v = here.project(q, rng.normal(size=(len(q), model.nv)))[1]
+    try:
+        there = ada.Dynamics(model, device=device)
+    except NoDeviceError as problem:
+        pytest.skip(str(problem))
+    world = World(model, here, there, (q, v, rng.normal(size=(len(q), model.nv))))
+    assert taken_over(world) == [6]
+    assert not len(Pieces(there.machine).run(there.thread_kernel("forward"), list(world.states))[1])
+    answers = [Oracle(model).forward(*state).acceleration for state in zip(*world.states, strict=True)]
+    agree(there.forward(*world.placed(*world.states)), answers)
+    assert np.array_equal(here.forward(*world.states), there.forward(*world.states))
+
+
 @pytest.mark.parametrize("lies", ["here", "there"])
 def test_open_loops_of_a_first_batch_are_told_once(lies, linkage):
     there = ada.Dynamics(linkage.model, device=linkage.there.options["device"])
@@ -271,11 +382,14 @@ def test_arrays_that_do_not_fit_are_refused_by_name(arm):
 
 
 def test_questions_that_devices_do_not_answer_are_answered_here_or_refused_by_name(linkage):
-    q, v, tau = linkage.states
-    assert np.array_equal(linkage.there.inverse(q, v, tau), linkage.here.inverse(q, v, tau))
-    with pytest.raises(InputError, match="inverse dynamics with loops cannot be computed on a device"):
-        linkage.there.inverse(*linkage.placed(q, v, tau))
+    q, *_ = linkage.states
     assert np.array_equal(linkage.there.mass_matrix(q), linkage.here.mass_matrix(q))
+    sprung = ada.load("cassie_leg")
+    there = ada.Dynamics(sprung, device="host")
+    states = [np.zeros((2, n)) for n in (sprung.nq, sprung.nv, sprung.nv)]
+    world = World(sprung, there, there, tuple(states))
+    with pytest.raises(InputError, match="whose motors do not drive all that its loops allow, cannot be computed on"):
+        there.inverse(*world.placed(*states))
 
 
 def test_devices_that_are_none_and_models_without_code_of_their_own_are_refused():

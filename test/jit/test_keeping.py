@@ -12,7 +12,7 @@ from ptx_machine import PtxKernel
 
 import ada_dynamics as ada
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.jit import Signature, Target, emit_threads, keeping
+from ada_dynamics.jit import Signature, Target, emit_thread_columns, emit_threads, keeping
 from ada_dynamics.jit.compiler import compile_text
 from ada_dynamics.jit.emit_threads import GROUP, threads_module
 from ada_dynamics.jit.keeping import Do, Place, Plan, Step, Task, keep
@@ -152,3 +152,50 @@ def test_threads_of_a_group_share_memory_without_touching_each_other_s(narrow):
     assert not status.any()
     for mine, expected in zip(outputs, kernel_of(mixed()).batch(*inputs), strict=True):
         assert np.array_equal(mine.reshape(expected.shape), expected)
+
+
+@pytest.fixture
+def in_loops(monkeypatch):
+    """Columns as loops, two at once of three; what they share is in both kinds of memory."""
+    monkeypatch.setattr(emit_threads, "WRITTEN_OUT", 0)
+    monkeypatch.setattr(emit_thread_columns, "AT_ONCE", 2)
+    monkeypatch.setattr(Target, "fast_bytes", property(lambda _: 40))
+
+
+def linkage(count: int) -> tuple[Function, list[np.ndarray]]:
+    """Derivatives of a four-bar's accelerations, and states."""
+    model, rng = ada.load("four_bar"), np.random.default_rng(0)
+    dynamics = ada.Dynamics(model, device="host")
+    q, v = dynamics.project(np.tile(ada.assemble(model), (count, 1)), rng.normal(size=(count, model.nv)))
+    return dynamics.thread_kernel("forward_derivatives")._trace(), [q, v, rng.normal(size=(count, model.nv))]
+
+
+def test_columns_in_loops_have_the_numbers_of_columns_written_out(in_loops):
+    function, batch = linkage(7)
+    assert "@columns0_of_2" in threads_module(function, HostThreads().target)
+    expected = kernel_of(function).batch(*batch)
+    for found, wanted in zip(run_on_host(function, batch, "columns in loops"), expected, strict=True):
+        assert np.allclose(found, wanted, rtol=0, atol=1e-12 * np.max(np.abs(wanted)))
+
+
+def test_columns_in_loops_of_a_state_that_is_refused_are_nan(in_loops):
+    function, batch = linkage(3)
+    batch[2][1, 0] = np.inf
+    kernel = ThreadKernel(Signature.of(function), lambda: function, "refused in loops", HostThreads())
+    results, refused = Pieces(HostThreads()).run(kernel, batch)
+    assert refused.tolist() == [1]
+    assert all(np.isnan(x[1]).all() and np.isfinite(x[[0, 2]]).all() for x in results)
+
+
+def test_columns_in_loops_of_ptx(in_loops):
+    function, inputs = linkage(3)
+    target = Target.gpu(90)
+    text = compile_text(threads_module(function, target), target, level=0).decode()
+    assert ".const" in text and "columns1_of_2" in text
+    outputs = [np.zeros((3, int(np.prod(shape)))) for shape in function.shapes.values()]
+    status, found = np.full(3, 9, np.uint8), np.zeros(1, np.int32)
+    arguments = [x for a in (*inputs, *outputs) for x in (a.ctypes.data, a.shape[1], 1)]
+    PtxKernel(text).run([*arguments, status.ctypes.data, found.ctypes.data, 3], 1, 3)
+    assert not status.any()
+    for x, wanted in zip(outputs, kernel_of(function).batch(*inputs), strict=True):
+        assert np.allclose(x.reshape(wanted.shape), wanted, rtol=0, atol=1e-12 * np.max(np.abs(wanted)))

@@ -16,13 +16,14 @@ from ada_dynamics.jit.emit_threads import threads_module
 GROUP = 8
 
 
-def run(text: str, inputs: list[np.ndarray], shapes, columns: bool = False):
-    """Results, status and the word of a kernel on batches."""
+def run(text: str, inputs: list[np.ndarray], shapes, columns: bool = False, before: np.ndarray | None = None):
+    """Results, status and the word of a kernel on batches; `before` is the status that it finds."""
     n, dtype = len(inputs[0]), inputs[0].dtype
     arrays = [np.asfortranarray(x) if columns else np.ascontiguousarray(x) for x in inputs]
     # more memory than there are states: what threads beyond them write is seen
     whole = [np.full((int(np.prod(shape)), n + GROUP), 7.0, dtype) for shape in shapes]
     status, found = np.full(n + GROUP, 9, np.uint8), np.zeros(1, np.int32)
+    status[:n] = 9 if before is None else before
     arguments: list[int] = []
     for x in arrays:
         arguments += [x.ctypes.data, x.strides[0] // x.itemsize, x.strides[1] // x.itemsize]
@@ -35,9 +36,9 @@ def run(text: str, inputs: list[np.ndarray], shapes, columns: bool = False):
     return results, status[:n], int(found[0])
 
 
-def ptx(function, bits: int, capability: int) -> str:
+def ptx(function, bits: int, capability: int, over: int | None = None) -> str:
     target = Target.gpu(capability)
-    return compile_text(threads_module(function, target, bits), target, level=0).decode()
+    return compile_text(threads_module(function, target, bits, over), target, level=0).decode()
 
 
 @pytest.mark.parametrize("capability", [70, 90, 120])
@@ -60,6 +61,19 @@ def test_single_precision():
     results, status, _ = run(ptx(mixed(), 32, 90), batch, mixed().shapes.values())
     assert not status.any()
     close(results, reference(mixed(), batch), tolerance=2e-6)  # some ten roundings of 6e-8 of numbers near one
+
+
+@pytest.mark.parametrize("over", [64, 32])
+def test_a_kernel_that_takes_over_computes_in_double_precision_what_has_a_status_and_leaves_all_else(over):
+    batch = [x.astype(f"f{over // 8}") for x in states(mixed(), 21)]
+    before = np.zeros(21, np.uint8)
+    before[[3, 5, 20]] = 1, 2, 3
+    batch[1][5, 1] = -60.0  # a guard of the function
+    results, status, found = run(ptx(mixed(), 64, 90, over), batch, mixed().shapes.values(), before=before)
+    assert (np.flatnonzero(status).tolist(), found) == ([5], 2)
+    expected = kernel_of(mixed()).batch_status(*(x.astype(float) for x in batch))[0]
+    close([x[[3, 20]] for x in results], [x[[3, 20]] for x in expected], **({} if over == 64 else {"tolerance": 6e-8}))
+    assert all(np.isnan(x[5]).all() and (x[np.delete(np.arange(21), [3, 5, 20])] == 7.0).all() for x in results)
 
 
 @pytest.mark.parametrize("name", ["pa10", "five_bar"])

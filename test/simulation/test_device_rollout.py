@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loop_robots import on_two_legs, two_legs
 
 import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactSphere
-from ada_dynamics.errors import InputError, NoDeviceError
+from ada_dynamics.errors import InputError, NoDeviceError, SingularPoseWarning
 from ada_dynamics.model import Builder
 from ada_dynamics.simulation import CompiledController
 from ada_dynamics.simulation.device_rollout import DeviceMotions
@@ -47,17 +48,20 @@ def test_motions_are_those_of_the_processor_at_hand(name, integrator, device):
     assert np.allclose(found.v, expected.v, rtol=0, atol=1e-11)
 
 
-def test_steps_that_a_kernel_refuses_are_taken_here(device):
-    """The rhombus swings through its flat pose, in which a loop loses rank; some starts pass within one step of it."""
+def test_steps_near_singular_poses_are_taken_by_the_robust_order_and_those_from_singular_poses_here(device):
+    """The rhombus swings through its flat pose, in which a loop loses rank; one starts in it."""
     model = ada.load("four_bar")
     sim = ada.Simulation(model, ada.assemble(model, model.neutral()), integrator="rk4", step=1e-3)
     speeds = np.linspace(2.0, 6.0, STARTS)
     q = np.tile(sim.q, (STARTS, 1))
     v = sim.dynamics.project(q, speeds[:, None] * np.array([1.0, 0.0, 0.0]))[1]
-    expected = sim.rollout(q, v, 1.0, rows_every=100)
+    q[4] = np.array([0.5, 0.0, 1.0]) * np.pi
+    v[4] = 3.0 * sim.dynamics.kernels.closed.tangents(q[4])[0]
+    with pytest.warns(SingularPoseWarning):
+        expected = sim.rollout(q, v, 1.0, rows_every=100)
     motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
     motions.run(1000)
-    assert motions.careful > 0
+    assert 0 < motions.careful < 5
     x = motions.x.numpy()
     assert np.allclose(x[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
     assert np.max(np.abs([sim.dynamics.largest_gap(row[:3]) for row in x])) < 1e-9
@@ -72,6 +76,31 @@ def test_a_motion_that_cannot_go_on_is_lost_and_the_others_go_on(device):
     assert np.array_equal(np.isnan(found.q), np.isnan(expected.q))
     others = np.arange(STARTS) != 4
     assert np.allclose(found.q[others], expected.q[others], rtol=0, atol=1e-13)
+
+
+def test_redundant_loops_go_on_with_combinations_chosen_anew_where_they_are_worn_out(device):
+    model = ada.load("bennett")
+    sim = ada.Simulation(model, ada.assemble(model), integrator="rk4", step=2e-3)
+    q, v = starts(sim)
+    v = sim.dynamics.project(q, 20.0 * v)[1]  # some make a full turn
+    expected = sim.rollout(q, v, 0.4, rows_every=200)
+    motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
+    motions.run(200)
+    assert 0 < motions.careful < 0.05 * 200 * STARTS
+    assert np.allclose(motions.x.numpy()[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
+    assert sim.dynamics.largest_gap(motions.x.numpy()[0, :3]) < 1e-12
+
+
+def test_a_leg_is_stretched_on_the_device_without_help(device):
+    model = two_legs()
+    sim = ada.Simulation(model, on_two_legs(model, 0.0), integrator="rk4", step=1e-3)
+    sim = ada.Simulation(model, on_two_legs(model, 0.8), dynamics=sim.dynamics, integrator="rk4", step=1e-3)
+    q = np.array([on_two_legs(model, angle) for angle in (0.8, 0.0, 1e-4)])
+    expected = sim.rollout(q, None, 0.005)
+    motions = DeviceMotions(sim.motion, np.hstack([q, np.zeros((3, model.nv))]), np.zeros(model.nv), device)
+    motions.run(5)
+    assert motions.careful == 0
+    assert np.allclose(motions.x.numpy()[:, : model.nq], expected.q[:, -1], rtol=0, atol=1e-12)
 
 
 def test_compiled_laws_and_smooth_contact_go_along(device):

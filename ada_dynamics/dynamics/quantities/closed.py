@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from math import log
 from typing import Any, NamedTuple
 
 from ada_dynamics.algorithms import ada, closed_aba, closure, dca, kkt, lagrange, rnea
@@ -28,6 +29,7 @@ from ada_dynamics.dynamics.quantities.base import (
 from ada_dynamics.dynamics.quantities.equations import Order, order_tag
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Function, Traced, jvp, minimum, trace
+from ada_dynamics.loops.orders import late
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.regroup import for_efforts
@@ -48,6 +50,9 @@ LATE_THRESHOLD = 1e-8  # relative singular values of 1e-4 and more are left to i
 # Of the conditions that stand for redundant ones, fixed for all poses: where a state leaves the loops by δ, as rounded
 # numbers do, the error is δ over the root of this.
 FIXED_THRESHOLD = 1e-2
+# How far all conditions give way, of J M⁻¹ Jᵀ's mean: the error is 1e-12 where the smallest singular value squared is a
+# hundredth of that, and 3 δ² over this off the loops by δ.
+SOFTNESS = 1e-6
 SMALLEST_INERTIA = 1e-12
 
 
@@ -111,6 +116,37 @@ def following(tree: Tree, plans: Plans, name: str, chosen: Sequence[Scalar]) -> 
         return [left, *_inertia_guards(tree, plans, found)]
 
     return Solver(f"following_{name.replace(' ', '_')}", plan, run, guards, correct, weights)
+
+
+def all_conditions(tree: Tree, plans: Plans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
+    """By all conditions that act, dependent ones too.
+
+    Args:
+        tree: the mechanism.
+        plans: its plans.
+        softness: how far each condition gives way.
+        usual: pivots in the sample poses, by condition.
+    """
+    plan = Plan(plans.rows, late(tree.nv, len(plans.conditions)))
+    short = for_efforts(tree)
+
+    def run(*state: Any) -> Closed:
+        return kkt.softened(tree.nv, plan, kkt.system(short, *state[:3], plan, *state[3:]), softness)
+
+    def guards(found: Closed) -> list[Scalar]:
+        left: Scalar = 1.0
+        for pivot, scale in zip(found.pivots, usual, strict=True):
+            left = left * (pivot * (1.0 / scale))
+        return [left - FIXED_THRESHOLD, *_inertia_guards(tree, plans, found)]
+
+    tag = hashlib.blake2b(repr((softness, usual)).encode(), digest_size=6).hexdigest()
+    return Solver(f"all_{tag}", plan, run, guards)
+
+
+def usual_pivots(samples: Sequence[Sequence[float]]) -> list[float]:
+    """Those of the sample pose in which their product is neither the largest nor the smallest."""
+    ordered = sorted(samples, key=lambda pivots: sum(log(max(pivot, 1e-300)) for pivot in pivots))
+    return [float(pivot) for pivot in ordered[len(ordered) // 2]]
 
 
 def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Sequence[float]) -> Solver:

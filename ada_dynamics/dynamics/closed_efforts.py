@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inverse dynamics with loops as one kernel: efforts of the tree, shared among the motors.
+
+By the conditions in use, or, of redundant loops, by all that act. States that both refuse, and mechanisms whose motors
+do not drive all motions by themselves, are for `ClosedDynamics.efforts`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import reduce
+from operator import mul
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ada_dynamics.algorithms import rnea, shared_efforts
+from ada_dynamics.algorithms.elimination import Closed, Plan
+from ada_dynamics.algorithms.shared_efforts import Sharing
+from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, quantity
+from ada_dynamics.dynamics.quantities.closed import EARLY_THRESHOLD, FIXED_THRESHOLD, SOFTNESS, usual_pivots
+from ada_dynamics.expr import Traced
+from ada_dynamics.loops.choices import velocities_of
+from ada_dynamics.loops.orders import late
+from ada_dynamics.model.description import ROOT_JOINT
+from ada_dynamics.model.regroup import for_efforts
+from ada_dynamics.spatial.scalar import Scalar
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics.closed import ClosedDynamics
+
+_REGULAR = 1e-6  # smallest eigenvalue of E + JᵀJ, in the usual sample pose
+
+
+def inverse(
+    closed: ClosedDynamics, external: bool, by_all: bool = False, smallest: float = EARLY_THRESHOLD
+) -> Quantity | None:
+    """Least efforts of the motors from q, v and a; None where numbers alone can tell.
+
+    Args:
+        closed: the mechanism.
+        external: whether wrenches act on links.
+        by_all: by all conditions that act, dependent ones too.
+        smallest: the pivot, of a typical one, below which a state is refused.
+    """
+    sharing = None if closed.plans.is_dense_only else _sharing(closed, by_all)
+    if sharing is None:
+        return None
+    tree, nv = closed.tree, closed.model.nv
+    samples = [shared_efforts.solve(tree, q.tolist(), [0.0] * nv, sharing)[1] for q in closed.study.poses]
+    # velocities' pivots, then those of the conditions
+    usual = np.array([[*(1.0 / x for x in found.inverse_inertias), *found.pivots] for found in samples], dtype=float)
+    is_redundant = closed.study.is_redundant
+    typical = usual_pivots(usual) if is_redundant else np.median(usual, axis=0).tolist()
+    if min(typical) <= 0.0:
+        return None
+    short = for_efforts(tree)
+
+    def body(
+        q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], wrenches: Sequence[Scalar] | None = None
+    ) -> Traced:
+        acting = None if wrenches is None else body_wrenches(tree, wrenches)
+        wanted = rnea.inverse_dynamics(short, q, v, a, acting)
+        tau, found = shared_efforts.solve(tree, q, wanted, sharing)
+        guards = _guards(found, typical, smallest, is_redundant)
+        return Traced({"tau": tau}, [g for g in guards if not (isinstance(g, float) and g >= 0.0)])
+
+    tag = hashlib.blake2b(repr((sharing, typical, smallest)).encode(), digest_size=6).hexdigest()
+    inputs = ("q", "v", "a", "wrenches") if external else ("q", "v", "a")
+    name = f"inverse_shared_{tag}{'_external' * external}"
+    return quantity(name, tree, inputs, {"tau": (nv,)}, body)
+
+
+def _sharing(closed: ClosedDynamics, by_all: bool) -> Sharing | None:
+    """None where the motors do not drive all motions that the loops allow."""
+    plans, numbers, nv = closed.plans, closed.study.numbers, closed.model.nv
+    chosen = range(len(plans.conditions)) if by_all else plans.used
+    units = closed.weights[list(chosen)] * numbers.length
+    conditions = [plans.conditions[c] for c in chosen]
+    jacobians = [numbers.jacobian(q)[conditions] / units[:, None] for q in closed.study.poses]
+    motors = tuple(velocities_of(closed.model, [name for name in closed.model.actuated if name != ROOT_JOINT]))
+    E = np.diag(np.isin(np.arange(nv), motors).astype(float))
+    blocks = [E + J.T @ J for J in jacobians]
+    if np.median([np.linalg.eigvalsh(block)[0] for block in blocks]) < _REGULAR:
+        return None
+    # early multipliers would save half of the operations, and lose four digits more where E + JᵀJ is nearly singular
+    plan = Plan(plans.rows if by_all else plans.late.rows, late(nv, len(chosen)))
+    return Sharing(plan, tuple(units.tolist()), motors, (SOFTNESS,) * len(chosen) if by_all else ())
+
+
+def _guards(found: Closed, typical: Sequence[float], smallest: float, is_redundant: bool) -> list[Scalar]:
+    n = len(found.inverse_inertias)
+    guards: list[Scalar] = []
+    for inverse, scale in zip(found.inverse_inertias, typical[:n], strict=True):
+        guards += [inverse, 1.0 / (smallest * scale) - inverse]
+    shares = [pivot * (1.0 / scale) for pivot, scale in zip(found.pivots, typical[n:], strict=True)]
+    if is_redundant:  # single pivots of dependent conditions say nothing
+        return [*guards, reduce(mul, shares, 1.0) - FIXED_THRESHOLD]
+    return [*guards, *(share - smallest for share in shares)]
