@@ -50,5 +50,5 @@ class Arithmetic:
         """c0 + x (c1 + x (c2 + ...))."""
         value = self.lanes.number(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
-            value = self.multiply_add(value, x, self.lanes.number(coefficient))
+            value = self.multiply_add(value, x, self.body.constant(self.lanes, coefficient))
         return value

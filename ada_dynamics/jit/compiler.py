@@ -14,6 +14,7 @@ from typing import Any
 
 from ada_dynamics.errors import CompileError
 from ada_dynamics.jit.c_library import address, c_library
+from ada_dynamics.jit.llvm_text import with_constants
 from ada_dynamics.jit.target import Target
 
 # LLVM's text parser and pass manager share one global context.
@@ -72,7 +73,7 @@ def _optimised(text: str, target: Target, level: int) -> tuple[Any, Any]:
     llvm = process.llvm
     machine = process.machine(target)
     try:
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(with_constants(text))
     except RuntimeError as error:
         raise CompileError(f"LLVM cannot read the generated text: {error}") from error
     module.triple = machine.triple

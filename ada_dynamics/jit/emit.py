@@ -72,9 +72,9 @@ class Emitter:
         """Operand text of an expression that is emitted, or of a constant; of type `kind`, else of its own."""
         kind = kind or self.lanes
         if not isinstance(scalar, Expr):
-            return kind.number(scalar)
+            return self.body.constant(kind, scalar)
         if scalar.op is CONST:
-            return lane_text.constant(scalar.value) if scalar.lanes > 1 else kind.number(scalar.value)
+            return lane_text.constant(scalar.value) if scalar.lanes > 1 else self.body.constant(kind, scalar.value)
         if self.kind(scalar).width == kind.width:
             return self.names[scalar.index]
         place = (scalar.index, kind.width)

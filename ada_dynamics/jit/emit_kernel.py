@@ -13,14 +13,14 @@ from math import prod
 
 from ada_dynamics.expr.expand import without_lanes
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import Expr, live_nodes
+from ada_dynamics.expr.graph import Expr, Scalar, live_nodes
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.emit_columns import call_columns, columns_functions, needed
 from ada_dynamics.jit.emit_runs import Run, runs, store_runs
 from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.lanes import packed, padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
-from ada_dynamics.jit.schedule import critical_first
+from ada_dynamics.jit.schedule import critical_first, hungriest_first
 from ada_dynamics.jit.target import Target
 from ada_dynamics.jit.transpose import (
     columns_in,
@@ -125,8 +125,9 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
             watch.watch_vector(f"%in_{name}", size)
     results = {name: runs(elements) for name, elements in function.outputs.items()}
     of_columns, called, widths = columns_functions(function, target, lanes)
-    nodes = live_nodes([*(run.value for one in results.values() for run in one), *needed(function), *function.guards])
-    emitter.emit(nodes if many else critical_first(nodes))
+    emitter.emit(
+        _order([*(run.value for one in results.values() for run in one), *needed(function), *function.guards], many)
+    )
     flags = call_columns(body, function, emitter)
     status = status_word(function, results, emitter, watch, flags) if checked else "0"
     # All stores come after all loads, so that an output may lie where an input was.
@@ -135,7 +136,21 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
     body.do(f"ret i32 {status}")
     linkage, name = ("internal ", _LANES) if many else ("", SINGLE)
     head = f"define {linkage}i32 @{name}({_parameters(function)})"
-    return f"{of_columns}{head} noinline #0 {{\n{body}\n}}\n", emitter.called | called, widths
+    # LLVM does not align what it spills by itself: every other vector would straddle two lines of the cache
+    aligned = f" alignstack({8 * lanes.width})" if lanes.width > 2 else ""
+    return f"{of_columns}{head} noinline{aligned} #0 {{\n{body}\n}}\n", emitter.called | called, widths
+
+
+def _order(wanted: Sequence[Scalar], many: bool) -> list[Expr]:
+    """Everything that is needed, operands first: what spills least, and for one state what can run side by side.
+
+    Lanes of one state do run side by side; with them the order in which the algorithm was written is faster.
+    """
+    results = [value for value in wanted if isinstance(value, Expr)]
+    if many:
+        return hungriest_first(results)
+    written = live_nodes(results)
+    return critical_first(written if any(node.lanes > 1 for node in written) else hungriest_first(results))
 
 
 def _input_check(function: Function, target: Target) -> str:

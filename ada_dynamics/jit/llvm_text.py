@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,20 @@ from functools import cached_property
 def double(value: float) -> str:
     """An exact LLVM constant."""
     return f"0x{struct.pack('>d', value).hex().upper()}"
+
+
+# Vectors of AVX2, whose instructions take an operand from memory, but not one number for all lanes.
+_AVX2_BITS = 256
+_KEPT = re.compile(r"@kept_([0-9A-F]{16})\b")
+
+
+def with_constants(text: str) -> str:
+    """A module with the constants in memory that it mentions (see `Body.constant`)."""
+    found = dict.fromkeys(_KEPT.findall(text))
+    return text + "".join(
+        f"@kept_{bits} = private unnamed_addr constant <4 x double> splat (double 0x{bits}), align 32\n"
+        for bits in found
+    )
 
 
 @dataclass(frozen=True, order=True)
@@ -132,6 +147,16 @@ class Body:
     def load(self, kind: str, pointer: str, offset: str | int = 0) -> str:
         """Load behind `pointer`; nothing is assumed about alignment beyond that of a double."""
         return self.emit(f"load {kind}, ptr {self.element(pointer, offset)}, align 8")
+
+    def constant(self, kind: Lanes, value: float) -> str:
+        """A number in each lane, as an operand.
+
+        For AVX2 in memory once for each lane, where instructions take it from; LLVM would spend one more on it.
+        """
+        if kind.width * kind.bits != _AVX2_BITS or kind.bits != 64:
+            return kind.number(value)
+        place = f"@kept_{double(value)[2:]}"
+        return self.emit(f"load {kind.real}, ptr {place}, align 32, !invariant.load !{{}}")
 
     def store(self, kind: str, value: str, pointer: str, offset: str | int = 0) -> None:
         """Store behind `pointer`."""

@@ -12,7 +12,8 @@ In a kernel of threads, where others run while one waits, only the registers cou
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
 from ada_dynamics.expr.graph import (
     ADD,
@@ -32,6 +33,7 @@ from ada_dynamics.expr.graph import (
     SUB,
     VAR,
     Expr,
+    live_nodes,
 )
 
 # Cycles until a result can be used, typical of current processors.
@@ -91,11 +93,17 @@ def critical_first(nodes: list[Expr]) -> list[Expr]:
     return order
 
 
-def results_first(results: Iterable[Expr]) -> list[Expr]:
+def results_first(
+    results: Iterable[Expr], operands: Callable[[Expr], Sequence[Expr]] = attrgetter("args")
+) -> list[Expr]:
     """Nodes (operands first) in the order in which each result, one after the other, asks for them.
 
     What is needed for one result alone is made for it and gone: fewer numbers are in use at a time than in the order in
     which columns of a matrix, say, were written.
+
+    Args:
+        results: what is wanted.
+        operands: of a node, in the order in which it asks for them.
     """
     order: list[Expr] = []
     seen: set[int] = set()
@@ -105,12 +113,28 @@ def results_first(results: Iterable[Expr]) -> list[Expr]:
             node, next_operand = path.pop()
             if node.index in seen:
                 continue
-            if next_operand < len(node.args):
-                path += [(node, next_operand + 1), (node.args[next_operand], 0)]
+            asked = operands(node)
+            if next_operand < len(asked):
+                path += [(node, next_operand + 1), (asked[next_operand], 0)]
             else:
                 seen.add(node.index)
                 order.append(node)
     return order
+
+
+def hungriest_first(results: Sequence[Expr]) -> list[Expr]:
+    """Likewise; a node asks first for the operand that needs the most registers, while the others hold none.
+
+    Sethi and Ullman, "The generation of optimal code for arithmetic expressions", Journal of the ACM 17, 1970: fewest
+    registers for trees. Graphs with shared nodes only come near it.
+    """
+    needs: dict[int, int] = {}
+    asked: dict[int, list[Expr]] = {}
+    for node in live_nodes(results):
+        asked[node.index] = sorted(node.args, key=lambda operand: -needs[operand.index])
+        held = [needs[operand.index] + i for i, operand in enumerate(asked[node.index]) if operand.op is not CONST]
+        needs[node.index] = 0 if node.op is CONST else max(held, default=1)
+    return results_first(results, lambda node: asked[node.index])
 
 
 def _cycles_to_the_end(nodes: list[Expr], users: dict[int, list[Expr]]) -> dict[int, int]:

@@ -111,7 +111,7 @@ class _Arithmetic(Arithmetic):
     def reduce_fused(self, turns: str, parts: tuple[float, ...]) -> str:
         rest = "%x"
         for part in parts:
-            rest = self.multiply_add(turns, self.lanes.number(-part), rest)
+            rest = self.multiply_add(turns, self.body.constant(self.lanes, -part), rest)
         return rest
 
     def reduce_split(self, turns: str) -> str:
