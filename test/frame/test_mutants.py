@@ -124,8 +124,10 @@ def a(x: int | None = None, *, y: 'Literal[2]' = 3) -> dict[str, int | 4]:
     _log.warning("%d", x + 1)
     if x:
         raise ValueError(f"{x - 1}")
+    return zip(x, y, strict=True), zip(x, y, strict=False)
 """
-    assert {(one.place[0], one.operator) for one in sites("a.py", text, 1)} == {(6, "NumberReplacer"), (8, "AddNot")}
+    found = {(one.place[0], one.operator) for one in sites("a.py", text, 1)}
+    assert found == {(6, "NumberReplacer"), (8, "AddNot"), (10, "ReplaceFalseWithTrue")}
 
 
 def test_the_same_seed_draws_the_same_changes_wherever_lines_move():

@@ -126,7 +126,10 @@ def _statements(tree: ast.AST) -> list[tuple[int, int]]:
 
 
 def _unjudged(tree: ast.AST) -> Iterator[Span]:
-    """Annotations, which never run; words to people; what only a type checker or `import *` reads."""
+    """Annotations, which never run; words to people; what only a type checker or `import *` reads.
+
+    `strict=True` of `zip` as well: it refuses lengths that differ only where a caller of ours is wrong.
+    """
     for node in ast.walk(tree):
         skipped: list[ast.AST | None] = []
         if isinstance(node, ast.arg | ast.AnnAssign):
@@ -137,6 +140,8 @@ def _unjudged(tree: ast.AST) -> Iterator[Span]:
             skipped = [node.test, *node.body]
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             skipped = [node]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "zip":
+            skipped = [one.value for one in node.keywords if ast.unparse(one) == "strict=True"]
         elif isinstance(node, ast.Raise):
             skipped = [one for one in ast.walk(node) if isinstance(one, ast.JoinedStr)]
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
