@@ -15,6 +15,7 @@ from lock_step import LockStep
 
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation import Log
+from ada_dynamics.simulation.record.mcap_writing import TopicWriter
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.safety import flight_file
@@ -200,8 +201,13 @@ def test_a_memory_is_written_by_a_process_of_low_priority_with_times_of_the_wall
 def test_what_is_no_record_is_refused(tmp_path):
     path = tmp_path / "flight.mcap"
     path.write_bytes(b"\x89MCAP0\r\nnonsense")
-    with pytest.raises(RecordingError, match=r"flight\.mcap cannot be read"):
+    with pytest.raises(RecordingError, match=r"flight\.mcap cannot be read") as damaged:
         flight_file.read(path)
+    assert "metadata" not in str(damaged.value), "what is wrong first is told"
+    with TopicWriter(tmp_path / "others.mcap") as out:
+        out.metadata("plan", {"to": "Tokyo"})
+    with pytest.raises(RecordingError, match=r"others\.mcap cannot .*: it has no metadata 'flight'\."):
+        flight_file.read(tmp_path / "others.mcap")
     with pytest.raises(RecordingError, match=r"missing\.mcap"):
         flight_file.read(tmp_path / "missing.mcap")
 

@@ -444,7 +444,10 @@ def test_each_field_of_the_rcb1_takes_its_documented_range_and_nothing_beside_it
         (kind.fields, lambda values: rcb1.encode_command(CommandFrame(kind.code, board, values))),
         (kind.reply or (), lambda values: rcb1.encode_reply(rcb1.Reply(kind.code, 31, values))),
     ):
-        ranges = [RCB1_RANGES[field.name.rstrip(" 0123456789")] for field in fields]
+        kinds = [field.name.rstrip(" 0123456789") for field in fields]
+        numbered = [field.name for field in fields if field.name[-1].isdigit()]
+        assert numbered == [f"{kinds[-1]} {i}" for i in range(1, len(numbered) + 1)]
+        ranges = [RCB1_RANGES[one] for one in kinds]
         good = [lowest for lowest, _ in ranges]
         for i, (field, (lowest, highest)) in enumerate(zip(fields, ranges, strict=True)):
             special = RCB1_SPECIAL if field.name.startswith("channel") else ()
