@@ -18,7 +18,7 @@ STEP = 1e-3  # [s]
 AGREE = 1e-4  # of angles after a few steps in single precision [rad]; loops, which they hold softly, are not compared
 MORE = (
     "a step of theirs does more than ours: it goes through their stages of collisions, constraints, sensors and "
-    "actuators (switched off here as far as they can be), and works in single precision, ours in double; loops are kept "
+    "actuators, switched off here as far as they can be. It works in single precision, ours in double; loops are kept "
     "softly there, and closed again in each step here"
 )
 DRY = "a dry run on the processor at hand, which none of them is made for: these ratios are no comparison"
