@@ -188,7 +188,8 @@ def arrays(report: Report, device: str, states: int, seconds: float) -> None:
 
 def first(report: Report, device: str) -> None:
     """Seconds to the first result."""
-    report.begin("first", "first batch of a PA-10 in a fresh process, from `Dynamics` on")
+    name = machine_of(device).name  # which says here, in one line, that there is none
+    report.begin("first", f"first batch of a PA-10 on {name} in a fresh process, from `Dynamics` on")
     with tempfile.TemporaryDirectory() as folder:
         kept = {"ADA_CACHE_DIR": f"{folder}/objects", "CUDA_CACHE_PATH": f"{folder}/driver"}
         command_line = [sys.executable, "-c", FIRST.format(device=device)]
