@@ -22,10 +22,10 @@ from ada_dynamics.jit.gpu import Gpu
 from ada_dynamics.jit.thread_batch import launch
 from ada_dynamics.jit.thread_kernel import ThreadKernel
 from ada_dynamics.simulation.device_rollout import DeviceMotions
-from benchmarks import command, gpu_code, machine
+from benchmarks import command, gpu_code, gpu_peers, machine
 from benchmarks.report import Report, Target
 
-SECTIONS = ("computed", "kernels", "steps", "arrays", "first")
+SECTIONS = ("computed", "kernels", "steps", "arrays", "first", "peers")
 METHOD = """\
 method: kernels run on arrays that lie on the device, in columns, started one after the other and waited for at the end;
 the time is that of the clock on the wall. "computed" needs no device: it is the most that an H100 can do with the
@@ -40,6 +40,8 @@ GOALS = {
     ("pa10", "forward_derivatives", 64): 0.2,
 }
 STEP_GOAL, COLD, CACHED = 1.0, 2.0, 0.1  # G steps/s, and seconds to the first result
+PEER_GOAL = 30.0  # times the rate of other engines' own steps
+PEER_STATES, PEER_STEPS = 2**15, 10  # most motions of theirs, which need much memory each; steps that are compared
 # Another order of fused operations: roundings times the condition of mass matrices, of the largest number.
 AGREE = {64: 1e-9, 32: 5e-3}
 FIRST = """\
@@ -186,7 +188,8 @@ def arrays(report: Report, device: str, states: int, seconds: float) -> None:
 
 def first(report: Report, device: str) -> None:
     """Seconds to the first result."""
-    report.begin("first", "first batch of a PA-10 in a fresh process, from `Dynamics` on")
+    name = machine_of(device).name  # which says here, in one line, that there is none
+    report.begin("first", f"first batch of a PA-10 on {name} in a fresh process, from `Dynamics` on")
     with tempfile.TemporaryDirectory() as folder:
         kept = {"ADA_CACHE_DIR": f"{folder}/objects", "CUDA_CACHE_PATH": f"{folder}/driver"}
         command_line = [sys.executable, "-c", FIRST.format(device=device)]
@@ -200,6 +203,43 @@ def first(report: Report, device: str) -> None:
     for what, seconds, goal in zip(("cold", "cached"), took, (COLD, CACHED), strict=True):
         if device != "host":
             report.targets.append(Target("first", what, seconds, goal, at_least=False, unit="s"))
+
+
+def peers(report: Report, device: str, states: int, seconds: float, robots: Sequence[str]) -> None:
+    """Our steps of RK4 beside those of other engines that are installed."""
+    report.begin("peers", f"steps of RK4 on {machine_of(device).name}, beside MuJoCo Warp and MJX")
+    engines = [name for name in gpu_peers.ENGINES if not gpu_peers.missing(name)]
+    for name in gpu_peers.ENGINES:
+        if name not in engines:
+            report.note(f"{name} is left out: {gpu_peers.missing(name)} is not installed")
+    fewer, rows = min(states, PEER_STATES), []
+    is_gpu = isinstance(machine_of(device), Gpu)
+    for robot in robots:
+        sim = gpu_code.simulation(robot)
+        q, v, tau = (0.0 * x if i else x for i, x in enumerate(states_of(robot, states)))
+        motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), tau[0], device)
+        motions.run(PEER_STEPS)
+        expected = motions.x.numpy()[:fewer, : sim.model.nq]
+        ours = states_per_second(lambda: motions.run(1), lambda: motions.machine.wait(0), states, seconds)  # noqa: B023
+        row: list[object] = [robot, ours / 1e9]
+        other = gpu_peers.in_mujoco(sim.model) if engines else None
+        if engines and other is None:
+            report.note(f"{robot} is left out of other engines: its coordinates are others there")
+        for name in gpu_peers.ENGINES:
+            if other is None or name not in engines:
+                row += ["-", "-"]
+                continue
+            peer = gpu_peers.ENGINES[name][1](other, q[:fewer], device)
+            gpu_peers.check(name, sim.model, peer, expected, PEER_STEPS)
+            rate = states_per_second(peer.step, peer.wait, fewer, seconds)
+            row += [rate / 1e9, ours / rate]
+            if is_gpu:
+                report.targets.append(Target("peers", f"{robot}: ours / {name}", ours / rate, PEER_GOAL))
+        rows.append(row)
+    if engines:
+        report.note(gpu_peers.MORE if is_gpu else f"{gpu_peers.MORE}; {gpu_peers.DRY}")
+    columns = ["robot", "ours, G steps/s", *(x for name in gpu_peers.ENGINES for x in (name, f"ours / {name}"))]
+    report.table(f"{states} motions of ours, {fewer} of theirs, which took {PEER_STEPS} steps before", columns, rows)
 
 
 def _on(robot: str, device: str) -> DeviceDynamics:
@@ -226,6 +266,7 @@ def main(arguments: list[str] | None = None) -> int:
         "steps": lambda: steps(report, chosen.device, states, seconds, robots),
         "arrays": lambda: arrays(report, chosen.device, states, seconds),
         "first": lambda: first(report, chosen.device),
+        "peers": lambda: peers(report, chosen.device, states, seconds, robots),
     }
     return command.run(report, METHOD, {name: sections[name] for name in chosen.section}, chosen.json)
 

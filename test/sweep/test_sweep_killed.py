@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 PATIENCE = 120.0  # [s]; a worker is there after one or two
 SWEEP = """
 scenario: T3.1
-with: {simulation.duration: 100 ms}
+with: {simulation.duration: 100 ms, simulation.log_every: 20}
 parameters:
   start.joints.joint_1: {uniform: [10 deg, 80 deg]}
   simulation.step: [1 ms, 0.05 ms]
@@ -101,7 +101,7 @@ def begun(tmp_path: Path, runs: int = 200, more: str = "") -> tuple[subprocess.P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("runs", "more"), [(200, ""), (6000, "device: cpu\n"), (6000, "device: host\n")])
+@pytest.mark.parametrize(("runs", "more"), [(200, ""), (4000, "device: host\n")])
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, runs: int, more: str) -> None:
     process, workers, out = begun(tmp_path, runs, more)
     assert len(workers) >= 2
