@@ -76,3 +76,15 @@ def test_an_arm_tells_angles_that_are_off_and_of_an_axis_that_is_stuck() -> None
     first, second = device._response().axes[:2]
     assert (first.angle, first.speed) == (true[0].angle, 0)
     assert second.angle > true[1].angle and second.speed > 0
+
+
+def test_a_robot_that_stopped_before_its_fault_is_no_proof_of_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    from trials.faults import devices
+
+    class Stopped(devices.Robot):
+        def command(self, *_: object) -> None:
+            self.stop()
+
+    monkeypatch.setattr(devices, "Robot", Stopped)
+    outcome = case_of("emergency stop").run(1)
+    assert outcome.state == "not moving" and "stop" in outcome.problems[0]

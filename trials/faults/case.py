@@ -10,6 +10,7 @@ STOP = 0.5  # [s]: ten missed answers or the following error, the ramp, and what
 HOST = 1.5  # [s]: host_timeout, the ramp, and what it takes to see it
 WATCHED = 2.0  # [s] that a fault must be borne
 ENDS = 20.0  # [s] after which a case has failed
+TRIES = 3  # until a robot moves, to which something is to happen
 
 
 class CannotTryError(Exception):

@@ -16,7 +16,7 @@ from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
-from trials.faults.case import ENDS, HOST, STOP, WATCHED, Case, Outcome
+from trials.faults.case import ENDS, HOST, STOP, TRIES, WATCHED, Case, Outcome
 
 SPEED = 0.1  # [rad/s]
 STUCK = 4.0  # [s] in which an axis comes max_following_error, 0.2 rad, behind at SPEED, of which it may lose a quarter
@@ -28,27 +28,35 @@ def _driven(fault: Fault, *, borne: bool = False, goes_on: bool = True) -> Calla
     """An emulated PA-10 at some speed, and a fault."""
 
     def run(seed: int) -> Outcome:
-        with tempfile.TemporaryDirectory() as folder, EmulatorProcess("pa10", seed=seed) as device:
-            robot = Robot("pa10", {"url": device.url}, SafetySettings(record_folder=folder))
-            with robot:
-                robot.wait_feedback(5.0)
-                robot.activate()
-                _command(robot, 0.3)
-                at = time.monotonic()
-                fault(robot, device)
-                end = at + (WATCHED if borne else ENDS)
-                while time.monotonic() < end and robot.phase is Phase.ACTIVE:
-                    _command(robot, 0.0) if goes_on else time.sleep(0.001)
-                while time.monotonic() < end and robot.phase in (Phase.STOPPING, Phase.STARTING):
-                    time.sleep(0.001)
-                state, seconds, reason = robot.phase.value, time.monotonic() - at, robot.reason
-                device.thaw()
-                problems = [one.text for one in device.violations()] if device.is_alive else []
-                if robot.phase is Phase.STOPPED:
-                    problems += _kept(robot)
-                if robot.cycle_pid:
-                    os.kill(robot.cycle_pid, signal.SIGCONT)
-            return Outcome(state, 0.0 if borne and state == "active" else seconds, problems, reason)
+        why = ""
+        for _ in range(TRIES):
+            with tempfile.TemporaryDirectory() as folder, EmulatorProcess("pa10", seed=seed) as device:
+                robot = Robot("pa10", {"url": device.url}, SafetySettings(record_folder=folder))
+                with robot:
+                    robot.wait_feedback(5.0)
+                    robot.activate()
+                    _command(robot, 0.3)
+                    if robot.phase is Phase.ACTIVE:
+                        return faulted(robot, device)
+                    why = robot.reason  # this machine was too busy for a robot before anything was wrong
+        return Outcome("not moving", 0.0, [f"in {TRIES} tries the robot did not begin to move: {why}"])
+
+    def faulted(robot: Robot, device: EmulatorProcess) -> Outcome:
+        at = time.monotonic()
+        fault(robot, device)
+        end = at + (WATCHED if borne else ENDS)
+        while time.monotonic() < end and robot.phase is Phase.ACTIVE:
+            _command(robot, 0.0) if goes_on else time.sleep(0.001)
+        while time.monotonic() < end and robot.phase in (Phase.STOPPING, Phase.STARTING):
+            time.sleep(0.001)
+        state, seconds, reason = robot.phase.value, time.monotonic() - at, robot.reason
+        device.thaw()
+        problems = [one.text for one in device.violations()] if device.is_alive else []
+        if robot.phase is Phase.STOPPED:
+            problems += _kept(robot)
+        if robot.cycle_pid:
+            os.kill(robot.cycle_pid, signal.SIGCONT)
+        return Outcome(state, 0.0 if borne and state == "active" else seconds, problems, reason)
 
     return run
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
 from benchmarks.ros.world import Process
-from trials.faults.case import ENDS, HOST, WATCHED, Case, Outcome
+from trials.faults.case import ENDS, HOST, TRIES, WATCHED, Case, Outcome
 from trials.graph.graph import CONTROLLER, Graph, in_phase, moves, phase_of, speeds
 
 SPEED = 0.1  # [rad/s]
 AGAIN = 1.5  # [s] in which one who wakes up must move nothing
-TRIES, BEGINS = 3, 20.0  # and how long each may take [s]
+BEGINS = 20.0  # [s] that a try may take until the robot moves
 STILL = 1e-6  # [rad]
 GOAL = "0.6,0.6,0.6,0.6,0.6,0.6,0.6"  # [rad]
 SLOW = {"joint_trajectory.speed_scale": 0.1}  # of the controller: it is on its way for long

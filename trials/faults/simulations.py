@@ -15,8 +15,8 @@ from ada_dynamics.errors import AdaError, RecordingCutShortWarning
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.recorder import CHUNK_SECONDS
 from benchmarks.ros.world import Process
-from trials.faults.case import ENDS, HOST, STOP, WATCHED, Case, Outcome
-from trials.faults.nodes import BEGINS, GOAL, SLOW, TRIES
+from trials.faults.case import ENDS, HOST, STOP, TRIES, WATCHED, Case, Outcome
+from trials.faults.nodes import BEGINS, GOAL, SLOW
 from trials.graph.graph import CONTROLLER, DYNAMICS, Graph, Seen, moves
 
 MOVES, RESTS = 0.05, 0.005  # [rad/s]

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
 from benchmarks.ros.world import Process
-from trials.faults.case import STOP
-from trials.faults.nodes import TRIES
+from trials.faults.case import STOP, TRIES
 from trials.graph.graph import Graph, in_phase, phase_of, report_on
 from trials.load.figure import Figure, Trial, Window, memory, periods
 
