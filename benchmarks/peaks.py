@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import timeit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.expr import Scalar
-from ada_dynamics.expr.graph import ADD, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB
+from ada_dynamics.expr.graph import ADD, COS, FMA, MUL, NEG, REC, SELECT, SIN, SQRT, SUB
 from ada_dynamics.jit import Kernel, Signature, Target
 from benchmarks.native import batch_by_address
 from benchmarks.timing import CLOCK, timer_of
@@ -86,6 +87,7 @@ def _latencies(seconds: float) -> dict[str, int]:
         SUB: addition,
         NEG: 0,
         SELECT: addition,
+        FMA: _latency("multiply_add", lambda x, a: x * a + a, seconds),
         MUL: _latency("multiplication", lambda x, a: x * a, seconds),
         REC: max(division - addition, 0),
         SQRT: _latency("root", lambda x, a: expr.sqrt(x), seconds),
@@ -102,8 +104,12 @@ def _latency(name: str, step: Callable[[Scalar, Scalar], Scalar], seconds: float
         return {"y": (value,)}
 
     kernel = _kernel(f"{name}_{STEPS}", {"x": 1, "a": 1}, body, Target.host())
-    x, a = np.ones((1, 1)), np.array([[0.999]])
-    taken = _best(timeit.Timer(lambda: kernel.native_repeat(x, a, repeats=REPEATS), timer=CLOCK), seconds)
+    # Each run begins with the result of the one before: else the processor would work on several at once.
+    x, a = np.ones(1), np.ones(1)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * 3, *(ctypes.c_int64,) * 2)
+    function = kind(kernel.native_address("kernel_repeat"))
+    given = (x.ctypes.data, a.ctypes.data, x.ctypes.data, 1, REPEATS)
+    taken = _best(timeit.Timer(lambda: function(*given), timer=CLOCK), seconds)
     return round(taken / REPEATS / STEPS * PICO)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of instructions in the code for one state."""
+"""Orders of instructions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.expr import Graph, sin
-from ada_dynamics.expr.graph import live_nodes
-from ada_dynamics.jit.schedule import WINDOW, critical_first
+from ada_dynamics.expr.graph import Expr, live_nodes
+from ada_dynamics.jit.schedule import WINDOW, critical_first, hungriest_first
 
 
 def chain(x, length):
@@ -26,10 +26,10 @@ def test_every_node_comes_once_and_after_its_operands(program):
         a, b = pool[i % len(pool)], pool[j % len(pool)]
         pool.append({"+": lambda: a + b, "*": lambda: a * b, "/": lambda: a / b, "s": lambda: sin(a)}[op]())  # noqa: B023
     nodes = live_nodes(pool)
-    order = critical_first(nodes)
-    place = {node.index: i for i, node in enumerate(order)}
-    assert sorted(place) == [node.index for node in nodes]
-    assert all(place[arg.index] < place[node.index] for node in nodes for arg in node.args)
+    for order in (critical_first(nodes), hungriest_first([x for x in reversed(pool) if isinstance(x, Expr)])):
+        place = {node.index: i for i, node in enumerate(order)}
+        assert sorted(place) == [node.index for node in nodes]
+        assert all(place[arg.index] < place[node.index] for node in nodes for arg in node.args)
 
 
 def test_independent_chains_are_interleaved():
@@ -57,3 +57,30 @@ def test_nothing_moves_ahead_by_more_than_the_window():
     for node in critical_first(nodes):
         assert place[node.index] < min(waiting) + WINDOW
         waiting.remove(place[node.index])
+
+
+def most_held(order):
+    """Largest number of values, inputs apart, that are still to be used."""
+    last = {arg.index: i for i, node in enumerate(order) for arg in node.args}
+    held, most = set(), 0
+    for i, node in enumerate(order):
+        held -= {index for index in held if last[index] == i}
+        if node.op not in ("var", "const") and node.index in last:
+            held.add(node.index)
+        most = max(most, len(held))
+    return most
+
+
+def test_a_tree_is_computed_with_as_few_values_held_as_it_has_levels():
+    level = [x * x for x in Graph().vector("q", 64)]
+    while len(level) > 1:
+        level = [a + (b * b + 1.0) for a, b in zip(level[::2], level[1::2], strict=True)]
+    written = live_nodes(level)
+    assert most_held(hungriest_first(level)) <= 7 < most_held(written)
+
+
+def test_the_operand_that_needs_more_comes_first():
+    q = Graph().vector("q", 10)
+    small, large = q[0] * q[1], (q[2] * q[3] + q[4] * q[5]) * (q[6] * q[7] + q[8] * q[9])
+    place = {node.index: i for i, node in enumerate(hungriest_first([small + large]))}
+    assert place[large.index] < place[small.index]

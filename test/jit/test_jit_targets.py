@@ -40,6 +40,13 @@ def test_multiply_add_is_used_only_where_the_processor_has_it():
     assert not re.search(r"call\w*\s+fma", text)
 
 
+def test_code_for_avx2_takes_constants_from_memory_and_spills_to_aligned_memory():
+    target = Target.named("avx2")
+    text = assembly(batch_module(mixed(), target), target, level=0)
+    assert re.search(r"vfmadd\w+pd\s+\.?L?\w*kept_\w+\(%rip\)", text)
+    assert re.search(r"^kernel_lanes:(?:\n.*){1,12}andq\s+\$-32, %rsp", text, re.MULTILINE)
+
+
 def test_the_host_is_one_of_the_known_shapes():
     host = Target.host()
     assert host.lanes in (2, 4, 8)
