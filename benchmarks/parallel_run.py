@@ -37,7 +37,7 @@ ACROSS = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from 
 ONE, TWO = 27, 90  # numbers of an articulated body with so many handles
 REPEATS = 5  # of a run, in one round
 BENT = 1.0  # about what the joints of a ring turn away from its first pose in all [rad]
-CLOSING_STEPS = 8
+CLOSING_STEPS = 5
 Run = Callable[[], object]
 
 

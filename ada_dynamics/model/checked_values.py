@@ -67,23 +67,20 @@ def _is_constant(value: object) -> bool:
     return type(value) is tuple and all(type(x) is float for x in value)
 
 
-class _Found:
-    """Arrays that were made of values which cannot change: equal parts of a robot share them."""
+class _Found(dict[int, Array]):
+    """Arrays by the id of what they were made of, if that cannot change: equal parts of a robot share them."""
 
-    MOST = 256  # values that no other part has are not kept
+    MOST = 256  # what no other part has is not kept
 
     def __init__(self) -> None:
-        self._by_id: dict[int, tuple[object, Array]] = {}  # with the value: as long as it is kept, the id is its own
-
-    def of(self, value: object) -> Array | None:
-        """The array that was made of it."""
-        kept = self._by_id.get(id(value))
-        return None if kept is None else kept[1]
+        super().__init__()
+        self._values: list[object] = []  # as long as they are kept, their ids are their own
 
     def keep(self, value: object, found: Array) -> Array:
         """The array, kept if it will be right the next time."""
-        if len(self._by_id) < self.MOST and _is_constant(value):
-            self._by_id[id(value)] = value, found
+        if len(self) < self.MOST and _is_constant(value):
+            self._values.append(value)
+            self[id(value)] = found
         return found
 
 
@@ -103,7 +100,7 @@ class CheckedValues:
 
     def vector(self, value: ArrayLike, size: int, what: str) -> Array:
         """Finite numbers."""
-        found = self._vectors.of(value)
+        found = self._vectors.get(id(value))
         if found is not None and found.size == size:
             return found
         try:
@@ -134,7 +131,7 @@ class CheckedValues:
 
     def inertia(self, value: ArrayLike, what: str) -> Array:
         """A symmetric 3x3 matrix, from all of its entries, 6 of them or its diagonal."""
-        found = self._inertias.of(value)
+        found = self._inertias.get(id(value))
         if found is not None:
             return found
         x = np.array(value, dtype=float)
@@ -286,7 +283,7 @@ class CheckedValues:
 
     def direction(self, value: ArrayLike, what: str) -> Array:
         """A vector made unit length."""
-        found = self._directions.of(value)
+        found = self._directions.get(id(value))
         if found is not None:
             return found
         x = self.vector(value, 3, what)
