@@ -225,16 +225,22 @@ def _show_gpu(
 # --- runs -----------------------------------------------------------------------------------------------------------
 def _show_runs(report: Report, plan: Plan, lengths: Sequence[int]) -> None:
     steps = parallel_run.Steps()
-    rows: list[list[object]] = []
-    for n in lengths:
-        with on_all_cpus():
-            of = parallel_run.times(n, steps, THREADS, plan.rounds)
-        depth = len(parallel_model.balanced(n))
-        rows.append(
-            [n, depth, *(1e6 * seconds for seconds in of[:3]), of.aba / min(of.lanes, of.threads), of.difference]
-        )
-    columns = ["links", "depth", "ABA", "one thread", f"{THREADS} threads", "ABA / the better", "difference"]
-    report.table("measured: one evaluation [us], depth by depth, in lanes", columns, rows)
+    for what, start, algorithm in (
+        ("chain", parallel_run.on_chain, "ABA"),
+        ("ring closed by a loop joint", parallel_run.on_ring, "the library"),
+    ):
+        rows: list[list[object]] = []
+        for n in lengths:
+            state = start(n)
+            pose = state.q if state.model.loops else None
+            dynamics = ada.Dynamics(state.model, "auto" if state.model.loops else "aba", pose=pose)
+            with on_all_cpus():
+                of = parallel_run.times(state, dynamics, steps, THREADS, plan.rounds)
+            depth = len(parallel_model.balanced(n))
+            gain = of.sequential / min(of.lanes, of.threads)
+            rows.append([n, depth, *(1e6 * seconds for seconds in of[:3]), gain, of.difference])
+        columns = ["links", "depth", algorithm, "one thread", f"{THREADS} threads", "gain of the better", "difference"]
+        report.table(f"measured: one evaluation [us] of a {what}, depth by depth, in lanes", columns, rows)
     report.note("by the clock on the wall; difference: of accelerations, relative to the largest")
 
 

@@ -17,12 +17,22 @@ from ada_dynamics.algorithms import ada, dca
 from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Operator
 from ada_dynamics.algorithms.assemble import ClosedStep
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder
-from ada_dynamics.algorithms.closing import Close, Conditions, JointFrame, Terms, TreeJoint, bias_between, moving_of
+from ada_dynamics.algorithms.closing import (
+    Close,
+    Conditions,
+    JointFrame,
+    LoopJoint,
+    Terms,
+    TreeJoint,
+    bias_between,
+    moving_of,
+)
+from ada_dynamics.algorithms.closure import loop_rows
 from ada_dynamics.algorithms.dense_ldl import DenseFactors
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Expr, Function, trace
 from ada_dynamics.model.joints import Revolute
-from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.model.tree import NO_MOVE, WORLD, Body, Loop, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
@@ -164,6 +174,43 @@ def _joint(kind: Kind, at: Transform, given: Mapping[str, Sequence[Scalar]], bia
     moved = bias[P] if kind.parent else Motion(ZERO3, _vec(given["upward"]))
     between = bias_between(body, q, v, bias[C], moving_of(_vec(given["w"]), moved))
     return TreeJoint(body, q, JointFrame.of(body, q, "C" not in kind.kept), between, Terms(_HELD, tuple(given["tau"])))
+
+
+def closing() -> Function:
+    """The last step of a ring: the joints at both ends of the whole chain are closed at once, and nothing stays open.
+
+    `turn` is that of the last link, as the prefix of the velocities has it at last; `seat` is where the joint to the
+    world, a revolute one, stands on it.
+    """
+    sizes = {"own": _size([C, K]), "q": 1, "v": 1, "tau": 1, "upward": 3, "place": 12, "turn": 12, "seat": 12}
+
+    def body(**given: tuple[Expr, ...]) -> dict[str, Any]:
+        whole = _read([C, K], given["own"])
+        first = _joint(Kind("", "CK", ""), _placement(given), {**given, "w": (0.0,) * 3}, whole.bias)
+        last = _loop_joint(given, whole.bias[K])
+        _, closed = ada.close(Conditions([whole], [first, last]), ())
+        found = ClosedStep([C, K], [first, last], closed).release({})
+        forces = [x for end in (C, K) for x in _flat(found.forces[end])]
+        return {"rate": found.outcomes[C][0].rates, "forces": forces}
+
+    return trace("closing_ring", sizes, body)
+
+
+def _loop_joint(given: Mapping[str, Sequence[Scalar]], bias: Motion) -> LoopJoint:
+    """From the last link to the world: its rows need to know how that link is turned, not what is in between."""
+    massless = RigidInertia(0.0, ZERO3, ZERO33)  # not asked for
+    one = slice(0, 1)
+    bodies = [Body("link", i, WORLD, Revolute(2), NO_MOVE, massless, one, one) for i in range(len(LETTERS))]
+    turned = Transform(MatrixRotation(_mat(given["turn"])))
+    seat = Transform(MatrixRotation(_mat(given["seat"])), _vec(given["seat"][9:]))
+    moving = {
+        K: moving_of(_vec(given["turn"][9:]), bias),
+        WORLD: moving_of(ZERO3, Motion(ZERO3, _vec(given["upward"]))),
+    }
+    loop = Loop("closing", Revolute(2), K, seat, WORLD, NO_MOVE)
+    q, v = given["q"], given["v"]
+    rows = loop_rows(Tree(bodies, {}, ZERO3, 1, 1), [turned] * len(bodies), q, v, moving, loop)
+    return LoopJoint(rows, Terms(len(rows)))
 
 
 def link() -> Function:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One evaluation in log depth, really run: the balanced order of a chain, depth by depth, in lanes and on threads.
+"""One evaluation in log depth, really run: the balanced order of a chain or ring, by depths, in lanes and on threads.
 
 Bodies of one depth lie in one array in bit-reversed order, so that the inner bodies of the next depth's pairs are its
 first half, the outer ones its second, and the joint of pair p stands at the outer's place: nothing is copied. Each
-thread takes a block of neighbours from its links to one body, and back; in between the blocks are joined.
+thread takes a block of neighbours from its links to one body, and back; in between the blocks are joined. A ring is
+the same but for its last step, which closes the joints at both ends of the whole chain at once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function
 from ada_dynamics.jit import Kernel, Signature
-from ada_dynamics.model.tree import Body
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.model.tree import WORLD, Body, Loop
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.spatial.transform import Transform
 from benchmarks import assembly_steps
 from benchmarks.assembly_steps import BOTH, PAIR, Kind
 from benchmarks.parallel_model import TIP
@@ -32,6 +35,8 @@ from benchmarks.parallel_model import TIP
 ACROSS = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from one joint's frame to the next
 ONE, TWO = 27, 90  # numbers of an articulated body with so many handles
 REPEATS = 5  # of a run, in one round
+BENT = 1.0  # about what the joints of a ring turn away from its first pose in all [rad]
+CLOSING_STEPS = 5
 Run = Callable[[], object]
 
 
@@ -45,6 +50,33 @@ def chain(n: int) -> ada.Model:
         at = (0.0, 0.0, height)
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", at, rotation=ACROSS, axis=(0.0, 0.0, 1.0))
     return builder.build()
+
+
+class Start(NamedTuple):
+    """A mechanism in a state."""
+
+    model: ada.Model
+    q: Array
+    v: Array
+    tau: Array
+
+
+def on_chain(n: int) -> Start:
+    """A chain of n moving links in any state."""
+    rng = np.random.default_rng(n)
+    return Start(chain(n), *(rng.normal(size=n) for _ in range(3)))
+
+
+def on_ring(n: int) -> Start:
+    """A ring of n moving links of 0.1 m and the ground, in a state that keeps it closed."""
+    model = mechanisms.ring(n + 1, radius=0.05 * (n + 1) / np.pi, mass=n + 1.0).model
+    numbers, rng = LoopNumbers(model), np.random.default_rng(n)
+    q = rng.normal(size=n, scale=BENT / n)
+    for _ in range(CLOSING_STEPS):
+        q -= np.linalg.pinv(numbers.jacobian(q)) @ numbers.gap(q)
+    J = numbers.jacobian(q)
+    v = rng.normal(size=n)
+    return Start(model, q, v - np.linalg.pinv(J) @ (J @ v), rng.normal(size=n))
 
 
 class Step:
@@ -87,6 +119,7 @@ class Steps:
         self.turned = Step(assembly_steps.turned())
         self.up = {kind: Step(assembly_steps.assembly(kind)) for kind in (PAIR, BOTH, TIP)}
         self.down = {kind: Step(assembly_steps.release(kind)) for kind in (PAIR, BOTH, TIP)}
+        self.closing = Step(assembly_steps.closing())
 
 
 class Pairs:
@@ -152,18 +185,18 @@ class Pairs:
 class Times(NamedTuple):
     """Of one evaluation [s], by the clock on the wall, and how far results are apart."""
 
-    aba: float
+    sequential: float
     lanes: float
     threads: float
     difference: float
 
 
-def times(n: int, steps: Steps, threads: int, rounds: int) -> Times:
-    """Sequential ABA, log depth in the lanes of one thread, and on several threads, in turn; medians."""
-    model = chain(n)
-    rng = np.random.default_rng(n)
-    q, v, tau = (rng.normal(size=n) for _ in range(3))
-    dynamics = ada.Dynamics(model, "aba")
+def times(start: Start, dynamics: ada.Dynamics, steps: Steps, threads: int, rounds: int) -> Times:
+    """The library's sequential algorithm, log depth in the lanes of one thread, and on several, in turn.
+
+    The least of all rounds: what runs beside them takes nothing from that.
+    """
+    model, q, v, tau = start
     expected = dynamics.forward(q, v, tau)
     found: list[list[float]] = [[], [], []]
     runs: list[Run] = [lambda: dynamics.forward(q, v, tau)]
@@ -179,22 +212,24 @@ def times(n: int, steps: Steps, threads: int, rounds: int) -> Times:
                 run()
             of.append((time.perf_counter() - begin) / REPEATS)
     off = max(float(np.abs(one.acceleration - expected).max()) for one in chains) / float(np.abs(expected).max())
-    aba, lanes, several = map(median, found)
-    return Times(aba, lanes, several, off)
+    sequential, lanes, several = map(min, found)
+    return Times(sequential, lanes, several, off)
 
 
 class Chain:
-    """Forward dynamics of a serial chain of revolute joints, by as many threads as there are blocks."""
+    """Forward dynamics of a chain of revolute joints, open or closed by one, by as many threads as there are blocks."""
 
     def __init__(self, model: ada.Model, steps: Steps, threads: int = 1) -> None:
         """Lay out all arrays.
 
         Args:
-            model: whose joints turn about their own z axes; as many links as a power of two, at least two for each.
+            model: each link carries the next; the last one may be joined to the ground again. As many moving links as
+                a power of two, at least two for each thread.
             steps: kernels.
             threads: a power of two.
         """
-        bodies = model.tree.bodies
+        tree = model.uniform_tree
+        bodies = tree.bodies
         n = len(bodies)
         if n & (n - 1) or threads & (threads - 1) or n < 2 * threads:
             raise InputError(f"{n} links and {threads} threads: give powers of two, and two links for each thread.")
@@ -214,12 +249,32 @@ class Chain:
             turned = steps.turned.on(before=block.before, turn=block.turns[0], behind=w)
             free = steps.link.on(w=w, body=block.joined[0], **constants)
             self._links += [[turned, free]]
-        self._tip_up, self._tip_down = self._tip(steps, [-g for g in model.tree.gravity])
+        upward = np.array([[-g for g in tree.gravity]])
+        ends = [self._ring(steps, upward, loop) for loop in tree.loops] or [self._tip(steps, upward)]
+        self._ends = ends[0]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.acceleration = np.zeros(n)
 
-    def _tip(self, steps: Steps, upward: Sequence[float]) -> tuple[Run, Run]:
-        """The joint to the ground."""
+    def _ring(self, steps: Steps, upward: Array, loop: Loop) -> list[Run]:
+        """The joints to the ground at both ends, closed at once."""
+        top = self._top
+        seat = (loop if loop.child == WORLD else loop.turned()).parent_pose
+        run = steps.closing.on(
+            own=top.joined[-1],
+            q=top.q[:1],
+            v=top.v[:1],
+            tau=top.tau[:1],
+            upward=upward,
+            place=top.place[:1],
+            turn=top.turns[-1],
+            seat=np.array([_place(seat)]),
+            rate=top.rate[:1],
+            forces=top.forces[-1],
+        )
+        return [run]
+
+    def _tip(self, steps: Steps, upward: Array) -> list[Run]:
+        """The joint to the ground; the last link is free."""
         top = self._top
         joint = {"place": top.place[:1], "q": top.q[:1], "tau": top.tau[:1]}
         way, zeros = np.zeros((1, assembly_steps.way_size(TIP))), np.zeros((1, ONE))
@@ -227,14 +282,14 @@ class Chain:
             own=top.joined[-1],
             v=top.v[:1],
             w=zeros[:, :3].copy(),
-            upward=np.array([upward]),
+            upward=upward,
             joined=np.zeros((1, ONE)),
             way=way,
             **joint,
         )
         free = np.zeros((1, 6))
         down = steps.down[TIP].on(way=way, forces=free, rate=top.rate[:1], outer=top.forces[-1], **joint)
-        return up, down
+        return [up, down]
 
     def set(self, q: Array, v: Array, tau: Array) -> None:
         """Take a state."""
@@ -257,7 +312,7 @@ class Chain:
         self._each(lambda i: _all([*blocks[i].turn_down, *self._links[i], *blocks[i].up]))
         for block, row in zip(blocks, rows, strict=True):
             top.joined[0][row] = block.joined[-1][0]
-        _all([*top.up, self._tip_up, self._tip_down, *top.down])
+        _all([*top.up, *self._ends, *top.down])
         for block, row in zip(blocks, rows, strict=True):
             block.forces[-1][0] = top.forces[0][row]
         self._each(lambda i: _all(blocks[i].down))
@@ -287,11 +342,11 @@ def _bit_reversed(count: int) -> npt.NDArray[np.intp]:
 
 def _places(bodies: Sequence[Body]) -> Array:
     """Rotation and position of each joint on its parent."""
-    rows = []
-    for body in bodies:
-        at = body.placement
-        rows.append([*(x for row in at.rotation.matrix() for x in row), *at.position])
-    return np.array(rows, dtype=np.float64)
+    return np.array([_place(body.placement) for body in bodies], dtype=np.float64)
+
+
+def _place(at: Transform) -> list[float]:
+    return [*(x for row in at.rotation.matrix() for x in row), *at.position]
 
 
 def _inertias(bodies: Sequence[Body]) -> Mapping[str, Array]:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ada_dynamics.errors import InputError, ModelError
+from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
 # Resistance under this share of the carried inertia is rounding.
@@ -40,38 +43,37 @@ def refuse_unusable(model: Model, tree: Tree) -> None:
     That is what makes a mass matrix singular in every pose. Only the outermost joints need a look: what a joint carries
     through other joints resists through them.
     """
-    carries = {body.parent for body in tree.bodies}
-    for body in tree.bodies:
-        if body.index in carries or body.armature:
-            continue
-        if _resistance(body) <= NEGLIGIBLE * _size(body.inertia):
-            links = ", ".join(repr(f.link) for f in tree.frames.values() if f.body == body.index)
+    columns = tree.columns
+    mass, _, about = columns.inertias
+    size = mass + about[:, 0, 0] + about[:, 1, 1] + about[:, 2, 2]
+    armature = columns.loads[:, 0]
+    outermost = np.ones(len(size), dtype=bool)
+    outermost[[parent for parent in columns.parents if parent != WORLD]] = False
+    for i in np.flatnonzero(outermost & (armature == 0.0)).tolist():
+        if _resistance(columns.kinds[i], columns.inertia(i)) <= NEGLIGIBLE * size[i]:
+            links = ", ".join(repr(f.link) for f in tree.frames.values() if f.body == i)
             raise ModelError(
-                f"model {model.name!r}: joint {body.name!r} carries no mass or inertia that resists it (link {links}), "
-                "so its acceleration is undefined. Give the link an inertia about the joint's axis, give the joint an "
-                "armature, or make the joint fixed."
+                f"model {model.name!r}: joint {tree.bodies[i].name!r} carries no mass or inertia that resists it (link "
+                f"{links}), so its acceleration is undefined. Give the link an inertia about the joint's axis, give "
+                "the joint an armature, or make the joint fixed."
             )
-    _refuse_massless_subtrees(model, tree)
+    _refuse_massless_subtrees(model, tree, (size + armature).tolist())
 
 
-def _resistance(body: Body) -> float:
+def _resistance(joint: JointType, inertia: RigidInertia) -> float:
     """The smallest Sᵀ I S over the joint's velocities, at the zero position."""
-    q = body.joint.neutral().tolist()
-    return min((s @ (body.inertia @ s) for s in body.joint.subspace(q)), default=1.0)
+    q = joint.neutral().tolist()
+    return min((s @ (inertia @ s) for s in joint.subspace(q)), default=1.0)
 
 
-def _size(inertia: RigidInertia) -> float:
-    about = inertia.about_origin
-    return float(inertia.mass + about[0][0] + about[1][1] + about[2][2])
-
-
-def _refuse_massless_subtrees(model: Model, tree: Tree) -> None:
-    size = [_size(body.inertia) + float(body.armature) for body in tree.bodies]
-    for body in reversed(tree.bodies):
-        if size[body.index] == 0.0:
+def _refuse_massless_subtrees(model: Model, tree: Tree, size: list[float]) -> None:
+    """Raise where inertia and armature of a joint and all that it carries are nothing; `size` is each body's own."""
+    for i in range(len(size) - 1, -1, -1):
+        if size[i] == 0.0:
             raise ModelError(
-                f"model {model.name!r}: nothing that joint {body.name!r} carries has mass, so its acceleration is "
-                "undefined. Give a link mass, give the joint an armature, or make the joint fixed."
+                f"model {model.name!r}: nothing that joint {tree.bodies[i].name!r} carries has mass, so its "
+                "acceleration is undefined. Give a link mass, give the joint an armature, or make the joint fixed."
             )
-        if body.parent != WORLD:
-            size[body.parent] += size[body.index]
+        parent = tree.columns.parents[i]
+        if parent != WORLD:
+            size[parent] += size[i]

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from ada_dynamics.building import keeping_all
 from ada_dynamics.model.checked_values import NO_TURN, CheckedValues, usual_axis
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
+from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.model.turns import Turns
 
 P = TypeVar("P", bound=Part)
+NO_LIMITS = Limits()
 
 
 def _made(kind: type[P], /, **values: Any) -> P:
@@ -136,7 +137,7 @@ class Builder:
             rotation=self._values.orientation(rpy, rotation, f"joint {name!r}"),
             axis=usual_axis(kind) if axis is None else axis,
             axis2=axis2,
-            limits=limits or Limits(),
+            limits=limits or NO_LIMITS,
             damping=damping,
             friction=friction,
             armature=armature,
@@ -247,13 +248,14 @@ def chain_3d(
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Model:
     """A chain of n equal rods with joints about x, y, z in turn and all inertial parameters non-zero."""
-    r = length * np.array([0.1, 0.2, 0.5])
-    I = mass * length**2 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]])
-    axes = np.eye(3)
-    builder = Builder(f"chain_{n}").link("base", mass, (0.0, 0.0, 0.0), axes * mass * length**2)
+    # What cannot change is checked once, and shared by all links.
+    r = read_only(length * np.array([0.1, 0.2, 0.5]))
+    I = read_only(mass * length**2 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]]))
+    axes = [read_only(axis) for axis in np.eye(3)]
+    at_tip = (0.0, 0.0, float(length))
+    builder = Builder(f"chain_{n}").link("base", mass, (0.0, 0.0, 0.0), np.eye(3) * mass * length**2)
     for i in range(1, n + 1):
         builder.link(f"link_{i}", mass, r, I)
-        parent, height = ("base", 0.0) if i == 1 else (f"link_{i - 1}", length)
-        axis = axes[(i - 1) % 3]
-        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=axis)
+        parent, xyz = ("base", (0.0, 0.0, 0.0)) if i == 1 else (f"link_{i - 1}", at_tip)
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", xyz, axis=axes[(i - 1) % 3])
     return builder.build(base=base, gravity=gravity)

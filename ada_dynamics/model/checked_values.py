@@ -60,12 +60,37 @@ def _frozen(x: Array) -> Array:
     return x
 
 
+def _is_constant(value: object) -> bool:
+    """True if an array, or a tuple of floats, cannot change."""
+    if isinstance(value, np.ndarray):
+        return not value.flags.writeable and value.base is None
+    return type(value) is tuple and all(type(x) is float for x in value)
+
+
+class _Found(dict[int, Array]):
+    """Arrays by the id of what they were made of, if that cannot change: equal parts of a robot share them."""
+
+    MOST = 256  # what no other part has is not kept
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: list[object] = []  # as long as they are kept, their ids are their own
+
+    def keep(self, value: object, found: Array) -> Array:
+        """The array, kept if it will be right the next time."""
+        if len(self) < self.MOST and _is_constant(value):
+            self._values.append(value)
+            self[id(value)] = found
+        return found
+
+
 class CheckedValues:
     """Turns what a user gives into arrays; what is unusable becomes an error that says where it stands."""
 
     def __init__(self, where: str) -> None:
         """Args: where the values come from (a file), for messages."""
         self.where = where
+        self._vectors, self._inertias, self._directions = _Found(), _Found(), _Found()
 
     def finite(self, value: float, what: str) -> float:
         """A finite number."""
@@ -75,13 +100,16 @@ class CheckedValues:
 
     def vector(self, value: ArrayLike, size: int, what: str) -> Array:
         """Finite numbers."""
+        found = self._vectors.get(id(value))
+        if found is not None and found.size == size:
+            return found
         try:
             x = np.array(value, dtype=float)
         except (TypeError, ValueError):
             raise ModelError(f"{self.where}: {what} is {value!r}; it must be {size} numbers.") from None
         if x.shape != (size,) or not _all_finite(x):
             raise ModelError(f"{self.where}: {what} is {value!r}; it must be {size} finite numbers.")
-        return _frozen(x)
+        return self._vectors.keep(value, _frozen(x))
 
     def orientation(self, rpy: ArrayLike, rotation: ArrayLike | None, where: str) -> Array:
         """A rotation matrix, from itself or from roll-pitch-yaw angles."""
@@ -103,6 +131,9 @@ class CheckedValues:
 
     def inertia(self, value: ArrayLike, what: str) -> Array:
         """A symmetric 3x3 matrix, from all of its entries, 6 of them or its diagonal."""
+        found = self._inertias.get(id(value))
+        if found is not None:
+            return found
         x = np.array(value, dtype=float)
         if x.shape == (3,):
             x = np.diag(x)
@@ -112,11 +143,13 @@ class CheckedValues:
             raise ModelError(f"{self.where}: {what} must be 3x3, 3 or 6 finite numbers, not {value!r}.")
         if x.tolist() != x.T.tolist() and (np.abs(x - x.T) > 1e-9 * np.abs(x)).any():
             raise ModelError(f"{self.where}: {what} is not symmetric: {x.tolist()}.")
-        return _frozen(x)
+        return self._inertias.keep(value, _frozen(x))
 
     def shapes(self, value: Iterable[Shape], what: str) -> tuple[Shape, ...]:
         """Shapes, which have checked themselves."""
         given: object = value
+        if isinstance(given, tuple) and not given:
+            return ()
         found = tuple(given) if isinstance(given, Iterable) else (given,)
         for one in found:
             if not isinstance(one, Shape):
@@ -250,13 +283,16 @@ class CheckedValues:
 
     def direction(self, value: ArrayLike, what: str) -> Array:
         """A vector made unit length."""
+        found = self._directions.get(id(value))
+        if found is not None:
+            return found
         x = self.vector(value, 3, what)
         a, b, c = x.tolist()
         length = sqrt(a * a + b * b + c * c)
         if length < 1e-9:
             raise ModelError(f"{self.where}: {what} has length zero; give a direction such as 0 0 1.")
         # Unit vectors as printed in files stay exactly as they are.
-        return x if abs(length - 1.0) < 1e-15 else _frozen(x / length)
+        return self._directions.keep(value, x if abs(length - 1.0) < 1e-15 else _frozen(x / length))
 
 
 # --- whole parts ------------------------------------------------------------------------------------------------

@@ -93,6 +93,8 @@ class Description:
 
 
 def _depth_first(root: str, joints: Sequence[Joint]) -> list[Joint]:
+    if _is_depth_first(root, joints):
+        return list(joints)
     children: dict[str, list[Joint]] = {}
     for joint in joints:
         children.setdefault(joint.parent, []).append(joint)
@@ -103,6 +105,18 @@ def _depth_first(root: str, joints: Sequence[Joint]) -> list[Joint]:
         ordered.append(joint)
         pending.extend(reversed(children.get(joint.child, [])))
     return ordered
+
+
+def _is_depth_first(root: str, joints: Sequence[Joint]) -> bool:
+    """True if the joints of a tree are in order already."""
+    path = [root]  # links that can carry the next joint, the innermost first
+    for joint in joints:
+        while path and path[-1] != joint.parent:
+            path.pop()
+        if not path:
+            return False
+        path.append(joint.child)
+    return True
 
 
 def _with_mimics(ordered: list[Joint]) -> list[Joint]:

@@ -138,7 +138,10 @@ class Part:
     def sealed(self, **checked: object) -> Any:
         """A copy with checked values (arrays that are read-only), which cannot be changed and forgets its source."""
         copy = object.__new__(type(self))
-        vars(copy).update({**vars(self), **self._read_from, **checked, "_is_sealed": True})
+        own = vars(copy)
+        for values in (vars(self), self._read_from, checked):
+            own.update(values)
+        own["_is_sealed"] = True
         return copy
 
     def __setattr__(self, name: str, value: object) -> None:

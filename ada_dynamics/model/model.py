@@ -78,10 +78,11 @@ class Model(Shown):
         self._v: dict[str, slice] = {}
         nq = nv = 0
         for joint in joints:
-            if joint.nv:
-                self._q[joint.name] = slice(nq, nq + joint.nq)
-                self._v[joint.name] = slice(nv, nv + joint.nv)
-                nq, nv = nq + joint.nq, nv + joint.nv
+            own_q, own_v = joint.nq, joint.nv
+            if own_v:
+                self._q[joint.name] = slice(nq, nq + own_q)
+                self._v[joint.name] = slice(nv, nv + own_v)
+                nq, nv = nq + own_q, nv + own_v
         self.nq, self.nv = nq, nv
         self.actuated = tuple(self._v) if actuated is None else tuple(actuated)
         self._is_complete = True
@@ -182,7 +183,8 @@ class Model(Shown):
 
     # --- configuration space ------------------------------------------------------------------------------------
     def _own_joints(self) -> list[tuple[JointType, slice, slice]]:
-        kinds = {body.name: body.joint for body in self.tree.bodies}
+        columns = self.tree.columns
+        kinds = {carrier.name: kind for carrier, kind in zip(columns.carriers, columns.kinds, strict=True)}
         return [(kinds[name], self._q[name], self._v[name]) for name in self._q]
 
     @cached_property

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +18,21 @@ from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
 
+def stack(values: Sequence[Array]) -> Array:
+    """Small arrays as one large one; those that many parts share are read once."""
+    distinct = dict(zip(map(id, values), values, strict=True))
+    rows = np.array(list(distinct.values()))
+    if len(distinct) == len(values):
+        return rows
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    index = np.fromiter(map(numbers.__getitem__, map(id, values)), np.intp, len(values))
+    shared: Array = rows[index]
+    return shared
+
+
 def stacked(poses: Sequence[Pose]) -> Pose:
     """Many poses as a stack of matrices and one of vectors."""
-    return np.array([R for R, _ in poses]).reshape(-1, 3, 3), np.array([p for _, p in poses]).reshape(-1, 3)
+    return stack([R for R, _ in poses]).reshape(-1, 3, 3), stack([p for _, p in poses]).reshape(-1, 3)
 
 
 def turned(R: Array, p: Array) -> Array:
@@ -28,16 +41,39 @@ def turned(R: Array, p: Array) -> Array:
     return out
 
 
-def transforms(R: Array, p: Array) -> list[Transform]:
-    """Stacked poses as constants of the algorithms, in their cheapest forms."""
-    matrices, positions = clean_rotation(R) + 0.0, clean_relative(p, axes=1) + 0.0  # + 0.0: no negative zeros
+def cleaned(R: Array, p: Array) -> Pose:
+    """Stacked poses without rounding beside exact zeros and ones, and without negative zeros."""
+    return clean_rotation(R) + 0.0, clean_relative(p, axes=1) + 0.0
+
+
+def transforms(matrices: Array, positions: Array) -> list[Transform]:
+    """Cleaned poses as constants of the algorithms, in their cheapest forms; those that are turned alike share it."""
     keys = [row.tobytes() for row in matrices]
     distinct = dict(zip(keys, matrices.tolist(), strict=True))
     rotations = {key: constant_rotation(Mat3.of(rows)) for key, rows in distinct.items()}
     return [Transform(rotations[key], Vec3(*x)) for key, x in zip(keys, positions.tolist(), strict=True)]
 
 
-def inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> list[RigidInertia]:
+class Inertias(NamedTuple):
+    """Of many bodies about their origins, in rows."""
+
+    mass: Array
+    first_moment: Array
+    about_origin: Array
+
+    @classmethod
+    def of(cls, bodies: Sequence[RigidInertia]) -> Inertias:
+        """From one object for each."""
+        m, h, about = zip(*bodies, strict=True) if bodies else ((), (), ())
+        return cls(np.array(m, float), np.array(h, float).reshape(-1, 3), np.array(about, float).reshape(-1, 3, 3))
+
+    def each(self) -> list[RigidInertia]:
+        """As one object for each."""
+        rows = zip(*(column.tolist() for column in self), strict=True)
+        return [RigidInertia(m, Vec3(*h), Mat3.of(I)) for m, h, I in rows]
+
+
+def inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> Inertias:
     """Inertias of bodies about their origins, of all links fixed to them (Takahashi 2012, eq. A.29).
 
     Args:
@@ -56,5 +92,4 @@ def inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> list[RigidI
     for sums, values in ((mass, m), (h, m[:, None] * c), (total, about)):
         np.add.at(sums, body, values)
     symmetric = clean_relative(0.5 * (total + total.swapaxes(1, 2)), axes=(1, 2))
-    rows = zip(mass.tolist(), (clean_relative(h, axes=1) + 0.0).tolist(), (symmetric + 0.0).tolist(), strict=True)
-    return [RigidInertia(m, Vec3(*h), Mat3.of(I)) for m, h, I in rows]
+    return Inertias(mass, clean_relative(h, axes=1) + 0.0, symmetric + 0.0)

@@ -145,18 +145,21 @@ def _roots_and_cycles(robot: Parts) -> Iterator[Problem]:
 
 def _unreached(robot: Parts, tops: list[str]) -> list[Joint]:
     """Joints that cannot be reached from the roots (those with a dangling parent are reported elsewhere)."""
-    children: dict[str, list[Joint]] = {}
-    for joint in robot.joints:
-        children.setdefault(joint.parent, []).append(joint)
     names = {link.name for link in robot.links}
-    pending = tops + [j.parent for j in robot.joints if j.parent not in names]
-    seen = set(pending)
+    seen = {*tops, *(j.parent for j in robot.joints if j.parent not in names)}
+    children: dict[str, list[Joint]] = {}  # of joints that come before the one that carries their parent
+    for joint in robot.joints:
+        if joint.parent in seen:
+            seen.add(joint.child)
+        else:
+            children.setdefault(joint.parent, []).append(joint)
+    pending = [link for link in children if link in seen]
     while pending:
         for joint in children.get(pending.pop(), ()):
             if joint.child not in seen:
                 seen.add(joint.child)
                 pending.append(joint.child)
-    return [j for j in robot.joints if j.parent not in seen]
+    return [j for j in robot.joints if j.parent not in seen] if children else []
 
 
 def _mimics(robot: Parts) -> Iterator[Problem]:

@@ -3,12 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
+from typing import overload
 
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model import stacks
+from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.joints.rows import RowKind
+from ada_dynamics.model.rigid import Pose
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
@@ -64,6 +72,95 @@ class Body:
         return self.placement @ self.joint.pose(q)
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """All bodies at once: a row of numbers for each, or a list."""
+
+    carriers: Sequence[Joint | Body]  # whose names, loads and springs are the bodies'
+    kinds: Sequence[JointType]
+    parents: Sequence[int]
+    rotations: Array  # of the placements: (n, 3, 3)
+    positions: Array  # (n, 3)
+    inertias: stacks.Inertias
+    q: Sequence[slice]
+    v: Sequence[slice]
+
+    @classmethod
+    def of(cls, bodies: Sequence[Body]) -> Columns:
+        """From one object for each, whose constants are numbers."""
+        alike = {body.placement.rotation for body in bodies}  # joints that are placed alike share a rotation
+        matrices = {rotation: np.array(rotation.matrix(), dtype=float) for rotation in alike}
+        return cls(
+            bodies,
+            [body.joint for body in bodies],
+            [body.parent for body in bodies],
+            stacks.stack([matrices[body.placement.rotation] for body in bodies]).reshape(-1, 3, 3),
+            np.array([body.placement.position for body in bodies], dtype=float).reshape(-1, 3),
+            stacks.Inertias.of([body.inertia for body in bodies]),
+            [body.q for body in bodies],
+            [body.v for body in bodies],
+        )
+
+    @cached_property
+    def loads(self) -> Array:
+        """Armature, damping and friction."""
+        rows = list(map(attrgetter("armature", "damping", "friction"), self.carriers))
+        return np.array(rows, dtype=float).reshape(-1, 3)
+
+    @cached_property
+    def springs(self) -> Array:
+        """Stiffness and rest."""
+        rows = list(map(attrgetter("stiffness", "rest"), self.carriers))
+        return np.array(rows, dtype=float).reshape(-1, 2)
+
+    def inertia(self, index: int) -> RigidInertia:
+        """Of one body."""
+        return stacks.Inertias(*(column[index : index + 1] for column in self.inertias)).each()[0]
+
+    def bodies(self) -> tuple[Body, ...]:
+        """One object for each."""
+        placements = stacks.transforms(self.rotations, self.positions)
+        inertias = self.inertias.each()
+        rows = zip(self.carriers, self.kinds, self.parents, placements, inertias, self.q, self.v, strict=True)
+        made = []
+        for index, (own, kind, parent, placement, inertia, q, v) in enumerate(rows):
+            loads = (own.armature, own.damping, own.friction)
+            mimic = own.mimic if isinstance(own, Joint) else None
+            tie = (mimic.multiplier, mimic.offset) if mimic else (1.0, 0.0)
+            spring = (own.stiffness, own.rest)
+            made.append(Body(own.name, index, parent, kind, placement, inertia, q, v, *loads, *tie, *spring))
+        return tuple(made)
+
+
+class Bodies(Sequence[Body]):
+    """Bodies as columns; the objects are made when one of them is asked for."""
+
+    def __init__(self, columns: Columns) -> None:
+        """Args: the columns."""
+        self.columns = columns
+
+    @property
+    def _all(self) -> tuple[Body, ...]:
+        made: tuple[Body, ...] | None = vars(self).get("_made")
+        # Threads that meet here get the same ones.
+        return made if made is not None else vars(self).setdefault("_made", self.columns.bodies())
+
+    def __len__(self) -> int:
+        return len(self.columns.parents)
+
+    def __iter__(self) -> Iterator[Body]:
+        return iter(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> Body: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Body, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Body | tuple[Body, ...]:
+        return self._all[index]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Frame:
     """Where a link of the description sits: constant pose in a body's frame, or in the world's."""
@@ -71,6 +168,41 @@ class Frame:
     link: str
     body: int
     pose: Transform
+
+
+class Frames(Mapping[str, Frame]):
+    """Frames of links as columns; the objects are made when one of them is asked for."""
+
+    def __init__(self, places: Mapping[str, tuple[int, Pose]]) -> None:
+        """Args: body of each link, and its pose there."""
+        self._places = places
+
+    @property
+    def _all(self) -> dict[str, Frame]:
+        made: dict[str, Frame] | None = vars(self).get("_made")
+        return made if made is not None else vars(self).setdefault("_made", self._make())
+
+    def _make(self) -> dict[str, Frame]:
+        """Those with the same pose in their bodies share it."""
+        distinct = {id(pose): pose for _, pose in self._places.values()}
+        cleaned = stacks.cleaned(*stacks.stacked(list(distinct.values())))
+        poses = dict(zip(distinct, stacks.transforms(*cleaned), strict=True))
+        return {name: Frame(name, body, poses[id(pose)]) for name, (body, pose) in self._places.items()}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self._places))
+
+    def __contains__(self, link: object) -> bool:
+        return link in self._places
+
+    def __getitem__(self, link: str) -> Frame:
+        return self._all[link]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +258,17 @@ class Loop:
 class Tree:
     """Bodies in depth-first order; a parent comes before its children. Loop joints come on top."""
 
-    bodies: tuple[Body, ...]
+    bodies: Sequence[Body]
     frames: Mapping[str, Frame]
     gravity: Vec3
     nq: int
     nv: int
     loops: tuple[Loop, ...] = ()
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The constants of all bodies, which must be numbers."""
+        return self.bodies.columns if isinstance(self.bodies, Bodies) else Columns.of(self.bodies)
 
     @property
     def grounded_loops(self) -> list[str]:

@@ -13,8 +13,7 @@ from ada_dynamics.model.align import to_vec3
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import Fixed, JointType
 from ada_dynamics.model.rigid import NO_MOVE, Pose
-from ada_dynamics.model.tree import WORLD, Body, Frame, Loop, Tree
-from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.model.tree import WORLD, Bodies, Columns, Frames, Loop, Tree
 
 NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
 
@@ -37,14 +36,14 @@ def build_tree(
         links: all links by name.
         joints: all joints, parents before children.
         gravity: gravity in the world's axes.
-        q_slices: where each joint's positions are.
-        v_slices: where each joint's velocities are.
+        q_slices: where each joint's positions are, one after the other.
+        v_slices: where each joint's velocities are, likewise.
         onto: coordinate axis for all joint axes; by default the nearest one each.
         loops: joints that close loops.
         keep_fixed: make bodies of links that are fixed to others, too: then every joint has its own wrench.
     """
     frames: dict[str, tuple[int, Pose]] = {"world": (WORLD, NO_MOVE)}
-    if root not in {j.child for j in joints}:
+    if not joints or joints[0].child != root:
         frames[root] = (WORLD, NO_MOVE)
     moving: list[_Moving] = []
     parts: list[tuple[int, Link, Pose]] = []
@@ -63,12 +62,17 @@ def build_tree(
             parts.append((at[0], links[joint.child], at[1]))
     return Tree(
         _bodies(moving, stacks.inertias(parts, len(moving)), q_slices, v_slices),
-        _frames(frames),
+        Frames(frames),
         to_vec3(np.asarray(gravity, dtype=float)),
-        sum(s.stop - s.start for s in q_slices.values()),
-        sum(s.stop - s.start for s in v_slices.values()),
+        _count(q_slices),
+        _count(v_slices),
         tuple(_loop(loop, frames, onto) for loop in loops),
     )
+
+
+def _count(slices: Mapping[str, slice]) -> int:
+    """Coordinates that slices take, one after the other."""
+    return max((int(own.stop) for own in slices.values()), default=0)
 
 
 class _Moving(NamedTuple):
@@ -90,8 +94,9 @@ class _Kinds:
 
     def of(self, joint: Joint) -> tuple[JointType, Pose]:
         """The type of a joint, and the pose of the child link's frame in its body."""
-        second = None if joint.axis2 is None else joint.axis2.tobytes()
-        alike = (joint.kind, joint.axis.tobytes(), second, *joint.constants.items())
+        alike: tuple[object, ...] = (joint.kind, joint.axis.tobytes())
+        if joint.axis2 is not None or joint.constants:
+            alike += (None if joint.axis2 is None else joint.axis2.tobytes(), *joint.constants.items())
         found = self._found.get(alike)
         if found is None:
             kind, Q = joint.type.aligned(joint.axis, joint.axis2, self._onto, **joint.constants)
@@ -101,31 +106,19 @@ class _Kinds:
 
 def _bodies(
     moving: Sequence[_Moving],
-    inertias: Sequence[RigidInertia],
+    inertias: stacks.Inertias,
     q_slices: Mapping[str, slice],
     v_slices: Mapping[str, slice],
-) -> tuple[Body, ...]:
+) -> Bodies:
+    joints = [one.joint for one in moving]
     R, p = stacks.stacked([one.carrier_pose for one in moving])
-    R_joint, xyz = stacks.stacked([(one.joint.rotation, one.joint.xyz) for one in moving])
+    R_joint, xyz = stacks.stacked([(joint.rotation, joint.xyz) for joint in joints])
     Qt, _ = stacks.stacked([one.own_pose for one in moving])
-    placements = stacks.transforms(R @ R_joint @ Qt.swapaxes(1, 2), p + stacks.turned(R, xyz))
-    bodies = []
-    for index, (one, placement, inertia) in enumerate(zip(moving, placements, inertias, strict=True)):
-        joint, mimic = one.joint, one.joint.mimic
-        source = mimic.joint if mimic else joint.name
-        q, v = q_slices.get(source, NOTHING), v_slices.get(source, NOTHING)
-        loads = (joint.armature, joint.damping, joint.friction)
-        tie = (mimic.multiplier, mimic.offset) if mimic else (1.0, 0.0)
-        spring = (joint.stiffness, joint.rest)
-        bodies.append(Body(joint.name, index, one.carrier, one.kind, placement, inertia, q, v, *loads, *tie, *spring))
-    return tuple(bodies)
-
-
-def _frames(frames: Mapping[str, tuple[int, Pose]]) -> dict[str, Frame]:
-    """Frames of all links; those with the same pose in their bodies share it."""
-    distinct = {id(pose): pose for _, pose in frames.values()}
-    poses = dict(zip(distinct, stacks.transforms(*stacks.stacked(list(distinct.values()))), strict=True))
-    return {name: Frame(name, body, poses[id(pose)]) for name, (body, pose) in frames.items()}
+    placements = stacks.cleaned(R @ R_joint @ Qt.swapaxes(1, 2), p + stacks.turned(R, xyz))
+    sources = [joint.mimic.joint if joint.mimic else joint.name for joint in joints]
+    q, v = ([slices.get(name, NOTHING) for name in sources] for slices in (q_slices, v_slices))
+    kinds, carriers = [one.kind for one in moving], [one.carrier for one in moving]
+    return Bodies(Columns(joints, kinds, carriers, *placements, inertias, q, v))
 
 
 def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | None) -> Loop:
@@ -137,5 +130,6 @@ def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | N
         body, (R, p) = frames[link]
         placed.append((body, (R @ rotation @ turn, p + R @ xyz)))
     (parent, at_parent), (child, at_child) = placed
-    A, B, turned = stacks.transforms(*stacks.stacked([at_parent, at_child, (turns[1], NO_MOVE[1])]))
+    sides_and_turn = stacks.stacked([at_parent, at_child, (turns[1], NO_MOVE[1])])
+    A, B, turned = stacks.transforms(*stacks.cleaned(*sides_and_turn))
     return Loop(loop.name, joint, parent, A, child, B, turned)

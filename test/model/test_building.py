@@ -9,6 +9,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model import Builder
+from ada_dynamics.model.tree import Columns
 
 
 @pytest.mark.parametrize("is_on", [True, False])
@@ -61,3 +62,58 @@ def test_what_a_model_was_built_from_can_be_changed_afterwards():
     joint, link = model.joints["j"], model.links["b"]
     assert (joint.xyz.tolist(), joint.rotation.tolist(), np.diag(link.inertia).tolist()) == (xyz, rotation, inertia)
     assert not any(x.flags.writeable for x in (joint.xyz, joint.rotation, joint.axis, link.com, link.inertia))
+
+
+def test_values_that_cannot_change_are_shared_by_the_parts_that_are_given_them():
+    com = np.array([0.1, 0.2, 0.3])
+    com.setflags(write=False)
+    robot = Builder("r").link("a").link("b", 1.0, com).link("c", 1.0, com)
+    model = robot.joint("j", "fixed", "a", "b").joint("k", "fixed", "a", "c").build()
+    assert model.links["b"].com is model.links["c"].com
+    assert model.links["b"].com.tolist() == [0.1, 0.2, 0.3]
+
+
+def test_a_read_only_view_of_what_can_change_is_not_shared():
+    below = np.array([0.1, 0.2, 0.3])
+    view = below[:]
+    view.setflags(write=False)
+    robot = Builder("r").link("a", 1.0, view)
+    below[:] = 7.0
+    model = robot.link("b", 1.0, view).joint("j", "fixed", "a", "b").build()
+    assert [link.com.tolist() for link in model.links.values()] == [[0.1, 0.2, 0.3], [7.0, 7.0, 7.0]]
+
+
+def test_a_shared_value_is_refused_for_every_part_that_it_is_wrong_for():
+    three = (0.0, 0.0, 1.0)
+    robot = Builder("r").link("a", 1.0, three, three)  # as a vector, and as the diagonal of an inertia
+    assert robot.build().links["a"].inertia.tolist() == np.diag(three).tolist()
+    short, none = (0.0, 1.0), (0.0, 0.0, float("nan"))
+    for name in ("b", "c"):
+        with pytest.raises(ModelError, match=f"com of link '{name}'"):
+            robot.link(name, 1.0, short)
+        with pytest.raises(ModelError, match=f"com of link '{name}'"):
+            robot.link(name, 1.0, none)
+
+
+@pytest.mark.parametrize("name", ["pa10", "stewart", "hoap2_standing", "five_bar"])
+def test_bodies_and_columns_say_the_same(name):
+    model = ada.load(name, base="floating" if name.startswith("hoap2") else "fixed")
+    for tree in (model.tree, model.full_tree, model.uniform_tree):
+        own, again = tree.columns, Columns.of(tuple(tree.bodies))
+        for what in ("rotations", "positions", "loads", "springs"):
+            np.testing.assert_array_equal(getattr(own, what), getattr(again, what))
+        for one, other in zip(own.inertias, again.inertias, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert [*own.parents] == [*again.parents]
+        assert [*own.kinds] == [*again.kinds]
+        assert ([*own.q], [*own.v]) == ([*again.q], [*again.v])
+        assert tree.bodies[0] is next(iter(tree.bodies))
+
+
+def test_no_body_of_a_long_chain_becomes_an_object_before_it_is_asked_for():
+    model = ada.chain_3d(70)
+    ada.Dynamics(model).forward(*[[0.0] * 70] * 3)
+    assert "_made" not in vars(model.uniform_tree.bodies)
+    assert "_made" not in vars(model.uniform_tree.frames)
+    assert model.uniform_tree.bodies[-1].name == "joint_70"
+    assert model.uniform_tree.frames["link_70"].body == 69

@@ -52,6 +52,7 @@ class Kind(NamedTuple):
 # A joint's constants: R 9, p 3, m, h 3, I 6, armature, damping, friction; where some joint has a spring, k and rest;
 # where some joint has numbers of its own, these
 UNSPRUNG, SPRUNG = 25, 27
+UPPER = [0, 1, 2, 4, 5, 8]  # of a symmetric matrix, among all its entries
 # A body's workspace: R 9, p 3, w 3, ẇ 3, a 3, wrench 6, inertia H 6 B 9 A 6, acceleration 6, then 7 per velocity
 POSE, MOVING, WRENCH, INERTIA, ACCELERATION, PIVOTS = 0, 12, 21, 27, 48, 54
 
@@ -68,23 +69,27 @@ def constants_size(kinds: Sequence[Kind]) -> int:
 
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------
-def kind_of(body: Body) -> Kind:
-    """Joint type of a body for the program's switch."""
-    loads = bool(body.armature or body.damping or body.friction)
-    return Kind(body.joint.moves_as, loads, bool(body.stiffness))
+def kinds_of(tree: Tree) -> list[Kind]:
+    """Joint types of the bodies for the program's switch; those that are alike are one object."""
+    columns = tree.columns
+    names = [kind.moves_as for kind in columns.kinds]
+    properties = np.column_stack([columns.loads.any(axis=1), columns.springs[:, 0] != 0.0]).tolist()
+    keys = [(name, *own) for name, own in zip(names, properties, strict=True)]
+    found = {key: Kind(*key) for key in set(keys)}
+    return [found[key] for key in keys]
 
 
-def constants_table(tree: Tree) -> Array:
+def constants_table(tree: Tree, numbered: Sequence[Kind]) -> Array:
     """One row of constants per body."""
-    kinds = [kind_of(body) for body in tree.bodies]
-    own = constants_of(kind.name for kind in kinds)
-    rows = np.zeros((len(tree.bodies), constants_size(kinds)))
+    columns, (mass, first, about) = tree.columns, tree.columns.inertias
+    own = constants_of(kind.name for kind in numbered)
+    rows = np.zeros((len(columns.parents), constants_size(numbered)))
     sprung = slice(25, 25 + rows.shape[1] - own - UNSPRUNG)
     rows[:, :12] = placement_constants(tree)
-    rows[:, 12:22] = [(m, *h, *upper(about)) for m, h, about in (body.inertia for body in tree.bodies)]
-    rows[:, 22:25] = [(body.armature, body.damping, body.friction) for body in tree.bodies]
-    rows[:, sprung] = [(body.stiffness, body.rest)[: sprung.stop - 25] for body in tree.bodies]
-    rows[:, sprung.stop :] = [own_constants(body, own) for body in tree.bodies]
+    rows[:, 12], rows[:, 13:16], rows[:, 16:22] = mass, first, about.reshape(-1, 9)[:, UPPER]
+    rows[:, 22:25] = columns.loads
+    rows[:, sprung] = columns.springs[:, : sprung.stop - 25]
+    rows[:, sprung.stop :] = own_constants(columns.kinds, own)
     return rows
 
 
@@ -245,7 +250,7 @@ def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
 # --- a robot for a program ------------------------------------------------------------------------------------------
 def loop_kernel(tree: Tree, name: str, external: bool) -> LoopKernel:
     """The kernel that runs "forward" or "inverse" on a tree whose joint axes are all on z."""
-    kinds = [kind_of(body) for body in tree.bodies]
+    kinds = kinds_of(tree)
     numbered = tuple(sorted(set(kinds)))
     base = np.zeros(row_size(numbered))
     base[MOVING + 6 : MOVING + 9] = [-g for g in tree.gravity]
@@ -258,7 +263,7 @@ def loop_kernel(tree: Tree, name: str, external: bool) -> LoopKernel:
         external,
         kinds,
         numbered,
-        constants_table(tree),
+        constants_table(tree, numbered),
         base,
         lambda: program(name, external, numbered),
     )

@@ -336,6 +336,8 @@ def constants_table(tree: Tree) -> Array:
     rows = np.zeros((len(tree.bodies), constants_size(kinds)))
     rows[:, :COM] = placement_constants(tree)
     free = [FreeBody.of(body.inertia) for body in tree.bodies]
+    at_end = rows.shape[1] - count
+    rows[:, at_end:] = own_constants(tree.columns.kinds, count)
     for row, body, own in zip(rows, tree.bodies, free, strict=True):
         row[COM:ABOUT], row[ABOUT:INVERSE], row[INVERSE:LOADS] = (
             own.com,
@@ -343,7 +345,7 @@ def constants_table(tree: Tree) -> Array:
             upper(own.inverse_about_com),
         )
         row[LOADS:OWN] = body.armature, body.damping, body.friction
-        row[SPRING:] = (*(body.stiffness, body.rest)[: len(row) - count - SPRING], *own_constants(body, count))
+        row[SPRING:at_end] = (body.stiffness, body.rest)[: at_end - SPRING]
         row[OWN:CROSS] = flat_symmetric(own.operator)
         if body.parent != WORLD:
             parent = free[body.parent].operator

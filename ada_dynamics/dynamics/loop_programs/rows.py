@@ -14,7 +14,7 @@ from ada_dynamics.jit import Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel, LoopTables
 from ada_dynamics.jit.loops import LoopProgram
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
-from ada_dynamics.model.tree import Body, Tree
+from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import Mat3
 
@@ -53,10 +53,13 @@ def joint_on_z(name: str, k: Row) -> JointType:
     return kind.aligned(z, y, Z, **own)[0]
 
 
-def own_constants(body: Body, count: int) -> list[float]:
-    """The numbers of a joint's own, as the last ones of a row that has places for `count`."""
-    own = [getattr(body.joint, name) for name in body.joint.constants]
-    return [0.0] * (count - len(own)) + own
+def own_constants(joints: Sequence[JointType], count: int) -> Array:
+    """The numbers of joints' own, as the last ones of rows that have places for `count`."""
+    rows = np.zeros((len(joints), count))
+    for row, joint in zip(rows, joints if count else (), strict=False):
+        own = [getattr(joint, name) for name in joint.constants]
+        row[count - len(own) :] = own
+    return rows
 
 
 Kind = TypeVar("Kind")
@@ -91,9 +94,9 @@ def kernel_of(
     numbers = {kind: i for i, kind in enumerate(numbered)}
     tables = LoopTables(
         kinds=np.array([numbers[kind] for kind in kinds], dtype=np.int32),
-        parents=np.array([b.parent for b in tree.bodies], dtype=np.int32),
-        places_q=np.array([b.q.start for b in tree.bodies], dtype=np.int64),
-        places_v=np.array([b.v.start for b in tree.bodies], dtype=np.int64),
+        parents=np.array(tree.columns.parents, dtype=np.int32),
+        places_q=np.array([own.start for own in tree.columns.q], dtype=np.int64),
+        places_v=np.array([own.start for own in tree.columns.v], dtype=np.int64),
         constants=constants,
         base=base,
     )
@@ -106,7 +109,5 @@ def kernel_of(
 
 def placement_constants(tree: Tree) -> Array:
     """R and p of each joint's frame in its parent body's, in rows."""
-    alike = {body.placement.rotation for body in tree.bodies}  # joints that are placed alike share a rotation
-    matrices = {rotation: flat(rotation.matrix()) for rotation in alike}
-    placements = [body.placement for body in tree.bodies]
-    return np.array([(*matrices[X.rotation], *X.position) for X in placements], dtype=float)
+    columns = tree.columns
+    return np.hstack([columns.rotations.reshape(-1, 9), columns.positions])
