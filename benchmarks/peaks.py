@@ -116,5 +116,5 @@ def _latency(name: str, step: Callable[[Scalar, Scalar], Scalar], seconds: float
 def _best(timer: timeit.Timer, seconds: float) -> float:
     """Shortest time of a run: a peak is what the processor does undisturbed."""
     timer.timeit(1)
-    count = max(1, round(0.1 * seconds / timer.timeit(1)))
-    return min(timer.repeat(repeat=10, number=count)) / count
+    count = max(1, round(0.005 * seconds / timer.timeit(1)))  # a millisecond: seldom disturbed as a whole
+    return min(timer.repeat(repeat=200, number=count)) / count
