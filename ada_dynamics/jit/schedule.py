@@ -6,7 +6,7 @@ instructions ahead. In the order in which an algorithm was written, the next ind
 than that; here chains are interleaved. Instructions move within a window only, because values that are ready long
 before they are used do not stay in registers.
 
-In a kernel of threads, where others run while one waits, only the registers count.
+In a kernel of threads, where others run while one waits, and in batches only the registers count.
 """
 
 from __future__ import annotations
