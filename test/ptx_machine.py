@@ -175,7 +175,7 @@ class _Call:
             if name == "fma":
                 return _bits((_LIBM.fma if kind == "f64" else _LIBM.fmaf)(*numbers), kind)
             return _bits(_ARITHMETIC[name](*numbers), kind)
-        wide = int(kind[1:])
+        wide = 1 if kind == "pred" else int(kind[1:])
         if name == "cvt":
             source = int(kind[1:])
             value = _signed(values[0], source) if kind[0] == "s" else values[0]

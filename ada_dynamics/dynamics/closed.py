@@ -295,7 +295,7 @@ class ClosedDynamics:
         tag = f"closed {name} {external} judged"
         kernel = self.kernels.get(tag, lambda: self.quantity(name, external, multipliers=False, judged=True))
         (found, margin), _ = kernel.batch_status(*(x[rows] for x in inputs))
-        held = np.isfinite(found).all(axis=1) & (margin[:, 0] >= 0.0)
+        held: NDArray[np.bool_] = np.isfinite(found).all(axis=1) & (margin[:, 0] >= 0.0)
         a[rows[held]] = found[held]
         return rows[~held]
 

@@ -52,7 +52,7 @@ def inverse(
     # velocities' pivots, then those of the conditions
     usual = np.array([[*(1.0 / x for x in found.inverse_inertias), *found.pivots] for found in samples], dtype=float)
     is_redundant = closed.study.is_redundant
-    typical = usual_pivots(usual) if is_redundant else np.median(usual, axis=0).tolist()
+    typical = usual_pivots(usual.tolist()) if is_redundant else np.median(usual, axis=0).tolist()
     if min(typical) <= 0.0:
         return None
     short = for_efforts(tree)

@@ -8,6 +8,7 @@ fetched in every turn; constants in a table of the code.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.expr.function import COLUMN, Columns, Function
@@ -136,10 +137,7 @@ def _loop(name: str, columns: Columns, rooms: ColumnRooms, memory: ThreadMemory,
                 return body.emit(f"load {number.real}, {memory.table} {address}, align {number.bits // 8}")
             return memory.fetch(body, Place(False, 0), body.emit(f"add i64 {at}, %rows"))
 
-        emitters = [
-            Emitter(body, number, memory.target, lambda variable, position, k=lane: load(k, variable, position))
-            for lane in range(width)
-        ]
+        emitters = [Emitter(body, number, memory.target, partial(load, lane)) for lane in range(width)]
         watch = NotFinite(body, memory.target)
         inner = [node for node in columns.each.nodes() if not _is_fetched(node)]
         for start in range(0, len(inner), PIECE):

@@ -152,8 +152,8 @@ class DeviceMotions:
 
     def _step_here(self, rows: Any) -> None:
         """The step of some states, on numbers where kernels stop."""
-        states = rows_of(self.machine, self.x.given("x"), rows, 0)
-        inputs = rows_of(self.machine, self._u.given("u"), rows, 0)
+        states: Array = np.asarray(rows_of(self.machine, self.x.given("x"), rows, 0), dtype=np.float64)
+        inputs: Array = np.asarray(rows_of(self.machine, self._u.given("u"), rows, 0), dtype=np.float64)
         for row, state, u in zip(rows, states, inputs, strict=True):
             self._stepper.restart(state)
             self._stepper.u = u
