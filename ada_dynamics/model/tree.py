@@ -104,14 +104,16 @@ class Columns:
     @cached_property
     def loads(self) -> Array:
         """Armature, damping and friction."""
-        rows = list(map(attrgetter("armature", "damping", "friction"), self.carriers))
-        return np.array(rows, dtype=float).reshape(-1, 3)
+        return self._of_each("armature", "damping", "friction")
 
     @cached_property
     def springs(self) -> Array:
         """Stiffness and rest."""
-        rows = list(map(attrgetter("stiffness", "rest"), self.carriers))
-        return np.array(rows, dtype=float).reshape(-1, 2)
+        return self._of_each("stiffness", "rest")
+
+    def _of_each(self, *names: str) -> Array:
+        count = len(self.carriers)
+        return np.column_stack([np.fromiter(map(attrgetter(name), self.carriers), float, count) for name in names])
 
     def inertia(self, index: int) -> RigidInertia:
         """Of one body."""
