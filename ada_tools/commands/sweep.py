@@ -31,6 +31,7 @@ a YAML file, see docs/sweeps.md:
   random: {count: 1000, seed: 1}
   measures: [energy_drift]
 
+With `device: cpu` or `device: cuda` in it, runs that differ by their start alone go side by side, thousands at a time.
 Each run is a line of OUTPUT/runs.jsonl. After Ctrl-C, a crash or a power cut the same command goes on: finished runs
 are kept, and none is made twice.
 

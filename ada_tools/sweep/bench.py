@@ -145,12 +145,11 @@ def _turn_of_dask() -> int | None:
     """The number at the end of the name of dask's worker; dask-cuda puts the worker's own device first."""
     if "dask_cuda" in sys.modules:
         return 0
-    if "distributed" not in sys.modules:
+    distributed: Any = sys.modules.get("distributed")  # which a worker of dask's has imported
+    if distributed is None:
         return None
-    from distributed import get_worker
-
     try:
-        name = str(get_worker().name)
+        name = str(distributed.get_worker().name)
     except ValueError:  # no worker of dask's
         return None
     last = name.rpartition("-")[2]
