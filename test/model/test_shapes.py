@@ -215,8 +215,8 @@ def test_a_stick_reaches_from_a_link_to_the_joint_that_it_carries():
 def test_sticks_are_slender_and_coloured_in_turn_and_a_ball_shows_mass_that_they_do_not():
     builder = Builder("made").link("base")
     builder.link("thin", 0.1, (0.0, 0.0, 0.5)).joint("a", "revolute", "base", "thin", (0.0, 0.0, 0.2))
-    builder.link("heavy", 40.0, (0.0, 0.0, 0.5)).joint("b", "revolute", "thin", "heavy", (0.0, 0.0, 1.0))
-    builder.link("aside", 0.001, (0.3, 0.0, 0.0)).joint("c", "revolute", "heavy", "aside", (0.0, 0.8, 0.0))
+    builder.link("heavy", 40.0, (0.0, 0.0, 0.5)).joint("b", "continuous", "thin", "heavy", (0.0, 0.0, 1.0))
+    builder.link("aside", 0.001, (0.3, 0.0, 0.0)).joint("c", "fixed", "heavy", "aside", (0.0, 0.8, 0.0))
     builder.link("none").joint("d", "revolute", "aside", "none")
     looks = {name: link.visuals for name, link in with_sticks(builder.build()).links.items()}
     radius = 0.03 * 0.8  # of the lengths 0.2, 1, 0.8; a joint at a link's origin counts for nothing
@@ -235,6 +235,8 @@ def test_sticks_are_slender_and_coloured_in_turn_and_a_ball_shows_mass_that_they
     assert along_y.rotation @ np.array([0.0, 0.0, 1.0]) == pytest.approx([0.0, 1.0, 0.0], abs=1e-15)
     assert looks["heavy"][2].xyz.tolist() == [0.0, 0.0, 0.5]
     colours = [shapes[0].rgba for name, shapes in looks.items() if shapes]
+    assert all(0.1 < x < 0.95 for *channels, _ in colours for x in channels), "no pure colours"
+    assert {opacity for *_, opacity in colours} == {1.0}
     assert len(set(colours)) == 4 and all(one.rgba == shapes[0].rgba for shapes in looks.values() for one in shapes)
 
 
