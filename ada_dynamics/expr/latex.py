@@ -131,4 +131,4 @@ class _Printer:
 def _number(value: float) -> tuple[str, int]:
     mantissa, _, exponent = f"{value:.12g}".partition("e")
     text = rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
-    return text, _SUM if value < 0.0 else _PRODUCT
+    return text, _PRODUCT  # a negative one stands first in a sum or alone: signs move out of products

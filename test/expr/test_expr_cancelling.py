@@ -95,7 +95,8 @@ def test_of_constants_per_lane_the_first_that_is_not_zero_has_no_minus_sign_in_a
     value = lanes * pack([0.0, -2.0, 3.0])
     assert value.op == "neg"
     assert value.args[0] is lanes * pack([0.0, 2.0, -3.0])
-    assert (lanes * pack([0.0, 2.0, -3.0])).op == "mul"
+    assert (lanes * pack([0.0, 2.0, -3.0])).op == (lanes * pack([0.0, 0.5, -3.0])).op == "mul"
+    assert (lanes * pack([-0.5, 2.0, 3.0])).op == "neg"
     assert value.args[0].args[0].value == PerLane([0.0, 2.0, -3.0])
 
 

@@ -152,6 +152,8 @@ def test_live_nodes_have_their_operands_first(xy):
     position = {node.index: i for i, node in enumerate(nodes)}
     assert all(position[arg.index] < position[node.index] for node in nodes for arg in node.args)
     assert dead not in set(nodes)
+    alone = Graph().variable("q", 0)
+    assert tuple(live_nodes([sin(alone)])) == (alone, sin(alone))
 
 
 # Small whole numbers and a few operations: every result is exact, so folding may change nothing at all.

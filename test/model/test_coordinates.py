@@ -10,7 +10,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, ReadOnlyError
-from ada_dynamics.model import Builder, Limits, Mimic
+from ada_dynamics.model import Builder, Limits, Mimic, chain_3d, planar_chain
 from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.turns import Turns
 
@@ -58,7 +58,7 @@ def test_each_coordinate_has_the_numbers_of_its_joint(model):
     assert model.stiffness.tolist() == [0.0, 0.0, 0.0, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0]
     assert model.total_mass == sum(0.5 + i for i in range(8))
     assert model.has_mimics and model.has_manifold_coordinates
-    plain = ada.planar_chain(2)
+    plain = planar_chain(2)
     assert not plain.has_mimics and not plain.has_manifold_coordinates
 
 
@@ -112,6 +112,31 @@ def test_a_model_says_what_it_is_and_how_it_is_changed(model):
             setattr(model, name, 1)
     with pytest.raises(ReadOnlyError, match="read-only"):
         del model.name
+
+
+def test_a_second_axis_is_at_right_angles_to_rounding_where_it_was_nearly():
+    builder = Builder("cross").link("base").link("body", 1.0, inertia=(1.0, 1.0, 1.0))
+    builder.joint("joint", "universal", "base", "body", axis=(0.0, 0.6, 0.8), axis2=(0.0, -0.8, 0.6 + 1e-10))
+    one = builder.build().joints["joint"]
+    assert abs(one.axis @ one.axis2) < 2e-16
+    assert one.axis2 == pytest.approx([0.0, -0.8, 0.6], abs=2e-10)
+    assert np.linalg.norm(one.axis2) == pytest.approx(1.0, abs=2e-16)
+
+
+def test_links_of_example_chains_are_rods_that_can_be():
+    flat = planar_chain(2, 0.5, 3.0)
+    assert [joint.xyz.tolist() for joint in flat.joints.values()] == [[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]]
+    assert all(joint.axis.tolist() == [0.0, 1.0, 0.0] for joint in flat.joints.values())
+    rod = flat.links["link_2"]
+    assert (rod.mass, rod.com.tolist(), np.diag(rod.inertia).tolist()) == (3.0, [0.0, 0.0, 0.25], [0.0625, 0.0625, 0.0])
+    solid = chain_3d(4, 0.5, 2.0)
+    link = solid.links["link_4"]
+    assert [joint.axis.tolist() for joint in solid.joints.values()] == np.eye(3)[[0, 1, 2, 0]].tolist()
+    assert [float(joint.xyz[2]) for joint in solid.joints.values()] == [0.0, 0.5, 0.5, 0.5]
+    assert np.all(link.com != 0.0) and np.all(link.inertia != 0.0)
+    assert np.linalg.norm(link.com) < 0.5, "within the rod's length"
+    least, middle, most = np.linalg.eigvalsh(link.inertia) / (2.0 * 0.5**2)
+    assert 0.0 < least < middle < most < least + middle and most < 1.2
 
 
 # --- limits -------------------------------------------------------------------------------------------------------

@@ -158,6 +158,8 @@ def test_a_merged_model_may_hang_on_a_joint_and_have_had_a_floating_base() -> No
     assert merged.joints["r_swivel"].axis.tolist() == [0.0, 0.0, 1.0]
     assert "r_swivel" in merged.actuated
     assert merged.nv == 2 + 1 + 6
+    mount = edit.merge(arm, gripper, "link_2", prefix="r_").joints["r_mount"]
+    assert (mount.kind, mount.xyz.tolist(), mount.rotation.tolist()) == ("fixed", [0.0] * 3, np.eye(3).tolist())
 
 
 def test_a_floating_model_keeps_which_of_its_joints_have_motors_when_it_is_merged() -> None:

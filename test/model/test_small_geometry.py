@@ -13,6 +13,7 @@ from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.model.names import free_name
 from ada_dynamics.model.reach import reach_of
 from ada_dynamics.model.regroup import MAX_DEPTH, depth, for_efforts
+from ada_dynamics.model.spread import is_thin, spread
 from ada_dynamics.robots import mechanisms
 
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
@@ -232,3 +233,22 @@ def test_a_body_is_degenerate_without_mass_or_where_a_moment_about_its_centre_is
     builder = Builder("one").link("base").link("body", mass, com, inertia)
     tree = builder.joint("joint", "revolute", "base", "body").build().tree
     assert has_degenerate_bodies(tree) is is_degenerate
+
+
+def test_inertia_is_moved_to_a_thin_link_and_none_through_a_joint_that_feels_all_of_it():
+    builder = Builder("body with a rod").link("body", 2.0, (0.1, 0.0, 0.0), (0.3, 0.2, 0.4))
+    builder.link("rod", 1.0, (0.0, 0.0, -0.5), (1 / 12, 1 / 12, 0.0))
+    builder.joint("hinge", "revolute", "body", "rod", (0.0, 0.5, 0.0), (0.2, 0.3, 0.4), axis=(0.0, 1.0, 0.0))
+    tree = builder.build(base="floating").tree
+    found = spread(tree)
+    through_base, through_hinge = found.moved
+    assert through_base is None and through_hinge is not None and not found.is_unchanged
+    body, rod = found.tree.bodies
+    whole = [
+        np.array((b.inertia + r.placement.to_parent(r.inertia)).matrix(), dtype=float)
+        for b, r in (tree.bodies, found.tree.bodies)
+    ]
+    assert whole[1] == pytest.approx(whole[0], abs=1e-15)
+    given = np.array((tree.bodies[1].inertia + through_hinge).matrix(), dtype=float)
+    assert np.array(rod.inertia.matrix(), dtype=float) == pytest.approx(given, abs=1e-15)
+    assert not is_thin(rod.inertia) and not is_thin(body.inertia) and is_thin(tree.bodies[1].inertia)

@@ -48,6 +48,15 @@ def test_angles_and_their_rates_are_those_of_three_turns_one_after_the_other(axe
             assert np.abs(turns.rates(q, w) - rates).max() < 1e-11
 
 
+@pytest.mark.parametrize("beta", [-2.8, -1.0, 0.3, 2.8])
+def test_angles_without_limits_are_the_set_that_holds_all_of_them_at_zero(beta):
+    turns = Turns(((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (math.sin(beta), 0.0, math.cos(beta))))
+    low = 0.0 if beta > 0.0 else -math.pi  # the second one is within these and half a turn more, less beta
+    for second in (low - beta + 0.01, 0.0, low - beta + math.pi - 0.01):
+        angles = [0.4, second, -0.7]
+        assert turns.read(turns.position(angles)) == pytest.approx(angles, abs=1e-12)
+
+
 def across(axes):
     """Columns y x z and z, of which the third axis has sin β and cos β: the lock is where it is on the first axis."""
     first, second, _ = Turns(axes).directions
