@@ -246,6 +246,10 @@ def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monk
     ):
         (tmp_path / name).write_bytes(content)
         foreign.append(tmp_path / name)
+    for i, name in enumerate(("diary", "plan")):  # what others say of an arm
+        foreign.append(tmp_path / f"flight_arm_20250101_12000{5 + i}_000.mcap")
+        with TopicWriter(foreign[-1]) as out:
+            out.metadata(name, {"device": "arm"})
     (tmp_path / "flight_arm_20250101_120003_000.mcap").mkdir()
     (tmp_path / "flight_arm_20250101_120004_000.mcap").symlink_to(ours[-1])
     foreign += [tmp_path / f"flight_arm_20250101_12000{i}_000.mcap" for i in (3, 4)]
