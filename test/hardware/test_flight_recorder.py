@@ -228,6 +228,8 @@ def test_only_so_many_records_are_kept(tmp_path, monkeypatch, suffix):
     (tmp_path / "mine.txt").write_text("stays")
     flight_file.prune(tmp_path, 2, "arm")
     assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], tmp_path / "mine.txt"])
+    flight_file.prune(tmp_path, 3, "arm")  # fewer than may be kept
+    assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], tmp_path / "mine.txt"])
 
 
 def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monkeypatch):
