@@ -228,6 +228,8 @@ def test_only_so_many_records_are_kept(tmp_path, monkeypatch, suffix):
     (tmp_path / "mine.txt").write_text("stays")
     flight_file.prune(tmp_path, 2, "arm")
     assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], tmp_path / "mine.txt"])
+    flight_file.prune(tmp_path, 3, "arm")  # fewer than may be kept
+    assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], tmp_path / "mine.txt"])
 
 
 def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monkeypatch):
@@ -246,6 +248,10 @@ def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monk
     ):
         (tmp_path / name).write_bytes(content)
         foreign.append(tmp_path / name)
+    for i, name in enumerate(("diary", "plan")):  # what others say of an arm
+        foreign.append(tmp_path / f"flight_arm_20250101_12000{5 + i}_000.mcap")
+        with TopicWriter(foreign[-1]) as out:
+            out.metadata(name, {"device": "arm"})
     (tmp_path / "flight_arm_20250101_120003_000.mcap").mkdir()
     (tmp_path / "flight_arm_20250101_120004_000.mcap").symlink_to(ours[-1])
     foreign += [tmp_path / f"flight_arm_20250101_12000{i}_000.mcap" for i in (3, 4)]

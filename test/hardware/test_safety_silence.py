@@ -85,6 +85,17 @@ def test_a_robot_that_holds_is_disarmed_after_the_host_timeout_and_has_as_long_a
     assert always.is_armed, "what activation arms stays so"
 
 
+def test_a_commander_that_falls_silent_is_noted_once_as_held_and_once_as_disarmed():
+    world = LockStep(SafetySettings(**HOLD, arm_within=0.25)).active()
+    world.cycle.arm(world.now)
+    world.seconds(0.2, Mode.VELOCITY, 0.1)
+    words = ("holds: no command was accepted for 0.125 s", "disarmed: no command was accepted for 0.5 s")
+    assert not set(words) & set(world.notes.events)
+    world.seconds(0.6)
+    assert [world.notes.events.count(one) for one in words] == [1, 1]
+    assert world.cycle.phase is Phase.ACTIVE and not world.cycle.is_armed
+
+
 # --- before the start -------------------------------------------------------------------------------------------------
 def test_a_pose_is_fresh_up_to_its_age_and_eight_joints_without_one_are_named():
     joints = [JointLimit(f"j{i}", -1.0, 1.0, 1.0, 1.0) for i in range(1, 11)]

@@ -35,19 +35,19 @@ def trouble(mode=Mode.EFFORT, demanded=(0.0, 0.0), **told):
     ("within", "beyond", "words"),
     [
         # position_margin 0.02
-        ({"position": (0.0, 1.02 - EPS)}, {"position": (0.0, 1.02 + EPS)}, "'b' is at 1.02"),
-        ({"position": (-2.02 + EPS, 0.0)}, {"position": (-2.02 - EPS, 0.0)}, "'a' is at -2.02"),
+        ({"position": (0.0, 1.0 + 0.02)}, {"position": (0.0, 1.02 + EPS)}, "'b' is at 1.02"),
+        ({"position": (-2.0 - 0.02, 0.0)}, {"position": (-2.02 - EPS, 0.0)}, "'a' is at -2.02"),
         # a quarter more than the limit, and standstill 0.05
-        ({"velocity": (0.0, 1.3 - EPS)}, {"velocity": (0.0, 1.3 + EPS)}, "'b' moves at 1.3; its limit is 1"),
-        ({"velocity": (-1.3 + EPS, 0.0)}, {"velocity": (-1.3 - EPS, 0.0)}, "'a' moves at -1.3; its limit is 1"),
+        ({"velocity": (0.0, 1.25 + 0.05)}, {"velocity": (0.0, 1.3 + EPS)}, "'b' moves at 1.3; its limit is 1"),
+        ({"velocity": (-1.25 - 0.05, 0.0)}, {"velocity": (-1.3 - EPS, 0.0)}, "'a' moves at -1.3; its limit is 1"),
         # max_following_error: what the velocity limit is in 0.2 s
         (
-            {"mode": Mode.POSITION, "demanded": (0.0, 0.2 - EPS)},
+            {"mode": Mode.POSITION, "demanded": (0.0, 0.2)},
             {"mode": Mode.POSITION, "demanded": (0.0, 0.2 + EPS)},
             "'b' does not follow: it is at 0 and should be at 0.2",
         ),
         (
-            {"mode": Mode.POSITION, "demanded": (-0.2 + EPS, 0.0)},
+            {"mode": Mode.POSITION, "demanded": (-0.2, 0.0)},
             {"mode": Mode.POSITION, "demanded": (-0.2 - EPS, 0.0)},
             "'a' does not follow",
         ),
