@@ -51,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AdaError as problem:
         print("ada: error:", " ".join(str(problem).split()), file=sys.stderr)
         return USAGE_ERROR
+    except MemoryError as problem:
+        what = f": {problem}" if str(problem) else ""
+        print(f"ada: error: the memory does not suffice{what}. Give more of it, or less to work on.", file=sys.stderr)
+        return USAGE_ERROR
     except KeyboardInterrupt:
         print("ada: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -19,6 +19,7 @@ import ada_dynamics as ada
 from ada_dynamics import extras
 from ada_dynamics.exit_codes import OUTPUT_LOST
 from ada_dynamics.simulation import progress
+from ada_dynamics.simulation.record import mcap_reading
 from ada_tools import cli
 from ada_tools.commands import MODULES, command, sim
 from ada_tools.commands import sweep as sweep_command
@@ -193,7 +194,25 @@ def test_a_sweep_without_a_folder_leaves_nothing_that_git_would_list(tmp_path, m
     assert ignored.returncode in (0, 128)  # 128: no checkout of git
 
 
-# --- full disks -----------------------------------------------------------------------------------------------------
+# --- no memory, full disks -----------------------------------------------------------------------------------------
+def test_a_memory_that_does_not_suffice_for_a_recording_is_one_line_and_the_recording_is_not_called_damaged(
+    run, tmp_path, monkeypatch
+):
+    pytest.importorskip("mcap")
+    path = tmp_path / "fall.mcap"
+    ada.Simulation(ada.load("planar_3r")).run(0.01, record=path)
+
+    def full(*_):
+        raise MemoryError("Unable to allocate 53.4 MiB")
+
+    monkeypatch.setattr(mcap_reading, "chunk_data", full)
+    code, _, err = run("record", "info", path)
+    assert code == 2
+    assert err == (
+        "ada: error: the memory does not suffice: Unable to allocate 53.4 MiB. Give more of it, or less to work on.\n"
+    )
+
+
 @needs_full
 @pytest.mark.parametrize(
     "words", [["list"], ["--help"], ["sim", "--help"], ["convert", "four_bar", "--to", "mjcf"]], ids=" ".join

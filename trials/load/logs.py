@@ -15,7 +15,7 @@ from pathlib import Path
 from trials.load.figure import Figure, Trial
 
 ROWS = 1_000_000
-SHORT = 600  # [MB] of addresses: enough for the program, not for the recording
+SHORT = 800  # [MB] of addresses: enough for the program, not for the recording
 PEAK = 2000.0  # [MB]
 _MB = 2**20
 

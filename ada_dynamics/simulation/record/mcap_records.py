@@ -99,7 +99,7 @@ def read_records(file: BinaryIO, take: Callable[[int, int, bytes], None]) -> str
             take(opcode, offset, whole.read(length))
     except CutShortError:
         return "it has no end: its recorder was killed, or the disk was full"
-    except (OSError, AdaError):
+    except (OSError, AdaError, MemoryError):  # the file is as it should be
         raise
     except Exception as damage:  # of any kind: decompression, check sums, lengths
         return f"it is damaged from byte {offset} on: {type(damage).__name__}: {str(damage)[:120]}"
