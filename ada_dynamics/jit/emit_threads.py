@@ -164,8 +164,8 @@ class _State:
                 for i, x in enumerate(elements):
                     if not isinstance(x, Expr):
                         arrays[f"out_{name}"].store(i, emitter.value(x))
-            for x, place in self.rooms.constants:
-                self.memory.put(body, place, emitter.value(x))
+            for x, room in self.rooms.constants:
+                self.memory.put(body, room, emitter.value(x))
         for do, node, place in steps:
             if place is not None and do is Do.PUT:
                 self.memory.put(body, self._after_columns(place), emitter.value(node))

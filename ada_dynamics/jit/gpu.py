@@ -17,8 +17,9 @@ import numpy as np
 from ada_dynamics.errors import DeviceError, DeviceMemoryError, InputError, NoDeviceError
 from ada_dynamics.jit.dlpack import CUDA
 from ada_dynamics.jit.driver import Driver, driver
-from ada_dynamics.jit.emit_threads import GROUP, THREADS
+from ada_dynamics.jit.emit_threads import THREADS
 from ada_dynamics.jit.target import Target
+from ada_dynamics.jit.thread_memory import GROUP
 
 _MAJOR, _MINOR = 75, 76  # attributes of a device
 _REGISTERS, _LOCAL = 4, 3  # attributes of a function

@@ -130,8 +130,8 @@ def all_conditions(tree: Tree, plans: Plans, softness: Sequence[float], usual: S
     plan = Plan(plans.rows, late(tree.nv, len(plans.conditions)))
     short = for_efforts(tree)
 
-    def run(*state: Any) -> Closed:
-        return kkt.softened(tree.nv, plan, kkt.system(short, *state[:3], plan, *state[3:]), softness)
+    def run(q: Any, v: Any, tau: Any, *external: Any) -> Closed:
+        return kkt.softened(tree.nv, plan, kkt.system(short, q, v, tau, plan, *external), softness)
 
     def guards(found: Closed) -> list[Scalar]:
         left: Scalar = 1.0
