@@ -14,6 +14,7 @@ import pytest
 from jit_examples import kernel_of, square, states
 
 from ada_dynamics.jit import Kernel, ObjectCache, Signature, cache
+from ada_dynamics.jit.cache import without_cache
 
 FUNCTION = square()
 
@@ -249,3 +250,35 @@ def test_a_cached_load_in_a_new_process_takes_milliseconds():
     assert results[-1][1] == "True"
     # The promise is 5 ms; this only tells that nothing is traced or compiled, whatever else the machine does.
     assert min(float(took) for took, _ in results[1:]) < 0.05
+
+
+def test_the_size_of_a_cache_is_that_of_its_entries(tmp_path):
+    assert ObjectCache(None).size() == 0
+    store = ObjectCache(tmp_path / "objects")
+    assert store.size() == 0
+    store.store("one", bytes(900), {})
+    store.store("two", bytes(100), {})
+    (tmp_path / "objects" / "other").write_bytes(bytes(5000))
+    sizes = [path.stat().st_size for path in (tmp_path / "objects").glob("*.adaobj")]
+    assert len(sizes) == 2 and store.size() == sum(sizes) < 5000
+
+
+def test_a_cache_says_why_nothing_is_kept_in_it(tmp_path):
+    assert ObjectCache(None).problem() == "there is no cache"
+    assert ObjectCache(tmp_path / "not" / "yet").problem() == ""
+    foreign = tmp_path / "open"
+    foreign.mkdir()
+    assert ObjectCache(foreign).problem() == ""
+    foreign.chmod(0o777)
+    assert "others" in ObjectCache(foreign).problem()
+
+
+@pytest.mark.parametrize("before", [None, "on"])
+def test_a_cache_is_off_for_a_while_and_then_as_it_was(monkeypatch, before):
+    if before is None:
+        monkeypatch.delenv("ADA_CACHE", raising=False)
+    else:
+        monkeypatch.setenv("ADA_CACHE", before)
+    with without_cache():
+        assert os.environ["ADA_CACHE"] == "off" and ObjectCache.default().directory is None
+    assert os.environ.get("ADA_CACHE") == before
