@@ -493,6 +493,12 @@ def test_over_a_real_line_or_udp_and_http(name: str, way: str) -> None:
         assert not device.violations() and not device.state()["is_streaming"]
 
 
+@pytest.mark.parametrize("scale", ["force_scale", "moment_scale"])
+def test_one_scale_without_the_other_is_refused(scale: str) -> None:
+    with pytest.raises(InputError, match="give both, or none"):
+        NetFtSettings(**{scale: 10.0})
+
+
 def test_over_real_udp_nobody_there_is_no_answer() -> None:
     with pytest.raises((NoAnswer, TransportError)):
         OnRobotDriver(OnRobotSettings(url="udp://127.0.0.3:9")).open()

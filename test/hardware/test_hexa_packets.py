@@ -63,6 +63,10 @@ def test_a_status_has_the_bytes_that_the_page_says():
     assert len(packet) == STATUS_SIZE == 184
 
 
+def test_a_command_without_values_has_zeros_in_their_place():
+    assert encode_command(CommandPacket(Request.READ, 1, 2))[12:60] == bytes(48)
+
+
 def test_requests_and_states_have_the_numbers_that_go_over_the_wire():
     assert [one.name for one in sorted(Request)] == ["READ", "START", "POSITION", "EFFORT", "STOP", "CLEAR"]
     assert [one.name for one in sorted(State)] == ["BRAKED", "POSITION", "EFFORT", "ALARM"]

@@ -13,12 +13,14 @@ from ada_hardware.kondo.rcb1 import codec as rcb1
 from ada_hardware.kondo.rcb1.codec import NO_BOARD, CommandFrame
 from ada_hardware.kondo.rcb1.commands import COMMANDS, Code
 from ada_hardware.kondo.rcb4 import codec as rcb4
+from ada_hardware.kondo.rcb4 import commands as places
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.commands import (
     ACK,
     FREE,
     HOLD,
     NACK,
+    Config,
     Move,
     angle_of_counts,
     counts_of_angle,
@@ -231,6 +233,13 @@ def test_positions_places_and_angles_of_the_rcb4_are_those_of_the_documents():
     assert device_address(0) == 0x90
     assert device_address(35, 4) == 0x0350  # where the buttons of the remote control are
     assert (motion_address(1), motion_address(120)) == (0x0B80, 0x0B80 + 2048 * 119)
+
+
+def test_bits_and_codes_of_the_rcb4_are_those_of_the_documents():
+    assert [int(one) for one in Config] == [0x0001, 0x0002, 0x0004, 0x0008, 0x8000]
+    assert (int(Config.FRAME_TIME), int(Config.COM_SPEED)) == (0x0030, 0x00C0)
+    assert (places.TRIM, places.MEASURED, places.TARGET, places.FRAME) == (2, 4, 6, 8)
+    assert [int(one) for one in Rcb4Code] == [0x00, 0x0C, 0x0D, 0x0F, 0x10, 0x12, 0xFD, 0xFE]
 
 
 # --- round trips ------------------------------------------------------------------------------------------------------

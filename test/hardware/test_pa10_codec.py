@@ -347,3 +347,11 @@ def test_whole_packets_are_found_at_once_among_2e4_random_bytes(kind: Variant):
 @BOTH
 def test_whole_packets_are_found_at_once_among_a_million_random_bytes(kind: Variant):
     _fuzz(1_000_000, kind)
+
+
+@pytest.mark.parametrize(("kind", "odd"), [(PacketType.CYCLE, 1), (PacketType.START, 0), (PacketType.READ, 0)])
+def test_of_packets_with_a_payload_of_another_size_those_of_the_cycle_are_counted_as_of_another_variant(kind, odd):
+    parser = PacketParser(CE, HOST)
+    assert parser.feed(encode_packet(Packet(kind, 0, bytes(3)))) == []
+    assert (parser.refused, parser.odd_sizes) == (1, odd)
+    assert parser.last_problem == f"3 bytes of payload in a packet {chr(kind)}"
