@@ -14,4 +14,4 @@ def reach_of(model: Model) -> float:
     for joint in model.joints.values():  # parents come first
         reach[joint.child] = reach.get(joint.parent, 0.0) + float(np.linalg.norm(joint.xyz))
     tips = [reach.get(link.name, 0.0) + 2.0 * float(np.linalg.norm(link.com)) for link in model.links.values()]
-    return max(tips, default=0.0) or 1.0
+    return max(tips) or 1.0

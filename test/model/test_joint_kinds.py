@@ -87,6 +87,7 @@ def test_a_loop_joint_carries_all_that_it_does_not_leave_free(joint):
     for found in (rows, free):
         assert [row.is_force for row in found] == sorted((row.is_force for row in found), reverse=True)
     assert len({*rows, *free}) == 6
+    assert len({str(row) for row in (*rows, *free)}) == 6, "each has words of its own"
 
 
 @pytest.mark.parametrize("joint", JOINTS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.names import free_name
 from ada_dynamics.model.structure import NamedPlace
 
 
@@ -68,11 +69,7 @@ class Parts:
 
     def unused(self, name: str) -> str:
         """The name, or a numbered one where a link, joint or loop has it already."""
-        taken = {*self.links, *self.joints, *self.loops}
-        candidate, k = name, 2
-        while candidate in taken:
-            candidate, k = f"{name}_{k}", k + 1
-        return candidate
+        return free_name(name, {*self.links, *self.joints, *self.loops})
 
     def renamed(self, prefix: str) -> Parts:
         """All names with a prefix; the world and the joint of a floating base, which are no parts, keep theirs."""

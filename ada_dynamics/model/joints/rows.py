@@ -22,6 +22,8 @@ class RowKind(NamedTuple):
     def __str__(self) -> str:
         if self.axis == NORMAL:
             return "moment about the normal of both axes"
+        if self.axis == SECOND:
+            return "moment about the second axis"
         thread = f" on a thread of {self.pitch:g} m/rad" if self.pitch else ""
         return f"{'force along' if self.is_force else 'moment about'} {'xyz'[self.axis]}{thread}"
 
