@@ -75,6 +75,17 @@ _WHOLE = {
 }
 
 
+class _Memory:
+    """Bytes at an address that is as round as code may take for granted, which adds to it with `or`."""
+
+    ROUND = 256
+
+    def __init__(self, data: bytes) -> None:
+        self._buffer = ctypes.create_string_buffer(len(data) + self.ROUND)
+        self.address = -(-ctypes.addressof(self._buffer) // self.ROUND) * self.ROUND
+        ctypes.memmove(self.address, data, len(data))
+
+
 class PtxKernel:
     """A kernel with the functions that it calls; its arguments are numbers, addresses among them."""
 
@@ -87,14 +98,14 @@ class PtxKernel:
         shared = re.findall(r"\.shared \.align \d+ \.b8 (\w+)\[(\d+)\];", text)
         self.shared = {name: int(size) for name, size in shared}
         tables = re.findall(r"\.const \.align \d+ \.b8 (\w+)\[\d+\] = \{([^}]*)\};", text)
-        self._tables = [(name, ctypes.create_string_buffer(bytes(map(int, data.split(","))))) for name, data in tables]
-        self.tables = {name: ctypes.addressof(buffer) for name, buffer in self._tables}
+        self._tables = {name: _Memory(bytes(map(int, data.split(",")))) for name, data in tables}
+        self.tables = {name: memory.address for name, memory in self._tables.items()}
 
     def run(self, arguments: list[int], groups: int, size: int) -> None:
         """All threads of some groups of a size."""
         for group in range(groups):
-            memory = {name: ctypes.create_string_buffer(size) for name, size in self.shared.items()}
-            shared = {name: ctypes.addressof(buffer) for name, buffer in memory.items()}
+            memory = {name: _Memory(bytes(size)) for name, size in self.shared.items()}
+            shared = {name: one.address for name, one in memory.items()}
             for thread in range(size):
                 special = {"%tid.x": thread, "%ctaid.x": group, "%ntid.x": size}
                 _Call(self, self.entry, arguments, special | shared | self.tables).run()
@@ -119,10 +130,8 @@ class _Call:
     def __init__(self, kernel: PtxKernel, name: str, arguments: list[int], special: dict[str, int]) -> None:
         self.kernel, self.function, self.special = kernel, kernel.functions[name], special
         self.registers, self.arguments, self.result = dict(special), arguments, 0
-        self._memory_of_its_own = [
-            (name, ctypes.create_string_buffer(size)) for name, size in self.function.local.items()
-        ]
-        self.registers |= {name: ctypes.addressof(buffer) for name, buffer in self._memory_of_its_own}
+        self._own = {name: _Memory(bytes(size)) for name, size in self.function.local.items()}
+        self.registers |= {name: memory.address for name, memory in self._own.items()}
 
     def run(self) -> int:
         at = 0

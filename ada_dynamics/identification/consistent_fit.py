@@ -109,18 +109,18 @@ class _Problem:
 
     def first_weight(self, x: Array) -> float:
         """So large that the first minimum is near the start."""
-        _, _, hessian = self.barrier(x)
+        _, F, _ = self.barrier(x)
         pull = self.A.T @ (self.A @ x - self.b)
-        return math.sqrt(max(float(pull @ np.linalg.lstsq(hessian, pull, rcond=None)[0]), 0.0))
+        return float(np.linalg.norm(np.linalg.lstsq(F, pull, rcond=None)[0]))
 
     def minimise(self, x: Array, gamma: float, reached: float = _NEAR) -> Array:
         """Newton's method from a point inside."""
         for _ in range(_STEPS):
-            value, gradient, hessian = self.barrier(x)
-            step = self.step(x, gamma, gradient, hessian)
+            value, F, r = self.barrier(x)
+            step = self.step(x, gamma, F, r)
             off, change = self.A @ x - self.b, self.A @ step
             along, curvature = float(off @ change), 0.5 * float(change @ change)
-            gain = -along - gamma * float(gradient @ step)
+            gain = -along - gamma * float(r @ (F.T @ step))
             if gain <= reached * gamma:
                 return x
             share = 1.0
@@ -136,16 +136,15 @@ class _Problem:
                     return x
         return x
 
-    def step(self, x: Array, gamma: float, gradient: Array, hessian: Array) -> Array:
-        """Newton's, as a problem of least squares again.
+    def step(self, x: Array, gamma: float, F: Array, r: Array) -> Array:
+        """Newton's, (AᵀA + γ F Fᵀ) step = Aᵀ (b - A x) - γ F r, as a problem of least squares again.
 
         Of normal equations too little would be left where measurements tell a million times as much as the prior.
         """
-        factor = np.linalg.cholesky(gamma * hessian)
-        rows = np.vstack([self.A, factor.T])
+        rows = np.vstack([self.A, math.sqrt(gamma) * F.T])
         units = 1.0 / np.linalg.norm(rows, axis=0)
         Q, R = np.linalg.qr(rows * units)
-        wanted = np.concatenate([self.b - self.A @ x, -np.linalg.solve(factor, gamma * gradient)])
+        wanted = np.concatenate([self.b - self.A @ x, -math.sqrt(gamma) * r])
         return np.asarray(units * np.linalg.solve(R, Q.T @ wanted))
 
     def barrier_value(self, x: Array) -> float | None:
@@ -164,16 +163,22 @@ class _Problem:
         return total
 
     def barrier(self, x: Array) -> tuple[float, Array, Array]:
-        """The same with gradient and Hessian."""
-        gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
+        """The same, with F and r of its gradient F r and its Hessian F Fᵀ.
+
+        Of a body P = L Lᵀ the columns of F are the entries of L⁻¹ E L⁻ᵀ, for each parameter's E, and r those of
+        Lᵀ P₀⁻¹ L - 1. Near the edge, where P is all but singular, the Hessian itself has no digits left.
+        """
         own = x[self.places]
-        gradient[self.places] = 1.0 / self.priors - 1.0 / own
-        hessian[self.places, self.places] = own**-2
-        for body, inverse in zip(self.bodies, self.inverse_priors, strict=True):
-            units = UNITS[body.which]
-            turned = np.linalg.solve(body.matrix(x), units)  # P⁻¹ E of each parameter
-            gradient[body.places] = np.tensordot(units, inverse, 2) - np.trace(turned, axis1=1, axis2=2)
-            hessian[np.ix_(body.places, body.places)] = np.einsum("aij,bji->ab", turned, turned)
         value = self.barrier_value(x)
         assert value is not None
-        return value, gradient, hessian
+        F = np.zeros((len(x), len(own) + 16 * len(self.bodies)))
+        F[self.places, np.arange(len(own))] = 1.0 / own
+        parts = [own / self.priors - 1.0]
+        for k, (body, inverse) in enumerate(zip(self.bodies, self.inverse_priors, strict=True)):
+            L = np.linalg.cholesky(body.matrix(x))
+            halves = np.linalg.solve(L, UNITS[body.which])
+            turned = np.linalg.solve(L, halves.swapaxes(1, 2))
+            first = len(own) + 16 * k
+            F[body.places, first : first + 16] = turned.reshape(-1, 16)
+            parts.append((L.T @ inverse @ L - np.eye(4)).ravel())
+        return value, F, np.concatenate(parts)

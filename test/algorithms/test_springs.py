@@ -118,7 +118,8 @@ def test_a_spring_far_too_stiff_for_the_step_stays_bounded_in_implicit_steps():
 def test_a_model_without_springs_compiles_to_the_graphs_of_before():
     plain, at_rest = (ada.planar_chain(3) if k is None else _with_rest(k) for k in (None, 0.7))
     assert tree_fingerprint(plain.tree) == tree_fingerprint(at_rest.tree)
-    assert articulated.constants_table(plain.uniform_tree).shape[1] == 25
+    kinds = articulated.kinds_of(plain.uniform_tree)
+    assert articulated.constants_table(plain.uniform_tree, kinds).shape[1] == 25
     assert assembly.constants_table(_regular(plain)).shape[1] == 108
 
 

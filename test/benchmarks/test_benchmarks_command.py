@@ -15,7 +15,18 @@ from benchmarks import __main__ as command_line
 from benchmarks import command
 from benchmarks.report import Report
 
-JUDGED = {"derivatives", "forward", "calls", "closed", "hybrid", "compile", "simulation", "linkages", "controllers"}
+JUDGED = {
+    "derivatives",
+    "forward",
+    "calls",
+    "closed",
+    "hybrid",
+    "compile",
+    "flops",
+    "simulation",
+    "linkages",
+    "controllers",
+}
 
 
 @pytest.fixture(autouse=True)
