@@ -113,7 +113,7 @@ def test_of_all_motions_between_the_wanted_one_and_rest_the_nearest_that_keeps_t
     found = rules(tool_planes=WALLS[0] + WALLS[1]).within(q, slowest, wanted)
     if keeps(q, wanted, -1e-9):
         np.testing.assert_array_equal(found, wanted)
-    elif keeps(q, slowest, -1e-9):
+    elif keeps(q, slowest, -1e-9) and not keeps(q, wanted, 1e-9):
         more = wanted - slowest
         share = float((found - slowest) @ more / (more @ more))
         np.testing.assert_allclose(found, slowest + share * more, atol=1e-12)
