@@ -105,9 +105,3 @@ def solve_factorised(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
         for i in factors.rows[k]:
             x[k] = x[k] - factors.rows[k][i] * x[i]
     return x
-
-
-def pivot_shares(matrix: SymmetricMatrix) -> list[Scalar]:
-    """Pivots as shares of the diagonal entries: 0 where the matrix is singular."""
-    pivots = factorise(matrix).pivots
-    return [pivot * (1.0 / matrix[k, k]) for k, pivot in enumerate(pivots)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ada_dynamics.algorithms import crba
-from ada_dynamics.algorithms.sparse_ldl import pivot_shares
+from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, factorise
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
@@ -19,7 +19,12 @@ def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """Quantities that must not be negative for the mass matrix to be regular; none where it always is."""
     if not has_degenerate_bodies(tree):
         return []
-    return [share - SMALLEST_PIVOT for share in pivot_shares(crba.mass_matrix(tree, q))]
+    return _left(crba.mass_matrix(tree, q))
+
+
+def _left(M: SymmetricMatrix) -> list[Scalar]:
+    """Pivots less the share of their diagonal entries that is rounding; one is negative unless M is definite."""
+    return [pivot - SMALLEST_PIVOT * M[k, k] for k, pivot in enumerate(factorise(M).pivots)]
 
 
 def loose_joint(tree: Tree, q: Sequence[float]) -> str | None:
@@ -29,11 +34,11 @@ def loose_joint(tree: Tree, q: Sequence[float]) -> str | None:
         if body.is_independent and not all(float(M[i, i]) > 0.0 for i in range(body.v.start, body.v.stop)):
             return body.name
     try:
-        shares = pivot_shares(M)
+        left = _left(M)
     except ZeroDivisionError:
-        shares = None
+        left = None
     for body in tree.bodies:
         # an exact zero has stopped the elimination: of two joints that move the same thing, the first one is named
-        if body.is_independent and (shares is None or not min(shares[body.v], default=1.0) >= SMALLEST_PIVOT):
+        if body.is_independent and (left is None or not min(left[body.v], default=1.0) >= 0.0):
             return body.name
     return None

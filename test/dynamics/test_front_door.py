@@ -168,6 +168,19 @@ def test_unknown_choices_are_refused(options: dict[str, str], message: str) -> N
         ada.Dynamics(ada.load("pa10"), **options)
 
 
+@pytest.mark.parametrize("kernel", ["generic", "specialised"])
+def test_inertias_that_no_body_has_are_refused_where_an_effort_would_turn_a_joint_backwards(kernel: str) -> None:
+    robot = ada.Builder("impossible").link("base").link("arm")
+    robot.link("tip", 1.0, inertia=[[1, 0, 0], [0, 1, 3], [0, 3, 1]])
+    robot.joint("inner", "revolute", "base", "arm", axis=(0.0, 1.0, -1.0))  # resists by 1 - 3
+    robot.joint("outer", "revolute", "arm", "tip", axis=(1.0, 0.0, 0.0))
+    dynamics = ada.Dynamics(robot.build(), kernel=kernel)
+    with pytest.raises(ada.InputError, match="nothing resists joint 'inner'"):
+        dynamics.forward(np.zeros(2), np.zeros(2), np.ones(2))
+    quarter = np.array([0.0, np.pi / 2])  # outer turns the axis of 1 + 3 inwards
+    assert dynamics.forward(quarter, np.zeros(2), np.ones(2)) == pytest.approx([1 / 4, 1.0])
+
+
 def test_derivatives_by_a_generic_kernel_are_refused_with_the_way_out() -> None:
     dynamics, z = ada.Dynamics(ada.load("pa10"), kernel="generic"), np.zeros(7)
     with pytest.raises(ada.InputError, match="kernel='specialised'"):

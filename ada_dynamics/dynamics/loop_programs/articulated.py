@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     placement_constants,
     upper,
 )
-from ada_dynamics.expr import Function, trace
+from ada_dynamics.expr import Function, select, trace
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
 from ada_dynamics.model.joints import JOINT_TYPES
@@ -170,7 +171,9 @@ def _forward_2(at: At) -> dict[str, Any]:
     X = _pose(at.own)
     inertia = _inertia(at.parent) + X.to_parent(free.inertia)
     wrench = _wrench(at.parent) + X.to_parent(free.wrench)
-    pivots = [(*p.U_over_D.moment, *p.U_over_D.force, p.u_over_D) for p in free.pivots]
+    # Where inertias are none, an effort could turn a joint backwards; the mass matrix has a negative pivot then, too.
+    rates = [select(0.0, d, p.u_over_D, inf) for p, d in zip(free.pivots, free.inverse_D, strict=True)]
+    pivots = [(*p.U_over_D.moment, *p.U_over_D.force, rate) for p, rate in zip(free.pivots, rates, strict=True)]
     return {
         "pivots": tuple(x for p in pivots for x in p),
         "inertia": _flat_inertia(inertia),
