@@ -75,6 +75,7 @@ def test_settings_change_under_control_without_a_jump_and_the_target_stays(ros):
     goal = np.array(BENT) + 0.02
     referenced(ros).publish(JointState(name=NAMES, position=goal.tolist()))
     sender.until(lambda: np.array_equal(control.target.position, goal), what="the reference")
+    sender.until(lambda: commands, what="the first command")
     settled = stamp(commands[-1]) + 2.0 * BLEND
     sender.until(lambda: stamp(commands[-1]) > settled, what="the end of the first blend")
     begin, first, old = len(commands), len(told), np.array(commands[-1].effort)
