@@ -202,6 +202,7 @@ KHR1_PATIENT = {
     "khr1__safety__longest_gap": 1.0,
     "khr1__safety__max_missed": 1000,
     "khr1__safety__host_timeout": 30.0,
+    "khr1__driver__blind_time": 2.0,
     "tf_rate": 0.0,
 }
 
