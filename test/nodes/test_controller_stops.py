@@ -93,6 +93,7 @@ def test_a_hardware_node_that_waits_for_commands_gets_them_before_its_robot_is_a
     arm.until(lambda: arm.control.waits == "the robot is inactive", what="the controller to know it")
     assert not arm.control.is_silent
     arm.until(lambda: arm.driving.connection.is_commanded(), what="commands that are counted")
+    arm.until(lambda: arm.commands, what="one that is heard here, too")
     assert np.abs(np.array(arm.commands[-1].position) - BENT).max() < 1e-9
 
 

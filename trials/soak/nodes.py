@@ -152,7 +152,7 @@ class _Work:
         time.sleep(TICK)
         if now >= self._look:
             self._memory, self._look = self.watch.look(), now + self._every
-        if now < self._next:
+        if now < self._next or not self.watch.has_enough():
             return False
         self.seconds += self._piece
         off = float(np.abs(np.array(self._device.state()["position"]) - path(self.phase)).max())

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 WARM_UP, LONGEST_WARM_UP = 1.0 / 3.0, 300.0  # of a slice, and [s]: what a process takes until then, it will need
+ENOUGH = 3  # samples after the warm-up, of which a slope can be made
 GROUPS = 60  # of samples in a row, whose medians count: neighbours are not independent
 WHAT = ("memory [MB]", "handles", "threads")
 # What may be certain to have come in a slice. Of memory: allocators keep something back.
@@ -62,12 +63,14 @@ class Watch:
 
     def __init__(self) -> None:
         """Begin without any."""
+        self._looks: list[float] = []
         self._names: dict[int, str] = {}
         self._samples: dict[int, list[list[float]]] = {}
 
     def look(self) -> float:
         """Take a sample of each; the memory of all of them [MB]."""
         now, memory = time.monotonic(), 0.0
+        self._looks.append(now)
         for process in _family():
             with suppress(OSError, IndexError):  # it has just ended
                 folder = Path(f"/proc/{process}")
@@ -82,18 +85,27 @@ class Watch:
                 memory += size
         return memory
 
+    def has_enough(self) -> bool:
+        """Whether slopes can be made of what was looked at so far."""
+        return sum(time >= self._begin() for time in self._looks) >= ENOUGH
+
+    def _begin(self) -> float:
+        """End of the warm-up, as far as it was looked so far."""
+        first, last = self._looks[0], self._looks[-1]
+        return first + min(WARM_UP * (last - first), LONGEST_WARM_UP)
+
     def growths(self) -> dict[str, dict[str, Growth]]:
         """Of all that live from the end of the warm-up until now, by their names."""
-        names = Counter(self._names.values())
-        tables = {
-            name if names[name] == 1 else f"{name} {process}": np.array(self._samples[process])
-            for process, name in self._names.items()
-        }
-        first, last = min(table[0, 0] for table in tables.values()), max(table[-1, 0] for table in tables.values())
-        begin, found = first + min(WARM_UP * (last - first), LONGEST_WARM_UP), {}
-        for name, table in tables.items():
+        begin, last = self._begin(), self._looks[-1]
+        tables = {process: np.array(samples) for process, samples in self._samples.items()}
+        tables = {process: table for process, table in tables.items() if table[0, 0] <= begin and table[-1, 0] == last}
+        # A process that is about to start another bears its name twice for a moment.
+        names, found = Counter(self._names[process] for process in tables), {}
+        for process, table in tables.items():
             t, *columns = table[table[:, 0] >= begin].T
-            if len(t) > 2 and table[0, 0] <= begin and t[-1] == last:
+            if len(t) >= ENOUGH:
+                name = self._names[process]
+                name = name if names[name] == 1 else f"{name} {process}"
                 found[name] = {what: growth(t, column) for what, column in zip(WHAT, columns, strict=True)}
         return found
 
