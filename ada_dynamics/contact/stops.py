@@ -13,6 +13,8 @@ from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import GRAVITY, finite
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.loops.projection import metric
 from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -78,7 +80,9 @@ class JointStops:
         """
         step = finite(step, "step", positive=True)
         M = _mass_matrix(model, q)
-        inertia = np.diag(M) if is_implicit else 1.0 / np.diag(np.linalg.inv(M))
+        inertia = _free_inertias(model, q)
+        if is_implicit:  # a joint that carries nothing by itself moves what the loops hang on it
+            inertia = np.where(np.diag(M) > 0.0, np.diag(M), inertia)
         turning, sliding = _held_weight(model, M) if is_implicit else (0.0, 0.0)
         joints: dict[str, tuple[float, float]] = {}
         for name in (one for one in limited_joints(model) if one not in without):
@@ -152,12 +156,25 @@ def fastest_rate(
 
 
 def _free_inertias(model: Model, q: Array | None) -> Array:
-    return np.asarray(1.0 / np.diag(np.linalg.inv(_mass_matrix(model, q))), dtype=np.float64)
+    """1 / (∂a_j/∂τ_j), all others free; where links without inertia are in the loops, as far as the loops let them."""
+    M = _mass_matrix(model, q)
+    if not model.loops or np.linalg.matrix_rank(M, hermitian=True) == len(M):
+        return np.asarray(1.0 / np.diag(np.linalg.inv(M)), dtype=np.float64)
+    loops = LoopNumbers(model)
+    J = loops.weights[:, None] * loops.jacobian(_pose(model, q))
+    at = metric(M, J, len(J))
+    free = np.linalg.solve(at.L, np.eye(len(M)))
+    mobility = np.sum((free - at.U @ (at.U.T @ free)) * free, axis=0)
+    # What the loops lock weighs as much as anything: the whole mechanism.
+    return np.asarray(1.0 / np.maximum(mobility, 1.0 / np.trace(M)), dtype=np.float64)
+
+
+def _pose(model: Model, q: Array | None) -> Array:
+    return model.neutral() if q is None else np.asarray(q, dtype=float)
 
 
 def _mass_matrix(model: Model, q: Array | None) -> Array:
-    at = model.neutral() if q is None else np.asarray(q, dtype=float)
-    return np.array(mass_matrix(model.tree, at.tolist()).dense(), dtype=float)
+    return np.array(mass_matrix(model.tree, _pose(model, q).tolist()).dense(), dtype=float)
 
 
 def _held_weight(model: Model, M: Array) -> tuple[float, float]:

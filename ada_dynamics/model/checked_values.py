@@ -60,28 +60,33 @@ def _frozen(x: Array) -> Array:
     return x
 
 
-def _is_constant(value: object) -> bool:
-    """True if an array, or a tuple of floats, cannot change."""
-    if isinstance(value, np.ndarray):
-        return not value.flags.writeable and value.base is None
-    return type(value) is tuple and all(type(x) is float for x in value)
-
-
-class _Found(dict[int, Array]):
-    """Arrays by the id of what they were made of, if that cannot change: equal parts of a robot share them."""
+class _Found:
+    """Arrays by what they were made of: equal parts of a robot share them."""
 
     MOST = 256  # what no other part has is not kept
 
     def __init__(self) -> None:
-        super().__init__()
+        self._arrays: dict[object, Array] = {}
         self._values: list[object] = []  # as long as they are kept, their ids are their own
+
+    def made_of(self, value: object) -> Array | None:
+        """What was kept for such a value."""
+        return self._arrays.get(self._key(value))
 
     def keep(self, value: object, found: Array) -> Array:
         """The array, kept if it will be right the next time."""
-        if len(self) < self.MOST and _is_constant(value):
+        key = self._key(value)
+        if len(self._arrays) < self.MOST and key is not None:
             self._values.append(value)
-            self[id(value)] = found
+            self._arrays[key] = found
         return found
+
+    @staticmethod
+    def _key(value: object) -> object:
+        """The numbers of an array, which may change; a tuple of floats itself, which cannot."""
+        if isinstance(value, np.ndarray):
+            return (value.shape, value.tobytes()) if value.dtype == np.float64 else None
+        return id(value) if type(value) is tuple and all(type(x) is float for x in value) else None
 
 
 class CheckedValues:
@@ -100,7 +105,7 @@ class CheckedValues:
 
     def vector(self, value: ArrayLike, size: int, what: str) -> Array:
         """Finite numbers."""
-        found = self._vectors.get(id(value))
+        found = self._vectors.made_of(value)
         if found is not None and found.size == size:
             return found
         try:
@@ -131,7 +136,7 @@ class CheckedValues:
 
     def inertia(self, value: ArrayLike, what: str) -> Array:
         """A symmetric 3x3 matrix, from all of its entries, 6 of them or its diagonal."""
-        found = self._inertias.get(id(value))
+        found = self._inertias.made_of(value)
         if found is not None:
             return found
         x = np.array(value, dtype=float)
@@ -283,7 +288,7 @@ class CheckedValues:
 
     def direction(self, value: ArrayLike, what: str) -> Array:
         """A vector made unit length."""
-        found = self._directions.get(id(value))
+        found = self._directions.made_of(value)
         if found is not None:
             return found
         x = self.vector(value, 3, what)

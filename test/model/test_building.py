@@ -73,6 +73,17 @@ def test_values_that_cannot_change_are_shared_by_the_parts_that_are_given_them()
     assert model.links["b"].com.tolist() == [0.1, 0.2, 0.3]
 
 
+def test_an_array_that_is_changed_and_sealed_again_while_a_robot_is_built_counts_as_it_is_now():
+    com = np.array([0.1, 0.2, 0.3])
+    com.setflags(write=False)
+    robot = Builder("r").link("a", 1.0, com)
+    com.setflags(write=True)
+    com[:] = 7.0
+    com.setflags(write=False)
+    model = robot.link("b", 1.0, com).joint("j", "fixed", "a", "b").build()
+    assert [link.com.tolist() for link in model.links.values()] == [[0.1, 0.2, 0.3], [7.0, 7.0, 7.0]]
+
+
 def test_a_read_only_view_of_what_can_change_is_not_shared():
     below = np.array([0.1, 0.2, 0.3])
     view = below[:]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Soft stops and friction of joints: closed forms, stability, mimics, and what is refused."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from contact_motion import Mechanism
@@ -9,7 +11,9 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms.joint_loads import joint_loads, without_friction
 from ada_dynamics.contact.stops import JointStops, fastest_rate
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.elements import Limits, Mimic
+from ada_dynamics.robots.mechanisms import four_bar
 
 G = 9.81
 
@@ -63,6 +67,23 @@ def test_stops_made_for_a_model_swing_at_a_fifth_of_the_step():
     stops = JointStops.for_model(model, 1e-3)
     assert fastest_rate(model, stops) == pytest.approx(max(200.0, fastest_rate(model, None)))
     assert [s.body for s in stops.resolve(model)] == list(range(7))
+
+
+@pytest.mark.parametrize("is_implicit", [False, True])
+def test_stops_of_joints_whose_links_weigh_nothing_are_made_for_what_the_loops_hang_on_them(is_implicit):
+    model, q = four_bar()
+    limited = [dataclasses.replace(joint, limits=Limits(-3.0, 3.0)) for joint in model.joints.values()]
+    last = model.links[model.joints[model.joint_names[-1]].child]
+    light = with_parts(model, dataclasses.replace(last, mass=0.0, inertia=np.zeros((3, 3))), *limited)
+    assert np.linalg.matrix_rank(ada.Dynamics(light).mass_matrix(q)) < light.nv
+    stops = JointStops.for_model(light, 1e-3, q=q, is_implicit=is_implicit)
+    response = ada.Dynamics(light).forward_derivatives(q, np.zeros(3), np.zeros(3)).du
+    swing = [float(np.sqrt(stops.joints[name][0] * response[i, i])) for i, name in enumerate(light.joint_names)]
+    if is_implicit:
+        assert swing[-1] == pytest.approx(200.0, rel=1e-6)
+    else:
+        assert swing == pytest.approx([200.0] * 3, rel=1e-6)
+    assert fastest_rate(light, stops, q=q) == pytest.approx(max(swing), rel=1e-6)
 
 
 def test_a_joint_that_mimics_another_stops_the_joint_that_drives_it():

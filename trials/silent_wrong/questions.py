@@ -75,15 +75,27 @@ def on_loops(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
     except Refused:
         pass  # motors that cannot, or not alone: forward dynamics stands by itself
     figure /= _room(robot) * ELIMINATION
-    sizes = np.linalg.svd(closed.J, compute_uv=False)
-    kept = sizes[sizes > residual.RANK * sizes[0]]
-    near = " near a singular pose" if len(kept) and kept[-1] < NEAR * kept[0] else ""
-    redundant = " redundant" if len(kept) < len(closed.J) else ""
-    if figure > 1.0 and len(kept) and kept[-1] < REDUNDANT * kept[0]:
-        raise NoJudge(f"conditions that agree to {kept[-1] / kept[0]:.0e}: redundant to the library, not to the judge")
+    least, kept = _least_condition(closed.J)
+    near = " near a singular pose" if least < NEAR else ""
+    redundant = " redundant" if kept < len(closed.J) else ""
+    if figure > 1.0:
+        _agree_on_redundance(least)
     if figure > 1.0 and said:
         raise Refused(f"flagged: {said[-1].message}"[:200])
     return figure, f"{len(closed.J)} conditions{redundant}{near}"
+
+
+def _least_condition(J: Array) -> tuple[float, int]:
+    """The smallest singular value that is a condition to the judge, relative to the largest, and how many are."""
+    sizes = np.linalg.svd(J, compute_uv=False)
+    kept = sizes[sizes > residual.RANK * np.max(sizes, initial=0.0)]
+    return (float(kept[-1] / kept[0]) if len(kept) else 1.0), len(kept)
+
+
+def _agree_on_redundance(least: float) -> None:
+    """What is one condition to the library and two to the judge has two answers, neither of which is wrong."""
+    if least < REDUNDANT:
+        raise NoJudge(f"conditions that agree to {least:.0e}: redundant to the library, not to the judge")
 
 
 def of_arguments(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
@@ -192,6 +204,8 @@ def of_motion(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
     if closes:
         v = Closed(robot.tree, q, v).v
     found = _of_two_steps(robot, q, v, tau, PERIOD)
+    if found[0] > 1.0 and closes:
+        _agree_on_redundance(_least_condition(Closed(robot.tree, q, v).J)[0])
     if found[0] > 1.0:  # errors of steps and of Simpson's rule fall with the fourth power, those of equations do not
         found = _of_two_steps(robot, q, v, tau, PERIOD / 4.0)
     return found
@@ -200,8 +214,8 @@ def of_motion(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
 def _of_two_steps(robot: Robot, q: Array, v: Array, tau: Array, h: float) -> tuple[float, str]:
     model, closes = robot.model, robot.q is not None
     states = []
-    with warnings.catch_warnings(), library():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as said, library():
+        warnings.simplefilter("always")
         simulation = ada.Simulation(model, q, v, tau=tau, step=h, dynamics=robot.dynamics)
         for steps in range(3):
             if steps:
@@ -221,4 +235,6 @@ def _of_two_steps(robot: Robot, q: Array, v: Array, tau: Array, h: float) -> tup
         raise NoJudge("it moves too fast for its steps")
     gap = LoopConditions(robot.tree).gap(states[2][0]) if closes else 0.0
     figure = float(np.abs(np.concatenate([speeds, places])).max()) / (STEP * size)
+    if figure > 1.0 and any(issubclass(one.category, ada.SingularPoseWarning) for one in said):
+        raise Refused(f"flagged: {said[-1].message}"[:200])
     return max(figure, gap / CLOSED), f"off by {figure * STEP:.1e} of the change, gap {gap:.1e}"

@@ -143,10 +143,11 @@ class Closed(State):
         return float(np.max(np.abs(rest + self.J.T @ forces) / room, initial=0.0))
 
     def forward(self, tau: Array) -> Array:
-        """The judge's own accelerations, from a dense solve of all its equations."""
-        L = np.linalg.cholesky(self.M)
-        W = np.linalg.solve(L, self.J.T)
-        free = np.linalg.solve(L, tau - self.h)
-        y = free - np.linalg.pinv(W.T, rcond=RANK) @ (W.T @ free + self.gamma)
-        found: Array = np.linalg.solve(L.T, y)
+        """The judge's own accelerations, from dense solves: what the loops ask for, and the motions that they leave."""
+        U, sizes, Vt = np.linalg.svd(self.J)
+        rank = int(np.sum(sizes > RANK * np.max(sizes, initial=0.0)))
+        asked = -Vt[:rank].T @ ((U[:, :rank].T @ self.gamma) / sizes[:rank])
+        N = Vt[rank:].T
+        left = np.linalg.solve(N.T @ self.M @ N, N.T @ (tau - self.h - self.M @ asked))
+        found: Array = asked + N @ left
         return found
