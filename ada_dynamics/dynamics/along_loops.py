@@ -182,9 +182,7 @@ class AlongLoops(Computation):
         closed = self._kernels.closed
         if closed is None:
             return np.zeros((*q.shape[:-1], 0, self.model.nv))
-        make = lambda: closed_quantities.conditions(closed.tree, closed.plans)  # noqa: E731
-        kernel = self._kernels.get("loop conditions", make)
-        J, _ = self._run(kernel, {"q": q, "v": np.zeros(self.model.nv)})
+        J, _ = self._run(closed.conditions, {"q": q, "v": np.zeros(self.model.nv)})
         return np.asarray(J / closed.weights[:, None] * self.choices.units)
 
     def _condition_rates(self, q: Array, v: Array) -> Array:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,9 +18,10 @@ from numpy.typing import NDArray
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.joint_wrenches import least_norm, names_of_joints
+from ada_dynamics.dynamics.loop_wrenches import LoopWrenches
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.dynamics.singular_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
+from ada_dynamics.dynamics.tiers import FAST, RANK_REVEALING, ROBUST, Motion
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
@@ -29,11 +29,9 @@ from ada_dynamics.loops import projection, singular
 from ada_dynamics.loops.actuation import motor_efforts
 from ada_dynamics.loops.admissible import along_branch, directions
 from ada_dynamics.loops.combinations import WORN_OUT
-from ada_dynamics.loops.long import SEARCHED
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.stored import studied
 from ada_dynamics.loops.study import Study
-from ada_dynamics.loops.uniqueness import Flags, at_pose, common, in_general
 from ada_dynamics.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -45,18 +43,6 @@ if TYPE_CHECKING:
 LATE_UP_TO = 9
 _ROUNDING = 1e-16
 LATE, ALL = "late", "all conditions"  # the robust orders
-
-FAST, ROBUST, RANK_REVEALING = "fast", "robust", "rank-revealing"
-
-
-@dataclass(frozen=True)
-class Motion:
-    """Accelerations of one state, the multipliers of the conditions in use, and how they were found."""
-
-    accelerations: Array
-    multipliers: Array
-    tier: str
-    solution: singular.Solution | None = None  # of the rank-revealing tier
 
 
 class ClosedDynamics:
@@ -132,6 +118,11 @@ class ClosedDynamics:
                 "joint_wrenches."
             )
 
+    @cached_property
+    def wrenches(self) -> LoopWrenches:
+        """What the joints and loops hold."""
+        return LoopWrenches(self)
+
     # --- kernels ------------------------------------------------------------------------------------------------
     def quantity(self, name: str, external: bool, multipliers: bool, judged: bool = False) -> quantities.Quantity:
         """Forward dynamics by a candidate of the plans, by "late", "lagrange", or by assembly: "ada" or "dca"."""
@@ -188,25 +179,28 @@ class ClosedDynamics:
         """Units of the conditions that act: lengths of the model for those of positions, 1 for those of angles."""
         return np.asarray(self.study.numbers.weights[list(self.plans.conditions)], dtype=np.float64)
 
+    @cached_property
+    def conditions(self) -> Kernel:
+        """J and γ of the conditions in use, from q and v."""
+        return self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
+
     def rates(self, q: Array, v: Array) -> singular.Rates:
         """How the conditions change along v.
 
         γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e).
         """
         tree, w = self.tree, self.weights
-        of_state = self.kernels.get("loop conditions", lambda: closed.conditions(tree, self.plans))
         rates = self.kernels.get("loop condition rates", lambda: closed.condition_rates(tree, self.plans))
         (J, by_q), _ = rates.single_status(q, v)
         n = len(v)
         unit = np.eye(n)
         states = np.concatenate([v[None, :], unit, v + unit])
-        (_, gamma), _ = of_state.batch_status(np.tile(q, (len(states), 1)), states)
+        (_, gamma), _ = self.conditions.batch_status(np.tile(q, (len(states), 1)), states)
         by_v = (gamma[n + 1 :] - gamma[1 : n + 1] - gamma[0]).T
         return singular.Rates(J / w[:, None], by_q / w, by_v / w[:, None])
 
     def _gamma(self, q: Array, v: Array) -> Array:
-        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
-        (_, gamma), _ = kernel.single_status(q, v)
+        (_, gamma), _ = self.conditions.single_status(q, v)
         return np.asarray(gamma / self.weights, dtype=np.float64)
 
     # --- tiers --------------------------------------------------------------------------------------------------
@@ -391,63 +385,3 @@ class ClosedDynamics:
         kernel = self.kernels.get("loop gap", lambda: closed.gap(self.tree))
         whole, _ = (kernel.batch_status if q.ndim == 2 else kernel.single_status)(q)
         return np.asarray(whole, dtype=np.float64)
-
-    # --- joint wrenches -----------------------------------------------------------------------------------------
-    def held(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array, Flags, str]:
-        """Accelerations, multipliers of least norm, which components of wrenches are unique, and the slowest tier."""
-        flags, tier = self.unique, FAST
-        solved = self._fast(name, inputs, is_batch)
-        if solved is None:
-            motions = self.motions(name, inputs, is_batch)
-            tier = max((m.tier for m in motions), key=(FAST, ROBUST, RANK_REVEALING).index)
-            poses = inputs[0] if is_batch else inputs[0][None, :]
-            flags = common([flags, *(self._unique_at(m, q) for m, q in zip(motions, poses, strict=True))])
-            a = np.array([m.accelerations for m in motions])
-            multipliers = np.array([m.multipliers for m in motions])
-            solved = (a, multipliers) if is_batch else (a[0], multipliers[0])
-        return solved[0], self._least_norm(inputs, solved[1], is_batch), flags, tier
-
-    def _fast(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array] | None:
-        """Accelerations and multipliers by the fast kernel, where it can."""
-        if self.plans.is_dense_only:
-            return None
-        kernel = self.kernel(name, len(inputs) > 3, multipliers=True)
-        result, status = (kernel.batch_status if is_batch else kernel.single_status)(*inputs)
-        if status:
-            return None
-        if not self.plans.conditions:
-            return result, np.zeros((*result.shape[:-1], 0))
-        return result[0], self.of_all(result[1])
-
-    @cached_property
-    def unique(self) -> Flags:
-        """Components of the joint wrenches that are unique in general; of very large models none is known to be."""
-        if self.model.nv > SEARCHED:
-            return {name: np.zeros(6, dtype=bool) for name in names_of_joints(self.model)}
-        return in_general(self.study)
-
-    def _unique_at(self, motion: Motion, q: Array) -> Flags:
-        if motion.solution is None or not motion.solution.is_singular:
-            return self.unique
-        return at_pose(self.study.numbers, q, self.study.rank - motion.solution.lost_rank)
-
-    def _least_norm(self, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
-        if not self.study.is_redundant:
-            return multipliers
-        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
-        (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
-        return least_norm(J / self.weights[:, None], multipliers, self.weights, self.study.rank)
-
-    def by_loop(self, multipliers: Array) -> dict[str, Array]:
-        """Multipliers of all conditions of each loop; those not in use are zero."""
-        conditions = self.study.numbers.conditions
-        whole = np.zeros((*multipliers.shape[:-1], len(conditions)))
-        whole[..., list(self.plans.conditions)] = multipliers
-        turned = {loop.name for loop in self.tree.loops if loop.is_turned}
-        whole[..., [loop in turned for loop, _, _ in conditions]] *= -1.0
-        loops = np.array([loop for loop, _, _ in conditions])
-        return {name: whole[..., loops == name] for name in self.model.loop_names}
-
-    def wrench_kernel(self, external: bool, along: bool = False) -> Kernel:
-        """From q, v, a and multipliers to all joint wrenches; or, from changes of each as well, to theirs."""
-        return self.kernels.joint_wrenches(self.study.numbers.full_tree, self.plans.rows, external, along)

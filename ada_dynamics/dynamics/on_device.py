@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import flat_wrenches
-from ada_dynamics.dynamics.closed import FAST
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.derivatives import Derivatives
 from ada_dynamics.dynamics.device_quantities import DeviceQuantities
@@ -21,6 +20,7 @@ from ada_dynamics.dynamics.front import Dynamics
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.dynamics.tiers import FAST
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.device_array import DeviceArray, Given, given, on_device, stream_number
@@ -180,8 +180,8 @@ class DeviceDynamics(Dynamics):
             return here(q, v, tau)
         wrenches, *multipliers = (np.asarray(x, dtype=np.float64) for x in results)
         states = np.broadcast_to(arrays["q"], (len(wrenches), self.model.nq))
-        by_loop = {} if closed is None else closed.by_loop(*multipliers)
-        flags = everything_unique(self.model) if closed is None else closed.unique
+        by_loop = {} if closed is None else closed.wrenches.by_loop(*multipliers)
+        flags = everything_unique(self.model) if closed is None else closed.wrenches.unique
         length = 1.0 if closed is None else closed.study.numbers.length
         return JointWrenches(self.model, states, wrenches, by_loop, flags, FAST, length)
 

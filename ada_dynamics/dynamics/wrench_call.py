@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import common_batch, explain, flat_wrenches
-from ada_dynamics.dynamics.closed import FAST
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
 from ada_dynamics.dynamics.kernels import Kernels
+from ada_dynamics.dynamics.tiers import FAST
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
@@ -45,13 +45,13 @@ def joint_wrenches(
         held_by = np.zeros((*a.shape[:-1], 0))
         kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
     else:
-        a, held_by, flags, tier = closed.held(kernels.candidate, inputs[:4] if external else inputs, is_batch)
+        a, held_by, flags, tier = closed.wrenches.held(kernels.candidate, inputs[:4] if external else inputs, is_batch)
         length = closed.study.numbers.length
-        kernel = closed.wrench_kernel(bool(external))
+        kernel = closed.wrenches.kernel(bool(external))
         multipliers = [held_by] if closed.plans.conditions else []
     given = [np.ascontiguousarray(x) for x in (q, v, a, *inputs[4:], *multipliers)]
     stacked, status = (kernel.batch_status if is_batch else kernel.single_status)(*given)
     if status:
         raise InputError(explain(model, arrays))
-    by_loop = {} if closed is None else closed.by_loop(held_by)
+    by_loop = {} if closed is None else closed.wrenches.by_loop(held_by)
     return JointWrenches(model, q, stacked, by_loop, flags, tier, length)

@@ -36,8 +36,8 @@ def wrench_changes(kernels: Kernels, state: State, along: Array, of_motion: tupl
         kernel = kernels.joint_wrenches(kernels.model.full_tree, {}, False, along=True)
         given.append(a)
     else:
-        a, held, flags, _ = closed.held(kernels.candidate, state, False)
-        kernel = closed.wrench_kernel(False, along=True)
+        a, held, flags, _ = closed.wrenches.held(kernels.candidate, state, False)
+        kernel = closed.wrenches.kernel(False, along=True)
         given.append(a)
         if closed.plans.conditions:
             given.append(held)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint wrenches of a mechanism with loops: multipliers of the fast tier that can, and which of them are unique."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.joint_wrenches import least_norm, names_of_joints
+from ada_dynamics.dynamics.tiers import FAST, TIERS, Motion
+from ada_dynamics.jit import Kernel
+from ada_dynamics.loops.long import SEARCHED
+from ada_dynamics.loops.uniqueness import Flags, at_pose, common, in_general
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics.closed import ClosedDynamics
+
+
+class LoopWrenches:
+    """What joints and loops hold while the mechanism moves as its tiers say."""
+
+    def __init__(self, closed: ClosedDynamics) -> None:
+        """Args: the mechanism."""
+        self._closed = closed
+
+    def held(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array, Flags, str]:
+        """Accelerations, multipliers of least norm, which components of wrenches are unique, and the slowest tier."""
+        flags, tier = self.unique, FAST
+        solved = self._fast(name, inputs, is_batch)
+        if solved is None:
+            motions = self._closed.motions(name, inputs, is_batch)
+            tier = max((m.tier for m in motions), key=TIERS.index)
+            poses = inputs[0] if is_batch else inputs[0][None, :]
+            flags = common([flags, *(self._unique_at(m, q) for m, q in zip(motions, poses, strict=True))])
+            a = np.array([m.accelerations for m in motions])
+            multipliers = np.array([m.multipliers for m in motions])
+            solved = (a, multipliers) if is_batch else (a[0], multipliers[0])
+        return solved[0], self._least_norm(inputs, solved[1], is_batch), flags, tier
+
+    def _fast(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array] | None:
+        """Accelerations and multipliers by the fast kernel, where it can."""
+        if self._closed.plans.is_dense_only:
+            return None
+        kernel = self._closed.kernel(name, len(inputs) > 3, multipliers=True)
+        result, status = (kernel.batch_status if is_batch else kernel.single_status)(*inputs)
+        if status:
+            return None
+        if not self._closed.plans.conditions:
+            return result, np.zeros((*result.shape[:-1], 0))
+        return result[0], self._closed.of_all(result[1])
+
+    @cached_property
+    def unique(self) -> Flags:
+        """Components of the joint wrenches that are unique in general; of very large models none is known to be."""
+        if self._closed.model.nv > SEARCHED:
+            return {name: np.zeros(6, dtype=bool) for name in names_of_joints(self._closed.model)}
+        return in_general(self._closed.study)
+
+    def _unique_at(self, motion: Motion, q: Array) -> Flags:
+        if motion.solution is None or not motion.solution.is_singular:
+            return self.unique
+        return at_pose(self._closed.study.numbers, q, self._closed.study.rank - motion.solution.lost_rank)
+
+    def _least_norm(self, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
+        if not self._closed.study.is_redundant:
+            return multipliers
+        closed = self._closed
+        kernel = closed.conditions
+        (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
+        return least_norm(J / closed.weights[:, None], multipliers, closed.weights, closed.study.rank)
+
+    def by_loop(self, multipliers: Array) -> dict[str, Array]:
+        """Multipliers of all conditions of each loop; those not in use are zero."""
+        conditions = self._closed.study.numbers.conditions
+        whole = np.zeros((*multipliers.shape[:-1], len(conditions)))
+        whole[..., list(self._closed.plans.conditions)] = multipliers
+        turned = {loop.name for loop in self._closed.tree.loops if loop.is_turned}
+        whole[..., [loop in turned for loop, _, _ in conditions]] *= -1.0
+        loops = np.array([loop for loop, _, _ in conditions])
+        return {name: whole[..., loops == name] for name in self._closed.model.loop_names}
+
+    def kernel(self, external: bool, along: bool = False) -> Kernel:
+        """From q, v, a and multipliers to all joint wrenches; or, from changes of each as well, to theirs."""
+        closed = self._closed
+        return closed.kernels.joint_wrenches(closed.study.numbers.full_tree, closed.plans.rows, external, along)
