@@ -15,7 +15,7 @@ from trials.silent_wrong import residual
 from trials.silent_wrong.judge import NoJudge
 from trials.silent_wrong.residual import EPS, Closed, State
 from trials.silent_wrong.robots import Fault, Refused, Robot, library
-from trials.silent_wrong.states import CLOSED, HANDED, as_rows, closed_pose, tree_state
+from trials.silent_wrong.states import CLOSED, HANDED, as_rows, closed_pose, towards_singular, tree_state
 from trials.silent_wrong.texts import one
 
 ROUNDINGS = 10.0  # allowed to each joint
@@ -61,19 +61,32 @@ def on_loops(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
     q = closed_pose(robot, rng)
     if q is None:
         raise Refused("flagged: no pose is found that closes the loops")
+    return _of_loops(robot, q, rng)
+
+
+def near_singular(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
+    """The same, the nearer to a singular pose the better."""
+    q = closed_pose(robot, rng)
+    if q is None:
+        raise Refused("flagged: no pose is found that closes the loops")
+    return _of_loops(robot, towards_singular(robot, q, rng), rng)
+
+
+def _of_loops(robot: Robot, q: Array, rng: np.random.Generator) -> tuple[float, str]:
     closed = Closed(robot.tree, q, rng.normal(size=robot.model.nv) * one((0.0, 1.0, 1.0, 30.0), rng))
     tau = rng.normal(size=robot.model.nv) * one((0.0, 1.0, 100.0), rng)
     _finite(closed.J, closed.v, closed.gamma, closed.M, closed.h)
-    with warnings.catch_warnings(record=True) as said, library():
+    with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        found = robot.dynamics.forward(q, closed.v, tau)
-    figure = max(closed.of_motion(found), closed.of_forces(found, tau))
-    try:
         with library():
-            tau = robot.dynamics.inverse(q, closed.v, found)
-        figure = max(figure, closed.of_forces(found, tau))
-    except Refused:
-        pass  # motors that cannot, or not alone: forward dynamics stands by itself
+            found = robot.dynamics.forward(q, closed.v, tau)
+        figure = max(closed.of_motion(found), closed.of_forces(found, tau))
+        try:
+            with library():
+                tau = robot.dynamics.inverse(q, closed.v, found)
+            figure = max(figure, closed.of_forces(found, tau))
+        except Refused:
+            pass  # motors that cannot, or not alone: forward dynamics stands by itself
     figure /= _room(robot) * ELIMINATION
     least, kept = _least_condition(closed.J)
     near = " near a singular pose" if least < NEAR else ""

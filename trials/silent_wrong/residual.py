@@ -118,17 +118,28 @@ class Closed(State):
         super().__init__(tree, q, v - np.linalg.pinv(self.J, rcond=RANK) @ (self.J @ v))
         self.gamma = self.conditions.gamma(q, self.v)
 
-    def _sizes(self, a: Array) -> Array:
-        """Of what is added up in J v̇ + γ, for each condition."""
+    @cached_property
+    def _columns(self) -> tuple[Array, Array]:
+        """For each condition and velocity: the turn, and all that is added up in J, none cancelling another."""
         sides = self.conditions.sides(self.q)
-        speed, found = np.abs(self.v), []
         farthest = self._reach[0].max(axis=0) @ np.abs(self.tree.G)  # roundings of places are of the ways to them
+        turns, moves = [], []
         for loop, row in self.conditions.rows:
             A, B = sides[loop.name]
             turn = np.linalg.norm(A.Jw, axis=0) + np.linalg.norm(B.Jw, axis=0)
-            move = np.linalg.norm(A.Jv, axis=0) + np.linalg.norm(B.Jv, axis=0) + (farthest if row.m is None else turn)
-            found.append(float(move @ np.abs(a)) + 2.0 * float(turn @ speed) * float(move @ speed))
-        return np.array(found)
+            turns.append(turn)
+            moves.append(
+                np.linalg.norm(A.Jv, axis=0) + np.linalg.norm(B.Jv, axis=0) + (farthest if row.m is None else turn)
+            )
+        shape = (len(turns), len(self.v))
+        return np.reshape(turns, shape), np.reshape(moves, shape)
+
+    def _sizes(self, a: Array) -> Array:
+        """Of what is added up in J v̇ + γ, for each condition."""
+        turns, moves = self._columns
+        speed = np.abs(self.v)
+        sizes: Array = moves @ np.abs(a) + 2.0 * (turns @ speed) * (moves @ speed)
+        return sizes
 
     def of_motion(self, a: Array) -> float:
         """Conditions of the loops: largest remainder, in roundings of its own parts."""
@@ -139,7 +150,7 @@ class Closed(State):
         rest = tau - self.M @ a - self.h
         D = 1.0 / np.sqrt(np.maximum(self.inertia, TINY))
         forces = np.linalg.lstsq(D[:, None] * self.J.T, -D * rest, rcond=RANK)[0]
-        room = self.room(a, tau) + EPS * np.abs(self.J.T) @ np.abs(forces)
+        room = self.room(a, tau) + EPS * self._columns[1].T @ np.abs(forces)
         return float(np.max(np.abs(rest + self.J.T @ forces) / room, initial=0.0))
 
     def forward(self, tau: Array) -> Array:

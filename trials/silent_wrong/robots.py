@@ -34,6 +34,7 @@ SPECIFIED = (("pa10", "fixed"), ("pa10", "floating"), ("khr1", "fixed"), ("ur5_r
 ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "hybrid", "order_n")
 MIMICKED = 13  # velocities; robots with mimics need code of their own
 _MECHANISMS = ("stewart", "hexa", "delta", "four_bar", "bennett", "cassie_leg", "ladder", "random", "random", "random")
+WITH_SINGULAR_POSES = ("four_bar", "parallel_gripper", "sarrus")
 _FACTORS = (-1.0, 0.0, 1e-6, 0.1, 2.0, 1e3, 1e6, float("nan"))
 
 
@@ -172,6 +173,13 @@ def _changed(model: ada.Model, rng: np.random.Generator) -> tuple[Any, str]:
     }
     field = one(sorted(changes), rng)
     return replace(joint, **{field: changes[field]}), f"joint {joint.name} {field}={changes[field]}"
+
+
+@cache
+def linkage(name: str) -> Robot:
+    """A mechanism of the catalogue as it is."""
+    made, q = _catalogue(name)
+    return Robot(name, [], made, _described(made), ada.Dynamics(made), q)
 
 
 @cache

@@ -12,9 +12,11 @@ import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.engines.pinocchio_loops import LoopConditions
 from trials.silent_wrong.judge import NoJudge
+from trials.silent_wrong.residual import RANK
 from trials.silent_wrong.robots import Fault, Robot, library
 from trials.silent_wrong.texts import one
 
+PACE, PACES, NARROWED = 0.15, 20, 40  # [rad, m] along a motion towards singular poses, how many, and thirds at most
 CLOSED = 1e-8  # [m, rad] of the gap that the judge finds in a pose that is said to close all loops
 
 
@@ -47,6 +49,31 @@ def closed_pose(robot: Robot, rng: np.random.Generator) -> Array | None:
     if gap > CLOSED * max(1.0, float(np.abs(q).max())):
         raise Fault(f"a pose that is said to be closed is open by {gap:.1e}")
     return q
+
+
+def towards_singular(robot: Robot, q: Array, rng: np.random.Generator) -> Array:
+    """A closed pose along a motion from q, as near to where conditions become dependent as a share that is drawn."""
+    conditions = LoopConditions(robot.tree)
+    sizes, way = np.linalg.svd(conditions.jacobian(q))[1:]
+    rank = int(np.sum(sizes > RANK * np.max(sizes, initial=0.0)))
+    if not 0 < rank < robot.model.nv:
+        return q
+    way = way[rank:].T @ rng.normal(size=robot.model.nv - rank)
+    step = PACE / float(np.linalg.norm(way))
+
+    def moved(share: float) -> tuple[float, Array]:
+        with library():
+            at = np.asarray(ada.assemble(robot.model, robot.model.integrate(q, share * way)))
+        sizes = np.linalg.svd(conditions.jacobian(at), compute_uv=False)
+        return float(sizes[rank - 1] / sizes[0]), at
+
+    found = [moved(step * i) for i in range(PACES)]
+    middle = min(range(PACES), key=lambda i: found[i][0])
+    low, high = step * (middle - 1), step * (middle + 1)
+    for _ in range(int(rng.integers(2, NARROWED))):  # thirds: nearer and nearer to the least
+        thirds = [moved(low + (high - low) * part)[0] for part in (1.0 / 3.0, 2.0 / 3.0)]
+        low, high = (low, high - (high - low) / 3.0) if thirds[0] < thirds[1] else (low + (high - low) / 3.0, high)
+    return moved(0.5 * (low + high))[1]
 
 
 def _with(value: float) -> Callable[[Array, np.random.Generator], Any]:
