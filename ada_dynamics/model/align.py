@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.small import product
 from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
 # Entries of a rotation matrix this near to 0 or 1 are rounding of sin and cos of multiples of 90 deg.
@@ -45,10 +46,10 @@ def align(axis: Array, onto: int | None = None) -> tuple[Array, int]:
     if cosine < 0.0:
         Q, _ = align(-axis, k)
         half_turn, _ = align(-e, k)
-        return clean_rotation(Q @ half_turn), k
+        return clean_rotation(product(Q, half_turn)), k
     w = np.cross(e, axis)
     K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-    return clean_rotation(np.eye(3) + K + K @ K / (1.0 + cosine)), k
+    return clean_rotation(np.eye(3) + K + product(K, K) / (1.0 + cosine)), k
 
 
 def to_mat3(R: Array) -> Mat3:

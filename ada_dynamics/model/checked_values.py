@@ -15,6 +15,7 @@ from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Part, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, Spherical, joint_kind, loop_kind
 from ada_dynamics.model.rigid import UNIT
+from ada_dynamics.model.small import dot, length
 from ada_dynamics.spatial.rotation import from_rpy
 
 P = TypeVar("P", bound=Part)
@@ -48,11 +49,11 @@ def _is_rotation(R: Array) -> bool:
 
 def _across(first: Array, second: Array) -> Array:
     """A second axis as the algorithms take it, perpendicular to rounding: the model says what is computed."""
-    along = float(first @ second)
+    along = dot(first, second)
     if abs(along) < 1e-15:
         return second
     across = second - along * first
-    return _frozen(across / np.linalg.norm(across))
+    return _frozen(across / length(across))
 
 
 def _frozen(x: Array) -> Array:
@@ -172,7 +173,7 @@ class CheckedValues:
         if count == 1:
             return first, None
         second = self.direction((0.0, 1.0, 0.0) if axis2 is None else axis2, f"axis2 of {where}")
-        if abs(float(first @ second)) > 1e-9:
+        if abs(dot(first, second)) > 1e-9:
             raise ModelError(f"{self.where}: the two axes of {kind} {where} must be perpendicular.")
         return first, _across(first, second)
 

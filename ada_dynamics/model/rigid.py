@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
+from ada_dynamics.model.small import dot, length, product, turned
 
 Pose = tuple[Array, Array]  # rotation 3x3 and position
 
@@ -21,38 +24,38 @@ def compose(outer: Pose, inner: Pose) -> Pose:
     (R, p), (S, s) = outer, inner
     if R is UNIT:
         return S, p + s
-    return (R if S is UNIT else clean_rotation(R @ S)), p + R @ s
+    return (R if S is UNIT else clean_rotation(product(R, S))), p + turned(R, s)
 
 
 def inverse(pose: Pose) -> Pose:
     """Pose of A in B from that of B in A."""
     R, p = pose
-    return (UNIT, -p) if R is UNIT else (R.T, -(R.T @ p))
+    return (UNIT, -p) if R is UNIT else (R.T, -turned(R.T, p))
 
 
 def about(axis: Array, angle: float) -> Array:
     """Rotation about an axis of any length (Rodrigues)."""
     if angle == 0.0:
         return UNIT
-    x, y, z = axis / np.linalg.norm(axis)
+    x, y, z = axis / length(axis)
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return clean_rotation(np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K))
+    return clean_rotation(np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * product(K, K))
 
 
 def shortest_turn(start: Array, end: Array) -> Array:
     """The smallest rotation that brings one direction onto another."""
-    a, b = start / np.linalg.norm(start), end / np.linalg.norm(end)
-    w, cosine = np.cross(a, b), float(a @ b)
+    a, b = start / length(start), end / length(end)
+    w, cosine = np.cross(a, b), dot(a, b)
     share = 1.0 + cosine
     if cosine < -0.9:  # there the sum has lost digits, and so has w: they are found again across the start
-        w = w - (w @ a) * a
-        square = float(w @ w)
+        w = w - dot(w, a) * a
+        square = dot(w, w)
         if square < 1e-30:  # opposite: half a turn about an axis across, which is x for z as in MuJoCo
             k = int(np.argmin(np.abs(a)))
             return about(np.eye(3)[k] - a[k] * a, np.pi)
         share = square / (1.0 - cosine)
     K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-    return clean_rotation(np.eye(3) + K + K @ K / share)
+    return clean_rotation(np.eye(3) + K + product(K, K) / share)
 
 
 def is_unit(R: Array) -> bool:

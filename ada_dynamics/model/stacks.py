@@ -12,6 +12,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_relative, clean_rotation
 from ada_dynamics.model.elements import Link
 from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.small import product, turned
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
@@ -33,12 +34,6 @@ def stack(values: Sequence[Array]) -> Array:
 def stacked(poses: Sequence[Pose]) -> Pose:
     """Many poses as a stack of matrices and one of vectors."""
     return stack([R for R, _ in poses]).reshape(-1, 3, 3), stack([p for _, p in poses]).reshape(-1, 3)
-
-
-def turned(R: Array, p: Array) -> Array:
-    """R p for stacks."""
-    out: Array = (R @ p[:, :, None])[:, :, 0]
-    return out
 
 
 def cleaned(R: Array, p: Array) -> Pose:
@@ -85,8 +80,10 @@ def inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> Inertias:
     I, com = stacked([(link.inertia, link.com) for link in links])
     m = np.array([link.mass for link in links])
     c = p + turned(R, com)
-    square = c[:, None, :] @ c[:, :, None]
-    about = R @ I @ R.swapaxes(1, 2) + m[:, None, None] * (square * np.eye(3) - c[:, :, None] * c[:, None, :])
+    square = np.sum(c * c, axis=1)[:, None, None]
+    about = product(product(R, I), R.swapaxes(1, 2)) + m[:, None, None] * (
+        square * np.eye(3) - c[:, :, None] * c[:, None, :]
+    )
     body = np.array([number for number, _, _ in parts], dtype=np.intp)
     mass, h, total = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
     for sums, values in ((mass, m), (h, m[:, None] * c), (total, about)):

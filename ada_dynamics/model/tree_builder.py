@@ -13,6 +13,7 @@ from ada_dynamics.model.align import to_vec3
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import Fixed, JointType
 from ada_dynamics.model.rigid import NO_MOVE, Pose
+from ada_dynamics.model.small import product, turned
 from ada_dynamics.model.tree import WORLD, Bodies, Columns, Frames, Loop, Tree
 
 NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
@@ -52,7 +53,7 @@ def build_tree(
         carrier, pose = frames[joint.parent]
         if joint.kind == Fixed.kind and not keep_fixed:
             R, p = pose
-            at = carrier, (R @ joint.rotation, p + R @ joint.xyz)
+            at = carrier, (product(R, joint.rotation), p + turned(R, joint.xyz))
         else:
             kind, own_pose = kinds.of(joint)
             at = len(moving), own_pose
@@ -114,7 +115,7 @@ def _bodies(
     R, p = stacks.stacked([one.carrier_pose for one in moving])
     R_joint, xyz = stacks.stacked([(joint.rotation, joint.xyz) for joint in joints])
     Qt, _ = stacks.stacked([one.own_pose for one in moving])
-    placements = stacks.cleaned(R @ R_joint @ Qt.swapaxes(1, 2), p + stacks.turned(R, xyz))
+    placements = stacks.cleaned(product(product(R, R_joint), Qt.swapaxes(1, 2)), p + turned(R, xyz))
     sources = [joint.mimic.joint if joint.mimic else joint.name for joint in joints]
     q, v = ([slices.get(name, NOTHING) for name in sources] for slices in (q_slices, v_slices))
     kinds, carriers = [one.kind for one in moving], [one.carrier for one in moving]
@@ -128,8 +129,8 @@ def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | N
     placed = []
     for (link, xyz, rotation), turn in zip(sides, turns, strict=True):
         body, (R, p) = frames[link]
-        placed.append((body, (R @ rotation @ turn, p + R @ xyz)))
+        placed.append((body, (product(product(R, rotation), turn), p + turned(R, xyz))))
     (parent, at_parent), (child, at_child) = placed
     sides_and_turn = stacks.stacked([at_parent, at_child, (turns[1], NO_MOVE[1])])
-    A, B, turned = stacks.transforms(*stacks.cleaned(*sides_and_turn))
-    return Loop(loop.name, joint, parent, A, child, B, turned)
+    A, B, Q = stacks.transforms(*stacks.cleaned(*sides_and_turn))
+    return Loop(loop.name, joint, parent, A, child, B, Q)

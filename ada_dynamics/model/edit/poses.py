@@ -10,6 +10,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.small import product, turned
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.transform import Transform
 
@@ -18,12 +19,12 @@ NO_MOVE: Pose = (np.eye(3), np.zeros(3))
 
 def compose(outer: Pose, inner: Pose) -> Pose:
     """Pose of C in A from those of B in A and of C in B."""
-    return outer[0] @ inner[0], outer[1] + outer[0] @ inner[1]
+    return product(outer[0], inner[0]), outer[1] + turned(outer[0], inner[1])
 
 
 def invert(pose: Pose) -> Pose:
     """Pose of A in B from that of B in A."""
-    return pose[0].T, -pose[0].T @ pose[1]
+    return pose[0].T, -turned(pose[0].T, pose[1])
 
 
 def numbers(pose: Transform) -> Pose:

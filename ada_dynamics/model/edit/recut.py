@@ -16,6 +16,7 @@ from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.small import product, turned
 
 CLOSED = 1e-9  # [m, rad]; the links move by less when the loop joint is taken for closed
 _LOSSES = ("damping", "friction", "armature", "stiffness")
@@ -148,7 +149,7 @@ def carry(parts: Parts, joint: Joint, link: str, placed: Pose) -> None:
     """Add the joint, with the link at a pose in the frame that it moves."""
     R, p = placed
     if joint.kind == "fixed":
-        xyz, rotation = joint.xyz + joint.rotation @ p, joint.rotation @ R
+        xyz, rotation = joint.xyz + turned(joint.rotation, p), product(joint.rotation, R)
         parts.joints[joint.name] = replace(joint, child=link, xyz=xyz, rotation=rotation)
         return
     if np.array_equal(R, NO_MOVE[0]) and np.array_equal(p, NO_MOVE[1]):
@@ -183,7 +184,7 @@ def _same_pose(model: Model, q: Array, other: Model, loop: str) -> Array:
         if joint.parent not in poses and joint.kind == "fixed":
             R, p = invert((joint.rotation, joint.xyz))
             at = poses[joint.child]
-            poses[joint.parent] = (at[0] @ R, at[1] + at[0] @ p)
+            poses[joint.parent] = (product(at[0], R), at[1] + turned(at[0], p))
     near = {name: q[model.q_index(name)] for name in model.joint_names}
     found = positions_at(other, poses, near)
     after = link_poses(other, found)
