@@ -80,7 +80,7 @@ def _of_loops(robot: Robot, q: Array, rng: np.random.Generator) -> tuple[float, 
         warnings.simplefilter("always")
         with library():
             found = robot.dynamics.forward(q, closed.v, tau)
-        figure = max(closed.of_motion(found), closed.of_forces(found, tau))
+        figure = max(closed.of_motion(found, tau), closed.of_forces(found, tau))
         try:
             with library():
                 tau = robot.dynamics.inverse(q, closed.v, found)
@@ -159,7 +159,7 @@ def _of_answer(robot: Robot, method: str, given: tuple[Array, Array, Array], fou
     closed = Closed(robot.tree, q, v)
     if float(np.abs(closed.v - v).max()) > 1e-9 * float(np.abs(v).max()) or closed.conditions.gap(q) > 1e-9:
         raise NoJudge("off its loops")
-    return max(closed.of_motion(found), closed.of_forces(found, u)) / ELIMINATION
+    return max(closed.of_motion(found, u), closed.of_forces(found, u)) / ELIMINATION
 
 
 def in_batches(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:

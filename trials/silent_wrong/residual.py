@@ -134,16 +134,18 @@ class Closed(State):
         shape = (len(turns), len(self.v))
         return np.reshape(turns, shape), np.reshape(moves, shape)
 
-    def _sizes(self, a: Array) -> Array:
-        """Of what is added up in J v̇ + γ, for each condition."""
+    def _sizes(self, a: Array, tau: Array) -> Array:
+        """Of what is added up in J v̇ + γ, for each condition; v̇ is made of what efforts alone give, and of loops."""
         turns, moves = self._columns
-        speed = np.abs(self.v)
-        sizes: Array = moves @ np.abs(a) + 2.0 * (turns @ speed) * (moves @ speed)
+        speed, inertia = np.abs(self.v), self.inertia
+        has_any = inertia > EPS * np.max(inertia)
+        free = np.where(has_any, (self.efforts(a) + np.abs(tau)) / np.where(has_any, inertia, 1.0), 0.0)
+        sizes: Array = moves @ np.maximum(np.abs(a), free) + 2.0 * (turns @ speed) * (moves @ speed)
         return sizes
 
-    def of_motion(self, a: Array) -> float:
+    def of_motion(self, a: Array, tau: Array) -> float:
         """Conditions of the loops: largest remainder, in roundings of its own parts."""
-        return float(np.max(np.abs(self.J @ a + self.gamma) / (EPS * self._sizes(a) + TINY), initial=0.0))
+        return float(np.max(np.abs(self.J @ a + self.gamma) / (EPS * self._sizes(a, tau) + TINY), initial=0.0))
 
     def of_forces(self, a: Array, tau: Array) -> float:
         """The equations of motion: what no forces of the loops can make good."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.model.small import product, turned
 from ada_dynamics.robots.mechanisms.geometry import turned_x, turned_z
 from ada_dynamics.robots.mechanisms.hinged_ring import Axis
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, positive, stacked, uneven_bar
@@ -47,7 +49,7 @@ def bennett(
         parent, xyz, rpy = f"link_{i + 1}", (lengths[i], 0.0, 0.0), (twists[i], 0.0, 0.0)
     # The base is the fourth link: its own normal leads from the closing axis to the first one.
     R = turned_x(-other)
-    at = -R @ np.array([short, 0.0, 0.0])
+    at = -turned(R, np.array([short, 0.0, 0.0]))
     builder.loop("closing", "revolute", parent, "base", xyz, rpy, at, axis=Z, child_rotation=R)
     model = builder.build(gravity=gravity)
     second = _second(twist, other, angle)
@@ -65,9 +67,9 @@ def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[
     R, point = np.eye(3), np.zeros(3)
     axes = [(R[:, 2], point)]
     for length, bend, turn in zip((long, short, long), twists, turns, strict=False):
-        R = R @ turned_z(turn)
+        R = product(R, turned_z(turn))
         point = point + length * R[:, 0]
-        R = R @ turned_x(bend)
+        R = product(R, turned_x(bend))
         axes.append((R[:, 2], point))
     return axes
 
@@ -75,17 +77,17 @@ def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[
 def _twists(long: float, short: float, twist: float) -> tuple[float, float, float, float]:
     """Of all four links, as the lengths demand it."""
     positive(long=long, short=short)
-    sine = short * np.sin(twist) / long
+    sine = short * math.sin(twist) / long
     if not 0.0 < sine < 1.0 or abs(long - short) < 1e-9 * long:
         raise InputError(
             f"Bennett's linkage needs 0 < short sin(twist)/long < 1 and unequal lengths; long = {long}, "
             f"short = {short} and twist = {twist} rad give {sine:.6g}."
         )
-    other = float(np.arcsin(sine))
+    other = float(math.asin(sine))
     return (twist, other, twist, other)
 
 
 def _second(twist: float, other: float, angle: float) -> float:
     """Angle of the second joint: tan(θ1/2) tan(θ2/2) = sin((β + α)/2) / sin((β - α)/2); θ3 = -θ1."""
-    ratio = np.sin(0.5 * (other + twist)) / np.sin(0.5 * (other - twist))
-    return float(2.0 * np.arctan2(ratio * np.cos(0.5 * angle), np.sin(0.5 * angle)))
+    ratio = math.sin(0.5 * (other + twist)) / math.sin(0.5 * (other - twist))
+    return float(2.0 * math.atan2(ratio * math.cos(0.5 * angle), math.sin(0.5 * angle)))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -111,5 +112,5 @@ def _reach(what: str, pivot: Array, arm: Array, fixed: Array, length: float, bra
     b = d[0] * arm[2] - d[2] * arm[0]
     c = 0.5 * (arm @ arm + d @ d - length**2) - d[1] * arm[1]
     t = angle_with(f"the {what} of the leg", float(a), float(b), float(c), branch)
-    t = float(np.arctan2(np.sin(t), np.cos(t)))
+    t = float(math.atan2(math.sin(t), math.cos(t)))
     return t, pivot + turned_y(t) @ arm

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.model.small import turned
 from ada_dynamics.robots.mechanisms.arms import Arm
 from ada_dynamics.robots.mechanisms.geometry import turned_z
 from ada_dynamics.robots.mechanisms.parts import Mechanism, disc, stacked
@@ -43,12 +44,12 @@ def delta(
     for i in range(3):
         azimuth = 2.0 * np.pi / 3.0 * i
         turn = turned_z(azimuth)
-        arm = Arm(f"leg_{i + 1}", turn @ np.array([BASE_RADIUS, 0.0, 0.0]), azimuth, 0.25, 0.5)
+        arm = Arm(f"leg_{i + 1}", turned(turn, np.array([BASE_RADIUS, 0.0, 0.0])), azimuth, 0.25, 0.5)
         arm.add_crank(builder, "base")
-        angle, knee = arm.pose(p + turn @ np.array([PLATE_RADIUS, 0.0, 0.0]))
+        angle, knee = arm.pose(p + turned(turn, np.array([PLATE_RADIUS, 0.0, 0.0])))
         pose[f"{arm.name}_crank"] = angle
         for which, sideways in (("_left", 0.5 * ROD_SPACING), ("_right", -0.5 * ROD_SPACING)):
-            ball = turn @ np.array([PLATE_RADIUS, sideways, 0.0])
+            ball = turned(turn, np.array([PLATE_RADIUS, sideways, 0.0]))
             arm.add_rod(builder, which, sideways, "platform", ball)
             pose[f"{arm.name}_knee{which}"] = knee
     builder.actuated([f"leg_{i}_crank" for i in range(1, 4)])

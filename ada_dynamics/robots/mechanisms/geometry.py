@@ -6,6 +6,8 @@ Points of planar mechanisms are (x, z); an angle turns about +y, and a bar at an
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,12 +20,12 @@ TOUCHING = 1e-15
 
 def along(angle: float) -> Array:
     """Direction of a bar, as (x, z)."""
-    return np.array([np.sin(angle), np.cos(angle)])
+    return np.array([math.sin(angle), math.cos(angle)])
 
 
 def angle_of(direction: Array) -> float:
     """Angle of a bar, from -90 to 270 deg as in Takahashi 2012, fig. 3.9."""
-    return folded(float(np.arctan2(direction[0], direction[1])))
+    return folded(float(math.atan2(direction[0], direction[1])))
 
 
 def folded(angle: float) -> float:
@@ -52,31 +54,31 @@ def meeting_point(what: str, A: ArrayLike, a: float, B: ArrayLike, b: float, sid
 
 def angle_with(what: str, a: float, b: float, c: float, branch: int) -> float:
     """The angle t with a cos t + b sin t = c: atan2(b, a) + branch acos(c/√(a² + b²))."""
-    size = float(np.hypot(a, b))
+    size = float(math.hypot(a, b))
     if abs(c) > size * (1.0 + 1e-12) or size == 0.0:
         raise InputError(f"{what} cannot be assembled: a bar would have to be longer or shorter. Change the pose.")
-    return float(np.arctan2(b, a) + branch * np.arccos(np.clip(c / size, -1.0, 1.0)))
+    return float(math.atan2(b, a) + branch * math.acos(np.clip(c / size, -1.0, 1.0)))
 
 
 def hooke_angles(direction: Array) -> Array:
     """The angles of a universal joint about y, then x, that bring z onto a direction: (c2 s1, -s2, c2 c1)."""
     d = direction / np.linalg.norm(direction)
-    return np.array([np.arctan2(d[0], d[2]), -np.arctan2(d[1], np.hypot(d[0], d[2]))])
+    return np.array([math.atan2(d[0], d[2]), -math.atan2(d[1], math.hypot(d[0], d[2]))])
 
 
 def turned_x(angle: float) -> Array:
     """Rotation matrix about x."""
-    s, c = np.sin(angle), np.cos(angle)
+    s, c = math.sin(angle), math.cos(angle)
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
 def turned_y(angle: float) -> Array:
     """Rotation matrix about y."""
-    s, c = np.sin(angle), np.cos(angle)
+    s, c = math.sin(angle), math.cos(angle)
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
 def turned_z(angle: float) -> Array:
     """Rotation matrix about z."""
-    s, c = np.sin(angle), np.cos(angle)
+    s, c = math.sin(angle), math.cos(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.model.small import turned
 from ada_dynamics.robots.mechanisms.arms import Arm
 from ada_dynamics.robots.mechanisms.geometry import turned_z
 from ada_dynamics.robots.mechanisms.parts import Mechanism, disc, positive, stacked
@@ -52,11 +53,13 @@ class HexaGeometry:
 
     def shoulder(self, leg: int) -> Array:
         """Where the motor of a leg is, in the base [m]."""
-        return np.asarray(turned_z(self.azimuth(leg)) @ np.array([self.base, self.spacing * _side(leg), 0.0]))
+        return turned(turned_z(self.azimuth(leg)), np.array([self.base, self.spacing * _side(leg), 0.0]))
 
     def ball(self, leg: int) -> Array:
         """Where the rod of a leg ends, in the plate [m]."""
-        return np.asarray(turned_z(self.azimuth(leg) + self.spread * _side(leg)) @ np.array([self.plate, 0.0, 0.0]))
+        return np.asarray(
+            turned(turned_z(self.azimuth(leg) + self.spread * _side(leg)), np.array([self.plate, 0.0, 0.0]))
+        )
 
 
 def _side(leg: int) -> float:

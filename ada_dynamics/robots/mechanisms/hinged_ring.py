@@ -10,6 +10,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.model.small import length
 from ada_dynamics.robots.mechanisms.parts import Mechanism, uneven_bar
 
 Axis = tuple[Array, Array]  # unit vector and a point on the axis [m]
@@ -33,7 +34,7 @@ def hinged_ring(
     parent, at = "base", np.zeros(3)
     for i, (axis, point) in enumerate(axes[:-1], start=1):
         bar = axes[i][1] - point
-        builder.link(f"link_{i}", *uneven_bar(bar, density * float(np.linalg.norm(bar))))
+        builder.link(f"link_{i}", *uneven_bar(bar, density * length(bar)))
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", point - at, axis=axis)
         parent, at = f"link_{i}", point
     axis, point = axes[-1]

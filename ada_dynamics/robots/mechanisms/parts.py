@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.small import length, product, turned
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -67,22 +68,22 @@ def disc(radius: float, thickness: float, mass: float) -> Solid:
 def uneven_bar(end: ArrayLike, mass: float) -> Solid:
     """A bar from the origin to another point with a lump beside it, so that nothing is symmetric."""
     x = np.asarray(end, dtype=float)
-    length = float(np.linalg.norm(x))
-    x = x / length
+    size = length(x)
+    x = x / size
     y = np.cross(np.eye(3)[np.argmin(np.abs(x))], x) if abs(x[0]) < 1.0 else np.array([0.0, 1.0, 0.0])
-    y = y / np.linalg.norm(y)
+    y = y / length(y)
     R = np.stack([x, y, np.cross(x, y)], axis=1)
-    spread = mass * length**2 * np.array([[0.08, 0.004, 0.003], [0.004, 0.01, -0.002], [0.003, -0.002, 0.006]])
-    spread = R @ spread @ R.T
+    spread = mass * size**2 * np.array([[0.08, 0.004, 0.003], [0.004, 0.01, -0.002], [0.003, -0.002, 0.006]])
+    spread = product(product(R, spread), R.T)
     spread = 0.5 * (spread + spread.T)
-    return Solid(mass, length * (R @ np.array([0.45, 0.06, 0.04])), np.trace(spread) * np.eye(3) - spread)
+    return Solid(mass, size * turned(R, np.array([0.45, 0.06, 0.04])), np.trace(spread) * np.eye(3) - spread)
 
 
 def triangle(corners: Sequence[ArrayLike], mass: float) -> Solid:
     """A thin triangular plate."""
     points = np.asarray(corners, dtype=float)
     com = points.mean(axis=0)
-    spread = mass / 12.0 * (points - com).T @ (points - com)
+    spread = mass / 12.0 * product((points - com).T, points - com)
     return Solid(mass, com, np.trace(spread) * np.eye(3) - spread)
 
 

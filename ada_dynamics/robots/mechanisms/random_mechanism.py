@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -142,7 +143,7 @@ class _Draft:
     def axes(self, kind: str) -> dict[str, Any]:
         """Axes as a joint of this type needs them."""
         if not self.spatial:
-            in_plane = (np.sin(0.7), 0.0, np.cos(0.7)) if self.rng.random() < 0.5 else X
+            in_plane = (math.sin(0.7), 0.0, math.cos(0.7)) if self.rng.random() < 0.5 else X
             return {"axis": in_plane if kind == "prismatic" else Y, **({"axis2": Z} if kind == "universal" else {})}
         own = {name: float(self.rng.uniform(0.02, 0.2)) for name in JOINT_TYPES[kind].constants}
         oblique = self.rng.random() < 0.5
@@ -224,7 +225,7 @@ def _random_displacement(kind: str, axes: dict[str, Any], draft: _Draft) -> Pose
     q, _ = probe.random_state(draft.rng)
     if not draft.spatial and kind == "spherical":
         half = 0.5 * draft.rng.uniform(-np.pi, np.pi)
-        q = np.array([0.0, np.sin(half), 0.0, np.cos(half)])
+        q = np.array([0.0, math.sin(half), 0.0, math.cos(half)])
     if not draft.spatial and kind == "cylindrical":
         q[0] = 0.0
     if not draft.spatial and kind == "universal":

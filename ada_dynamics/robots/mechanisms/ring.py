@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.model.small import length, turned
 from ada_dynamics.robots.mechanisms.geometry import turned_z
 from ada_dynamics.robots.mechanisms.parts import Mechanism, box, positive
 
@@ -40,8 +42,8 @@ def ring(
         raise InputError(f"n is {n}; a ring needs at least 4 links.")
     positive(radius=radius, mass=mass)
     step = 2.0 * np.pi / n
-    chord = radius * (turned_z(step) - np.eye(3)) @ np.array([1.0, 0.0, 0.0])
-    size = float(np.linalg.norm(chord))
+    chord = turned(radius * (turned_z(step) - np.eye(3)), np.array([1.0, 0.0, 0.0]))
+    size = length(chord)
     bar = box((0.3 * size, size, 0.25 * size), mass / n, 0.5 * chord + 0.05 * size)
     builder = Builder(f"ring_{n}")
     for i in range(n):
@@ -60,6 +62,6 @@ def ring(
 
 def _axis(i: int) -> tuple[float, float, float]:
     """An axis that neighbours and opposite joints do not share: between radial, tangential and upright."""
-    azimuth, height = 2.4 * i + 0.3, 0.9 * np.sin(1.7 * i + 0.5)
+    azimuth, height = 2.4 * i + 0.3, 0.9 * math.sin(1.7 * i + 0.5)
     across = float(np.sqrt(1.0 - height**2))
-    return (across * float(np.cos(azimuth)), across * float(np.sin(azimuth)), float(height))
+    return (across * float(math.cos(azimuth)), across * float(math.sin(azimuth)), float(height))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -95,7 +96,7 @@ class _FourBar:
 
 def _turned(angle: float, point: Sequence[float]) -> Array:
     """(x, z) of a point that is fixed in a turned link."""
-    s, c = np.sin(angle), np.cos(angle)
+    s, c = math.sin(angle), math.cos(angle)
     return np.array([c * point[0] + s * point[1], -s * point[0] + c * point[1]])
 
 

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
@@ -49,5 +48,5 @@ def slider_crank(
     builder.actuated(["crank"])
     model = builder.build(gravity=gravity)
     # The slider is the one ahead of the two that the rod reaches: crank cos(angle) + rod cos(t) = height.
-    t = angle_with("the slider-crank", rod, 0.0, height - crank * float(np.cos(angle)), 1)
+    t = angle_with("the slider-crank", rod, 0.0, height - crank * float(math.cos(angle)), 1)
     return Mechanism(model, stacked(model, {"crank": angle, "rod": t - angle, "slider": -t}))

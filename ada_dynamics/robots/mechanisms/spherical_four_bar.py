@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,8 +37,8 @@ def spherical_four_bar(
     """
     positive(arcs=arcs, radius=radius)
     crank, coupler, rocker, base = as_many("arcs", arcs, 4)
-    first, last = np.array([0.0, 0.0, 1.0]), np.array([np.sin(base), 0.0, np.cos(base)])
-    second = np.array([np.sin(crank) * np.cos(angle), np.sin(crank) * np.sin(angle), np.cos(crank)])
+    first, last = np.array([0.0, 0.0, 1.0]), np.array([math.sin(base), 0.0, math.cos(base)])
+    second = np.array([math.sin(crank) * math.cos(angle), math.sin(crank) * math.sin(angle), math.cos(crank)])
     third = _meeting(second, coupler, last, rocker)
     axes = [(a, radius * a) for a in (first, second, third, last)]
     return hinged_ring("spherical_four_bar", axes, 2.0, gravity)
@@ -47,12 +48,12 @@ def _meeting(a: Array, coupler: float, b: Array, rocker: float) -> Array:
     """The direction at these angles from a and b, on the side of a x b."""
     c, up = float(a @ b), np.cross(a, b)
     square = float(up @ up)
-    x, y = (np.cos(coupler) - c * np.cos(rocker)) / square, (np.cos(rocker) - c * np.cos(coupler)) / square
+    x, y = (math.cos(coupler) - c * math.cos(rocker)) / square, (math.cos(rocker) - c * math.cos(coupler)) / square
     in_plane = x * a + y * b
     left = 1.0 - float(in_plane @ in_plane)
     if left < 0.0:
         raise InputError(
             f"the spherical four-bar cannot be assembled: arcs of {coupler:.6g} and {rocker:.6g} rad do not meet "
-            f"across {float(np.arccos(np.clip(c, -1.0, 1.0))):.6g} rad. Change the arcs or the angle."
+            f"across {float(math.acos(np.clip(c, -1.0, 1.0))):.6g} rad. Change the arcs or the angle."
         )
     return np.asarray(in_plane + np.sqrt(left / square) * up)

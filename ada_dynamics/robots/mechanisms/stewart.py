@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -74,4 +75,4 @@ def _anchors(base_radius: float, platform_radius: float) -> list[tuple[Array, Ar
 
 
 def _at(azimuth: float) -> Array:
-    return np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+    return np.array([math.cos(azimuth), math.sin(azimuth), 0.0])
