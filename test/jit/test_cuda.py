@@ -123,7 +123,9 @@ def test_devices_have_numbers_names_and_generations(cuda):
 
 def test_code_that_the_driver_refuses_is_told_with_its_log_and_other_errors_by_their_numbers(cuda):
     gpu = Gpu(0)
-    with pytest.raises(DeviceError, match=r"loading a kernel: .* gave CUDA_ERROR_INVALID_PTX \(text of 218\).* no entry"):
+    with pytest.raises(
+        DeviceError, match=r"loading a kernel: .* gave CUDA_ERROR_INVALID_PTX \(text of 218\).* no entry"
+    ):
         gpu.load(b"// nothing")
     with pytest.raises(DeviceError, match=r"cuModuleGetFunction gave 500 \(text of 500\)"):
         gpu.load(b".visible .entry other()")

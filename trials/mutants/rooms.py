@@ -47,7 +47,7 @@ ROOMS = {
     "expr": _library("expr", *_of("expr", "*"), "jit/test_tape_kernel"),
     "jit": _library(
         "jit",
-        *_of("jit", "device_array jit_* keeping kernels lanes ptx tape_kernel tape_large threads"),
+        *_of("jit", "cuda device_array jit_* keeping kernels lanes ptx tape_kernel tape_large threads"),
         "expr/test_columns",
         "simulation/test_marches",
     ),
@@ -65,12 +65,20 @@ ROOMS = {
     "algorithms": _library(
         "algorithms",
         *_of("algorithms", "*"),
-        *_of("dynamics", "along_loops front_door parameters"),
-        *_of("simulation", "contact contact_input profiles stops"),
+        *_of("dynamics", "along_loops closed_derivatives compiled_quantities front_door helical parameters"),
+        *_of("simulation", "consistent contact contact_input profiles stops"),
         "analysis/test_balance",
-        "hybrid/test_hybrid_worked_example",
+        *_of("hybrid", "hybrid hybrid_worked_example"),
+        "controllers/test_reaction_null_space",
+        "identification/test_identify",
+        "loops/test_check",
     ),
-    "loops": _library("loops", *_of("loops", "*"), "dynamics/test_closed"),
+    "loops": _library(
+        "loops",
+        *_of("loops", "*"),
+        *_of("dynamics", "along_loops closed inverse_at_singular_poses singular_passing"),
+        *_of("analysis", "closing_joints singularity"),
+    ),
     "dynamics": _library(
         "dynamics",
         *_of("dynamics", "along_loops closed closed_derivatives compiled_quantities export_c front_door"),
