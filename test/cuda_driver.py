@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA's driver as its reference has it, without a device: for tests of what asks it.
 
-Nothing that a stream is asked for is done before somebody waits for it. Devices' memory is this process's; what reads or
-writes outside of it, or after it was given back, is a fault. Kernels are PTX and run as `ptx_machine` runs it.
+Nothing that a stream is asked for is done before somebody waits for it. Devices' memory is this process's; what reads
+or writes outside of it, or after it was given back, is a fault. Kernels are PTX and run as `ptx_machine` runs it.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def test_a_driver_that_is_too_old_or_lacks_a_function_is_not_used(installed):
     assert not cuda.started
     cuda = installed(Cuda(version=11020))
     del cuda.cuStreamCreate
-    with pytest.raises(DriverTooOldError, match="no cuStreamCreate; CUDA 11.2 or newer"):
+    with pytest.raises(DriverTooOldError, match=r"no cuStreamCreate; CUDA 11\.2 or newer"):
         Gpu(0).new_stream()
 
 

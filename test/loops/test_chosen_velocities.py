@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.loops.choices import Choices, velocities_of
 from ada_dynamics.loops.combinations import Combinations, independent_counts
 from ada_dynamics.loops.map_order import pivots_of
 from ada_dynamics.loops.velocities import completion, independent_velocities, least_seen, least_share, motions
@@ -96,6 +99,46 @@ def test_independent_velocities_tell_the_motions_apart() -> None:
         assert abs(np.linalg.det(N[order][list(chosen)])) == pytest.approx(2.0 / np.sqrt(10.0))
 
 
+def branching() -> ada.Model:
+    """A ball joint, ten hinges on it, and a slide."""
+    builder = ada.Builder("many").link("base").link("hub", 1.0).joint("ball", "spherical", "base", "hub")
+    for i in range(10):
+        builder.link(f"leaf_{i}", 1.0, inertia=(1, 1, 1)).joint(f"hinge_{i}", "revolute", "hub", f"leaf_{i}")
+    builder.link("end", 1.0).joint("slide", "prismatic", "hub", "end")
+    return builder.build()
+
+
+def test_velocities_are_named_by_their_joint_and_their_number_in_it() -> None:
+    model = branching()
+    choices = Choices(model, None)
+    ball, slide = model.v_index("ball"), model.v_index("slide")
+    assert [choices.label(k) for k in (ball.start, ball.start + 2, slide.start)] == ["ball[0]", "ball[2]", "slide"]
+    with pytest.raises(IndexError):
+        choices.label(model.nv)
+    assert velocities_of(model, ["slide", "ball"]) == (slide.start, *range(ball.start, ball.stop))
+    assert velocities_of(model, ["ball[2]", "hinge_3"]) == (ball.start + 2, model.v_index("hinge_3").start)
+    assert velocities_of(model, ["slide[0]"]) == (slide.start,)
+    for name in ("ball[3]", "ball[x]", "bell[0]"):
+        with pytest.raises(InputError, match=rf"{name[:4]}"):
+            velocities_of(model, [name])
+    assert choices.map_order((0,)) is None
+    assert choices.of("independent") == tuple(range(model.nv))
+
+
+def test_what_can_still_move_is_named_up_to_eight_joints() -> None:
+    choices = Choices(branching(), None)
+    with pytest.raises(InputError) as caught:
+        choices.of([f"hinge_{i}" for i in range(9)])
+    said = str(caught.value)
+    assert ", ".join(f"hinge_{i}" for i in range(8)) + ", ..." in said and "hinge_8" not in said
+    assert "the 9 velocities of the chosen joints of model 'many'" in said
+    assert "5 missing of 14. With them at rest," in said and "too many" not in said
+    with pytest.raises(InputError, match=r"the 8 velocities.*\(hinge_0, .*, hinge_7\) do not"):
+        choices.of([f"hinge_{i}" for i in range(8)])
+    with pytest.raises(InputError, match=r"the 0 velocities of the chosen joints .*\(none\)"):
+        choices.of([])
+
+
 # --- orders of elimination --------------------------------------------------------------------------------------------
 def test_pivots_are_ratios_of_minors_and_large_in_every_pose() -> None:
     rng = np.random.default_rng(5)
@@ -117,7 +160,7 @@ def test_what_touches_everything_is_eliminated_last() -> None:
     A[2], A[:, 4] = 1.0, 1.0
     pivots, _ = pivots_of([np.hstack([A, np.ones((4, 1))])], (5,))
     assert set(pivots[:3]) <= {(0, 0), (1, 1), (3, 3), (2, 2)}
-    assert not any(i == 2 and k != 2 or k == 4 for i, k in pivots[:3])
+    assert not any((i == 2 and k != 2) or k == 4 for i, k in pivots[:3])
 
 
 # --- combinations of dependent conditions -----------------------------------------------------------------------------

@@ -131,8 +131,8 @@ def test_a_crossing_that_no_curve_leaves_or_only_one_has_as_many_ways_out() -> N
     lost = at_crossing(np.zeros(3)).lost
     assert tangents(system, lost, lambda w: np.array([0.0, w @ w])) == []
     assert tangents(system, lost, lambda w: np.zeros(2)) == []
-    for normal in ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]):
-        for way in tangents(system, lost, lambda w, n=np.array(normal): np.array([0.0, (n @ w) ** 2])):
+    for normal in np.eye(3)[:2]:
+        for way in tangents(system, lost, lambda w, n=normal: np.array([0.0, (n @ w) ** 2])):
             assert abs(way @ normal) < 1e-12 and abs(way[2]) < 1e-12 and np.linalg.norm(way) == pytest.approx(1.0)
     # three motions are left: a condition of second order has a cone of them
     wide = System(np.eye(4), np.zeros(4), np.array([[0.0, 0.0, 0.0, 1.0], np.zeros(4)]), np.zeros(2))
