@@ -113,15 +113,15 @@ def test_dop853_takes_the_steps_that_scipy_takes(arm):
 @pytest.mark.parametrize("name", ADAPTIVE)
 @pytest.mark.parametrize("is_compiled", [True, False])
 def test_steps_without_an_error_grow_tenfold(name, is_compiled, monkeypatch):
-    """A slide that nothing pushes: every formula is exact, and the next step as long as it may be."""
+    """A slide at rest that nothing pushes: there is no error at all, and the next step is as long as it may be."""
     model = ada.Builder("slide").link("rail").link("car", 2.0).joint("x", "prismatic", "rail", "car", axis=(1, 0, 0))
     if not is_compiled:
         monkeypatch.setattr(Stepper, "_native_march", lambda self: None)
-    sim = Simulation(model.build(gravity=(0, 0, 0)), [0.0], [3.0], integrator=name, step=1e6)
+    sim = Simulation(model.build(gravity=(0, 0, 0)), [0.5], [0.0], integrator=name, step=1e6)
     log = sim.run(1e6)
-    assert log.q[-1, 0] == pytest.approx(3e6, rel=1e-12)
+    assert log.q[-1, 0] == 0.5
     assert sim.motion.stepper.counts.refused == 0
-    assert log.info["steps"] == 13  # 1e-6 (1 + 10 + ... + 10¹²) s are more than 10⁶
+    assert log.info["steps"] == 10  # 1e-3 (1 + 10 + ... + 10⁹) s are more than 10⁶
 
 
 def test_orders_hold_on_the_manifold_of_rotations(monkeypatch):
