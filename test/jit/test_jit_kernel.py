@@ -14,6 +14,7 @@ from jit_examples import TARGETS, kernel_of, mixed, square, states
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import sin, trace
+from ada_dynamics.jit.transpose import rows_in, rows_out
 
 FUNCTION = mixed()
 
@@ -26,6 +27,23 @@ def test_rows_of_every_length_are_turned_into_lanes_and_back(size, target):
     z, w = kernel_of(function, target).batch(x, y)
     assert np.array_equal(z, x + 1.0)
     assert np.array_equal(w, y[:, 0] - y[:, 1])
+
+
+@pytest.mark.parametrize("make", [rows_in, rows_out])
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_the_work_of_turning_rows_grows_with_their_numbers(make, width):
+    """A square of W/2 is turned in log2(W/2) steps; shorter rows are whole vectors, one as it lies."""
+    for size in range(1, 40):
+        text = make(size, width)
+        steps = int(np.log2(width // 2))
+        windows = -(-size // (width // 2))
+        if size == 1:
+            assert "shufflevector" not in text and text.count("load") == text.count("store") == 1
+        elif size < width // 2:
+            assert text.count("load") == text.count("store") == size
+        else:
+            shuffles = {rows_in: steps + 1, rows_out: steps + 2}[make] * windows * (width // 2)
+            assert text.count("shufflevector") == shuffles
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -49,7 +49,8 @@ ROOMS = {
         "jit",
         *_of("jit", "cuda device_array jit_* keeping kernels lanes ptx tape_kernel tape_large threads"),
         "expr/test_columns",
-        "simulation/test_marches",
+        "dynamics/test_generic_ada",
+        *_of("simulation", "marches motion_derivatives"),
     ),
     "spatial": _library("spatial", *_of("spatial", "*")),
     "model": _library(
