@@ -20,7 +20,7 @@ from ada_dynamics.jit import Signature
 from ada_dynamics.jit.device_array import DeviceArray, Given
 from ada_dynamics.jit.driver import driver
 from ada_dynamics.jit.gpu import Gpu, count
-from ada_dynamics.jit.thread_batch import Pieces, launch
+from ada_dynamics.jit.thread_batch import Pieces, launch, put_rows, rows_of
 from ada_dynamics.jit.thread_kernel import ThreadKernel
 
 MIB = 2**20
@@ -279,3 +279,55 @@ def test_the_numbers_of_every_operation_are_those_of_the_processor_at_hand(cuda)
     gpu = Gpu(0)
     found, _ = Pieces(gpu).run(ThreadKernel(Signature.of(mixed()), mixed, "mixed", gpu), batch)
     close(found, kernel_of(mixed()).batch(*batch))
+
+
+# --- some states of an array ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("shape", [(9, 4), (9, 2, 3), (700, 4)])
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_some_states_come_and_go_wherever_their_numbers_lie(cuda, shape, columns, dtype):
+    gpu, stream = Gpu(0), 0
+    array = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+    flat = array.reshape(len(array), -1)
+    for rows in ([0], [7, 2, 8], list(range(len(array) - 1))):
+        place = DeviceArray.empty(gpu, shape, array.dtype, columns, stream)
+        kept = np.ascontiguousarray(np.moveaxis(array, 0, -1) if columns else array)
+        gpu.to_device(place.block.address, kept, stream)
+        found = rows_of(gpu, place.given("x"), rows, stream)
+        assert found.dtype == dtype and np.array_equal(found, flat[rows])
+        values = -1.0 - flat[rows].astype(float)
+        put_rows(gpu, place, rows, values.reshape(len(rows), *shape[1:]), stream)
+        wanted = flat.copy()
+        wanted[rows] = values
+        assert np.array_equal(place.numpy(), wanted.reshape(shape))
+
+
+def test_states_of_an_array_with_gaps_leave_its_gaps_alone(cuda):
+    gpu = Gpu(0)
+    whole = np.arange(900 * 6.0).reshape(900, 6)
+    place = placed(gpu, whole, 0)
+    # every second number of every second row
+    cut = Given("x", (450, 3), whole.dtype, (12, 2), place.block.address + 8, None, place)
+    rows = list(range(0, 450, 2)) * 4
+    assert np.array_equal(rows_of(gpu, cut, rows, 0), whole[::2, 1::2][rows])
+    put_rows(gpu, cut, rows[:225], np.zeros((225, 3)), 0)
+    whole[::4, 1::2] = 0.0
+    assert np.array_equal(place.numpy(), whole)
+
+
+def test_a_state_that_counts_for_all_is_its_own_row(cuda):
+    gpu = Gpu(0)
+    place = placed(gpu, np.arange(5.0), 0)
+    one = Given("x", (5,), np.dtype(float), (1,), place.block.address, None, place)
+    assert rows_of(gpu, one, [3, 0], 0).tolist() == 2 * [[0.0, 1.0, 2.0, 3.0, 4.0]]
+
+
+def test_many_numbers_are_copied_as_a_whole_and_few_one_by_one(cuda, monkeypatch):
+    gpu, array = Gpu(0), np.arange(1200 * 4.0).reshape(1200, 4)
+    place = placed(gpu, array, 0, columns=True)
+    copies = []
+    monkeypatch.setattr(gpu, "to_host", lambda here, address, stream: copies.append(here.nbytes))
+    for count, expected in ((500, [8] * 2000), (501, [array.nbytes])):
+        copies.clear()
+        rows_of(gpu, place.given("x"), list(range(count)), 0)
+        assert copies == expected

@@ -128,3 +128,11 @@ def test_no_body_of_a_long_chain_becomes_an_object_before_it_is_asked_for():
     assert "_made" not in vars(model.uniform_tree.frames)
     assert model.uniform_tree.bodies[-1].name == "joint_70"
     assert model.uniform_tree.frames["link_70"].body == 69
+
+
+def test_a_motor_of_an_unknown_name_is_told_of_joints_that_move_alone():
+    builder = ada.Builder("r").link("base").link("arm", 1.0, inertia=(1, 1, 1)).link("tool", 1.0, inertia=(1, 1, 1))
+    builder.joint("elbow", "revolute", "base", "arm", axis=(0, 1, 0)).joint("weld", "fixed", "arm", "tool")
+    with pytest.raises(ada.ModelError, match="'welt'") as caught:
+        builder.actuated(["welt"]).build()
+    assert "elbow" in str(caught.value) and "weld" not in str(caught.value)

@@ -57,7 +57,7 @@ ROOMS = {
         "model",
         *_of(
             "model",
-            "building check configuration_rows coordinates edit edit_recut joint_kinds load loop_formats mechanisms",
+            "adjustable building check configuration_rows coordinates edit edit_recut joint_kinds load loop_formats mechanisms",
         ),
         *_of("model", "mechanisms_oracle read_only shapes small_geometry turns urdf_reader urdf_refusals"),
         *_of("algorithms", "ada_thin_links joint_types springs"),
