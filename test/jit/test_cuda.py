@@ -327,7 +327,7 @@ def test_many_numbers_are_copied_as_a_whole_and_few_one_by_one(cuda, monkeypatch
     place = placed(gpu, array, 0, columns=True)
     copies = []
     monkeypatch.setattr(gpu, "to_host", lambda here, address, stream: copies.append(here.nbytes))
-    for count, expected in ((500, [8] * 2000), (501, [array.nbytes])):
+    for n, expected in ((500, [8] * 2000), (501, [array.nbytes])):
         copies.clear()
-        rows_of(gpu, place.given("x"), list(range(count)), 0)
+        rows_of(gpu, place.given("x"), list(range(n)), 0)
         assert copies == expected

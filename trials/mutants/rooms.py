@@ -55,11 +55,9 @@ ROOMS = {
     "spatial": _library("spatial", *_of("spatial", "*")),
     "model": _library(
         "model",
-        *_of(
-            "model",
-            "adjustable building check configuration_rows coordinates edit edit_recut joint_kinds load loop_formats mechanisms",
-        ),
-        *_of("model", "mechanisms_oracle read_only shapes small_geometry turns urdf_reader urdf_refusals"),
+        *_of("model", "adjustable building check configuration_rows coordinates edit edit_recut joint_kinds load"),
+        *_of("model", "loop_formats mechanisms mechanisms_oracle read_only shapes small_geometry turns urdf_reader"),
+        *_of("model", "urdf_refusals"),
         *_of("algorithms", "ada_thin_links joint_types springs"),
         "dynamics/test_helical",
     ),
