@@ -207,4 +207,7 @@ def test_a_loop_that_says_less_in_one_pose_is_counted_by_what_it_says_elsewhere(
     rows = {"first": (0, 1), "second": (2,)}
     assert independent_counts(rows, list(W), 2) == {"first": 2, "second": 0}
     assert independent_counts(rows, [W[1]], 2) == {"first": 1, "second": 1}
+    weak = np.random.default_rng(8).normal(size=(4, 3)) * [1.0, 1.0, 1e-10]
+    assert independent_counts(rows, [weak], 3) == {"first": 2, "second": 1}
+    assert independent_counts(rows, [weak], 2) == {"first": 2, "second": 0}
     assert independent_counts(rows, [W[0], np.zeros((4, 3))], 0) == {"first": 0, "second": 0}
