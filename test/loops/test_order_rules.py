@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders of elimination by their rules, on mechanisms small enough to order by hand, and what elimination leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.loops.orders import EARLY_PIVOT, Samples, along_the_tree, late, sparsest
+from ada_dynamics.loops.plans import make_plans
+from ada_dynamics.loops.study import study
+from ada_dynamics.model.description import ROOT_JOINT
+from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
+
+Array = Any
+Y = (0, 1, 0)
+
+
+def random_samples(rng: np.random.Generator, n: int = 5, m: int = 2, poses: int = 3) -> tuple[Samples, list[Array]]:
+    masses = [A @ A.T + np.eye(n) for A in rng.normal(size=(poses, n, n))]
+    jacobians = list(rng.normal(size=(poses, m, n)))
+    whole = [np.block([[M, J.T], [J, np.zeros((m, m))]]) for M, J in zip(masses, jacobians, strict=True)]
+    return Samples(masses, jacobians), whole
+
+
+# --- samples ----------------------------------------------------------------------------------------------------------
+def test_what_elimination_leaves_is_the_schur_complement() -> None:
+    samples, whole = random_samples(np.random.default_rng(1))
+    gone: list[int] = []
+    for unknown in (4, 2, 6, 0):
+        samples.eliminate(unknown)
+        gone.append(unknown)
+        left = [k for k in range(7) if k not in gone]
+        for K, A in zip(samples.systems, whole, strict=True):
+            expected = A[np.ix_(left, left)] - A[np.ix_(left, gone)] @ np.linalg.solve(
+                A[np.ix_(gone, gone)], A[np.ix_(gone, left)]
+            )
+            np.testing.assert_allclose(K[np.ix_(left, left)], expected, atol=1e-10)
+        assert not samples.pattern[gone].any() and not samples.pattern[:, gone].any()
+        assert samples.pattern[np.ix_(left, left)].sum() >= 4
+
+
+def test_a_copy_is_reduced_by_itself() -> None:
+    samples, whole = random_samples(np.random.default_rng(1))
+    samples.copy().eliminate(4)
+    assert all(np.array_equal(K, A) for K, A in zip(samples.systems, whole, strict=True))
+    assert samples.pattern[4, :5].all()
+
+
+def test_couplings_are_those_of_any_pose_and_spread_to_what_was_coupled_to_the_eliminated() -> None:
+    M = np.eye(4)
+    one, other = np.array([[1.0, 1.0, 0.0, 0.0]]), np.array([[1.0, 0.0, 1.0, 0.0]])
+    samples = Samples([M, M], [one, other])
+    assert samples.pattern[4].tolist() == [True, True, True, False, False]
+    samples.eliminate(0)
+    assert samples.pattern[4].tolist() == [False, True, True, False, True]
+    samples.eliminate(4)
+    assert samples.pattern[1].tolist() == [False, True, True, False, False]
+    assert samples.pattern[3].tolist() == [False, False, False, True, False]
+
+
+def test_pivots_are_judged_by_what_they_would_be_at_last_in_the_worst_pose() -> None:
+    M = np.eye(3)
+    # eliminating velocity 0 leaves the first condition its share of 1, the second one of ε²
+    for eps, may_go in ((1.1, True), (0.9, False)):
+        e = np.sqrt(eps * EARLY_PIVOT)
+        good, bad = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), np.array([[1.0, 0.0, 0.0], [e, 0.0, 1.0]])
+        samples = Samples([M, M], [good, bad])
+        np.testing.assert_allclose(samples.typical, [1.0, 1.0 + e * e])
+        assert [samples.can_go(k) for k in range(5)] == [True, True, True, False, False]
+        samples.eliminate(0)
+        assert [samples.can_go(3), samples.can_go(4)] == [True, may_go]
+        assert samples.best([3, 4]) == samples.best([4, 3]) == 3
+        samples.eliminate(2)
+        assert samples.can_go(4)
+
+
+def test_the_usual_determinant_is_the_median_one_in_units_of_its_scales() -> None:
+    samples, whole = random_samples(np.random.default_rng(2))
+    scales = np.random.default_rng(3).uniform(0.5, 2.0, 7)
+    expected = np.median([abs(np.linalg.det(A)) / np.prod(scales) for A in whole])
+    assert samples.usual_determinant(scales) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_last_order_has_leaves_first_and_conditions_at_last() -> None:
+    assert late(3, 2) == (2, 1, 0, 3, 4)
+
+
+def test_what_couples_fewest_goes_first_then_conditions_then_later_velocities() -> None:
+    M = np.eye(4)
+    M[0, 1:] = M[1:, 0] = 0.1  # velocity 0 is coupled to all others
+    # 3 and 1 have one other each; then so has 0, while 2 has it and the condition, which has no pivot yet
+    assert sparsest(Samples([M], [np.array([[0.0, 0.0, 1.0, 0.0]])])) == (3, 1, 0, 2, 4)
+    # once 2 is gone, the condition and 1 have each other
+    assert sparsest(Samples([np.eye(3)], [np.array([[0.0, 1.0, 1.0]])])) == (0, 2, 3, 1)
+    assert sparsest(Samples([np.eye(3)], [np.zeros((0, 3))])) == (2, 1, 0)
+
+
+# --- along the tree ---------------------------------------------------------------------------------------------------
+def tree_of(parents: dict[str, str], base: str = "fixed", **loop: str) -> ada.Model:
+    """Links in a plane, each on another one; a loop joint between two of them."""
+    builder = ada.Builder("by_hand").link("base", 1.0, inertia=(1, 1, 1))
+    for i, (link, parent) in enumerate(parents.items()):
+        builder.link(link, 1.0, (0, 0, 0.25), (0.1, 0.1, 0.01))
+        builder.joint(f"to_{link}", "revolute", parent, link, (0.3 * (parent == "base") * i, 0, 0.5), axis=Y)
+    for k, (one, other) in enumerate(loop.items()):
+        builder.loop(f"loop_{k}", "revolute", one, other, (0, 0, 0.5), child_xyz=(0, 0, 0.5), axis=Y)
+    return builder.build(base=base)
+
+
+def order_of(model: ada.Model, early: bool) -> list[str]:
+    """Names of joints, and `*` for a condition; with the couplings of a general pose."""
+    tree, nv = model.tree, model.nv
+    ends = [{loop.parent, loop.child} - {-1} for loop in tree.loops for _ in range(2)]
+    rng = np.random.default_rng(0)
+    paths = [[b in {a for end in one for a in tree.ancestry(end)} for b in range(len(tree.bodies))] for one in ends]
+    spread = np.zeros((len(ends), nv))
+    for c, path in enumerate(paths):
+        for b, is_on in enumerate(path):
+            spread[c, tree.bodies[b].v] = rng.normal(size=tree.bodies[b].joint.nv) if is_on else 0.0
+    masses = np.eye(nv)
+    for body in tree.bodies:
+        for other in tree.ancestry(body.index):
+            masses[body.v, tree.bodies[other].v] += 0.01
+            masses[tree.bodies[other].v, body.v] += 0.01
+    order = along_the_tree(tree, Samples([masses], [spread]), ends, early)
+    assert order is not None and sorted(order) == list(range(nv + len(ends)))
+    names = {k: body.name.removeprefix("to_") for body in tree.bodies for k in range(nv)[body.v]}
+    return [names.get(k, "*") for k in order]
+
+
+SIDES = {"a1": "base", "a2": "a1", "b1": "base", "b2": "b1", "b3": "b2", "c1": "base", "d1": "base", "d2": "d1"}
+
+
+def test_leaves_that_carry_fewest_conditions_go_first_then_on_along_their_branch_then_the_deepest() -> None:
+    model = tree_of(SIDES, a2="b3")
+    free = ["d2", "d1", "c1", "b3", "b2", "b1"]
+    assert order_of(model, early=True) == [*free, "*", "*", "a2", "a1"]
+    assert order_of(model, early=False) == [*free, "a2", "a1", "*", "*"]
+
+
+def test_a_base_that_floats_goes_after_all_that_it_carries_and_conditions_before_it() -> None:
+    found = order_of(tree_of({"a1": "base", "b1": "base"}, base="floating", a1="b1"), early=True)
+    assert found == ["b1", "a1", "*", "*", *6 * [ROOT_JOINT]]
+
+
+def test_a_condition_goes_early_only_where_it_is_left_on_one_branch() -> None:
+    """What waits is coupled to velocities of a body and those below it, by the pattern of the eliminated system."""
+    tried = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        model, q = random_mechanism(rng, int(rng.integers(2, 6)), floating=bool(seed % 2))
+        found = study(model, q)
+        plan = make_plans(model, found).candidates.get("aba early")
+        if plan is None:  # no early order is safe
+            continue
+        tried += 1
+        numbers, poses = found.numbers, found.poses
+        J = [numbers.jacobian(pose)[sorted(found.used)] for pose in poses]
+        samples = Samples([numbers.mass_matrix(pose) for pose in poses], J)
+        assert sorted(plan.order) == list(range(samples.size))
+        owner = {k: body.index for body in model.tree.bodies for k in range(model.nv)[body.v]}
+        for unknown in plan.order:
+            if unknown >= model.nv:
+                assert samples.can_go(unknown)
+                bodies = {owner[k] for k in np.flatnonzero(samples.pattern[unknown, : model.nv])}
+                deepest = max(bodies, key=lambda b: len(model.tree.ancestry(b)), default=None)
+                assert deepest is None or bodies <= set(model.tree.ancestry(deepest))
+            samples.eliminate(unknown)
+    assert tried > 5
