@@ -45,6 +45,13 @@ def test_motors_are_counted_beside_the_motions(motors, pendulum, figures) -> Non
     assert found.joints == (motors or ("pin_1", "pin_2", "pin_3"))
 
 
+def test_a_mechanism_without_motors_has_all_its_motions_to_itself() -> None:
+    model = linkage()
+    links, joints, loops = (list(x.values()) for x in (model.links, model.joints, model.loops))
+    found = overview(ada.Model("m", model.root, links, joints, model.gravity, loops=loops, actuated=[])).motors
+    assert (found.joints, found.velocities, found.driven, found.surplus, found.missing) == ((), 0, 0, 0, 1)
+
+
 def test_a_floating_base_has_no_motor() -> None:
     found = overview(linkage(base="floating")).motors
     assert (found.joints, found.velocities, found.driven, found.mobility) == (("pin_1", "pin_2", "pin_3"), 3, 1, 7)
