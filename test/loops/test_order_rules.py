@@ -190,7 +190,7 @@ def test_work_counts_the_pairs_of_what_joints_and_conditions_couple() -> None:
     assert search.work == 36 + 28 + 28 + 28 + 21
     assert [k if k < 3 else "*" for k in search.found.order] == [2, "*", 1, "*", 0]
     assert search.found.cancelled == []
-    for stop, goes_on in ((120, True), (119, False)):
+    for stop, goes_on in ((141, True), (140, False)):
         assert search_of(rods, q).run(long_orders._last_first, stop=stop) == goes_on
 
 
