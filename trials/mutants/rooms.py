@@ -82,7 +82,7 @@ ROOMS = {
         "dynamics",
         *_of("dynamics", "along_loops ambient closed closed_derivatives compiled_quantities export_c front_door"),
         *_of("dynamics", "generic_ada geometry_derivatives helical inverse_at_singular_poses long_chains"),
-        *_of("dynamics", "loops_to_the_world on_device parameters row_threads second_derivatives"),
+        *_of("dynamics", "loops_to_the_world on_device parameters poses row_threads second_derivatives"),
         *_of("dynamics", "singular_passing threads wrench_derivatives"),
         "controllers/test_pose_servo",
         "hybrid/test_hybrid_worked_example",
