@@ -80,9 +80,9 @@ ROOMS = {
     ),
     "dynamics": _library(
         "dynamics",
-        *_of("dynamics", "along_loops ambient closed closed_derivatives compiled_quantities export_c front_door"),
-        *_of("dynamics", "generic_ada geometry_derivatives helical inverse_at_singular_poses long_chains"),
-        *_of("dynamics", "loops_to_the_world on_device parameters poses row_threads second_derivatives"),
+        *_of("dynamics", "along_loops ambient closed closed_derivatives combined_conditions compiled_quantities"),
+        *_of("dynamics", "export_c front_door generic_ada geometry_derivatives helical inverse_at_singular_poses"),
+        *_of("dynamics", "long_chains loops_to_the_world on_device parameters poses row_threads second_derivatives"),
         *_of("dynamics", "singular_passing threads wrench_derivatives"),
         "controllers/test_pose_servo",
         "hybrid/test_hybrid_worked_example",
