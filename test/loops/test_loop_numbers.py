@@ -50,7 +50,7 @@ def test_velocities_across_loops_are_differences_of_the_gap_over_time(
     assert np.all(scales >= drifts - 1e-12)
 
 
-# --- other figures ------------------------------------------------------------------------------------------------------
+# --- other figures --------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def linkage() -> tuple[LoopNumbers, np.ndarray, np.random.Generator]:
     model, q = mechanisms.five_bar()
