@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,7 +96,7 @@ def test_names_that_do_not_fit_are_refused():
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has no memory without a file")
 def test_the_memory_has_a_name_among_a_process_files_and_a_system_without_such_gets_a_file(descriptor, monkeypatch):
     def name_of(number):
-        return os.readlink(f"/proc/self/fd/{number}")
+        return str(Path(f"/proc/self/fd/{number}").readlink())
 
     assert name_of(descriptor) == f"/memfd:{MEMORY_NAME} (deleted)"
     monkeypatch.delattr(os, "memfd_create")
