@@ -82,7 +82,7 @@ ROOMS = {
         "dynamics",
         *_of("dynamics", "along_loops ambient closed closed_derivatives combined_conditions compiled_quantities"),
         *_of("dynamics", "export_c front_door generic_ada geometry_derivatives helical inverse_at_singular_poses"),
-        *_of("dynamics", "joint_wrench_parts other_ways"),
+        *_of("dynamics", "closed_parts joint_wrench_parts other_ways"),
         *_of("dynamics", "long_chains loops_to_the_world on_device parameters poses row_threads second_derivatives"),
         *_of("dynamics", "singular_passing threads wrench_derivatives"),
         "algorithms/test_springs",

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What accelerations along loops are made of, part by part: pinocchio's numbers, differences, and figures by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics.closed import LATE
+from ada_dynamics.robots import mechanisms
+
+Array = Any
+H = 1e-5  # of central differences: 1e-10 of truncation, 1e-11 of rounding
+
+
+class Case:
+    """A mechanism beside its start, with any velocity."""
+
+    def __init__(self, name: str) -> None:
+        self.model, start = getattr(mechanisms, name)()
+        self.dynamics = ada.Dynamics(self.model, pose=start)
+        self.closed, self.oracle = self.dynamics._kernels.closed, Oracle(self.model)
+        rng = np.random.default_rng(2)
+        self.q = np.array([self.model.integrate(start, 0.1 * rng.normal(size=self.model.nv)) for _ in range(3)])
+        self.v, self.tau = rng.normal(size=(2, 3, self.model.nv))
+        self.wrenches = rng.normal(size=(3, 6 * len(self.closed.tree.bodies)))
+        self.numbers, self.acting = self.closed.study.numbers, list(self.closed.plans.conditions)
+
+    def J(self, q: Array) -> Array:
+        return self.numbers.jacobian(q)[self.acting] / self.closed.weights[:, None]
+
+
+@pytest.fixture(scope="module", params=["four_bar", "bennett"])
+def case(request: Any) -> Case:
+    return Case(request.param)
+
+
+def test_the_system_is_pinocchios_and_that_of_a_batch_is_each_states(case: Case) -> None:
+    together = case.closed.system(case.q, case.v, case.tau)
+    for k, state in enumerate(zip(case.q, case.v, case.tau, strict=True)):
+        q, v, tau = state
+        M, r, J, rate = case.closed.system(*state)
+        tree = case.oracle.tree
+        np.testing.assert_allclose(M, tree.mass_matrix(q), atol=1e-12)
+        np.testing.assert_allclose(r, tau - tree.bias(q, v), atol=1e-11)
+        np.testing.assert_allclose(J, case.J(q), atol=1e-13)
+        for one, several in zip((M, r, J, rate), together, strict=True):
+            np.testing.assert_allclose(several[k], one, atol=1e-13)
+
+
+def test_on_the_loops_conditions_are_the_second_derivative_of_the_gap(case: Case) -> None:
+    """J a + γ = 0 keeps closed what is closed: on loops, and with velocities along them."""
+    for q, v in zip(*case.closed.project(case.q, case.v), strict=True):
+        rate = case.closed.system(q, v, np.zeros_like(v)).rate
+        ahead, behind = (case.J(case.model.integrate(q, s * H * v)) for s in (1.0, -1.0))
+        np.testing.assert_allclose(rate, (ahead - behind) @ v / (2.0 * H), atol=1e-8)
+
+
+def test_wrenches_on_bodies_add_their_efforts_to_the_system(case: Case) -> None:
+    plain, pushed = (case.closed.system(case.q, case.v, case.tau, w) for w in (None, case.wrenches))
+    for q, more, flat in zip(case.q, pushed.r - plain.r, case.wrenches, strict=True):
+        efforts = sum(
+            case.dynamics.jacobian(case.model.joints[body.name].child, q, frame="local").T @ wrench
+            for body, wrench in zip(case.closed.tree.bodies, flat.reshape(-1, 6), strict=True)
+        )
+        np.testing.assert_allclose(more, efforts, atol=1e-12)
+    for one, other in zip(plain[:1] + plain[2:], pushed[:1] + pushed[2:], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_conditions_change_as_their_differences_say(case: Case) -> None:
+    q, v = case.q[0], case.v[0]
+
+    def gamma(at: Array, w: Array) -> Array:
+        return case.closed.system(at, w, np.zeros(case.model.nv)).rate
+
+    found = case.closed.rates(q, v)
+    ahead, behind = (case.model.integrate(q, s * H * v) for s in (1.0, -1.0))
+    np.testing.assert_allclose(found.J, (case.J(ahead) - case.J(behind)) / (2.0 * H), atol=1e-8)
+    np.testing.assert_allclose(found.rate_by_q, (gamma(ahead, v) - gamma(behind, v)) / (2.0 * H), atol=1e-7)
+    by_v = np.array([(gamma(q, v + H * e) - gamma(q, v - H * e)) / (2.0 * H) for e in np.eye(len(v))]).T
+    np.testing.assert_allclose(found.rate_by_v, by_v, atol=1e-9)
+
+
+def test_a_projected_state_is_the_nearest_one_by_kinetic_energy(case: Case) -> None:
+    """Along the loops nothing is taken from the momentum of a velocity, and a step back is across them."""
+    q, v = case.closed.project(case.q, case.v)
+    for at, speed, (start, given) in zip(q, v, zip(case.q, case.v, strict=True), strict=True):
+        M, J = case.oracle.tree.mass_matrix(at), case.J(at)
+        assert np.abs(case.closed.gap(at)).max() < 1e-13
+        np.testing.assert_allclose(J @ speed, 0.0, atol=1e-12)
+        motions = np.linalg.svd(J)[2][case.closed.study.rank :].T
+        np.testing.assert_allclose(motions.T @ M @ (speed - given), 0.0, atol=1e-11)
+        # a step is across the loops where it begins, the next ones where it has led to
+        step = case.model.difference(start, at)
+        lost = motions.T @ M @ step
+        assert np.abs(lost).max() < 0.3 * np.sqrt(np.trace(M)) * np.linalg.norm(step)
+        alone = case.closed.project(start, given)
+        np.testing.assert_allclose(alone[0], at, atol=1e-14)
+        np.testing.assert_allclose(alone[1], speed, atol=1e-13)
+    for steps in (0, 1):
+        one, _ = case.closed.project(case.q[0], case.v[0], steps)
+        assert np.array_equal(one, case.q[0]) == (steps == 0)
+        assert np.abs(case.closed.gap(one)).max() > 1e-9
+
+
+def test_multipliers_of_conditions_that_are_not_used_are_none(case: Case) -> None:
+    used, count = list(case.closed.plans.used), len(case.acting)
+    given = np.arange(2.0 * len(used)).reshape(2, -1) + 1.0
+    whole = case.closed.of_all(given)
+    assert whole.shape == (2, count)
+    np.testing.assert_array_equal(whole[:, used], given)
+    assert not np.delete(whole, used, axis=1).any()
+
+
+def test_loops_that_lose_their_rank_are_named_and_both_ways_out_told() -> None:
+    case = Case("four_bar")
+    flat = np.array([np.pi / 2, 0.0, np.pi])
+    ways = case.closed.tangents(flat)
+    expected = [np.array([1.0, -1.0, 1.0]) / np.sqrt(3.0), np.array([0.0, 1.0, 0.0])]
+    assert len(ways) == 2
+    for way in ways:
+        assert min(min(np.abs(way - one).max(), np.abs(way + one).max()) for one in expected) < 1e-9
+    _, solution = case.closed._solution(flat, np.zeros(3))
+    assert case.closed.lost_names(solution) == {"closing"}
+    assert case.closed.tangents(case.q[0]) == []
+
+
+def test_candidates_that_stop_hand_on_to_an_order_that_is_another_one() -> None:
+    plain, redundant = Case("four_bar").closed, Case("bennett").closed
+    assert redundant.robust("kkt late") == redundant.robust(redundant.cheapest) != LATE
+    assert plain.robust("kkt late") is None
+    assert {plain.robust(name) for name in plain.plans.candidates if name != "kkt late"} == {LATE}
