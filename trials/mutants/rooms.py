@@ -47,7 +47,7 @@ ROOMS = {
     "expr": _library("expr", *_of("expr", "*"), "jit/test_tape_kernel"),
     "jit": _library(
         "jit",
-        *_of("jit", "cuda device_array jit_* keeping kernels lanes ptx tape_kernel tape_large threads"),
+        *_of("jit", "cuda device_array jit_* keeping kernels lanes march_memory ptx tape_kernel tape_large threads"),
         "expr/test_columns",
         "dynamics/test_generic_ada",
         *_of("simulation", "marches motion_derivatives"),
