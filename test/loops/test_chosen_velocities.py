@@ -13,7 +13,15 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.loops.choices import Choices, velocities_of
 from ada_dynamics.loops.combinations import Combinations, independent_counts
 from ada_dynamics.loops.map_order import pivots_of
-from ada_dynamics.loops.velocities import completion, independent_velocities, least_seen, least_share, motions
+from ada_dynamics.loops.velocities import (
+    completion,
+    independent_velocities,
+    least_seen,
+    least_share,
+    motions,
+    units_of_rates,
+    velocity_units,
+)
 
 Array = Any
 
@@ -123,6 +131,15 @@ def test_velocities_are_named_by_their_joint_and_their_number_in_it() -> None:
             velocities_of(model, [name])
     assert choices.map_order((0,)) is None
     assert choices.of("independent") == tuple(range(model.nv))
+
+
+def test_a_slide_by_one_length_counts_as_a_turn_by_one_radian() -> None:
+    model = branching()
+    units = velocity_units(model, 2.5)
+    expected = np.ones(model.nv)
+    expected[model.v_index("slide")] = 2.5
+    assert units.tolist() == expected.tolist()
+    assert units_of_rates(model) == ["m" if unit == 2.5 else "rad" for unit in units]
 
 
 def test_what_can_still_move_is_named_up_to_eight_joints() -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ import ada_dynamics as ada
 from ada_dynamics.loops.overview import overview
 from ada_dynamics.loops.state import loop_state
 from ada_dynamics.loops.study import study
+from ada_dynamics.model.edit import with_parts
 
 PLANAR = ["force along y", "moment about z", "moment about x"]
 
@@ -72,6 +75,14 @@ def test_a_planar_linkage_is_told_as_it_is_on_paper() -> None:
     }
     again = overview(linkage(), found.pose)
     assert again.start_is_closed and again.moved < 1e-9
+
+
+def test_a_motion_that_moves_no_inertia_is_told() -> None:
+    """The pendulum beside the rods has its mass in its pivot."""
+    for arm, resists in ((0.5, True), (0.0, False)):
+        model = linkage(pendulum=True)
+        bob = replace(model.links["bob"], com=np.array([0.0, 0.0, arm]), inertia=np.zeros((3, 3)))
+        assert overview(with_parts(model, bob)).resists_all_motions == resists
 
 
 @pytest.mark.parametrize("angle", [0.3, 1.0, 2.2, -0.8])
