@@ -135,3 +135,21 @@ def test_candidates_that_stop_hand_on_to_an_order_that_is_another_one() -> None:
     assert redundant.robust("kkt late") == redundant.robust(redundant.cheapest) != LATE
     assert plain.robust("kkt late") is None
     assert {plain.robust(name) for name in plain.plans.candidates if name != "kkt late"} == {LATE}
+
+
+def test_only_the_loop_that_is_flat_is_named() -> None:
+    builder = ada.Builder("two").link("base")
+    for side, y in (("left", 0.0), ("right", 1.0)):
+        before = "base"
+        for i in range(3):
+            builder.link(f"{side}_{i}", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.01))
+            place = (0, y, 0) if i == 0 else (0, 0, 1)
+            builder.joint(f"{side}_pin_{i}", "revolute", before, f"{side}_{i}", place, axis=(0, 1, 0))
+            before = f"{side}_{i}"
+        builder.loop(f"{side}_loop", "revolute", before, "base", (0, 0, 1), child_xyz=(1, y, 0), axis=(0, 1, 0))
+    flat, leaning = np.array([np.pi / 2, 0.0, np.pi]), np.array([0.4, np.pi / 2 - 0.4, np.pi / 2 + 0.4])
+    model = builder.build()
+    start = np.concatenate([leaning, leaning])
+    closed = ada.Dynamics(model, pose=start)._kernels.closed
+    for q, lost in (([*flat, *leaning], {"left_loop"}), ([*leaning, *flat], {"right_loop"}), (start, set())):
+        assert closed.lost_names(closed._solution(np.array(q), np.zeros(6))[1]) == lost
