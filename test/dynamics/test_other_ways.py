@@ -111,3 +111,12 @@ def test_gaps_of_a_batch_are_the_worst_of_each_state() -> None:
     for given in ((q,), (start, np.zeros((2, 3)))):
         with pytest.raises(InputError, match="one state; call it row by row, or largest_gap"):
             dynamics.loop_state(*given)
+
+
+def test_derivatives_by_other_algorithms_are_other_functions(chain: Any) -> None:
+    """Kernels are found again by their names."""
+    model, _ = chain
+    ways = {
+        name: ada.Dynamics(model, algorithm=name)._open_equations.way for name in ("auto", "aba", "crba", "order_n")
+    }
+    assert ways == {"auto": "", "aba": "_aba", "crba": "_crba", "order_n": "_order_n"}

@@ -85,7 +85,7 @@ ROOMS = {
         *_of("dynamics", "closed_parts joint_wrench_parts other_ways"),
         *_of("dynamics", "long_chains loops_to_the_world on_device parameters poses row_threads second_derivatives"),
         *_of("dynamics", "singular_passing threads wrench_derivatives"),
-        "algorithms/test_springs",
+        *_of("algorithms", "shared_efforts springs"),
         "controllers/test_pose_servo",
         "hybrid/test_hybrid_worked_example",
     ),
