@@ -10,12 +10,13 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.elimination import Plan
-from ada_dynamics.loops import long, long_orders
+from ada_dynamics.loops import long, long_orders, stored
 from ada_dynamics.loops.numbers import LoopNumbers, typical_length
 from ada_dynamics.loops.orders import EARLY_PIVOT, Samples, along_the_tree, late, sparsest
 from ada_dynamics.loops.plans import make_plans
 from ada_dynamics.loops.study import Study, acting_somewhere, study
 from ada_dynamics.model.description import ROOT_JOINT
+from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 
 Array = Any
@@ -284,3 +285,27 @@ def tree_order(tree: Any, velocities: list[int]) -> list[Any]:
     """Bodies in the order in which their velocities go."""
     owner = {k: body for body in tree.bodies for k in range(tree.nv)[body.v]}
     return list(dict.fromkeys(owner[k] for k in velocities))
+
+
+def test_long_mechanisms_are_ordered_along_the_tree_unless_their_conditions_depend_on_each_other(
+    monkeypatch: Any,
+) -> None:
+    rods = tree_of({"a1": "base", "a2": "a1", "a3": "a2"}, a3="base")
+    bennett, start = mechanisms.bennett()
+    assert "aba long" not in stored._study_and_plans(rods, None, False)[1].candidates
+    monkeypatch.setattr(stored, "LONG", 2)
+    assert list(stored._study_and_plans(rods, None, False)[1].candidates) == ["aba long"]
+    found, plans = stored._study_and_plans(bennett, start, False)
+    assert found.is_redundant and "aba long" not in plans.candidates and plans.following
+    monkeypatch.setattr(stored, "SEARCHED", 2)
+    with pytest.raises(long.RedundantError):
+        stored._study_and_plans(bennett, start, False)
+
+
+def test_findings_that_are_stored_are_the_same_when_they_are_found_again() -> None:
+    rods = tree_of({"a1": "base", "a2": "a1", "a3": "a2"}, a3="base")
+    first, again = (ada.Dynamics(rods)._kernels.closed for _ in range(2))
+    assert first is not again and repr(first.plans) == repr(again.plans)
+    for name in ("rank", "used", "idle", "spare"):
+        assert getattr(first.study, name) == getattr(again.study, name)
+    assert all(np.array_equal(a, b) for a, b in zip(first.study.poses, again.study.poses, strict=True))
