@@ -11,6 +11,10 @@ from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.closed import LATE
+from ada_dynamics.dynamics.quantities import closed
+from ada_dynamics.dynamics.singular import loose_joint
+from ada_dynamics.expr import evaluate, trace
+from ada_dynamics.model import Mimic
 from ada_dynamics.robots import mechanisms
 
 Array = Any
@@ -153,3 +157,62 @@ def test_only_the_loop_that_is_flat_is_named() -> None:
     closed = ada.Dynamics(model, pose=start)._kernels.closed
     for q, lost in (([*flat, *leaning], {"left_loop"}), ([*leaning, *flat], {"right_loop"}), (start, set())):
         assert closed.lost_names(closed._solution(np.array(q), np.zeros(6))[1]) == lost
+
+
+def test_lagranges_equations_are_for_links_without_wrenches(monkeypatch: Any) -> None:
+    case = Case("four_bar")
+    used: list[str] = []
+
+    def recorded(name: str, solve: Any) -> Any:
+        return lambda *given, **more: (used.append(name), solve(*given, **more))[1]
+
+    solvers = {name: recorded(name, solve) for name, solve in closed.SOLVERS.items()}
+    monkeypatch.setattr(closed, "SOLVERS", solvers)
+    solver = closed.elimination(case.closed.tree, case.closed.plans, "lagrange")
+    sizes = {"q": case.model.nq, "v": case.model.nv, "tau": case.model.nv}
+    ways = [
+        trace("by_lagrange", sizes, lambda *state, more=more: {"a": solver.run(*state, *more).accelerations})
+        for more in ((), ({},))
+    ]
+    assert used == ["lagrange", "kkt"]
+    given = dict(zip(sizes, (case.q[0], case.v[0], case.tau[0]), strict=True))
+    plain, other = (evaluate(way, **given)["a"] for way in ways)
+    np.testing.assert_allclose(np.array(plain, dtype=float), np.array(other, dtype=float), rtol=1e-8)
+
+
+# --- joints that nothing resists ----------------------------------------------------------------------------------------
+def chain(*joints: tuple[str, tuple[int, int, int], float], mimic: bool = False) -> ada.Model:
+    """Joints one after the other, each with its kind, its axis and the mass of the ball that it carries."""
+    builder, parent = ada.Builder("chain").link("base"), "base"
+    for i, (kind, axis, mass) in enumerate(joints):
+        builder.link(f"link_{i}", mass, inertia=0.4 * mass * np.eye(3))
+        more = {"mimic": Mimic("joint_0", 2.0)} if mimic and i == 1 else {}
+        builder.joint(f"joint_{i}", kind, parent, f"link_{i}", axis=axis, **more)
+        parent = f"link_{i}"
+    return builder.build()
+
+
+X, Y = (1, 0, 0), (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("joints", "named"),
+    [
+        ([("revolute", X, 1.0), ("revolute", Y, 1.0)], None),
+        # the world holds what is on the slide, whatever it weighs
+        ([("prismatic", X, 0.0), ("prismatic", Y, 1.0)], None),
+        ([("prismatic", X, 0.0), ("prismatic", Y, 0.0)], "joint_0"),
+        ([("prismatic", X, 1.0), ("prismatic", Y, 0.0)], "joint_1"),
+        # one slide on another moves the same ball: of the two the first is named
+        ([("prismatic", X, 0.0), ("prismatic", X, 1.0)], "joint_0"),
+    ],
+)
+def test_a_joint_that_nothing_resists_is_named(joints: Any, named: str | None) -> None:
+    tree = chain(*joints).tree
+    assert loose_joint(tree, [0.0] * tree.nq) == named
+
+
+def test_a_joint_that_follows_another_one_is_not_loose_by_itself() -> None:
+    for last, named in ((1.0, None), (0.0, "joint_2")):
+        tree = chain(("revolute", X, 1.0), ("revolute", X, 0.0), ("revolute", Y, last), mimic=True).tree
+        assert loose_joint(tree, [0.1] * tree.nq) == named
