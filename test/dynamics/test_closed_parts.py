@@ -171,7 +171,7 @@ def test_lagranges_equations_are_for_links_without_wrenches(monkeypatch: Any) ->
     solver = closed.elimination(case.closed.tree, case.closed.plans, "lagrange")
     sizes = {"q": case.model.nq, "v": case.model.nv, "tau": case.model.nv}
     ways = [
-        trace("by_lagrange", sizes, lambda *state, more=more: {"a": solver.run(*state, *more).accelerations})
+        trace("by_lagrange", sizes, lambda q, v, tau, more=more: {"a": solver.run(q, v, tau, *more).accelerations})
         for more in ((), ({},))
     ]
     assert used == ["lagrange", "kkt"]
@@ -180,7 +180,7 @@ def test_lagranges_equations_are_for_links_without_wrenches(monkeypatch: Any) ->
     np.testing.assert_allclose(np.array(plain, dtype=float), np.array(other, dtype=float), rtol=1e-8)
 
 
-# --- joints that nothing resists ----------------------------------------------------------------------------------------
+# --- joints that nothing resists --------------------------------------------------------------------------------------
 def chain(*joints: tuple[str, tuple[int, int, int], float], mimic: bool = False) -> ada.Model:
     """Joints one after the other, each with its kind, its axis and the mass of the ball that it carries."""
     builder, parent = ada.Builder("chain").link("base"), "base"
