@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,14 @@ from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.closed import LATE
+from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.dynamics.singular import loose_joint
 from ada_dynamics.expr import evaluate, trace
+from ada_dynamics.loops.assembly import flipped
+from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model import Mimic
+from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots import mechanisms
 
 Array = Any
@@ -178,6 +183,26 @@ def test_lagranges_equations_are_for_links_without_wrenches(monkeypatch: Any) ->
     given = dict(zip(sizes, (case.q[0], case.v[0], case.tau[0]), strict=True))
     plain, other = (evaluate(way, **given)["a"] for way in ways)
     np.testing.assert_allclose(np.array(plain, dtype=float), np.array(other, dtype=float), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "bennett", "stewart"])
+def test_compiled_gaps_and_conditions_are_those_of_the_algorithms(name: str) -> None:
+    model, start = getattr(mechanisms, name)()
+    numbers, compiled = LoopNumbers(model), CompiledLoopNumbers(ada.Dynamics(model, pose=start)._kernels)
+    for q in (np.asarray(start), model.integrate(start, 0.2 * np.ones(model.nv))):
+        np.testing.assert_allclose(compiled.gap(q), numbers.gap(q), atol=1e-14)
+        np.testing.assert_allclose(compiled.jacobian(q), numbers.jacobian(q), atol=1e-13)
+        np.testing.assert_allclose(compiled.mass_matrix(q), numbers.mass_matrix(q), atol=1e-12)
+        assert compiled.is_flipped(q) == bool(flipped(model.tree, q))
+
+
+def test_a_loop_whose_axes_point_apart_is_told() -> None:
+    model, start = mechanisms.four_bar()
+    loop = model.loops["closing"]
+    for turned in (False, True):
+        R = np.diag([1.0, -1.0, -1.0]) @ loop.child_rotation if turned else loop.child_rotation
+        other = with_parts(model, replace(loop, child_rotation=R))
+        assert CompiledLoopNumbers(ada.Dynamics(other, checked=False)._kernels).is_flipped(np.asarray(start)) == turned
 
 
 # --- joints that nothing resists --------------------------------------------------------------------------------------

@@ -476,3 +476,20 @@ def test_refused_states_by_the_thousand_are_fetched_together(arm, columns, monke
 
 def test_of_many_states_five_are_named():
     assert [on_device._few(range(n)) for n in (1, 5, 6)] == ["0", "0, 1, 2, 3, 4", "0, 1, 2, 3, 4, ..."]
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "taken_over_by"),
+    [
+        ("five_bar", 64, {"forward": False, "forward_derivatives": True, "inverse": False}),
+        ("bennett", 64, {"forward": True, "forward_derivatives": False, "inverse": True}),
+        ("five_bar", 32, {"forward": True, "forward_derivatives": True, "inverse": True}),
+        ("pa10", 64, {"forward": False, "inverse": False}),
+        ("pa10", 32, {"forward": False, "inverse": False}),
+    ],
+)
+def test_a_kernel_takes_over_where_it_is_another_one(name, bits, taken_over_by):
+    """Derivatives are those of conditions that stay, inverse dynamics has one order for independent ones."""
+    there = ada.Dynamics(ada.load(name), device="host")
+    found = {one: there.thread_kernel(one, bits=bits).robust is not None for one in taken_over_by}
+    assert found == taken_over_by

@@ -53,6 +53,15 @@ def test_derivatives_column_by_column_are_those_that_are_written_out(chain: Any,
         long.inverse_derivatives(*one)
 
 
+def test_generic_kernels_know_rotors_losses_and_springs() -> None:
+    model = sprung_chain(damping=0.3)
+    states = states_of(model, 3)
+    plain, generic = ada.Dynamics(model), ada.Dynamics(model, kernel="generic")
+    assert all(joint.armature > 0.0 < joint.stiffness for joint in model.joints.values())
+    for name in ("forward", "inverse"):
+        agree([getattr(generic, name)(*states)], [getattr(plain, name)(*states)])
+
+
 @pytest.mark.parametrize("make", [lambda: random_tree(2, ["revolute", "prismatic"] * 3), sprung_chain])
 def test_without_a_compiler_the_generic_kernels_are_the_algorithms_themselves(make: Any, monkeypatch: Any) -> None:
     model = make()
