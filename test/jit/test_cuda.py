@@ -235,6 +235,15 @@ def test_no_states_start_no_kernel_and_too_many_are_refused(cuda):
             launch(kernel(gpu), {"x": many, "y": y[0]}, None, 0)
 
 
+def test_without_a_stream_a_kernel_runs_in_the_default_one(cuda):
+    gpu = Gpu(0)
+    x, y, status = placed(gpu, np.ones((3, 2)), 0), placed(gpu, np.ones((3, 1)), 0), gpu.allocate(16, 0)
+    z = DeviceArray.empty(gpu, (3, 2), np.dtype(float), False, 0)
+    gpu.clear(status.address, 16, 0)
+    kernel(gpu).launch([x.strided, y.strided], [z.strided], status.address + 4, status.address, 3)
+    assert z.numpy().tolist() == 3 * [[1.0, -1.0]]
+
+
 # --- memory ---------------------------------------------------------------------------------------------------------
 def test_memory_goes_back_in_its_stream_after_what_was_asked_for_there(cuda):
     gpu = Gpu(0)

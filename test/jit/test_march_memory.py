@@ -33,6 +33,7 @@ class Kernels:
         self.calls: list[str] = []
         self.problems: list[str] = []
         self.native: list[object] = []
+        self.status = 0  # of a call
         self.of = MarchKernels(
             self._kernel("rate", (N, M, 1), N),
             self._kernel("settle", (N, M), N) if is_settled else None,
@@ -50,8 +51,9 @@ class Kernels:
             given = [
                 np.array((ctypes.c_double * size).from_address(at)) for at, size in zip(inputs, sizes, strict=True)
             ]
+            self.status = 0
             np.frombuffer((ctypes.c_double * room).from_address(out))[:] = getattr(self, name)(*given)
-            return 0
+            return self.status
 
         made = ctypes.CFUNCTYPE(ctypes.c_int32, *(P,) * (len(sizes) + 1), ctypes.c_int64)(called)
         self.native.append(made)
@@ -127,20 +129,29 @@ def test_steps_forwards_and_gradients_backwards(name, is_settled):
     assert set(kernels.calls) == {"rate", "pull", *(("settle", "pull_settle") if is_settled else ())}
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.is_adaptive])
-@pytest.mark.parametrize("is_settled", [True, False])
-def test_adaptive_steps_keep_what_they_read_apart_from_what_they_write(name, is_settled):
-    method, kernels, lanes = METHODS[name], Kernels(is_settled), march().lanes
+ADAPTIVE = [name for name, method in METHODS.items() if method.is_adaptive]
+
+
+def adaptive_state(name, kernels, until):
+    """One step of the grid, all at once at first; with the state that moves, and where it starts."""
+    method, lanes = METHODS[name], march().lanes
     padded = -(-N // lanes) * lanes
     x, u, t, table = np.zeros(padded), np.zeros(M), np.zeros(1), method.table()
-    work = np.zeros((method.stages + 3) * padded)
+    kernels.kept = u, t, table, np.zeros((method.stages + 3) * padded)
     x[:N] = start = RNG.normal(size=N)
     state = march_state(method, table, 1e-9)
-    state.x, state.u, state.t, state.work = (array.ctypes.data for array in (x, u, t, work))
-    state.n, state.used, state.states, state.steps, state.h = padded, N, 1, 1, 0.5
+    state.x, state.u, state.t, state.work = (array.ctypes.data for array in (x, u, t, kernels.kept[3]))
+    state.n, state.used, state.states, state.steps, state.h, state.length = padded, N, 1, 1, until, until
     state.rate = kernels.of.rate.native_address("")
-    state.settle = kernels.of.settle.native_address("") if is_settled else None
-    state.length = 0.5  # much too long: some steps are refused
+    state.settle = None if kernels.of.settle is None else kernels.of.settle.native_address("")
+    return state, x, start
+
+
+@pytest.mark.parametrize("name", ADAPTIVE)
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_adaptive_steps_keep_what_they_read_apart_from_what_they_write(name, is_settled):
+    kernels = Kernels(is_settled)
+    state, x, start = adaptive_state(name, kernels, 0.5)  # much too long: some steps are refused
     assert march().adaptive(ctypes.addressof(state)) == 0
     assert kernels.problems == [] and state.refused > 0 and state.time == 0.5
     if is_settled:
@@ -151,6 +162,42 @@ def test_adaptive_steps_keep_what_they_read_apart_from_what_they_write(name, is_
     whole[:N, :N], whole[:N, N], whole[N, N + 1] = A, 1.0, 1.0
     exact = expm(0.5 * whole) @ [*start, 0.0, 1.0]
     np.testing.assert_allclose(x[:N], exact[:N], atol=1e-6)
+
+
+class Refusing(Kernels):
+    """At rest; of the calls after the first one, some have a status."""
+
+    def __init__(self, statuses: list[int]) -> None:
+        self.statuses, self.times = [0, *statuses], []
+        super().__init__(is_settled=False)
+
+    def rate(self, x, u, t):
+        self.times.append(t[0])
+        self.status = self.statuses.pop(0) if self.statuses else 0
+        return np.full(N, np.nan if self.status else 0.0)
+
+
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_a_trial_that_is_not_finite_is_refused_and_the_next_one_a_quarter_as_long(name):
+    kernels = Refusing([1, 1, 1])
+    state, x, start = adaptive_state(name, kernels, 0.4)
+    assert march().adaptive(ctypes.addressof(state)) == 0
+    node = METHODS[name].c[1]
+    assert kernels.times[:5] == pytest.approx([0.0, *(node * h for h in (0.4, 0.1, 0.025, 0.00625))])
+    # without an error steps grow tenfold: 0.00625, 0.0625, and what is left
+    assert (state.refused, state.taken, state.time) == (3, 3, 0.4)
+    assert np.array_equal(x[:N], start)
+
+
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_a_guard_ends_a_march_with_its_status(name):
+    for statuses, status in (([2], 2), ([1, 3], 3)):
+        state, x, start = adaptive_state(name, Refusing(statuses), 0.4)
+        assert march().adaptive(ctypes.addressof(state)) == status
+        assert (state.taken, state.time, state.done) == (0, 0.0, 0) and np.array_equal(x[:N], start)
+    state, *_ = adaptive_state(name, Refusing([1] * 60), 0.4)
+    assert march().adaptive(ctypes.addressof(state)) == marching.STEP_TOO_SMALL
+    assert 0.25 * marching.SMALLEST_STEP <= state.length < marching.SMALLEST_STEP
 
 
 def test_a_turned_table_has_the_method_from_its_last_stage_on():
