@@ -59,7 +59,7 @@ def test_the_last_decimal_is_that_of_the_longest_number() -> None:
     for apart, decimals in ((1.25, 4), (1.2345, 4), (1.23456, 5), (1.000000125, 9), (1.0 + 2e-12, 12)):
         model = rods((1.0, 1.5, 1.0), apart)
         length = np.mean([1.0, 1.5, 1.0, apart])
-        assert Rows(LoopNumbers(model)).rounding == pytest.approx(10.0**-decimals / length, rel=1e-9)
+        assert Rows(LoopNumbers(model)).rounding == pytest.approx(10.0**-decimals / length, rel=1e-9, abs=0.0)
     assert Rows(LoopNumbers(rods((1.0, 1.5, 1.0), np.sqrt(2.0)))).rounding == 0.0
     assert Rows(LoopNumbers(rods((1.0, 1.5, np.sqrt(3.0)), 1.0))).rounding == 0.0
 
@@ -230,6 +230,27 @@ def test_only_free_velocities_move() -> None:
     # a single joint closes what it alone is wrong in
     last = np.array([2])
     np.testing.assert_allclose(close(numbers, off(0.0, 0.0, 0.3), last).q, upright(0.4), atol=1e-10)
+
+
+def test_a_step_that_does_not_help_is_damped_as_levenberg_and_marquardt_write_it() -> None:
+    """(JᵀJ + d² s²) x = -Jᵀ g, with s the largest singular value, for one of some d."""
+    numbers = LoopNumbers(rods((1.0, 1.0), 3.0))
+    rows, seen = Rows(numbers), set()
+    for first in (1.2, 1.35, 1.5):
+        q = np.array([first, 0.05])
+        J, g = numbers.jacobian(q) / (numbers.weights * numbers.length)[:, None], rows.gap(q)
+        largest = np.linalg.svd(J, compute_uv=False)[0]
+        step = close(numbers, q, steps=1).q - q
+        size = np.abs(step).max()
+        found = []
+        for damping in (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3):
+            x = -np.linalg.solve(J.T @ J + (damping * largest) ** 2 * np.eye(2), J.T @ g)
+            x *= min(1.0, 0.6 * max(1.0, numbers.length) / np.abs(x).max())
+            if np.abs(x - step).max() < 1e-9 * size:
+                found.append(damping)
+        assert len(found) == 1
+        seen.add(found[0])
+    assert max(seen) > 0.0
 
 
 def test_rods_that_do_not_reach_end_stretched_towards_the_pivot() -> None:
