@@ -171,6 +171,35 @@ def test_pivots_are_ratios_of_minors_and_large_in_every_pose() -> None:
         assert min(typical) > 0.05
 
 
+def test_each_pivot_brings_the_fewest_new_terms_of_those_that_are_large_enough() -> None:
+    """By Markowitz's count, (entries of the row - 1) (entries of the column - 1), of the pattern that is left."""
+    rng, steps = np.random.default_rng(11), 0
+    for _ in range(12):
+        pattern = rng.random((6, 9)) < 0.45
+        pattern[range(6), range(6)] = True
+        samples = rng.uniform(0.5, 1.0, (2, 6, 9)) * rng.choice([-1.0, 1.0], (6, 9)) * pattern
+        pivots, _ = pivots_of(samples, (6, 7, 8))
+        left, rows, columns = samples.copy(), set(range(6)), set(range(6))
+        for i, k in pivots:
+            has = pattern.copy()
+
+            def terms(r: int, c: int, has: Array = has, rows: set[int] = rows) -> int:
+                return (int(has[r].sum()) - 1) * (sum(bool(has[x, c]) for x in rows) - 1)
+
+            sizes = {(r, c): np.abs(left[:, r, c]).min() for r in rows for c in columns if has[r, c]}
+            enough = [at for at, size in sizes.items() if size >= 0.1 * max(sizes.values())]
+            assert (i, k) in enough and terms(i, k) == min(terms(*at) for at in enough)
+            rows.remove(i)
+            columns.remove(k)
+            for r in rows:
+                if pattern[r, k]:
+                    left[:, r] -= (left[:, r, k] / left[:, i, k])[:, None] * left[:, i]
+                    pattern[r] |= pattern[i]
+                left[:, r, k], pattern[r, k] = 0.0, False
+            steps += 1
+    assert steps == 72
+
+
 def test_what_touches_everything_is_eliminated_last() -> None:
     """An arrow: row 2 and velocity 4 touch all others; taken first, they would fill the whole matrix."""
     A = np.diag([2.0, 3.0, 0.0, 4.0, 0.0])[[0, 1, 2, 3]]

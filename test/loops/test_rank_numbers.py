@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.loops.assembly import CLOSED, close, free_velocities, start_of
@@ -203,6 +204,21 @@ def test_conditions_across_a_plane_never_act() -> None:
     assert [len(own) for own in found.rows(found.idle).values()] == [3]
     (said,) = found.redundant_names()
     assert said.startswith("closing: ") and said.endswith("(never carries anything the mechanism feels)")
+
+
+def test_conditions_that_act_by_rounding_alone_do_not_act() -> None:
+    """The same rods in a plane askew, with places and axes that are rounded."""
+    R = Rotation.from_euler("xyz", (0.3, -0.5, 0.7)).as_matrix()
+    builder, parent, axis = ada.Builder("askew").link("base"), "base", R[:, 1]
+    for i in range(3):
+        builder.link(f"rod_{i}", 1.0, R[:, 2] * 0.5, (0.1, 0.1, 0.1))
+        builder.joint(f"pin_{i}", "revolute", parent, f"rod_{i}", R[:, 2] * float(i > 0), axis=axis)
+        parent = f"rod_{i}"
+    builder.loop("closing", "revolute", parent, "base", R[:, 2], child_xyz=R[:, 0], axis=axis)
+    numbers = LoopNumbers(builder.build())
+    felt = np.max([np.abs(numbers.jacobian(upright(a))).max(axis=1) for a in (0.4, 0.9)], axis=0)
+    assert (felt < 1e-12).sum() == 3 and (felt > 0.0).sum() > 2
+    assert len(acting_somewhere(numbers, upright(0.4))) == 2
 
 
 # --- closing ----------------------------------------------------------------------------------------------------------
