@@ -208,16 +208,20 @@ def test_conditions_across_a_plane_never_act() -> None:
 
 def test_conditions_that_act_by_rounding_alone_do_not_act() -> None:
     """The same rods in a plane askew, with places and axes that are rounded."""
-    R = Rotation.from_euler("xyz", (0.3, -0.5, 0.7)).as_matrix()
-    builder, parent, axis = ada.Builder("askew").link("base"), "base", R[:, 1]
+    R, rng = Rotation.from_euler("xyz", (0.3, -0.5, 0.7)).as_matrix(), np.random.default_rng(2)
+    builder, parent = ada.Builder("askew").link("base"), "base"
+
+    def axis() -> Array:
+        return R[:, 1] + 1e-9 * rng.normal(size=3)
+
     for i in range(3):
         builder.link(f"rod_{i}", 1.0, R[:, 2] * 0.5, (0.1, 0.1, 0.1))
-        builder.joint(f"pin_{i}", "revolute", parent, f"rod_{i}", R[:, 2] * float(i > 0), axis=axis)
+        builder.joint(f"pin_{i}", "revolute", parent, f"rod_{i}", R[:, 2] * float(i > 0), axis=axis())
         parent = f"rod_{i}"
-    builder.loop("closing", "revolute", parent, "base", R[:, 2], child_xyz=R[:, 0], axis=axis)
+    builder.loop("closing", "revolute", parent, "base", R[:, 2], child_xyz=R[:, 0], axis=axis())
     numbers = LoopNumbers(builder.build())
     felt = np.max([np.abs(numbers.jacobian(upright(a))).max(axis=1) for a in (0.4, 0.9)], axis=0)
-    assert (felt < 1e-12).sum() == 3 and (felt > 0.0).sum() > 2
+    assert (felt < 1e-8).sum() == 3 and (felt > 0.0).all()
     assert len(acting_somewhere(numbers, upright(0.4))) == 2
 
 
