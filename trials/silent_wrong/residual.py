@@ -80,6 +80,23 @@ class State:
         root: Array = np.sqrt(np.maximum(self.inertia, max(LEAST_INERTIA * float(np.max(self.inertia)), TINY)))
         return root
 
+    def in_the_world(self, a: Array) -> Array:
+        """Roundings of derivatives where bodies are described about the world's origin, as the judge does."""
+        pin, model, data = self.tree.pin, self.tree.model, self.tree.data
+        pin.forwardKinematics(model, data, self.tree.position(self.q))
+        bodies = zip(data.oMi, model.inertias, strict=True)
+        far = 1.0 + max(_length(at.translation) + _length(body.lever) for at, body in bodies)
+        own_lin, own_ang = _own_speeds(self.tree)
+        speed = np.abs(self.tree.G).T @ (own_lin + far * own_ang)
+        moved = 1.0 + float(np.max(np.abs(a), initial=0.0)) + float(np.max(np.abs(self.v), initial=0.0)) ** 2
+        room: Array = EPS * float(sum(abs(x.mass) for x in model.inertias)) * moved * np.outer(speed, speed)
+        return room
+
+    @cached_property
+    def condition(self) -> float:
+        """Of the mass matrix, each velocity at the square root of the inertia that it moves."""
+        return float(np.linalg.cond(self.M / np.outer(self._root, self._root)))
+
     def of_inverse(self, a: Array, tau: Array) -> float:
         """Efforts of a tree: what is left of the equations, in roundings of each joint's own parts."""
         room = EPS * (self.efforts(a) + np.abs(tau)) + TINY
@@ -161,6 +178,13 @@ class Closed(State):
         forces = np.linalg.lstsq(D[:, None] * self.J.T, -D * rest, rcond=RANK)[0]
         room = self.room(a, tau) + EPS * self._columns[1].T @ np.abs(forces)
         return float(np.max(np.abs(rest + self.J.T @ forces) / room, initial=0.0))
+
+    @cached_property
+    def spread(self) -> float:
+        """Largest singular value of the conditions, in the metric of inertia, by the smallest that is no rounding."""
+        sizes = np.linalg.svd(self.J / self._root, compute_uv=False)
+        kept = sizes[sizes > RANK * np.max(sizes, initial=0.0)]
+        return float(kept[0] / kept[-1]) if len(kept) else 1.0
 
     def forward(self, tau: Array) -> Array:
         """The judge's own accelerations, from dense solves: what the loops ask for, and the motions that they leave."""
