@@ -225,6 +225,8 @@ def of_motion(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
         _agree_on_redundance(_least_condition(Closed(robot.tree, q, v).J)[0])
     if found[0] > 1.0:  # errors of steps and of Simpson's rule fall with the fourth power, those of equations do not
         found = _of_two_steps(robot, q, v, tau, PERIOD / 4.0)
+    if found[0] > 1.0 and (left := EPS * Closed(robot.tree, q, v).condition) > STEP:
+        raise NoJudge(f"its own accelerations are good to {left:.0e}")
     return found
 
 
