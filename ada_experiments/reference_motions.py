@@ -25,6 +25,12 @@ Told = Callable[[float], None]  # of the share that is done
 TOLERANCE = 3e-14  # relative and absolute; at 1e-13 what is left of a step adds up to 1e-9 in ten seconds
 
 
+def accelerations(other: PinocchioModel | MujocoModel, q: Array, v: Array) -> Array:
+    """Of each state, without efforts."""
+    rest = np.zeros(other.ours.nv)
+    return np.array([other.forward(*state, rest) for state in zip(q, v, strict=True)])
+
+
 def by_pinocchio(model: Model, q: Array, v: Array, times: Array, told: Told) -> Array:
     """Positions at times, from a state at the first of them; loops by pinocchio's mass matrix and frames, densely.
 

@@ -53,9 +53,14 @@ class ClosedDynamics:
         self.kernels = kernels
         self.model = kernels.model
         self.pose = pose
+        self._studied: dict[bool, tuple[Study, Plans]] = {}  # from the sides of the loop joints, as they are or turned
 
     def _at(self, turned: bool) -> tuple[Study, Plans]:
-        return studied(self.model, self.kernels.fingerprint(), self.pose, turned)
+        if turned not in self._studied:
+            # poses that close the loops do so from either side of the loop joints
+            poses = self._at(False)[0].poses if turned else None
+            self._studied[turned] = studied(self.model, self.kernels.fingerprint(), self.pose, turned, poses)
+        return self._studied[turned]
 
     @cached_property
     def _chosen(self) -> tuple[Study, Plans, str]:
@@ -75,10 +80,11 @@ class ClosedDynamics:
         return (*self._at(turned), name)
 
     def _costs(self, turned: bool) -> dict[str, float]:
-        study, plans = self._at(turned)
-        tree = study.numbers.tree
+        tree = self.model.tree.with_turned_loops() if turned else self.model.tree
         if turned and not any(loop.is_turned for loop in tree.loops):
             return {}
+        study, plans = self._at(turned)
+        tree = study.numbers.tree
         functions: dict[str, expr.Function] = {}
         late = [name for name in plans.candidates if tree.nv > LATE_UP_TO and name.endswith(" late")]
         for name in sorted(plans.candidates, key=late.count):

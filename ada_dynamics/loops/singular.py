@@ -76,9 +76,13 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
     if not all(np.isfinite(part).all() for part in system):  # a motion that has run away
         return Solution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
     try:
-        at = whitened(system)
+        at = _resisted(system)
     except np.linalg.LinAlgError:
-        return _in_null_space(system, rank)
+        system = stiffened(system)
+        try:
+            at = _resisted(system)
+        except np.linalg.LinAlgError:
+            return _unresisted(system, rank)
     sigma = float(at.sigma(rank))
     is_singular = sigma < SINGULAR
     kept = int(np.sum(at.s > SINGULAR * at.s[0])) if is_singular else rank
@@ -148,23 +152,38 @@ def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost
     return np.asarray(np.linalg.solve(L.T, moved + free), dtype=np.float64)
 
 
-def _in_null_space(system: System, rank: int) -> Solution:
-    """Where M is singular, but not for the motions that the loops allow (a massless link that only its loop holds)."""
-    U, s, Vt = np.linalg.svd(system.J)
-    sigma = float(s[rank - 1] / s[0]) if rank else 1.0
-    N = Vt[rank:].T
-    particular = -Vt[:rank].T @ ((U[:, :rank].T @ system.rate) / s[:rank])
-    reduced = N.T @ system.M @ N
-    if N.shape[1]:
-        scale = np.sqrt(np.maximum(np.diag(reduced), 0.0))
-        floor = _ROUNDING * max(float(np.max(scale, initial=0.0)), np.finfo(float).tiny)
-        if not (scale > floor).all() or np.linalg.eigvalsh(reduced / np.outer(scale, scale))[0] < _ROUNDING:
-            nan = np.full(len(system.r), np.nan)
-            return Solution(nan, np.full(len(system.J), np.nan), sigma, True, False, np.zeros((0, len(system.J))))
-    z = np.linalg.solve(reduced, N.T @ (system.r - system.M @ particular))
-    a = particular + N @ z
-    x = np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0]
-    return Solution(a, -x, sigma, sigma < SINGULAR, False, np.zeros((0, len(system.J))))
+def weight_across(M: Array, J: Array) -> float:
+    """w of M + w JᵀJ, in which what crosses the loops weighs as much as the mechanism does on average."""
+    return float(np.trace(M)) / max(float(np.sum(J * J)), np.finfo(float).tiny)
+
+
+def stiffened(system: System) -> System:
+    """The same a and x with M + w JᵀJ in place of M, which has no null space where only the loops hold a massless link.
+
+    By J a = -γ, w JᵀJ a = -w Jᵀγ on the right.
+    """
+    J, weight = system.J, weight_across(system.M, system.J)
+    return system._replace(M=system.M + weight * J.T @ J, r=system.r - weight * J.T @ system.rate)
+
+
+def _resisted(system: System) -> Whitened:
+    """`whitened`, where no pivot of M is rounding.
+
+    Raises:
+        LinAlgError: some motion is resisted by nothing else.
+    """
+    at = whitened(system)
+    if not (np.diag(at.L) ** 2 > _ROUNDING * np.diag(system.M)).all():
+        raise np.linalg.LinAlgError("a pivot of the mass matrix is rounding")
+    return at
+
+
+def _unresisted(system: System, rank: int) -> Solution:
+    """Of a mechanism with a motion that the loops allow and nothing resists."""
+    s = np.linalg.svd(system.J, compute_uv=False)
+    sigma, conditions = float(s[rank - 1] / s[0]) if rank else 1.0, len(system.J)
+    nothing = np.full(len(system.r), np.nan), np.full(conditions, np.nan)
+    return Solution(*nothing, sigma, True, False, np.zeros((0, conditions)))
 
 
 def tangents(system: System, lost: Array, rate: Callable[[Array], Array]) -> list[Array]:

@@ -67,27 +67,25 @@ class _Found:
     MOST = 256  # what no other part has is not kept
 
     def __init__(self) -> None:
-        self._arrays: dict[object, Array] = {}
-        self._values: list[object] = []  # as long as they are kept, their ids are their own
+        self._by_numbers: dict[tuple[tuple[int, ...], bytes], Array] = {}  # of arrays, which may change
+        self._by_id: dict[int, Array] = {}  # of tuples of floats, which cannot
+        self._tuples: list[object] = []  # as long as they are kept, their ids are their own
 
     def made_of(self, value: object) -> Array | None:
         """What was kept for such a value."""
-        return self._arrays.get(self._key(value))
+        if isinstance(value, np.ndarray):
+            return self._by_numbers.get((value.shape, value.tobytes())) if value.dtype == np.float64 else None
+        return self._by_id.get(id(value))
 
     def keep(self, value: object, found: Array) -> Array:
         """The array, kept if it will be right the next time."""
-        key = self._key(value)
-        if len(self._arrays) < self.MOST and key is not None:
-            self._values.append(value)
-            self._arrays[key] = found
-        return found
-
-    @staticmethod
-    def _key(value: object) -> object:
-        """The numbers of an array, which may change; a tuple of floats itself, which cannot."""
         if isinstance(value, np.ndarray):
-            return (value.shape, value.tobytes()) if value.dtype == np.float64 else None
-        return id(value) if type(value) is tuple and all(type(x) is float for x in value) else None
+            if value.dtype == np.float64 and len(self._by_numbers) < self.MOST:
+                self._by_numbers[value.shape, value.tobytes()] = found
+        elif type(value) is tuple and len(self._by_id) < self.MOST and all(type(x) is float for x in value):
+            self._tuples.append(value)
+            self._by_id[id(value)] = found
+        return found
 
 
 class CheckedValues:

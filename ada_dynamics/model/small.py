@@ -25,6 +25,12 @@ def turned(R: Array, p: Array) -> Array:
     return np.asarray(R[..., 0] * p[..., 0, None] + R[..., 1] * p[..., 1, None] + R[..., 2] * p[..., 2, None])
 
 
+def conjugated(R: Array, I: Array) -> Array:
+    """R I Rᵀ of a symmetric matrix, symmetric again."""
+    out = product(product(R, I), R.T)
+    return np.asarray(0.5 * (out + out.T))
+
+
 def dot(a: Array, b: Array) -> float:
     """Scalar product of two vectors of three."""
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()

@@ -182,6 +182,14 @@ def test_a_massless_link_that_only_its_loop_holds_is_right() -> None:
     assert np.allclose(a, wanted * np.array([1.0, -1.0, 1.0]), atol=1e-12)
 
 
+def test_a_massless_link_that_only_its_loop_holds_passes_a_singular_pose() -> None:
+    """Where all bars lie in one line, as the motion goes on."""
+    q, v = np.array([np.pi / 2, 0.0, np.pi / 2]), np.array([1.0, -1.0, 1.0])
+    with pytest.warns(ada.SingularPoseWarning, match=r"\(loops closing\)"):
+        a = ada.Dynamics(massless_rocker()).forward(q, v, np.zeros(3))
+    assert np.allclose(a, 1.5 * 9.81 / (4 / 3) * v, atol=1e-9)
+
+
 def test_dynamics_with_loops_can_be_copied_and_pickled() -> None:
     model, q = mechanisms.four_bar()
     dynamics = ada.Dynamics(model, pose=q)

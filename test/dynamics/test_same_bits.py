@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -156,27 +157,56 @@ def test_the_text_for_graphics_processors_gives_the_same_bits(name, method):
     np.testing.assert_array_equal(getattr(device, method)(*states), getattr(dynamics, method)(*states))
 
 
-def test_another_process_gives_the_same_bits(tmp_path):
-    """Which compiles anew, orders its sets otherwise, and has numpy's LAPACK for another processor."""
-    code = f"""
-        import sys
-        sys.path[:0] = {sys.path!r}
-        import test_same_bits as here
-        for name in here.FUSED:
-            dynamics, states = here.world(name)
-            print(name, here.digest(dynamics.forward(*states)))
-    """
+def constants(name: str) -> str:
+    """Digest of all frames and inertias of a robot."""
+    tree = ada.load(name).tree
+    poses = [body.placement for body in tree.bodies]
+    poses += [pose for loop in tree.loops for pose in (loop.parent_pose, loop.child_pose, loop.turn)]
+    found = [x for pose in poses for part in (pose.position, *pose.rotation.matrix()) for x in part]
+    for body in tree.bodies:
+        own = body.inertia
+        found += [own.mass, *own.first_moment, *(x for row in own.about_origin for x in row)]
+    return digest(np.array(found, dtype=float))
+
+
+def elsewhere(tmp_path: Path, code: str) -> dict[str, str]:
+    """Pairs of words that code prints in a process for an older processor: numpy's loops, and LAPACK."""
+    umath = np._core._multiarray_umath
+    known = [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__.get(name)]
     others = {"ADA_CACHE_DIR": str(tmp_path), "PYTHONHASHSEED": "7", "OPENBLAS_CORETYPE": "Prescott"}
+    others |= {"NPY_DISABLE_CPU_FEATURES": " ".join(known)} if known else {}
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])  # noqa: PTH120
     run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [sys.executable, "-c", f"import sys\nsys.path[:0] = {sys.path!r}\n{textwrap.dedent(code)}"],
         env={**os.environ, **others, "PYTHONPATH": path},
         capture_output=True,
         text=True,
     )
     assert run.returncode == 0, run.stderr
-    published = FUSED if Target.host().fma else PLAIN
-    assert dict(line.split() for line in run.stdout.splitlines()) == published
+    return dict(line.split() for line in run.stdout.splitlines())
+
+
+def test_another_process_gives_the_same_bits(tmp_path):
+    """Which compiles anew, orders its sets otherwise, and takes numpy's loops and LAPACK for another processor."""
+    found = elsewhere(
+        tmp_path,
+        """
+        import test_same_bits as here
+        for name in here.FUSED:
+            dynamics, states = here.world(name)
+            print(name, here.digest(dynamics.forward(*states)))
+        """,
+    )
+    assert found == (FUSED if Target.host().fma else PLAIN)
+
+
+def test_robots_of_the_catalogue_have_the_same_constants_on_another_processor(tmp_path):
+    code = """
+        import test_same_bits as here
+        for name in here.ada.robots():
+            print(name, here.constants(name))
+    """
+    assert elsewhere(tmp_path, code) == {name: constants(name) for name in ada.robots()}
 
 
 CROSS = shutil.which("aarch64-linux-gnu-gcc")

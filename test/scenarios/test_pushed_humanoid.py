@@ -118,7 +118,13 @@ def test_settings_of_the_sweep_have_units() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["R1", "T6.1", "T6.2", "T6.3", "T6.4", "T6.5", "T6.6"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["R1", "T6.1", "T6.2", "T6.3", "T6.6"],
+        *[pytest.param(sweep, marks=pytest.mark.fuzz) for sweep in ("T6.4", "T6.5")],  # hundreds of pushes each
+    ],
+)
 def test_claims_hold(name: str, tmp_path: Path) -> None:
     result = scenarios.reproduce(scenarios.load(name), tmp_path)
     assert not result.error

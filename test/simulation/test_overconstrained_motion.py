@@ -20,7 +20,7 @@ from benchmarks.linkages.judge import Judge
 from benchmarks.linkages.linkage import Long, Modelled, model_of
 from benchmarks.linkages.trials import INTERVAL, STEP, Trial, groups, largest, trials
 
-SECONDS = 0.5
+SECONDS = 0.25
 TIMES = 10.0  # worse than the same method on independent coordinates
 EPS = np.finfo(float).eps
 
@@ -52,7 +52,7 @@ MORE = [pytest.param(5, seed, marks=pytest.mark.soak, id=f"more_{seed}") for see
 def test_a_simulation_is_as_right_as_the_same_method_on_independent_coordinates(
     family: str, count: int, seed: int
 ) -> None:
-    """Errors of rates and drift of energy over 0.5 s at up to 10 rad/s, with all defaults."""
+    """Errors of rates and drift of energy over 0.25 s at up to 10 rad/s, with all defaults."""
     found, wrong = [], False
     for index, trial in enumerate(of_family(family, count, seed)):
         made, truth = modelled(trial, index), trial.truth
@@ -76,7 +76,7 @@ def test_accelerations_in_closed_poses_are_those_of_the_independent_coordinates(
         made = modelled(trial, index)
         dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
         rng = np.random.default_rng(index)
-        for k in (0, 10, 25):
+        for k in (0, 6, 12):
             angles, rates = trial.truth.angles[k], trial.truth.rates[k]
             # Efforts of the pins that are in both trees: the two may cut the loop at different ones.
             tau = np.where(np.isin(np.arange(len(angles)), made.pins), rng.normal(size=len(angles)), 0.0)
@@ -96,7 +96,7 @@ def test_efforts_of_inverse_dynamics_do_the_power_that_the_motion_needs(family: 
         made = modelled(trial, index)
         dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
         rng = np.random.default_rng(index)
-        for k in (0, 25):
+        for k in (0, 12):
             angles, rates = trial.truth.angles[k], trial.truth.rates[k]
             a = accelerations(judge, angles, rates, 3.0 * rng.normal(size=judge.n))
             q, v = angles[None, : judge.n], rates[None, : judge.n]
@@ -123,7 +123,7 @@ def test_accelerations_in_poses_that_do_not_quite_close_are_those_of_closed_pose
         made = modelled(trial, index)
         dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
         rng = np.random.default_rng(index)
-        for k in (0, 25):
+        for k in (0, 12):
             wanted = accelerations(judge, trial.truth.angles[k], trial.truth.rates[k])
             q = made.q(trial.truth.angles[k]) + gap * rng.uniform(-1, 1, len(made.pins))
             v = made.v(trial.truth.rates[k]) * (1.0 + gap * rng.uniform(-1, 1, len(made.pins)))
@@ -142,7 +142,7 @@ def test_rounding_of_the_geometry_in_a_file_takes_no_motion_away(family: str, de
     for index, trial in enumerate(of_family(family)):
         made = modelled(trial, index, decimals=decimals)
         dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
-        for k in (0, 25):
+        for k in (0, 12):
             wanted = accelerations(judge, trial.truth.angles[k], trial.truth.rates[k])
             q, v = made.q(trial.truth.angles[k]), made.v(trial.truth.rates[k])
             with warnings.catch_warnings():

@@ -20,8 +20,12 @@ from trials.silent_wrong.texts import one
 
 ROUNDINGS = 10.0  # allowed to each joint
 ASSEMBLY = 100.0  # times as many where joints are eliminated from the leaves to each other: what ada and dca leave
-ELIMINATION = 100.0  # times as many with loops, whose conditions are eliminated by their squares
-DERIVED = 1e4  # times as many for derivatives of forward dynamics, in M ∂v̇: theirs are explicit formulas
+ELIMINATION = (
+    100.0  # times as many with loops, or the spread of their conditions, which are eliminated by their squares
+)
+DERIVED = (
+    1e4  # times as many for derivatives of forward dynamics, in M ∂v̇, or M's condition: they are explicit formulas
+)
 PERIOD = 1e-3  # [s] of a step of a motion
 STEP = 1e-9  # of an interval's change: Simpson's rule over two steps, in motions without fast modes
 REDUNDANT = 1e-7  # singular value, relative, that may be a condition of its own or the error of a description
@@ -87,7 +91,7 @@ def _of_loops(robot: Robot, q: Array, rng: np.random.Generator) -> tuple[float, 
             figure = max(figure, closed.of_forces(found, tau))
         except Refused:
             pass  # motors that cannot, or not alone: forward dynamics stands by itself
-    figure /= _room(robot) * ELIMINATION
+    figure /= _room(robot) * max(ELIMINATION, closed.spread)
     least, kept = _least_condition(closed.J)
     near = " near a singular pose" if least < NEAR else ""
     redundant = " redundant" if kept < len(closed.J) else ""
@@ -159,7 +163,7 @@ def _of_answer(robot: Robot, method: str, given: tuple[Array, Array, Array], fou
     closed = Closed(robot.tree, q, v)
     if float(np.abs(closed.v - v).max()) > 1e-9 * float(np.abs(v).max()) or closed.conditions.gap(q) > 1e-9:
         raise NoJudge("off its loops")
-    return max(closed.of_motion(found, u), closed.of_forces(found, u)) / ELIMINATION
+    return max(closed.of_motion(found, u), closed.of_forces(found, u)) / max(ELIMINATION, closed.spread)
 
 
 def in_batches(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
@@ -191,7 +195,7 @@ def of_derivatives(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
     dq, dv = tree.G.T @ dq @ tree.G, tree.G.T @ (dv + np.diag(tree.damping)) @ tree.G
     state = State(tree, q, v, more=1.0)
     M, root = state.M, np.sqrt(state.inertia)
-    figure = 0.0
+    figure, world, formulas = 0.0, state.in_the_world(a), max(DERIVED, state.condition)
     for mine, theirs, more in (
         (M @ by_q, -dq, by_q),
         (M @ by_v, -dv, by_v),
@@ -200,8 +204,8 @@ def of_derivatives(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
         (inverse.dv, dv, None),
         (inverse.du, M, None),
     ):
-        factor = 1.0 + root if more is None else DERIVED * (1.0 + root + root @ np.abs(more))
-        room = EPS * ((state.efforts(a) + np.abs(tau))[:, None] + np.outer(root, factor))
+        factor = 1.0 + root if more is None else formulas * (1.0 + root + root @ np.abs(more))
+        room = EPS * ((state.efforts(a) + np.abs(tau))[:, None] + np.outer(root, factor)) + world
         figure = max(figure, float(np.max(np.abs(mine - theirs) / room)))
     return figure / _room(robot), f"{figure:.2g} roundings"
 
@@ -221,6 +225,8 @@ def of_motion(robot: Robot, rng: np.random.Generator) -> tuple[float, str]:
         _agree_on_redundance(_least_condition(Closed(robot.tree, q, v).J)[0])
     if found[0] > 1.0:  # errors of steps and of Simpson's rule fall with the fourth power, those of equations do not
         found = _of_two_steps(robot, q, v, tau, PERIOD / 4.0)
+    if found[0] > 1.0 and (left := EPS * Closed(robot.tree, q, v).condition) > STEP:
+        raise NoJudge(f"its own accelerations are good to {left:.0e}")
     return found
 
 

@@ -19,6 +19,7 @@ from ada_dynamics.engines.pinocchio_tree import PinocchioTree
 
 EPS = float(np.finfo(float).eps)
 TINY = 1e-290
+LEAST_INERTIA = 1e-8  # of the largest one
 RANK = 1e-11  # of conditions, relative to the largest: below it they are roundings of one another
 
 
@@ -73,6 +74,29 @@ class State:
         found: Array = (lin**2).T @ mass + (ang**2).T @ spin + self.tree.model.armature
         return (np.sqrt(found) @ np.abs(self.tree.G)) ** 2
 
+    @cached_property
+    def _root(self) -> Array:
+        """Square roots of the inertias moved; of links without any, of next to none."""
+        root: Array = np.sqrt(np.maximum(self.inertia, max(LEAST_INERTIA * float(np.max(self.inertia)), TINY)))
+        return root
+
+    def in_the_world(self, a: Array) -> Array:
+        """Roundings of derivatives where bodies are described about the world's origin, as the judge does."""
+        pin, model, data = self.tree.pin, self.tree.model, self.tree.data
+        pin.forwardKinematics(model, data, self.tree.position(self.q))
+        bodies = zip(data.oMi, model.inertias, strict=True)
+        far = 1.0 + max(_length(at.translation) + _length(body.lever) for at, body in bodies)
+        own_lin, own_ang = _own_speeds(self.tree)
+        speed = np.abs(self.tree.G).T @ (own_lin + far * own_ang)
+        moved = 1.0 + float(np.max(np.abs(a), initial=0.0)) + float(np.max(np.abs(self.v), initial=0.0)) ** 2
+        room: Array = EPS * float(sum(abs(x.mass) for x in model.inertias)) * moved * np.outer(speed, speed)
+        return room
+
+    @cached_property
+    def condition(self) -> float:
+        """Of the mass matrix, each velocity at the square root of the inertia that it moves."""
+        return float(np.linalg.cond(self.M / np.outer(self._root, self._root)))
+
     def of_inverse(self, a: Array, tau: Array) -> float:
         """Efforts of a tree: what is left of the equations, in roundings of each joint's own parts."""
         room = EPS * (self.efforts(a) + np.abs(tau)) + TINY
@@ -87,7 +111,7 @@ class State:
 
         That is what Cholesky factors leave (Higham, theorem 10.5), whatever the condition of M.
         """
-        root = np.sqrt(np.maximum(self.inertia, TINY))
+        root = self._root
         largest = float(np.max((self.efforts(a) + np.abs(tau)) / root, initial=0.0))
         room: Array = EPS * root * (largest + float(root @ np.abs(a))) + TINY
         return room
@@ -150,10 +174,17 @@ class Closed(State):
     def of_forces(self, a: Array, tau: Array) -> float:
         """The equations of motion: what no forces of the loops can make good."""
         rest = tau - self.M @ a - self.h
-        D = 1.0 / np.sqrt(np.maximum(self.inertia, TINY))
+        D = 1.0 / self._root
         forces = np.linalg.lstsq(D[:, None] * self.J.T, -D * rest, rcond=RANK)[0]
         room = self.room(a, tau) + EPS * self._columns[1].T @ np.abs(forces)
         return float(np.max(np.abs(rest + self.J.T @ forces) / room, initial=0.0))
+
+    @cached_property
+    def spread(self) -> float:
+        """Largest singular value of the conditions, in the metric of inertia, by the smallest that is no rounding."""
+        sizes = np.linalg.svd(self.J / self._root, compute_uv=False)
+        kept = sizes[sizes > RANK * np.max(sizes, initial=0.0)]
+        return float(kept[0] / kept[-1]) if len(kept) else 1.0
 
     def forward(self, tau: Array) -> Array:
         """The judge's own accelerations, from dense solves: what the loops ask for, and the motions that they leave."""

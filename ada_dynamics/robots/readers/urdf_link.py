@@ -9,6 +9,7 @@ from ada_dynamics.model.align import clean_relative
 from ada_dynamics.model.elements import Link
 from ada_dynamics.model.problems import Sink
 from ada_dynamics.model.rigid import UNIT
+from ada_dynamics.model.small import conjugated
 from ada_dynamics.robots.readers.urdf_shapes import Colours, read_shapes
 from ada_dynamics.robots.readers.values import Attributes, read_pose, the_child
 from ada_dynamics.robots.readers.xml import Element
@@ -56,6 +57,5 @@ def _read_inertial(link: Link, inertial: Element, sink: Sink) -> None:
     xx, yy, zz, xy, xz, yz = (moments.number(m) for m in MOMENTS)
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if R is not UNIT:
-        I = R @ I @ R.T
-        I = clean_relative(0.5 * (I + I.T))
+        I = clean_relative(conjugated(R, I))
     link.inertia = I

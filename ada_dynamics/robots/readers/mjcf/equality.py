@@ -14,6 +14,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import LoopJoint, Mimic
 from ada_dynamics.model.problems import Sink
 from ada_dynamics.model.rigid import UNIT, Pose, compose, inverse, shortest_turn
+from ada_dynamics.model.small import product, turned
 from ada_dynamics.robots.readers.mjcf.bodies import WORLD, World
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
@@ -173,10 +174,10 @@ class Equalities:
             )
             return False
         one.kind = "revolute"
-        one.axis = one.parent_rotation.T @ along[0] / lengths[0]
-        seen = one.child_rotation.T @ along[1] / lengths[1]
+        one.axis = turned(one.parent_rotation.T, along[0]) / lengths[0]
+        seen = turned(one.child_rotation.T, along[1]) / lengths[1]
         if not _are_same(one.axis, seen):
-            one.child_rotation = one.child_rotation @ shortest_turn(one.axis, seen)
+            one.child_rotation = product(one.child_rotation, shortest_turn(one.axis, seen))
         self._robot.notes.append(f"{names} are two points on one axis: the revolute joint {one.name!r}.")
         return True
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.rigid import UNIT, Pose, compose, shortest_turn
+from ada_dynamics.model.small import conjugated, dot
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
 
@@ -44,7 +45,7 @@ def read_inertial(values: Values) -> Mass:
             "missing-attribute", "has neither diaginertia nor fullinertia.", 'Add diaginertia="..." [kg m²].'
         )
         I = np.zeros((3, 3))
-    return Mass(mass, com, _turned(I, R))
+    return Mass(mass, com, conjugated(R, I))
 
 
 def together(parts: list[Mass]) -> Mass:
@@ -56,7 +57,7 @@ def together(parts: list[Mass]) -> Mass:
     inertia = np.zeros((3, 3))
     for part in parts:
         d = part.com - com
-        inertia += part.inertia + part.mass * (float(d @ d) * np.eye(3) - np.outer(d, d))
+        inertia += part.inertia + part.mass * (dot(d, d) * np.eye(3) - np.outer(d, d))
     return Mass(total, com, inertia)
 
 
@@ -87,7 +88,7 @@ def read_geom(values: Values, settings: Settings, meshes: Meshes, around: Pose) 
     volume, moments = _of_uniform_density(shape, size)
     own = mass if mass is not None else values.number("density", 1000.0) * volume
     R, com = compose(around, pose)
-    return Mass(own, com, _turned(np.diag(own * moments), R))
+    return Mass(own, com, conjugated(R, np.diag(own * moments)))
 
 
 def _of_mesh(values: Values, shape: str, mass: float | None, meshes: Meshes, around: Pose) -> Mass | None:
@@ -100,7 +101,7 @@ def _of_mesh(values: Values, shape: str, mass: float | None, meshes: Meshes, aro
         return None
     own = mass if mass is not None else values.number("density", 1000.0) * found.size
     R, com = compose(compose(around, values.pose()), (UNIT, found.centre))
-    return Mass(own, com, _turned(own / found.size * found.inertia, R))
+    return Mass(own, com, conjugated(R, own / found.size * found.inertia))
 
 
 def bounded(mass: Mass, settings: Settings) -> Mass:
@@ -111,7 +112,7 @@ def bounded(mass: Mass, settings: Settings) -> Mass:
     wanted = np.maximum(moments, settings.least_inertia)
     if settings.balances and wanted[0] + wanted[1] < wanted[2]:
         wanted = np.full(3, wanted.mean())
-    inertia = mass.inertia if np.array_equal(wanted, moments) else _turned(np.diag(wanted), axes)
+    inertia = mass.inertia if np.array_equal(wanted, moments) else conjugated(axes, np.diag(wanted))
     return Mass(max(mass.mass, settings.least_mass), mass.com, inertia)
 
 
@@ -156,8 +157,3 @@ def _of_uniform_density(shape: str, size: Array) -> tuple[float, Array]:
     across = (tube * across + ball * (83.0 / 320.0 * r * r + (half + 0.375 * r) ** 2)) / whole
     along = (tube * along + ball * 0.4 * r * r) / whole
     return whole, np.array([across, across, along])
-
-
-def _turned(I: Array, R: Array) -> Array:
-    turned: Array = R @ I @ R.T
-    return 0.5 * (turned + turned.T)

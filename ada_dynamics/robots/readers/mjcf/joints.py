@@ -15,6 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint, Limits, Link
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import NO_MOVE, UNIT, Pose, about, compose
+from ada_dynamics.model.small import turned
 from ada_dynamics.robots.readers.anchored import Assembly
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
@@ -106,7 +107,7 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
             values.problem("limits-of-ball", f"is a ball with the range {joint.limits.lower:g} ...", "It starts at 0.")
             joint.limits = Limits()
     else:
-        joint.axis = frame[0] @ values.direction("axis", (0.0, 0.0, 1.0))
+        joint.axis = turned(frame[0], values.direction("axis", (0.0, 0.0, 1.0)))
         turns = joint.type == "hinge"
         reference = values.number("ref", 0.0)
         rest = values.number("springref", 0.0)

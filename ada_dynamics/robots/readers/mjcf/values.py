@@ -12,6 +12,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import UNIT, Pose, about, shortest_turn
+from ada_dynamics.model.small import dot, length, product
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.structured_text.numbers import BadNumber, to_float
@@ -172,17 +173,17 @@ class Values:
         for letter, angle in zip(self._settings.sequence, angles, strict=True):
             turn = about(np.eye(3)["xyz".index(letter.lower())], self._settings.angle(float(angle)))
             # Small letters turn about the axes that turned before, capital letters about those that stay.
-            R = R @ turn if letter.islower() else turn @ R
+            R = product(R, turn) if letter.islower() else product(turn, R)
         return clean_rotation(R)
 
     def _from_xyaxes(self) -> Array:
         values = self.vector("xyaxes", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0))
-        x = values[:3] / max(float(np.linalg.norm(values[:3])), _SHORTEST)
-        y = values[3:] - x * float(x @ values[3:])
-        if float(np.linalg.norm(values[:3])) < _SHORTEST or float(np.linalg.norm(y)) < _SHORTEST:
+        x = values[:3] / max(length(values[:3]), _SHORTEST)
+        y = values[3:] - x * dot(x, values[3:])
+        if length(values[:3]) < _SHORTEST or length(y) < _SHORTEST:
             self.problem("zero-axis", "has xyaxes that span no plane.", "Give two directions across each other.")
             return UNIT
-        y = y / np.linalg.norm(y)
+        y = y / length(y)
         return clean_rotation(np.column_stack([x, y, np.cross(x, y)]))
 
     def _from_zaxis(self) -> Array:

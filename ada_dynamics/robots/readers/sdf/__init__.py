@@ -16,6 +16,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import NO_MOVE, UNIT
+from ada_dynamics.model.small import conjugated
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.anchored import Assembly
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
@@ -103,7 +104,7 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
     I = np.eye(3)
     for tag, i, j in _MOMENTS:
         I[i, j] = I[j, i] = I[i, j] if tensor is None else tensor.number(tag, float(i == j))
-    link.inertia = I if R is UNIT else 0.5 * (R @ I @ R.T + (R @ I @ R.T).T)
+    link.inertia = I if R is UNIT else conjugated(R, I)
 
 
 def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: str, sink: Sink) -> Frames:

@@ -15,6 +15,7 @@ from ada_dynamics.model.elements import Limits, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.small import turned
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.robots.readers.sdf.values import Values
@@ -251,7 +252,7 @@ def _direction(joint: SdfJoint, values: Values, tag: str, frames: Frames, axes_i
     if not expressed_in or expressed_in == joint.name:
         return direction
     R, _ = frames.relative(joint.name, expressed_in, joint.element)
-    return R @ direction
+    return turned(R, direction)
 
 
 def _perpendicular(joint: SdfJoint, values: Values) -> bool:
