@@ -292,19 +292,22 @@ def test_long_mechanisms_are_ordered_along_the_tree_unless_their_conditions_depe
 ) -> None:
     rods = tree_of({"a1": "base", "a2": "a1", "a3": "a2"}, a3="base")
     bennett, start = mechanisms.bennett()
-    assert "aba long" not in stored._study_and_plans(rods, None, False)[1].candidates
+    assert "aba long" not in stored._study_and_plans(rods, None, False, None)[1].candidates
     monkeypatch.setattr(stored, "LONG", 2)
-    assert list(stored._study_and_plans(rods, None, False)[1].candidates) == ["aba long"]
-    found, plans = stored._study_and_plans(bennett, start, False)
+    assert list(stored._study_and_plans(rods, None, False, None)[1].candidates) == ["aba long"]
+    found, plans = stored._study_and_plans(bennett, start, False, None)
     assert found.is_redundant and "aba long" not in plans.candidates and plans.following
     monkeypatch.setattr(stored, "SEARCHED", 2)
     with pytest.raises(long.RedundantError):
-        stored._study_and_plans(bennett, start, False)
+        stored._study_and_plans(bennett, start, False, None)
 
 
-def test_findings_that_are_stored_are_the_same_when_they_are_found_again() -> None:
-    rods = tree_of({"a1": "base", "a2": "a1", "a3": "a2"}, a3="base")
-    first, again = (ada.Dynamics(rods)._kernels.closed for _ in range(2))
+@pytest.mark.parametrize("make", [mechanisms.four_bar, mechanisms.bennett])
+def test_findings_that_come_from_the_disk_are_those_that_went_there(make: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ADA_CACHE_DIR", str(tmp_path))
+    model, start = make()
+    first, again = (ada.Dynamics(model, pose=start)._kernels.closed for _ in range(2))
+    # in the same order, too: what is taken where nothing is named is the first one
     assert first is not again and repr(first.plans) == repr(again.plans)
     for name in ("rank", "used", "idle", "spare"):
         assert getattr(first.study, name) == getattr(again.study, name)

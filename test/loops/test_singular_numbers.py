@@ -157,11 +157,3 @@ def test_a_motion_that_nothing_resists_has_no_acceleration() -> None:
     found = solve(at, 1, np.ones(3), lambda: NONE)
     assert np.isnan(found.accelerations).all() and np.isnan(found.multipliers).all()
     assert (found.is_singular, found.multipliers.shape, found.lost.shape) == (True, (1,), (0, 1))
-
-
-def test_a_structure_without_mass_does_not_move() -> None:
-    at = System(np.zeros((2, 2)), np.array([1.0, 4.0]), np.diag([1.0, 2.0]), np.zeros(2))
-    found = solve(at, 2, np.zeros(2), lambda: NONE)
-    np.testing.assert_allclose(found.accelerations, 0.0, atol=1e-15)
-    np.testing.assert_allclose(found.multipliers, [-1.0, -2.0])
-    assert found.sigma == pytest.approx(0.5)
