@@ -56,3 +56,18 @@ def test_motors_that_do_not_drive_all_motions_share_nothing() -> None:
     for chosen, is_there in ((one, False), (model, True)):
         closed = ada.Dynamics(chosen, pose=start)._kernels.closed
         assert (closed_efforts.inverse(closed, False) is not None) == is_there
+
+
+def test_guards_refuse_poses_in_which_the_loops_lose_rank_and_no_others() -> None:
+    model, start = mechanisms.four_bar()
+    quantity = closed_efforts.inverse(ada.Dynamics(model, pose=start)._kernels.closed, False)
+    assert quantity is not None and quantity.body is not None
+
+    def least_guard(lean: float) -> float:
+        q = [lean, np.pi / 2 - lean, np.pi / 2 + lean]
+        guards = quantity.body(q=q, v=[0.0] * 3, a=[0.0] * 3).guards
+        assert len(guards) >= 5  # three velocities and two conditions
+        return min(float(guard) for guard in guards)
+
+    assert all(least_guard(lean) > 0.0 for lean in (0.4, 1.2, -0.7))
+    assert least_guard(np.pi / 2 - 1e-8) < 0.0

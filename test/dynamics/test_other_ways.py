@@ -10,7 +10,7 @@ import pytest
 from random_trees import random_tree, sprung_chain, states_of
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import derivatives
+from ada_dynamics.dynamics import computation, derivatives
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.robots import mechanisms
@@ -129,3 +129,14 @@ def test_derivatives_by_other_algorithms_are_other_functions(chain: Any) -> None
         name: ada.Dynamics(model, algorithm=name)._open_equations.way for name in ("auto", "aba", "crba", "order_n")
     }
     assert ways == {"auto": "", "aba": "_aba", "crba": "_crba", "order_n": "_order_n"}
+
+
+def test_long_robots_take_the_generic_kernels_unless_told_otherwise(monkeypatch: Any) -> None:
+    monkeypatch.setattr(computation, "SPECIALISE_UP_TO", 3)
+    for length, generic in ((3, {"generic"}), (4, {"generic", "auto"})):
+        chain = ada.chain_3d(length)
+        kernels = {kernel: ada.Dynamics(chain, kernel=kernel) for kernel in ("auto", "generic", "specialised")}
+        assert {kernel for kernel, dynamics in kernels.items() if dynamics.is_generic} == generic
+    # loops and joints that follow others have no generic kernels
+    model, start = mechanisms.stewart()
+    assert not ada.Dynamics(model, pose=start).is_generic
