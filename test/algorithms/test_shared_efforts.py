@@ -63,11 +63,11 @@ def test_guards_refuse_poses_in_which_the_loops_lose_rank_and_no_others() -> Non
     quantity = closed_efforts.inverse(ada.Dynamics(model, pose=start)._kernels.closed, False)
     assert quantity is not None and quantity.body is not None
 
-    def least_guard(lean: float) -> float:
-        q = [lean, np.pi / 2 - lean, np.pi / 2 + lean]
-        guards = quantity.body(q=q, v=[0.0] * 3, a=[0.0] * 3).guards
-        assert len(guards) >= 5  # three velocities and two conditions
-        return min(float(guard) for guard in guards)
+    assert len(quantity.trace().guards) >= 5  # three velocities and two conditions
 
-    assert all(least_guard(lean) > 0.0 for lean in (0.4, 1.2, -0.7))
-    assert least_guard(np.pi / 2 - 1e-8) < 0.0
+    def is_refused(lean: float) -> bool:
+        q = [lean, np.pi / 2 - lean, np.pi / 2 + lean]
+        return any(float(guard) < 0.0 for guard in quantity.body(q=q, v=[0.0] * 3, a=[0.0] * 3).guards)
+
+    assert not any(map(is_refused, (0.4, 1.2, -0.7)))
+    assert is_refused(np.pi / 2 - 1e-8)
