@@ -164,6 +164,21 @@ def test_only_the_loop_that_is_flat_is_named() -> None:
         assert closed.lost_names(closed._solution(np.array(q), np.zeros(6))[1]) == lost
 
 
+def test_orders_with_early_conditions_are_stopped_earlier_than_the_last_one() -> None:
+    case = Case("four_bar")
+    tree, plans = case.closed.tree, case.closed.plans
+    q, v, tau = (x[0].tolist() for x in (case.q, case.v, case.tau))
+    for name in ("late", "kkt late", *(name for name in plans.candidates if "late" not in name)):
+        own = closed.LATE_THRESHOLD if "late" in name else closed.EARLY_THRESHOLD
+        default, same, other = (
+            closed.elimination(tree, plans, name, smallest)
+            for smallest in (None, own, closed.LATE_THRESHOLD + closed.EARLY_THRESHOLD - own)
+        )
+        found = default.run(q, v, tau)
+        assert default.guards(found) == same.guards(found) != other.guards(found)
+    assert closed.LATE_THRESHOLD < closed.EARLY_THRESHOLD
+
+
 def test_lagranges_equations_are_for_links_without_wrenches(monkeypatch: Any) -> None:
     case = Case("four_bar")
     used: list[str] = []
