@@ -11,6 +11,7 @@ from random_trees import random_tree, sprung_chain, states_of
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import computation, derivatives
+from ada_dynamics.dynamics.quantities.derivatives import side_by_side
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.robots import mechanisms
@@ -140,3 +141,34 @@ def test_long_robots_take_the_generic_kernels_unless_told_otherwise(monkeypatch:
     # loops and joints that follow others have no generic kernels
     model, start = mechanisms.stewart()
     assert not ada.Dynamics(model, pose=start).is_generic
+
+
+def branches(*lengths: int) -> ada.Model:
+    """Branches of hinges, all on a base that turns by one."""
+    builder = ada.Builder("branches").link("ground").link("base", 1.0, inertia=(1, 1, 1))
+    builder.joint("turn", "revolute", "ground", "base")
+    for i, length in enumerate(lengths):
+        before = "base"
+        for k in range(length):
+            builder.link(f"link_{i}_{k}", 1.0, inertia=(1, 1, 1))
+            builder.joint(f"joint_{i}_{k}", "revolute", before, f"link_{i}_{k}")
+            before = f"link_{i}_{k}"
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sizes"),
+    [
+        # a chain in pieces of eight, the widest vectors
+        ((7,), [8]),
+        ((8,), [8, 1]),
+        ((17,), [8, 8, 2]),
+        # limbs by themselves, but for short ones
+        ((4, 4), [5, 4]),
+        ((4, 4, 2, 3, 3), [5, 6, 3, 3]),
+    ],
+)
+def test_directions_go_side_by_side_branch_by_branch_eight_at_most(lengths: Any, sizes: list[int]) -> None:
+    found = side_by_side(branches(*lengths).tree)
+    assert [len(group) for group in found] == sizes
+    assert [k for group in found for k in group] == list(range(1 + sum(lengths)))
