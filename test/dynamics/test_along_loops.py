@@ -354,3 +354,16 @@ def test_the_map_of_velocities_is_a_function_where_kernels_tell_what_they_refuse
     np.testing.assert_allclose(T, ada.Dynamics(model).velocity_map(q), atol=1e-12)
     assert ada.Dynamics(model, checked=False).velocity_map_quantity() is None
     assert ada.Dynamics(ada.planar_chain(2)).velocity_map_quantity() is None
+
+
+def test_velocities_and_accelerations_of_a_batch_are_completed_state_by_state() -> None:
+    at = case("five_bar")
+    rng = np.random.default_rng(2)
+    q = np.array([beside(at, s) for s in (-0.05, 0.0, 0.05)])
+    given, more = rng.normal(size=(2, 3, 2))
+    v = at.dynamics.complete_velocity(q, given)
+    a = at.dynamics.complete_acceleration(q, v, more)
+    for k in range(3):
+        np.testing.assert_allclose(v[k], at.dynamics.complete_velocity(q[k], given[k]), atol=1e-13)
+        np.testing.assert_allclose(a[k], at.dynamics.complete_acceleration(q[k], v[k], more[k]), atol=1e-12)
+    assert v.shape == a.shape == (3, at.model.nv)

@@ -165,7 +165,7 @@ def branches(*lengths: int) -> ada.Model:
         ((17,), [8, 8, 2]),
         # limbs by themselves, but for short ones
         ((4, 4), [5, 4]),
-        ((4, 4, 2, 3, 3), [5, 6, 3, 3]),
+        ((4, 4, 2), [5, 6]),
     ],
 )
 def test_directions_go_side_by_side_branch_by_branch_eight_at_most(lengths: Any, sizes: list[int]) -> None:
