@@ -10,6 +10,7 @@ import pytest
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.quantities.closed import following
 from ada_dynamics.loops.combinations import WORN_OUT
 from ada_dynamics.robots import mechanisms
 
@@ -60,3 +61,30 @@ def test_nothing_suits_a_pose_that_is_none(bennett: Any) -> None:
     found = closed.chosen(wrong)
     assert found.shape == closed.chosen(poses).shape
     assert np.isinf(found).all()
+
+
+def test_a_mechanism_held_by_combinations_moves_as_by_all_conditions_until_they_are_worn_out(bennett: Any) -> None:
+    model, closed, poses, oracle = bennett
+    rng = np.random.default_rng(4)
+    tau = rng.normal(size=model.nv)
+    for q, chosen in zip(poses, closed.chosen(poses), strict=True):
+        v = oracle.admissible(q, np.ones(model.nv))
+        expected = oracle.forward(q, v, tau).acceleration
+        for name in (*closed.plans.following, "unknown"):
+            solver = following(closed.tree, closed.plans, name, chosen.tolist())
+            found = solver.run(q.tolist(), v.tolist(), tau.tolist())
+            np.testing.assert_allclose(
+                np.array(found.accelerations, dtype=float), expected, atol=1e-8 * np.abs(expected).max()
+            )
+            assert all(float(guard) >= 0.0 for guard in solver.guards(found))
+            # these are fresh: of their determinant nine tenths may go
+            for share, is_held in ((0.99 / WORN_OUT, True), (1.01 / WORN_OUT, False)):
+                worn = following(closed.tree, closed.plans, name, [*chosen[:-1].tolist(), float(chosen[-1]) * share])
+                assert all(float(guard) >= 0.0 for guard in worn.guards(found)) == is_held
+            # a gap is closed by the shortest step, by kinetic energy, across the loop
+            gap = [0.01, -0.02]
+            step = np.array(solver.correct(q.tolist(), gap).accelerations, dtype=float)
+            J = matrix_of(closed, chosen) @ closed.study.numbers.jacobian(q)[list(closed.plans.conditions)]
+            M = np.asarray(oracle.tree.mass_matrix(q))
+            np.testing.assert_allclose(J @ step, np.negative(gap), atol=1e-9)
+            np.testing.assert_allclose(np.linalg.svd(J)[2][2:] @ M @ step, 0.0, atol=1e-9)
