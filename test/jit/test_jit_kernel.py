@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -92,6 +93,14 @@ def test_results_too_wide_for_lanes_are_written_state_by_state(room, monkeypatch
         for part, wanted in zip(found, zip(*alone, strict=True), strict=True):
             assert np.array_equal(part, np.array(wanted), equal_nan=True)
     close([found[1]], [batch[1].sum(axis=1)])
+
+
+@pytest.mark.parametrize(("stack", "together"), [(1 << 15, 8), (8 * 520, 8), (8 * 520 - 1, 4), (1500, 2), (100, 1)])
+def test_results_that_wait_for_each_other_have_their_room_on_the_stack(stack, together, monkeypatch):
+    monkeypatch.setattr(emit_kernel, "STACK", stack)
+    function = trace("wide", {"x": 3}, lambda x: {"z": tuple(x[i % 3] * (1.0 + i) for i in range(520))})
+    rooms = re.findall(r"alloca \[(\d+) x double\]", emit_kernel._columns_loop(function, 8))
+    assert sorted(map(int, rooms)) == [3, 520 * together]
 
 
 def test_strided_and_mixed_orders_are_converted():
