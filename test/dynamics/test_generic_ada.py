@@ -11,11 +11,12 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import crba
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.loop_programs import assembly, loop_kernel
+from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vec3 import Vec3
 
-pytestmark = pytest.mark.skipif(not LoopKernel.available(), reason="code cannot be compiled here")
+pytestmark = pytest.mark.skipif(reason_for_fallback() is not None, reason="code cannot be compiled here")
 
 
 def test_external_wrenches_act_on_every_body() -> None:
@@ -73,3 +74,13 @@ def test_the_algorithm_chosen_takes_the_fewest_instructions_in_lanes_where_limbs
     names = ["aba", "crba", *["lanes"] * (legs > 1)]
     costs = kernels.costs({name: quantities.forward(model.tree, name, external=False).trace() for name in names})
     assert kernels.algorithm == min(costs, key=costs.__getitem__) == ("lanes" if legs > 1 else kernels.algorithm)
+
+
+def test_where_code_can_be_compiled_generic_kernels_are_compiled() -> None:
+    assert LoopKernel.available()
+    dynamics = ada.Dynamics(ada.planar_chain(3), kernel="generic")
+    q, v, tau = states_of(dynamics.model, 3)
+    expected = dynamics.forward(q, v, tau)
+    for name in ("forward", "inverse"):
+        assert isinstance(dynamics.kernel(name), LoopKernel)
+    np.testing.assert_allclose(dynamics.kernel("forward").batch(q, v, tau), expected, rtol=1e-12)
