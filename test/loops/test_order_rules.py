@@ -13,7 +13,7 @@ from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.loops import long, long_orders, stored
 from ada_dynamics.loops.numbers import LoopNumbers, typical_length
 from ada_dynamics.loops.orders import EARLY_PIVOT, Samples, along_the_tree, late, sparsest
-from ada_dynamics.loops.plans import make_plans
+from ada_dynamics.loops.plans import _is_regular, make_plans
 from ada_dynamics.loops.study import Study, acting_somewhere, study
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.robots import mechanisms
@@ -312,3 +312,9 @@ def test_findings_that_come_from_the_disk_are_those_that_went_there(make: Any, t
     for name in ("rank", "used", "idle", "spare"):
         assert getattr(first.study, name) == getattr(again.study, name)
     assert all(np.array_equal(a, b) for a, b in zip(first.study.poses, again.study.poses, strict=True))
+
+
+def test_a_mass_matrix_is_regular_whatever_its_units() -> None:
+    assert _is_regular(np.diag([1.0, 1e-14, 1e9]))
+    assert not _is_regular(np.array([[1.0, 1.0], [1.0, 1.0]])) and not _is_regular(np.diag([1.0, -1.0]))
+    assert not _is_regular(np.array([[1.0, 1e-7 * (1.0 - 1e-13)], [1e-7 * (1.0 - 1e-13), 1e-14]]))
