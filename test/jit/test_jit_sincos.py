@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from jit_examples import TARGETS, kernel_of
 
+from ada_dynamics.errors import CompileError
 from ada_dynamics.expr import cos, sin, trace
-from ada_dynamics.jit.sincos import LIMIT
+from ada_dynamics.jit.llvm_text import Lanes
+from ada_dynamics.jit.sincos import LIMIT, sincos_definition
 
 FUNCTION = trace("pair", {"x": 1}, lambda x: {"s": (sin(x[0]),), "c": (cos(x[0]),)})
 
@@ -75,3 +77,10 @@ def test_an_angle_out_of_range_or_not_finite_is_reported():
         column[13] = bad
         assert kernel.batch_status(column)[1] == 1
     assert kernel.single_status(np.array([LIMIT]))[1] == 0
+
+
+def test_sines_in_single_precision_need_fused_multiply_add():
+    with pytest.raises(CompileError, match="fused multiply-add"):
+        sincos_definition(Lanes(4, 32), fma=False)
+    for lanes, fma in ((Lanes(4, 32), True), (Lanes(4), False), (Lanes(4), True)):
+        assert f"@sincos{lanes.width}" in sincos_definition(lanes, fma)
