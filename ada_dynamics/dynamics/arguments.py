@@ -49,7 +49,7 @@ def common_batch(arrays: Mapping[str, Array]) -> tuple[list[Array], bool]:
         raise InputError(f"the batches have different numbers of states ({shown}).")
     n = next(iter(lengths.values()))
     laid_out = np.asfortranarray if all(x.flags.f_contiguous for x in arrays.values()) else np.ascontiguousarray
-    return [x if x.ndim == 2 else laid_out(np.broadcast_to(x, (n, x.shape[0]))) for x in arrays.values()], True
+    return [x if x.ndim == 2 else laid_out(np.broadcast_to(x, (n, *x.shape))) for x in arrays.values()], True
 
 
 def explain(model: Model, arrays: Mapping[str, Array]) -> str:

@@ -45,7 +45,7 @@ class DeviceQuantities:
             return None
         return _MAKE[name](self, external, 64, order or LATE)
 
-    def shared_inverse(self, external: bool, bits: int = 64, by_all: bool = False) -> Quantity | None:
+    def shared_inverse(self, external: bool, bits: int, by_all: bool) -> Quantity | None:
         """Inverse dynamics with loops, found once; None where numbers alone can tell."""
         key = external, by_all, bits
         if key not in self._shared:

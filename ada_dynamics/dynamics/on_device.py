@@ -125,7 +125,7 @@ class DeviceDynamics(Dynamics):
     ) -> Any:
         """Joint efforts; see `Dynamics.inverse`. Where a floating base takes what motors leave, they are found here."""
         here = partial(Dynamics.inverse, self)
-        if self.kernels.closed is not None and self._quantities.shared_inverse(bool(external)) is None:
+        if self.kernels.closed is not None and self._quantities.shared_inverse(bool(external), 64, False) is None:
             what = f"inverse dynamics of model {self.model.name!r}, whose motors do not drive all that its loops allow,"
             self._refuse_on_device(what, (q, v, a))
             return here(q, v, a, external=external)

@@ -63,7 +63,8 @@ def refuse_unusable(model: Model, tree: Tree) -> None:
 def _resistance(joint: JointType, inertia: RigidInertia) -> float:
     """The smallest Sᵀ I S over the joint's velocities, at the zero position."""
     q = joint.neutral().tolist()
-    return min((s @ (inertia @ s) for s in joint.subspace(q)), default=1.0)
+    smallest: float = min(s @ (inertia @ s) for s in joint.subspace(q))
+    return smallest
 
 
 def _refuse_massless_subtrees(model: Model, tree: Tree, size: list[float]) -> None:

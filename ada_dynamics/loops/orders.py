@@ -101,9 +101,7 @@ def sparsest(samples: Samples) -> tuple[int, ...]:
     return tuple(order)
 
 
-def along_the_tree(
-    tree: Tree, samples: Samples, touched: Sequence[set[int]], early: bool = True
-) -> tuple[int, ...] | None:
+def along_the_tree(tree: Tree, samples: Samples, touched: Sequence[set[int]], early: bool) -> tuple[int, ...] | None:
     """Joints leaf first; each multiplier once it touches one body alone and its pivot is safe.
 
     Args:

@@ -53,8 +53,8 @@ def loop_state(study: Study, q: Array, v: Array | None) -> LoopState:
     drifts = np.zeros(len(gaps)) if v is None else numbers.jacobian(q) @ v
     names = np.array([loop for loop, _, _ in numbers.conditions])
     acting = sorted((*study.used, *study.spare))
-    s = np.linalg.svd(numbers.whitened(q)[:, acting], compute_uv=False) if acting else np.ones(1)
-    kept = min(int(np.sum(s > SINGULAR * s[0])), study.rank) if acting else 0
+    s = np.linalg.svd(numbers.whitened(q)[:, acting], compute_uv=False)
+    kept = min(int(np.sum(s > SINGULAR * np.max(s, initial=0.0))), study.rank)
     return LoopState(
         {name: gaps[names == name] for name in numbers.model.loop_names},
         {name: drifts[names == name] for name in numbers.model.loop_names},

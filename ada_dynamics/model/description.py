@@ -61,7 +61,7 @@ class Description:
         loops = [checked(loop, self.file) for loop in self.loops]
         for problem in structure_problems(self, None if base == "fixed" else ROOT_JOINT):
             raise ModelError(problem.text(self.file))
-        root = roots(self)[0].name
+        (root,) = (link.name for link in roots(self))
         ordered = _depth_first(root, joints)
         if base != "fixed":
             if any(joint.name == ROOT_JOINT for joint in joints):

@@ -17,6 +17,7 @@ from pin_tree import pin
 import ada_dynamics as ada
 from ada_dynamics.analysis.singularity import point_jacobian
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
+from ada_dynamics.expr import evaluate
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.writers import texts_for
 
@@ -342,3 +343,14 @@ def test_velocities_that_open_the_loops_are_warned_of() -> None:
     fresh = ada.Dynamics(at.model, pose=at.q)
     with pytest.warns(ada.LoopVelocityWarning, match="open loops"):
         fresh.complete_acceleration(at.q, np.ones(4), [0.0, 0.0])
+
+
+def test_the_map_of_velocities_is_a_function_where_kernels_tell_what_they_refuse() -> None:
+    model = ada.load("four_bar")
+    q = ada.assemble(model, model.neutral())
+    quantity = ada.Dynamics(model).velocity_map_quantity()
+    assert quantity is not None
+    (T,) = evaluate(quantity.trace(), q=q).values()
+    np.testing.assert_allclose(T, ada.Dynamics(model).velocity_map(q), atol=1e-12)
+    assert ada.Dynamics(model, checked=False).velocity_map_quantity() is None
+    assert ada.Dynamics(ada.planar_chain(2)).velocity_map_quantity() is None

@@ -9,6 +9,7 @@ from random_trees import assert_same, floats, random_tree, states_of
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import crba
+from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.loop_programs import assembly, loop_kernel
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.motion import Force
@@ -56,3 +57,19 @@ def test_robots_with_the_same_kinds_of_joints_share_one_program() -> None:
 def test_an_unknown_algorithm_is_refused() -> None:
     with pytest.raises(ada.InputError, match=r"'aba' or 'ada', not 'dca'"):
         loop_kernel(ada.planar_chain(2).uniform_tree, "forward", False, "dca")
+
+
+@pytest.mark.parametrize("legs", [1, 4])
+def test_the_algorithm_chosen_takes_the_fewest_instructions_in_lanes_where_limbs_are_alike(legs: int) -> None:
+    builder = ada.Builder("walker").link("body", 5.0, inertia=(0.2, 0.3, 0.4))
+    for i in range(legs):
+        before = "body"
+        for k, axis in enumerate(((1, 0, 0), (0, 1, 0), (0, 1, 0))):
+            builder.link(f"link_{i}{k}", 1.0, (0, 0.01, -0.1), (0.02, 0.03, 0.01))
+            builder.joint(f"joint_{i}{k}", "revolute", before, f"link_{i}{k}", (0.1 * i, 0, -0.2), axis=axis)
+            before = f"link_{i}{k}"
+    model = builder.build(base="floating")
+    kernels = ada.Dynamics(model)._kernels
+    names = ["aba", "crba", *["lanes"] * (legs > 1)]
+    costs = kernels.costs({name: quantities.forward(model.tree, name, external=False).trace() for name in names})
+    assert kernels.algorithm == min(costs, key=costs.__getitem__) == ("lanes" if legs > 1 else kernels.algorithm)

@@ -152,3 +152,20 @@ def test_a_batch_is_projected_row_by_row() -> None:
         np.testing.assert_array_equal(found_v[i], one_v)
     with pytest.raises(ada.InputError, match="looks at one state"):
         dynamics.loop_state(Q)
+
+
+def test_efforts_of_a_batch_at_rest_are_those_of_each_state(rhombus: ada.Dynamics) -> None:
+    model = rhombus.model
+    links, joints, loops = (list(x.values()) for x in (model.links, model.joints, model.loops))
+    crank = ada.Dynamics(
+        ada.Model("crank", model.root, links, joints, model.gravity, loops=loops, actuated=["joint_1"])
+    )
+    a = 0.3 * BRANCHES["parallelogram"]
+    rows = (np.array([FLAT, FLAT]), np.zeros((2, 3)), np.array([a, -2.0 * a]))
+    with pytest.warns(ada.BifurcationWarning):
+        together = crank.inverse(*rows)
+        alone = [crank.inverse(*row) for row in zip(*rows, strict=True)]
+    np.testing.assert_allclose(together, alone, rtol=1e-12, atol=1e-12)
+    way = BRANCHES["parallelogram"]
+    for row, efforts in zip(zip(*rows, strict=True), together, strict=True):
+        assert float(way @ efforts) == pytest.approx(float(way @ needed(rhombus, *row)), abs=1e-9)

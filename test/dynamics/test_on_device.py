@@ -17,6 +17,7 @@ from loop_robots import on_two_legs, two_legs
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics import on_device
 from ada_dynamics.errors import InputError, NoDeviceError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.jit.device_array import DeviceArray
 from ada_dynamics.jit.thread_batch import Pieces
@@ -199,6 +200,19 @@ def test_external_wrenches_go_along(arm):
     expected = arm.here.forward(*arm.states, external=wrenches)
     agree(arm.there.forward(*arm.states, external=wrenches), expected)
     agree(arm.there.forward(*arm.placed(*arm.states), external=wrenches), expected)
+
+
+def test_joint_wrenches_feel_external_ones_and_are_found_on_the_device_without_them(arm, monkeypatch):
+    wrenches = {arm.model.link_names[-1]: np.arange(6.0)}
+    expected, plain = (arm.here.joint_wrenches(*arm.states, **more) for more in ({"external": wrenches}, {}))
+    found = arm.there.joint_wrenches(*arm.states, external=wrenches)
+    for name in expected:
+        agree(found[name], expected[name])
+    monkeypatch.setattr(ada.Dynamics, "joint_wrenches", lambda *_, **__: pytest.fail("computed here"))
+    found = arm.there.joint_wrenches(*arm.states)
+    for name in plain:
+        agree(found[name], plain[name])
+    assert max(np.abs(expected[name] - plain[name]).max() for name in plain) > 1.0
 
 
 def test_single_precision_is_for_arrays_that_are_all_float32(world):
@@ -458,3 +472,24 @@ def test_refused_states_by_the_thousand_are_fetched_together(arm, columns, monke
     found = np.asarray(arm.there.forward(*arm.placed(*floats, columns=columns)))
     assert np.array_equal(found[3:40], expected[3:40].astype(np.float32))  # these were computed in double precision
     agree(found, expected, 2e-3)
+
+
+def test_of_many_states_five_are_named():
+    assert [on_device._few(range(n)) for n in (1, 5, 6)] == ["0", "0, 1, 2, 3, 4", "0, 1, 2, 3, 4, ..."]
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "taken_over_by"),
+    [
+        ("five_bar", 64, {"forward": False, "forward_derivatives": True, "inverse": False}),
+        ("bennett", 64, {"forward": True, "forward_derivatives": False, "inverse": True}),
+        ("five_bar", 32, {"forward": True, "forward_derivatives": True, "inverse": True}),
+        ("pa10", 64, {"forward": False, "inverse": False}),
+        ("pa10", 32, {"forward": False, "inverse": False}),
+    ],
+)
+def test_a_kernel_takes_over_where_it_is_another_one(name, bits, taken_over_by):
+    """Derivatives are those of conditions that stay, inverse dynamics has one order for independent ones."""
+    there = ada.Dynamics(ada.load(name), device="host")
+    found = {one: there.thread_kernel(one, bits=bits).robust is not None for one in taken_over_by}
+    assert found == taken_over_by

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.safety import flight_file
 from ada_robot.safety.flight_file import FlightRecord, columns_of
-from ada_robot.safety.flight_memory import EVENT_SIZE, EVENTS, Event, Flight, FlightMemory, new_memory
+from ada_robot.safety.flight_memory import EVENT_SIZE, EVENTS, MEMORY_NAME, Event, Flight, FlightMemory, new_memory
 from ada_robot.safety.flight_recorder import FlightRecorder, flight_state, record_folder, sibling_environment
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
@@ -90,6 +91,27 @@ def test_the_newest_row_says_what_was_demanded_and_told(descriptor, tmp_path, ph
 def test_names_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="names of 900 joints do not fit"):
         new_memory(Flight("arm", "", tuple(f"joint_{i}" for i in range(900)), 0.002, 1))
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has no memory without a file")
+def test_the_memory_has_a_name_among_a_process_files_and_a_system_without_such_gets_a_file(descriptor, monkeypatch):
+    def name_of(number):
+        return str(Path(f"/proc/self/fd/{number}").readlink())
+
+    assert name_of(descriptor) == f"/memfd:{MEMORY_NAME} (deleted)"
+    monkeypatch.delattr(os, "memfd_create")
+    other = new_memory(Flight("arm", "", JOINTS, 0.002, 50))
+    try:
+        assert "memfd" not in name_of(other) and os.fstat(other).st_size == os.fstat(descriptor).st_size
+        assert FlightMemory(other).flight == FlightMemory(descriptor).flight
+    finally:
+        os.close(other)
+
+
+def test_a_process_of_ours_finds_modules_where_this_one_does(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["/first", "", "/last"])
+    assert sibling_environment()["PYTHONPATH"].split(os.pathsep) == ["/first", str(tmp_path), "/last"]
 
 
 def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):

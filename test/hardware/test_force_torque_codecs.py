@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ada_hardware.force_torque.dynpick import codec as dynpick
 from ada_hardware.force_torque.dynpick.codec import DynPickParser, Text
+from ada_hardware.force_torque.dynpick.driver import DynPickSettings
 from ada_hardware.force_torque.ft300 import codec as ft300
 from ada_hardware.force_torque.rdt import codec as rdt
 from ada_hardware.force_torque.rdt.codec import Record, Request
@@ -250,3 +251,7 @@ def test_the_words_of_a_status_name_its_bits() -> None:
     assert rdt.status_words(0x80010000) == "status 0x80010000: a threshold was passed (latched)"
     more = "force or torque is out of range, see the status code in the device's manual"
     assert rdt.status_words(0x80020001) == f"status 0x80020001: {more}"
+
+
+def test_a_dynpick_talks_at_the_rate_of_its_manual() -> None:
+    assert DynPickSettings().baud == 921_600

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from ada_hardware.emulation.pages import PageServer
 from ada_hardware.force_torque.rdt.calibration import fetch_page, parse_calibration
+from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_robot.errors import NoAnswer
 
 PAGE = (
@@ -72,3 +75,20 @@ def test_the_page_comes_over_http_past_any_proxy(monkeypatch: pytest.MonkeyPatch
 def test_a_page_elsewhere_than_http_is_refused() -> None:
     with pytest.raises(NoAnswer, match="http://"):
         fetch_page("file:///etc/hostname", 1.0)
+
+
+@pytest.mark.parametrize("wire, url", [
+    ("udp://192.168.1.1:49152", "http://192.168.1.1/netftapi2.xml"), ("udp://sensor:1", "http://sensor/netftapi2.xml"),
+    ("udp://[fe80::1]:49152", "http://[fe80::1]/netftapi2.xml"),
+])  # fmt: skip
+def test_the_sensors_own_page_is_asked_for_and_names_it(wire: str, url: str) -> None:
+    asked: list[tuple[str, float]] = []
+
+    def fetch(address: str, timeout: float) -> bytes:
+        asked.append((address, timeout))
+        return page(**{"prodname": "Gamma", "cfgcalsn": "FT7"} if "[" in url else {})
+
+    port = SimpleNamespace(url=wire, device=None)
+    found = NetFtDriver(NetFtSettings(page_timeout=1.5), wire=port, fetch=fetch)._prepare(port)
+    assert asked == [(url, 1.5)]
+    assert (found.name, found.source) == ("Gamma, calibration FT7" if "[" in url else "Net F/T", "device")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import weakref
 from types import SimpleNamespace
@@ -144,6 +145,25 @@ def test_an_array_of_another_library_is_taken_as_it_lies(array, strides, is_colu
     assert (one.strided.of_state, one.strided.of_element) == steps
     last = array[(slice(-1, None),) * array.ndim]
     assert one.span == (array.ctypes.data, last.ctypes.data + array.itemsize)
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 4), (2, 3, 4)])
+def test_an_array_without_strides_is_contiguous_from_its_offset_on(shape):
+    class Bare(Handing):
+        """As some producers hand theirs on; see the struct DLTensor of the specification."""
+
+        def __dlpack__(self, *, stream=None):
+            found = super().__dlpack__(stream=stream)
+            tensor = ctypes.pythonapi.PyCapsule_GetPointer(ctypes.py_object(found), b"dltensor")
+            ctypes.c_void_p.from_address(tensor + 32).value = None  # strides
+            ctypes.c_uint64.from_address(tensor + 40).value = 16  # offset
+            return found
+
+    ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    array = np.zeros(shape)
+    one = given("q", Bare(array), HOST)
+    assert one.strides == tuple(step // 8 for step in array.strides)
+    assert one.address == array.ctypes.data + 16
 
 
 def test_an_array_that_runs_backwards_has_its_first_byte_before_its_address():

@@ -586,3 +586,11 @@ def test_where_no_builtin_can_be_made_calls_are_plain_python_and_the_log_says_so
     other.undo()
     boundary.is_possible.cache_clear()
     np.testing.assert_array_equal(found, ada.Dynamics(model).forward(np.zeros(2), np.zeros(2), np.ones(2)))
+
+
+@pytest.mark.skipif(not boundary.is_possible(), reason="no builtin can be made here")
+def test_arrays_are_read_by_their_struct_where_the_interpreter_has_a_lock(monkeypatch):
+    monkeypatch.setattr("sysconfig.get_config_var", {"Py_GIL_DISABLED": 0}.get)
+    assert boundary._struct_problem() is None
+    monkeypatch.setattr("sysconfig.get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    assert boundary._struct_problem() == "this Python has no global interpreter lock"

@@ -10,10 +10,12 @@ import time
 
 import numpy as np
 import pytest
-from jit_examples import TARGETS, kernel_of, mixed, square, states
+from jit_examples import TARGETS, close, kernel_of, mixed, square, states
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import sin, trace
+from ada_dynamics.jit import emit_kernel
+from ada_dynamics.jit.transpose import rows_in, rows_out
 
 FUNCTION = mixed()
 
@@ -26,6 +28,23 @@ def test_rows_of_every_length_are_turned_into_lanes_and_back(size, target):
     z, w = kernel_of(function, target).batch(x, y)
     assert np.array_equal(z, x + 1.0)
     assert np.array_equal(w, y[:, 0] - y[:, 1])
+
+
+@pytest.mark.parametrize("make", [rows_in, rows_out])
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_the_work_of_turning_rows_grows_with_their_numbers(make, width):
+    """A square of W/2 is turned in log2(W/2) steps; shorter rows are whole vectors, one as it lies."""
+    for size in range(1, 40):
+        text = make(size, width)
+        steps = int(np.log2(width // 2))
+        windows = -(-size // (width // 2))
+        if size == 1:
+            assert "shufflevector" not in text and text.count("load") == text.count("store") == 1
+        elif size < width // 2:
+            assert text.count("load") == text.count("store") == size
+        else:
+            shuffles = {rows_in: steps + 1, rows_out: steps + 2}[make] * windows * (width // 2)
+            assert text.count("shufflevector") == shuffles
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -53,6 +72,26 @@ def test_rows_and_columns_give_the_same_bits():
         assert np.array_equal(first, second)
     assert columns[0][:, 1, 2].flags.c_contiguous
     assert rows[0].flags.c_contiguous
+
+
+@pytest.mark.parametrize("room", [1 << 15, 1500, 500])
+def test_results_too_wide_for_lanes_are_written_state_by_state(room, monkeypatch):
+    """As columns some states together, as many as have room; the numbers are those of one state."""
+
+    def body(x, y):
+        return {"z": tuple(x[i % 3] * (1.0 + i) - y[0] for i in range(520)), "w": y[0] + y[1]}
+
+    monkeypatch.setattr(emit_kernel, "STACK", room)
+    function = trace("wide", {"x": 3, "y": 2}, body)
+    kernel, batch = kernel_of(function), states(function, 19)
+    batch[0][2, 1] = np.nan
+    alone = [kernel.single_status(*row)[0] for row in zip(*batch, strict=True)]
+    for order in "CF":
+        found, status = kernel.batch_status(*(np.asarray(x, order=order) for x in batch))
+        assert status == 1
+        for part, wanted in zip(found, zip(*alone, strict=True), strict=True):
+            assert np.array_equal(part, np.array(wanted), equal_nan=True)
+    close([found[1]], [batch[1].sum(axis=1)])
 
 
 def test_strided_and_mixed_orders_are_converted():

@@ -28,6 +28,7 @@ from ada_dynamics.expr import (
 )
 from ada_dynamics.jit import GuardError, Target, compiler, emit_kernel
 from ada_dynamics.jit.emit import Emitter
+from ada_dynamics.jit.emit_runs import runs
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.llvm_text import Body, Lanes
 
@@ -49,6 +50,33 @@ def limbs(count: int, steps: int = 3) -> Function:
         return Traced({"each": each, "sum": total, "w": (q[0], 1.5)}, (reach + 100.0, v[0] + 50.0))
 
     return trace(f"limbs{count}", {"q": count * steps, "v": 1 + count}, body)
+
+
+def test_only_all_lanes_in_their_order_are_one_run():
+    kept = {}
+
+    def body(x):
+        several, other = (sin(pack([x[i] * k for i in range(4)])) for k in (1.0, 2.0))
+        a, b, c, d = (extract(several, lane) for lane in range(4))
+        kept["cases"] = [
+            ([x[0], a, b, c, d, 2.0], [(0, 1), (1, 4), (5, 1)]),
+            ([a, b, c, d, a, b], [(0, 4), (4, 1), (5, 1)]),
+            ([a, b, c], [(0, 1), (1, 1), (2, 1)]),
+            ([a, b, d, c], [(0, 1), (1, 1), (2, 1), (3, 1)]),
+            ([b, c, d, a], [(0, 1), (1, 1), (2, 1), (3, 1)]),
+            ([a, b, c, extract(other, 3)], [(0, 1), (1, 1), (2, 1), (3, 1)]),
+            ([a, b, c, 3.0], [(0, 1), (1, 1), (2, 1), (3, 1)]),
+            ([], []),
+        ]
+        return {"y": [a, b, c, d]}
+
+    trace("runs", {"x": 4}, body)
+    for elements, expected in kept["cases"]:
+        found = runs(elements)
+        assert [(run.position, run.lanes) for run in found] == expected
+        for run in found:
+            whole = [extract(run.value, lane) for lane in range(4)] if run.lanes == 4 else [run.value]
+            assert all(x is y for x, y in zip(whole, elements[run.position :], strict=False))
 
 
 # --- results --------------------------------------------------------------------------------------------------------

@@ -25,7 +25,9 @@ from ada_dynamics.expr import (
 )
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.sincos import LIMIT
+from ada_dynamics.jit.tape import make_tape
 from ada_dynamics.jit.tape_kernel import TapeKernel
+from ada_dynamics.jit.tape_machine import TapeMachine
 
 FUNCTION = mixed()
 
@@ -51,6 +53,37 @@ def test_a_batch_in_several_pieces_is_the_same(monkeypatch):
     for first, second in zip(whole, kernel.batch(*batch), strict=True):
         assert np.array_equal(first, second)
     assert kernel.info().lanes == 1
+
+
+@pytest.mark.parametrize(("count", "lengths"), [(75, [32, 32, 11]), (66, [32, 32, 8]), (64, [32, 32]), (9, [9])])
+def test_no_state_is_computed_twice_but_to_fill_the_lanes_of_the_last_piece(count, lengths, monkeypatch):
+    monkeypatch.setattr("ada_dynamics.jit.tape_backend._COLUMN_NUMBERS", 1)
+    run, seen = TapeMachine.columns, []
+
+    def columns(machine, inputs, results):
+        seen.append(inputs.shape[1])
+        return run(machine, inputs, results)
+
+    monkeypatch.setattr(TapeMachine, "columns", columns)
+    kernel = tape_of(FUNCTION)
+    kernel.batch(*states(FUNCTION, count))
+    assert kernel.info().lanes == 8 and seen == lengths
+
+
+def test_instructions_of_a_kind_are_one_run_and_sines_of_sines_are_not():
+    def chained(x):
+        y = x[0]
+        for i in range(9):
+            y = y * 1.5 + x[i % 3]
+        return {"y": sqrt(sqrt(y))}
+
+    runs = make_tape(trace("chained", {"x": 3}, chained)).runs
+    assert runs[:, 1].tolist()[:-1] == [9, 2], "nine fused additions, two roots"
+    alone, nested = (
+        make_tape(trace("sines", {"x": 2}, body)).runs[:, 1].tolist()[:-1]
+        for body in (lambda x: {"y": (sin(x[0]), sin(x[1]))}, lambda x: {"y": sin(sin(x[0]))})
+    )
+    assert (alone, nested) == ([2], [1, 1])
 
 
 def rational(x, y):

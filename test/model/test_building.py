@@ -128,3 +128,29 @@ def test_no_body_of_a_long_chain_becomes_an_object_before_it_is_asked_for():
     assert "_made" not in vars(model.uniform_tree.frames)
     assert model.uniform_tree.bodies[-1].name == "joint_70"
     assert model.uniform_tree.frames["link_70"].body == 69
+
+
+def test_a_motor_of_an_unknown_name_is_told_of_joints_that_move_alone():
+    builder = ada.Builder("r").link("base").link("arm", 1.0, inertia=(1, 1, 1)).link("tool", 1.0, inertia=(1, 1, 1))
+    builder.joint("elbow", "revolute", "base", "arm", axis=(0, 1, 0)).joint("weld", "fixed", "arm", "tool")
+    with pytest.raises(ada.ModelError, match="'welt'") as caught:
+        builder.actuated(["welt"]).build()
+    assert "elbow" in str(caught.value) and "weld" not in str(caught.value)
+
+
+def test_the_second_axis_of_a_universal_joint_is_y_where_none_is_given():
+    for axis in ((1, 0, 0), (0, 0, 1)):
+        builder = ada.Builder("r").link("base").link("arm", 1.0, inertia=(1, 1, 1))
+        model = builder.joint("cross", "universal", "base", "arm", axis=axis).build()
+        assert model.joints["cross"].axis2.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_a_chain_in_space_has_its_masses_where_its_description_says():
+    """Base and rods weigh the same; the base's centre is its origin, that of a rod a tenth, a fifth, a half along."""
+    model, m, length = ada.chain_3d(2, length=0.5, mass=3.0, base="floating"), 3.0, 0.5
+    q = model.neutral()
+    expected = (2.0 * length * np.array([0.1, 0.2, 0.5]) + [0.0, 0.0, length]) / 3.0
+    np.testing.assert_allclose(ada.Dynamics(model).com(q), expected, atol=1e-15)
+    base = model.links["base"]
+    assert (base.mass, base.com.tolist()) == (m, [0.0] * 3)
+    np.testing.assert_allclose(base.inertia, m * length**2 * np.eye(3))

@@ -44,6 +44,21 @@ def test_the_position_at_a_pose_is_the_one_that_has_it(joint):
 
 
 @pytest.mark.parametrize("joint", JOINTS)
+def test_the_commutator_is_what_two_small_motions_do_in_one_order_and_not_in_the_other(joint):
+    """Forth along v and w and back along both leads by h² [v, w]; momentum does -[v, w] the power of it."""
+    rng, h = np.random.default_rng(5), 1e-3
+    for q in positions(joint, 3):
+        v, w, p = rng.normal(size=(3, joint.nv))
+        found = np.zeros(joint.nv)
+        for sign in (1.0, -1.0):  # terms of third order cancel
+            there = q
+            for step in (v, w, -v, -w):
+                there = joint.integrate(there, sign * h * step)
+            found += 0.5 * joint.difference(q, there) / h**2
+        assert np.dot(joint.commutator(v.tolist(), p.tolist()), w) == pytest.approx(-p @ found, abs=2e-5)
+
+
+@pytest.mark.parametrize("joint", JOINTS)
 def test_a_position_is_brought_near_by_whole_turns_and_signs_that_change_no_pose(joint):
     if joint.kind == "helical":
         assert joint.brought_near(np.array([7.0]), np.array([0.0])).tolist() == [7.0], "each turn is another place"

@@ -4,11 +4,12 @@
 import numpy as np
 import pytest
 from contact_motion import Mechanism, body, energy
+from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import aba, closed_aba, crba, kkt
 from ada_dynamics.algorithms import contact_shapes as shapes
-from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, gather, normal_force
+from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, gather, normal_force, step_wrenches
 from ada_dynamics.algorithms.jacobian import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.contact.contact import (
@@ -317,6 +318,29 @@ def test_what_is_added_to_a_mechanism_with_loops_gives_one_answer_by_both_ways_t
     assert set(found) == {"kkt", "aba"}
     np.testing.assert_allclose(found["kkt"], found["aba"], rtol=1e-9)
     assert np.abs(np.array(plain) - found["kkt"]).max() > 0.1 * np.abs(plain).max()
+
+
+@pytest.mark.parametrize("h", [1e-3, 0.02])
+def test_the_wrenches_of_a_linearly_implicit_step_are_what_momentum_takes_by_newton_and_euler(h):
+    mass, inertia, turned = 3.0, np.array([0.01, 0.02, 0.03]), Rotation.from_quat(TURNED)
+    model = Builder("free").link("body", mass, inertia=inertia).build(base="floating", gravity=(0.0, 0.0, -G))
+    points, ball = corners((0.2, 0.3, 0.1)), ContactSphere("ball", "body", (0.1, -0.1, 0.02), 0.03)
+    law = Material(stiffness=2e4, dissipation=0.4, friction=0.6)
+    contacts = Contact(points, [ball], material=law, ground=slope(0.2)).resolve(model)
+    q, v = state(-0.01, TURNED).tolist(), [0.3, -0.2, -0.5, 1.0, -0.7, 2.0]
+    external, added = gather(contact_loads(model.tree, contacts, q, v, h))
+    a = np.array(aba.forward_dynamics(model.tree, q, v, [0.0] * 6, external, added))
+    wrenches = np.array(step_wrenches(model.tree, contacts, q, v, (v + h * a).tolist(), h), dtype=float)
+    forces, moments = turned.inv().apply(wrenches[:, :3]), turned.inv().apply(wrenches[:, 3:])
+    linear, spin = np.array(v[:3]), np.array(v[3:])
+    weight = turned.inv().apply([0.0, 0.0, -mass * G])
+    np.testing.assert_allclose(forces.sum(axis=0) + weight, mass * (a[:3] + np.cross(spin, linear)), rtol=1e-9)
+    arms = np.array([point.xyz for point in (*points, ball)])
+    about = np.cross(arms, forces) + moments
+    np.testing.assert_allclose(about.sum(axis=0), inertia * a[3:] + np.cross(spin, inertia * spin), rtol=1e-9)
+    at_the_law = np.array([load.world for load in contact_loads(model.tree, contacts, q, v)], dtype=float)
+    assert np.abs(wrenches - at_the_law).max() > 0.1 * np.abs(at_the_law).max()
+    assert (np.abs(at_the_law[:, 2]) > 1.0).sum() >= 3
 
 
 # --- pairs ------------------------------------------------------------------------------------------------------------

@@ -110,6 +110,20 @@ def test_dop853_takes_the_steps_that_scipy_takes(arm):
     assert steps == pytest.approx(calls / 12, rel=0.25)
 
 
+@pytest.mark.parametrize("name", ADAPTIVE)
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_steps_without_an_error_grow_tenfold(name, is_compiled, monkeypatch):
+    """A slide at rest that nothing pushes: there is no error at all, and the next step is as long as it may be."""
+    model = ada.Builder("slide").link("rail").link("car", 2.0).joint("x", "prismatic", "rail", "car", axis=(1, 0, 0))
+    if not is_compiled:
+        monkeypatch.setattr(Stepper, "_native_march", lambda self: None)
+    sim = Simulation(model.build(gravity=(0, 0, 0)), [0.5], [0.0], integrator=name, step=1e6)
+    log = sim.run(1e6)
+    assert log.q[-1, 0] == 0.5
+    assert sim.motion.stepper.counts.refused == 0
+    assert log.info["steps"] == 10  # 1e-3 (1 + 10 + ... + 10⁹) s are more than 10⁶
+
+
 def test_orders_hold_on_the_manifold_of_rotations(monkeypatch):
     """A free body that tumbles: the quaternion's error falls with the order, and its length stays 1."""
     model = ada.Builder("body")

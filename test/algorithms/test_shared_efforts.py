@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Least efforts of motors by elimination are those of a pseudo-inverse along the loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics import closed_efforts
+from ada_dynamics.robots import mechanisms
+
+Array = Any
+
+
+def least(model: ada.Model, q: Array, wanted: Array) -> Array:
+    """Of all efforts of the motors with the same power along every motion of the loops, the shortest."""
+    oracle = Oracle(model)
+    J = np.asarray(oracle.jacobian(q))
+    s = np.linalg.svd(J, compute_uv=False)
+    motions = np.linalg.svd(J)[2][int(np.sum(s > 1e-9 * s[0])) :]
+    motors = [k for name in model.actuated for k in range(model.nv)[model.v_index(name)]]
+    efforts = np.zeros(model.nv)
+    efforts[motors] = np.linalg.pinv(motions[:, motors]) @ (motions @ wanted)
+    return efforts
+
+
+@pytest.mark.parametrize(
+    ("name", "by_all", "exact"),
+    # softened conditions are left open by (e / (σ² + e))³
+    [("five_bar", False, 1e-12), ("four_bar", False, 1e-12), ("bennett", True, 1e-6)],
+)
+def test_they_do_what_is_wanted_along_the_loops_with_the_least_effort(name: str, by_all: bool, exact: float) -> None:
+    model, start = getattr(mechanisms, name)()
+    dynamics, rng = ada.Dynamics(model, pose=start), np.random.default_rng(3)
+    quantity = closed_efforts.inverse(dynamics._kernels.closed, False, by_all)
+    assert quantity is not None and quantity.body is not None
+    q, v = dynamics.project(start, 0.3 * rng.normal(size=model.nv))
+    for _ in range(3):
+        a = dynamics.forward(q, v, rng.normal(size=model.nv))
+        tree = Oracle(model).tree
+        expected = least(model, q, np.asarray(tree.mass_matrix(q) @ a + tree.bias(q, v)))
+        found = quantity.body(q=q.tolist(), v=v.tolist(), a=a.tolist())
+        tau = np.array(found.outputs["tau"], dtype=float)
+        assert np.max(np.abs(tau - expected)) < exact * np.max(np.abs(expected))
+        assert all(float(guard) >= 0.0 for guard in found.guards)
+
+
+def test_motors_that_do_not_drive_all_motions_share_nothing() -> None:
+    model, start = mechanisms.five_bar()
+    parts = [list(x.values()) for x in (model.links, model.joints, model.loops)]
+    one = ada.Model("one", model.root, *parts[:2], model.gravity, loops=parts[2], actuated=["left_crank"])
+    for chosen, is_there in ((one, False), (model, True)):
+        closed = ada.Dynamics(chosen, pose=start)._kernels.closed
+        assert (closed_efforts.inverse(closed, False) is not None) == is_there

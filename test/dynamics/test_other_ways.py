@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways that only long robots, machines without a compiler or trees take, beside those that all take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from random_trees import random_tree, sprung_chain, states_of
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics import derivatives
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.robots import mechanisms
+
+Array = Any
+
+
+def agree(found: Any, expected: Any, rounding: float = 1e-10) -> None:
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=rounding * max(np.abs(b).max(), 1.0))
+
+
+@pytest.fixture(scope="module")
+def chain() -> tuple[ada.Model, tuple[Array, Array, Array]]:
+    model = random_tree(2, ["revolute", "prismatic", "spherical"])
+    return model, states_of(model, 3)
+
+
+def test_derivatives_column_by_column_are_those_that_are_written_out(chain: Any, monkeypatch: Any) -> None:
+    model, states = chain
+    written = ada.Dynamics(model)
+    expected = written.inverse_derivatives(*states), written.forward_derivatives(*states)
+    external = {model.link_names[-1]: np.arange(6.0)}
+    pulled = written.inverse_derivatives(*states, external=external)
+    monkeypatch.setattr(derivatives, "WRITTEN_OUT_UP_TO", 0)
+    long = ada.Dynamics(model)
+    assert not long._is_written_out and written.model is long.model
+    agree(long.inverse_derivatives(*states), expected[0])
+    agree(long.forward_derivatives(*states), expected[1])
+    agree(long.inverse_derivatives(*states, external=external), pulled)
+    one = [x[1].copy() for x in states]
+    agree(long.inverse_derivatives(*one), [x[1] for x in expected[0]])
+    agree(long.forward_derivatives(*one), [x[1] for x in expected[1]])
+    # a single velocity counts for all states
+    same = ada.Dynamics(model).inverse_derivatives(states[0], one[1], states[2])
+    agree([x[1] for x in same], [x[1] for x in expected[0]])
+    one[1][0] = np.inf
+    with pytest.raises(InputError, match=r"v\[0\]"):
+        long.inverse_derivatives(*one)
+
+
+def test_generic_kernels_know_rotors_losses_and_springs() -> None:
+    model = sprung_chain(damping=0.3)
+    states = states_of(model, 3)
+    plain, generic = ada.Dynamics(model), ada.Dynamics(model, kernel="generic")
+    assert all(joint.armature > 0.0 < joint.stiffness for joint in model.joints.values())
+    for name in ("forward", "inverse"):
+        agree([getattr(generic, name)(*states)], [getattr(plain, name)(*states)])
+
+
+@pytest.mark.parametrize("make", [lambda: random_tree(2, ["revolute", "prismatic"] * 3), sprung_chain])
+def test_without_a_compiler_the_generic_kernels_are_the_algorithms_themselves(make: Any, monkeypatch: Any) -> None:
+    model = make()
+    states = states_of(model, 3)
+    external = {model.link_names[-1]: np.arange(6.0)}
+    plain, generic = ada.Dynamics(model), ada.Dynamics(model, kernel="generic")
+    assert generic.is_generic and not plain.is_generic
+    monkeypatch.setattr(LoopKernel, "available", staticmethod(lambda: False))
+    for name in ("forward", "inverse"):
+        for more in ({}, {"external": external}):
+            expected = getattr(plain, name)(*states, **more)
+            agree([getattr(generic, name)(*states, **more)], [expected])
+            agree([getattr(generic, name)(*(x[2] for x in states), **more)], [expected[2]])
+    wrong = [x.copy() for x in states]
+    wrong[1][1, 0] = np.nan
+    with pytest.raises(InputError, match=r"v\[0\] of state 1 is nan"):
+        generic.forward(*wrong)
+
+
+@pytest.mark.parametrize("kernel", ["generic", "specialised"])
+def test_kernels_are_there_to_be_called_by_their_names(kernel: str) -> None:
+    model = random_tree(2, ["revolute", "prismatic"] * 2)
+    states = states_of(model, 3)
+    dynamics = ada.Dynamics(model, kernel=kernel)
+    agree([dynamics.kernel("forward").batch(*states)], [dynamics.forward(*states)], 1e-12)
+    agree([dynamics.kernel("inverse").batch(*states)], [dynamics.inverse(*states)], 1e-12)
+    with pytest.raises(InputError, match="no kernel is named 'backward'"):
+        dynamics.kernel("backward")
+
+
+def test_wrenches_on_all_bodies_in_a_row_are_those_on_links(chain: Any) -> None:
+    model, states = chain
+    dynamics = ada.Dynamics(model)
+    flat = np.zeros((3, 6 * len(model.tree.bodies)))
+    agree([dynamics.forward_on_bodies(*states, flat)], [dynamics.forward(*states)])
+    agree([dynamics.forward_on_bodies(*states, None)], [dynamics.forward(*states)], 1e-15)
+
+
+def test_what_there_is_to_say_of_loops_where_there_are_none(chain: Any) -> None:
+    model, (q, v, _) = chain
+    dynamics = ada.Dynamics(model)
+    found = dynamics.loop_state(q[0], v[0])
+    assert (found.gap, found.drift, found.sigma, found.mobility, found.worst_gap) == ({}, {}, 1.0, model.nv, 0.0)
+    assert dynamics.largest_gap(q).tolist() == [0.0] * 3 and dynamics.largest_gap(q[0]).shape == ()
+
+
+def test_gaps_of_a_batch_are_the_worst_of_each_state() -> None:
+    model, start = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model, pose=start)
+    q = np.array([start, start + 0.01, start - 0.02])
+    found = dynamics.largest_gap(q)
+    for gap, row in zip(found, q, strict=True):
+        assert gap == pytest.approx(dynamics.loop_state(row).worst_gap, rel=1e-12, abs=1e-15)
+    assert found[1] > 1e-3 > 1e-9 > found[0]
+    assert dynamics.largest_gap(np.zeros((0, 3))).shape == (0,)
+    for given in ((q,), (start, np.zeros((2, 3)))):
+        with pytest.raises(InputError, match="one state; call it row by row, or largest_gap"):
+            dynamics.loop_state(*given)
+
+
+def test_derivatives_by_other_algorithms_are_other_functions(chain: Any) -> None:
+    """Kernels are found again by their names."""
+    model, _ = chain
+    ways = {
+        name: ada.Dynamics(model, algorithm=name)._open_equations.way for name in ("auto", "aba", "crba", "order_n")
+    }
+    assert ways == {"auto": "", "aba": "_aba", "crba": "_crba", "order_n": "_order_n"}

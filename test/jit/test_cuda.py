@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of NVIDIA's driver: order in streams, memory, contexts and errors, by a driver without a device.
+
+Its streams do nothing before somebody waits, so that what is asked for in the wrong order gives other numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+
+import numpy as np
+import pytest
+from cuda_driver import Cuda
+from jit_examples import close, kernel_of, mixed, states
+
+from ada_dynamics.errors import DeviceError, DeviceMemoryError, DriverTooOldError, InputError, NoDeviceError
+from ada_dynamics.expr import Traced, trace
+from ada_dynamics.jit import Signature
+from ada_dynamics.jit.device_array import DeviceArray, Given
+from ada_dynamics.jit.driver import driver
+from ada_dynamics.jit.gpu import Gpu, count
+from ada_dynamics.jit.thread_batch import Pieces, launch, put_rows, rows_of
+from ada_dynamics.jit.thread_kernel import ThreadKernel
+
+MIB = 2**20
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Makes a driver this machine's, under one of its names."""
+    load = ctypes.CDLL
+
+    def install(cuda: Cuda, name: str = "libcuda.so.1") -> Cuda:
+        def loaded(wanted, *more, **options):
+            if wanted == name:
+                return cuda
+            if str(wanted).startswith("libcuda"):
+                raise OSError(wanted)
+            return load(wanted, *more, **options)
+
+        monkeypatch.setattr(ctypes, "CDLL", loaded)
+        monkeypatch.setattr("sys.platform", "linux")
+        driver.cache_clear()
+        return cuda
+
+    yield install
+    driver.cache_clear()
+
+
+@pytest.fixture
+def cuda(installed):
+    """Of which nothing is wrong after a test: every context is as before, and all memory was there."""
+    found = installed(Cuda())
+    yield found
+    gc.collect()
+    assert found.live() == []
+    assert (found.contexts, found.events, found.fault) == ([], {}, "")
+
+
+def lines(x, y):
+    """Refuses states where y is not above -50."""
+    return Traced({"z": (x[0] * y[0], x[1] - 2.0 * y[0])}, (y[0] + 50.0,))
+
+
+LINES = trace("lines", {"x": 2, "y": 1}, lines)
+
+
+def kernel(gpu, **options) -> ThreadKernel:
+    return ThreadKernel(Signature.of(LINES), lambda: LINES, "test", gpu, **options)
+
+
+def expected(x, y):
+    return np.stack([x[:, 0] * y[:, 0], x[:, 1] - 2.0 * y[:, 0]], axis=1)
+
+
+def placed(gpu, array, stream, columns=False) -> DeviceArray:
+    """On the device as soon as its stream is done."""
+    found = DeviceArray.empty(gpu, array.shape, array.dtype, columns, stream)
+    found.kept = np.ascontiguousarray(array.T if columns else array)
+    gpu.to_device(found.block.address, found.kept, stream)
+    return found
+
+
+def made(array: DeviceArray, name: str) -> Given:
+    """As another library hands it in, in whose stream it is made."""
+    return Given(name, array.shape, array.dtype, array.given(name).strides, array.block.address, array.stream, array)
+
+
+# --- the driver and its devices -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["libcuda.so.1", "libcuda.so"])
+def test_a_driver_is_found_under_either_name_and_started_once(installed, name):
+    cuda = installed(Cuda(), name)
+    found = driver()
+    assert cuda.started
+    cuda.started = False
+    assert driver() is found and not cuda.started
+
+
+def test_a_driver_that_is_too_old_or_lacks_a_function_is_not_used(installed):
+    cuda = installed(Cuda(version=11010))
+    with pytest.raises(DriverTooOldError, match=r"CUDA 11\.1; CUDA 11\.2 or newer is needed"):
+        driver()
+    assert not cuda.started
+    cuda = installed(Cuda(version=11020))
+    del cuda.cuStreamCreate
+    with pytest.raises(DriverTooOldError, match=r"no cuStreamCreate; CUDA 11\.2 or newer"):
+        Gpu(0).new_stream()
+
+
+def test_devices_have_numbers_names_and_generations(cuda):
+    assert count() == 2
+    gpu = Gpu(1)
+    assert (gpu.name, gpu.device, gpu.target.cpu) == ("cuda:1 (Paper 41)", (2, 1), "sm_89")
+    assert gpu.free_memory() == cuda.memory
+    for number in (2, -1):
+        with pytest.raises(NoDeviceError, match=rf"no device cuda:{number}; this machine has 2"):
+            Gpu(number)
+    cuda.devices = 0
+    with pytest.raises(NoDeviceError, match="no device"):
+        count()
+
+
+def test_code_that_the_driver_refuses_is_told_with_its_log_and_other_errors_by_their_numbers(cuda):
+    gpu = Gpu(0)
+    with pytest.raises(
+        DeviceError, match=r"loading a kernel: .* gave CUDA_ERROR_INVALID_PTX \(text of 218\).* no entry"
+    ):
+        gpu.load(b"// nothing")
+    with pytest.raises(DeviceError, match=r"cuModuleGetFunction gave 500 \(text of 500\)"):
+        gpu.load(b".visible .entry other()")
+    loaded = kernel(gpu).loaded()
+    assert gpu.resources(loaded) == (77, 24)
+
+
+# --- arrays of this process -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("n", "bits", "columns"), [(1, 64, False), (64, 64, True), (150, 32, False)])
+def test_batches_of_this_process_go_there_and_back_in_two_streams(cuda, n, bits, columns):
+    gpu, dtype = Gpu(1), f"f{bits // 8}"
+    x, y = (np.asarray(array, dtype, "F" if columns else "C") for array in states(LINES, n))
+    pieces = Pieces(gpu, 3000)
+    for _ in range(2):  # what is kept from one run serves the next
+        (z,), refused = pieces.run(kernel(gpu, bits=bits), [x, y])
+        close([z], [expected(x, y)], 1e-15 if bits == 64 else 1e-6)
+        assert not len(refused) and z.dtype == dtype
+        assert z.flags.f_contiguous == (columns or n == 1)
+    assert list(cuda.flags.values()) == [1, 1], "non-blocking"
+    assert len(cuda.pinned) == len(cuda.live()) == 2
+    assert {block.device for block in cuda.live()} == {1}
+    assert all(size == 64 and groups * size >= 64 for groups, size in cuda.launched)
+    del pieces
+    gc.collect()
+    assert cuda.pinned == {}
+
+
+def test_a_larger_batch_gets_more_room_and_pieces_are_as_small_as_the_device(cuda):
+    gpu = Gpu(0)
+    pieces = Pieces(gpu)
+    x, y = states(LINES, 300)
+    for n in (10, 300):
+        (z,), _ = pieces.run(kernel(gpu), [x[:n], y[:n]])
+        close([z], [expected(x[:n], y[:n])], 1e-15)
+        # a word of 16 bytes, five numbers and a status for each state
+        assert {block.size for block in cuda.live()} == {16 + n * 41}
+    del pieces
+    gc.collect()
+    assert cuda.live() == []
+    cuda.memory, cuda.launched = 20_000, []
+    (z,), _ = Pieces(gpu).run(kernel(gpu), [x, y])
+    close([z], [expected(x, y)], 1e-15)
+    assert len(cuda.launched) == 3, "two pieces under way may take half of what is free: 121 states each"
+
+
+def test_states_are_refused_by_their_numbers_in_whatever_piece_they_are(cuda):
+    gpu, (x, y) = Gpu(0), states(LINES, 90)
+    y[[0, 41, 88]] = -60.0
+    for robust in (None, kernel(gpu, over=64)):
+        (z,), refused = Pieces(gpu, 1000).run(kernel(gpu, robust=robust), [x, y])
+        assert refused.tolist() == [0, 41, 88]
+        good = np.delete(np.arange(90), refused)
+        close([z[good]], [expected(x, y)[good]], 1e-15)
+
+
+def test_one_state_counts_for_all_others(cuda):
+    gpu, (x, y) = Gpu(0), states(LINES, 70)
+    (z,), _ = Pieces(gpu, 1500).run(kernel(gpu), [x, y[3]])
+    close([z], [expected(x, np.tile(y[3], (70, 1)))], 1e-15)
+
+
+# --- arrays of the device -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_kernel_waits_for_the_streams_in_which_its_arrays_are_made(cuda, columns):
+    gpu, (x, y) = Gpu(1), states(LINES, 70)
+    ours, theirs, other = gpu.new_stream(), gpu.new_stream(), gpu.new_stream()
+    arrays = {"x": made(placed(gpu, x, theirs, columns), "x"), "y": made(placed(gpu, y, other, columns), "y")}
+    (z,), refused = launch(kernel(gpu), arrays, None, ours)
+    assert z.is_columns == columns and z.stream == ours
+    close([z.numpy()], [expected(x, y)], 1e-15)
+    assert refused.rows().tolist() == []
+
+
+def test_results_that_go_to_an_array_of_another_stream_wait_for_it_too(cuda):
+    gpu, (x, y) = Gpu(0), states(LINES, 9)
+    ours, theirs = gpu.new_stream(), gpu.new_stream()
+    out = placed(gpu, np.zeros((9, 2)), theirs)
+    (none, refused) = launch(kernel(gpu), {"x": x, "y": y[0]}, [made(out, "z")], ours)
+    assert none == []
+    gpu.wait(ours)
+    gpu.wait(theirs)
+    close([out.numpy()], [expected(x, np.tile(y[0], (9, 1)))], 1e-15)
+    assert refused.rows().tolist() == []
+
+
+def test_states_that_a_kernel_refuses_go_to_the_one_that_takes_over_in_the_same_stream(cuda):
+    gpu, (x, y) = Gpu(0), states(LINES, 20)
+    y[[2, 19]] = -60.0
+    stream = gpu.new_stream()
+    free = trace("lines", {"x": 2, "y": 1}, lambda x, y: Traced({"z": lines(x, y).outputs["z"]}, ()))
+    taking_over = ThreadKernel(Signature.of(free), lambda: free, "free", gpu, over=64)
+    for begin in (lambda refused: None, lambda refused: refused.redo()):
+        (z,), refused = launch(kernel(gpu, robust=taking_over), {"x": x, "y": y}, None, stream)
+        begin(refused)
+        assert refused.rows().tolist() == []
+        close([z.numpy()], [expected(x, y)], 1e-15)
+    assert launch(kernel(gpu), {"x": x, "y": y}, None, stream)[1].rows().tolist() == [2, 19]
+
+
+def test_no_states_start_no_kernel_and_too_many_are_refused(cuda):
+    gpu, (x, y) = Gpu(0), states(LINES, 3)
+    (z,), refused = launch(kernel(gpu), {"x": x[:0], "y": y[0]}, None, 0)
+    assert (z.shape, cuda.launched, refused.rows().tolist()) == ((0, 2), [], [])
+    for n in (2**31, 2**31 + 5):
+        many = Given("x", (n, 2), x.dtype, (2, 1), 256, None, None)
+        with pytest.raises(InputError, match=f"{n} states are more than go at once; pass at most 2147483647"):
+            launch(kernel(gpu), {"x": many, "y": y[0]}, None, 0)
+
+
+def test_without_a_stream_a_kernel_runs_in_the_default_one(cuda):
+    gpu = Gpu(0)
+    x, y, status = placed(gpu, np.ones((3, 2)), 0), placed(gpu, np.ones((3, 1)), 0), gpu.allocate(16, 0)
+    z = DeviceArray.empty(gpu, (3, 2), np.dtype(float), False, 0)
+    gpu.clear(status.address, 16, 0)
+    kernel(gpu).launch([x.strided, y.strided], [z.strided], status.address + 4, status.address, 3)
+    assert z.numpy().tolist() == 3 * [[1.0, -1.0]]
+
+
+# --- memory ---------------------------------------------------------------------------------------------------------
+def test_memory_goes_back_in_its_stream_after_what_was_asked_for_there(cuda):
+    gpu = Gpu(0)
+    stream, here, there = gpu.new_stream(), np.arange(6.0), np.empty(6)
+    block = gpu.allocate(here.nbytes, stream)
+    gpu.to_device(block.address, here, stream)
+    gpu.clear(block.address + 8, 16, stream)
+    gpu.to_host(there, block.address, stream)
+    del block
+    gc.collect()
+    gpu.wait(stream)
+    assert there.tolist() == [0.0, 0.0, 0.0, 3.0, 4.0, 5.0]
+    assert cuda.live() == []
+
+
+def test_memory_that_is_not_there_is_told_with_what_is_left(cuda):
+    cuda.memory = 3 * MIB
+    gpu = Gpu(0)
+    block = gpu.allocate(MIB, 0)
+    assert (block.size, gpu.free_memory()) == (MIB, 2 * MIB)
+    with pytest.raises(DeviceMemoryError, match=r"2\.5 MiB are wanted on device cuda:0 .* which has 2\.0 MiB left"):
+        gpu.allocate(5 * MIB // 2, 0)
+
+
+def test_nothing_takes_a_byte(cuda):
+    gpu = Gpu(0)
+    assert (len(gpu.staging(0)), gpu.allocate(0, 0).size) == (0, 0)
+
+
+def test_an_address_of_elsewhere_is_refused(cuda):
+    gpus = [Gpu(0), Gpu(1)]
+    block = gpus[1].allocate(64, 0)
+    gpus[1].refuse_foreign(block.address + 63, "q")
+    with pytest.raises(InputError, match=r"q lies on device cuda:1, but this Dynamics works on cuda:0 \(Paper 40\)"):
+        gpus[0].refuse_foreign(block.address, "q")
+    with pytest.raises(InputError, match=r"q is not in the memory of device cuda:1 .*cuPointerGetAttribute"):
+        gpus[1].refuse_foreign(np.zeros(3).ctypes.data, "q")
+
+
+def test_the_numbers_of_every_operation_are_those_of_the_processor_at_hand(cuda):
+    batch = states(mixed(), 5)
+    gpu = Gpu(0)
+    found, _ = Pieces(gpu).run(ThreadKernel(Signature.of(mixed()), mixed, "mixed", gpu), batch)
+    close(found, kernel_of(mixed()).batch(*batch))
+
+
+# --- some states of an array ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("shape", [(9, 4), (9, 2, 3), (700, 4)])
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_some_states_come_and_go_wherever_their_numbers_lie(cuda, shape, columns, dtype):
+    gpu, stream = Gpu(0), 0
+    array = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+    flat = array.reshape(len(array), -1)
+    for rows in ([0], [7, 2, 8], list(range(len(array) - 1))):
+        place = DeviceArray.empty(gpu, shape, array.dtype, columns, stream)
+        kept = np.ascontiguousarray(np.moveaxis(array, 0, -1) if columns else array)
+        gpu.to_device(place.block.address, kept, stream)
+        found = rows_of(gpu, place.given("x"), rows, stream)
+        assert found.dtype == dtype and np.array_equal(found, flat[rows])
+        values = -1.0 - flat[rows].astype(float)
+        put_rows(gpu, place, rows, values.reshape(len(rows), *shape[1:]), stream)
+        wanted = flat.copy()
+        wanted[rows] = values
+        assert np.array_equal(place.numpy(), wanted.reshape(shape))
+
+
+def test_states_of_an_array_with_gaps_leave_its_gaps_alone(cuda):
+    gpu = Gpu(0)
+    whole = np.arange(900 * 6.0).reshape(900, 6)
+    place = placed(gpu, whole, 0)
+    # every second number of every second row
+    cut = Given("x", (450, 3), whole.dtype, (12, 2), place.block.address + 8, None, place)
+    rows = list(range(0, 450, 2)) * 4
+    assert np.array_equal(rows_of(gpu, cut, rows, 0), whole[::2, 1::2][rows])
+    put_rows(gpu, cut, rows[:225], np.zeros((225, 3)), 0)
+    whole[::4, 1::2] = 0.0
+    assert np.array_equal(place.numpy(), whole)
+
+
+def test_a_state_that_counts_for_all_is_its_own_row(cuda):
+    gpu = Gpu(0)
+    place = placed(gpu, np.arange(5.0), 0)
+    one = Given("x", (5,), np.dtype(float), (1,), place.block.address, None, place)
+    assert rows_of(gpu, one, [3, 0], 0).tolist() == 2 * [[0.0, 1.0, 2.0, 3.0, 4.0]]
+
+
+def test_many_numbers_are_copied_as_a_whole_and_few_one_by_one(cuda, monkeypatch):
+    gpu, array = Gpu(0), np.arange(1200 * 4.0).reshape(1200, 4)
+    place = placed(gpu, array, 0, columns=True)
+    copies = []
+    monkeypatch.setattr(gpu, "to_host", lambda here, address, stream: copies.append(here.nbytes))
+    for n, expected in ((500, [8] * 2000), (501, [array.nbytes])):
+        copies.clear()
+        rows_of(gpu, place.given("x"), list(range(n)), 0)
+        assert copies == expected

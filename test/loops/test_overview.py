@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is told of loops before and while they move, of linkages whose figures are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.loops.overview import overview
+from ada_dynamics.loops.state import loop_state
+from ada_dynamics.loops.study import study
+from ada_dynamics.model.edit import with_parts
+
+PLANAR = ["force along y", "moment about z", "moment about x"]
+
+
+def linkage(*motors: str, pendulum: bool = False, base: str = "fixed") -> ada.Model:
+    """Three rods of 1 m between two pivots 1 m apart; perhaps with a pendulum beside them."""
+    builder = ada.Builder("linkage").link("base", 1.0, inertia=(1, 1, 1))
+    parent = "base"
+    for i in (1, 2, 3):
+        builder.link(f"rod_{i}", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.01))
+        builder.joint(f"pin_{i}", "revolute", parent, f"rod_{i}", (0, 0, 1.0 if i > 1 else 0.0), axis=(0, 1, 0))
+        parent = f"rod_{i}"
+    if pendulum:
+        builder.link("bob", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.01)).joint("free", "revolute", "base", "bob", axis=(0, 1, 0))
+    builder.loop("closing", "revolute", "rod_3", "base", (0, 0, 1), child_xyz=(1, 0, 0), axis=(0, 1, 0))
+    return (builder.actuated(list(motors)) if motors else builder).build(base=base)
+
+
+@pytest.mark.parametrize(
+    ("motors", "pendulum", "figures"),
+    [
+        ((), False, (3, 1, 1, 2, 0)),
+        (("pin_1",), False, (1, 1, 1, 0, 0)),
+        (("pin_1", "pin_3"), True, (2, 1, 2, 1, 1)),
+        (("free",), True, (1, 1, 2, 0, 1)),
+        (("pin_2", "free"), True, (2, 2, 2, 0, 0)),
+    ],
+)
+def test_motors_are_counted_beside_the_motions(motors, pendulum, figures) -> None:
+    found = overview(linkage(*motors, pendulum=pendulum)).motors
+    assert (found.velocities, found.driven, found.mobility, found.surplus, found.missing) == figures
+    assert found.are_named == bool(motors)
+    assert found.joints == (motors or ("pin_1", "pin_2", "pin_3"))
+
+
+def test_a_mechanism_without_motors_has_all_its_motions_to_itself() -> None:
+    model = linkage()
+    links, joints, loops = (list(x.values()) for x in (model.links, model.joints, model.loops))
+    found = overview(ada.Model("m", model.root, links, joints, model.gravity, loops=loops, actuated=[])).motors
+    assert (found.joints, found.velocities, found.driven, found.surplus, found.missing) == ((), 0, 0, 0, 1)
+
+
+def test_a_floating_base_has_no_motor() -> None:
+    found = overview(linkage(base="floating")).motors
+    assert (found.joints, found.velocities, found.driven, found.mobility) == (("pin_1", "pin_2", "pin_3"), 3, 1, 7)
+
+
+def test_a_planar_linkage_is_told_as_it_is_on_paper() -> None:
+    found = overview(linkage())
+    assert (found.idle, found.held, found.resists_all_motions) == ({"closing": PLANAR}, (), True)
+    # upright, the three rods end 3 m above the ground and 1 m beside the pivot
+    assert found.start_gaps == {"closing": pytest.approx(3.0)}
+    assert not found.start_is_closed
+    assert found.moved == pytest.approx(float(np.abs(found.pose).max()), rel=1e-15)
+    ways = np.cumsum(found.pose)
+    assert np.sin(ways).sum() == pytest.approx(1.0) and np.cos(ways).sum() == pytest.approx(0.0, abs=1e-9)
+    # in a plane, forces in it and the moment across it follow from the motion
+    assert {name: flags.tolist() for name, flags in found.unique.items()} == {
+        name: [True, False, True, False, True, False] for name in ("pin_1", "pin_2", "pin_3", "closing")
+    }
+    again = overview(linkage(), found.pose)
+    assert again.start_is_closed and again.moved < 1e-9
+
+
+def test_a_pose_is_closed_as_far_as_the_mechanism_is_long() -> None:
+    builder, parent = ada.Builder("crane").link("base"), "base"
+    for i in range(3):
+        builder.link(f"rod_{i}", 1.0, (0, 0, 50.0), (900, 900, 1)).joint(
+            f"pin_{i}", "revolute", parent, f"rod_{i}", (0, 0, 100.0 * (i > 0)), axis=(0, 1, 0)
+        )
+        parent = f"rod_{i}"
+    builder.loop("closing", "revolute", parent, "base", (0, 0, 100), child_xyz=(100, 0, 0), axis=(0, 1, 0))
+    model = builder.build()
+    for off, is_closed in ((3e-12, True), (3e-11, False)):  # of 1e-11 times 100 m
+        found = overview(model, np.array([0.4 + off, np.pi / 2 - 0.4, np.pi / 2 + 0.4]))
+        assert found.start_is_closed == is_closed
+
+
+def test_a_motion_that_moves_no_inertia_is_told() -> None:
+    """The pendulum beside the rods has its mass in its pivot."""
+    for arm, resists in ((0.5, True), (0.0, False)):
+        model = linkage(pendulum=True)
+        bob = replace(model.links["bob"], com=np.array([0.0, 0.0, arm]), inertia=np.zeros((3, 3)))
+        assert overview(with_parts(model, bob)).resists_all_motions == resists
+
+
+@pytest.mark.parametrize("angle", [0.3, 1.0, 2.2, -0.8])
+def test_the_state_of_a_rhombus_is_that_of_its_sine(angle: float) -> None:
+    """With rods of one length, the middle one keeps level; both pivots' conditions meet at the rods' angle."""
+    model = linkage()
+    q = np.array([angle, np.pi / 2 - angle, np.pi / 2 + angle])
+    at = study(model, q)
+    v = np.array([1.0, -1.0, 1.0])
+    found = loop_state(at, q, v)
+    assert found.worst_gap == pytest.approx(0.0, abs=1e-12) and found.mobility == 1 and not found.is_singular
+    assert {name: len(x) for name, x in found.drift.items()} == {"closing": 5}
+    assert max(np.abs(found.drift["closing"])) < 1e-12
+    M = ada.Dynamics(model, pose=q).mass_matrix(q)
+    # tips of the rods: where they go as the joints turn
+    ends = np.cumsum(q)
+    J = np.array([[sum(f(w) for w in ends[k:]) for k in range(3)] for f in (np.cos, lambda w: -np.sin(w))])
+    s = np.sqrt(np.linalg.eigvalsh(J @ np.linalg.inv(M) @ J.T))
+    assert found.sigma == pytest.approx(s[0] / s[1], rel=1e-9)
+    speed = loop_state(at, q, np.array([0.2, 0.0, 0.0])).drift["closing"]
+    assert np.linalg.norm(speed) == pytest.approx(0.2 * np.hypot(*J[:, 0]))
+
+
+def test_a_flat_rhombus_is_singular_and_its_gap_is_the_largest_of_all_conditions() -> None:
+    model = linkage()
+    q = np.array([np.pi / 2, 0.0, np.pi])  # all rods along x
+    at = study(model, np.array([1.0, np.pi / 2 - 1.0, np.pi / 2 + 1.0]))
+    found = loop_state(at, q, None)
+    assert found.is_singular and found.sigma < 1e-12 and found.mobility == 2
+    assert not np.any(found.drift["closing"])
+    moved = loop_state(at, q + np.array([1e-3, 0.0, 0.0]), None)
+    assert moved.worst_gap == pytest.approx(1e-3, rel=1e-3)
