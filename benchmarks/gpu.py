@@ -97,11 +97,14 @@ def computed(report: Report) -> None:
     """The most that the assembled code allows."""
     report.begin("computed", "registers, spills and bounds of the assembled kernels (H100, by its data sheet)")
     rows = [
-        [_name(row.key), row.registers, row.shared, row.local + row.spilled, row.instructions, row.bytes, row.bound]
+        [
+            *(_name(row.key), row.registers, row.shared, row.local + row.spilled, row.instructions, row.bytes),
+            *(row.bound, row.limit, row.cut),
+        ]
         for row in gpu_code.read().values()
         if row.capability == gpu_code.ARM
     ]
-    columns = ["kernel", "registers", "shared B", "local B", "instructions", "B", "G states/s"]
+    columns = ["kernel", "registers", "shared B", "local B", "instructions", "B", "G states/s", "limit", "cut into"]
     report.table("computed, not measured", columns, rows)
 
 

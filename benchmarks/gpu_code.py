@@ -58,6 +58,8 @@ class Row:
     arithmetic: int  # of these, in floating point; a reciprocal or root counts as many as it becomes
     bytes: int  # of a state, to and from memory
     bound: float  # computed: G states/s that an H100 cannot exceed
+    limit: str  # what it would be that it cannot
+    cut: str  # how the code is cut: `jit/emit_threads.py`
 
     @property
     def key(self) -> tuple[str, str, int, int]:
@@ -129,8 +131,18 @@ def assembled(key: tuple[str, str, int, int]) -> Row:
     shared, local = (moves(text, where) * bits // 8 for where in ("shared", "local"))
     numbers = sum(size for _, size in one.signature.inputs) + sum(one.signature.output_sizes)
     moved = numbers * bits // 8 + 1
-    bound = H100.bound(instructions, arithmetic, moved, shared, local + spilled, bits)
-    return Row(*key, registers, shared, local, spilled, instructions, arithmetic, moved, round(bound / 1e9, 3))
+    limit, bound = H100.bound(instructions, arithmetic, moved, shared, local + spilled, bits)
+    own = registers, shared, local, spilled, instructions, arithmetic, moved
+    return Row(*key, *own, round(bound / 1e9, 3), limit, cut(text))
+
+
+def cut(text: str) -> str:
+    """Parts of a kernel in PTX: functions one after the other, and loops over columns."""
+    names = [name for name, _, _ in functions(text)]
+    parts = max(1, sum(name.startswith("part") for name in names))
+    turns = [match[1] for name in names if (match := re.fullmatch(r"columns\d+_of_(\d+)", name))]
+    loops = f" + columns in {' and '.join(turns)} turns" if turns else ""
+    return f"{parts} part{'s' if parts > 1 else ''}{loops}"
 
 
 def functions(text: str) -> Iterator[tuple[str, str, int]]:
@@ -195,14 +207,20 @@ class Device:
     shared: float  # [B] that one multiprocessor moves to and from its groups' memory in one clock
     cache: float  # [B/s], of the cache that all multiprocessors share: threads' own memory goes through it
 
-    def bound(self, instructions: int, arithmetic: int, moved: int, shared: int, local: int, bits: int) -> float:
-        """States per second that none of its parts can exceed."""
-        # four groups of 32 start at a time
-        cycles = max(arithmetic / self.per_clock[bits], instructions / 128, shared / self.shared)
-        rates = [self.multiprocessors * self.clock / cycles, self.memory / moved]
-        if local:
-            rates.append(self.cache / local)
-        return min(rates)
+    def bound(
+        self, instructions: int, arithmetic: int, moved: int, shared: int, local: int, bits: int
+    ) -> tuple[str, float]:
+        """What is the first that more states per second would be too many for, and how many that are."""
+        clocks = self.multiprocessors * self.clock
+        seconds = {
+            "arithmetic": arithmetic / self.per_clock[bits] / clocks,
+            "instructions": instructions / 128 / clocks,  # four groups of 32 start at a time
+            "shared memory": shared / self.shared / clocks,
+            "memory": moved / self.memory,
+            "local memory": local / self.cache,
+        }
+        limit = max(seconds, key=seconds.__getitem__)
+        return limit, 1.0 / seconds[limit]
 
 
 # NVIDIA H100 SXM: data sheet, and for the cache what others measured.

@@ -28,6 +28,7 @@ DERIVED = (
 )
 PERIOD = 1e-3  # [s] of a step of a motion
 STEP = 1e-9  # of an interval's change: Simpson's rule over two steps, in motions without fast modes
+GAPS = 10.0  # or of gaps that stay open
 REDUNDANT = 1e-7  # singular value, relative, that may be a condition of its own or the error of a description
 REST = 1.0  # speeds and accelerations of which roundings are allowed where less moves
 ASSEMBLING = ("ada", "dca", "hybrid")
@@ -253,7 +254,8 @@ def _of_two_steps(robot: Robot, q: Array, v: Array, tau: Array, h: float) -> tup
     if float(np.abs(a[2] - 2.0 * a[1] + a[0]).max()) > 1e-4 * size / h:
         raise NoJudge("it moves too fast for its steps")
     gap = LoopConditions(robot.tree).gap(states[2][0]) if closes else 0.0
-    figure = float(np.abs(np.concatenate([speeds, places])).max()) / (STEP * size)
+    # Where a description closes no better, motions are determined no better.
+    figure = float(np.abs(np.concatenate([speeds, places])).max()) / (max(STEP, GAPS * gap) * size)
     if figure > 1.0 and any(issubclass(one.category, ada.SingularPoseWarning) for one in said):
         raise Refused(f"flagged: {said[-1].message}"[:200])
-    return max(figure, gap / CLOSED), f"off by {figure * STEP:.1e} of the change, gap {gap:.1e}"
+    return max(figure, gap / CLOSED), f"{figure:.2g} of what it may be off by, gap {gap:.1e}"
