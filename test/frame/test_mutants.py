@@ -16,6 +16,7 @@ pytest.importorskip("cosmic_ray")
 pytest.importorskip("coverage")
 
 from trials.mutants import __main__ as program
+from trials.mutants.reach import Reach
 from trials.mutants.sites import difference, mutated, sites
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +136,20 @@ def test_the_same_seed_draws_the_same_changes_wherever_lines_move():
     order = [sorted(sites("a.py", words, 7), key=lambda one: one.rank) for words in (text, "\n# more\n" + text)]
     assert [one.operator for one in order[0]] == [one.operator for one in order[1]]
     assert [one.place[0] + 2 for one in order[0]] == [one.place[0] for one in order[1]]
+
+
+def test_what_runs_on_import_is_judged_by_tests_that_use_it_before_those_that_only_import_it():
+    text = "LIMIT = 3\ndef f(x=1):\n    return x\ndef g(x):\n    return x + LIMIT\n"
+    seconds = {"t.py::short": 0.1, "t.py::user": 1.0}
+    found = {one.place[0]: one for one in sites("a.py", text, 1) if one.operator == "NumberReplacer"}
+    for line, used in ((1, 5), (2, 3)):
+        assert used in found[line].users
+        # bits: the import, then the two tests
+        lines = {"/a.py": {"1": 1, "2": 1, "4": 1, str(used): 4}}
+        reach = Reach(Path("/"), {"t.py": {"lines": lines, "seconds": seconds, "failed": []}})
+        for budget, chosen in ((1.05, [["t.py::user"]]), (2.0, [["t.py::user"], ["t.py::short"]])):
+            plan, _ = reach.plan(found[line], budget, 1.0)
+            assert [names for _, names, _ in plan] == chosen
 
 
 def test_a_change_is_shown_by_its_line():

@@ -83,19 +83,21 @@ class Reach(NamedTuple):
         """Tests that may see a change, and their seconds on the clean tree, which do not pass a budget.
 
         A test may take four times as long as the longest of its file there, and some patience.
-        First those that run its statement, the shortest files first. Then those that find what the statement made, in a
-        fixture or a constant: the other tests of files where it runs, likewise.
+        First those that run its statement, the shortest files first. Then those that use what it makes on import, a
+        constant or a default; then the other tests of files where it runs, which may have it from a fixture; likewise.
         """
-        groups: tuple[dict[str, list[str]], ...] = ({}, {})
+        groups: tuple[dict[str, list[str]], ...] = ({}, {}, {})
         for tests, one in self.found.items():
             lines = one["lines"].get((self.root / site.file).as_posix(), {})
-            here = 0
+            here = used = 0
             for line, bits in lines.items():
                 here |= bits if site.lines[0] <= int(line) <= site.lines[1] else 0
+                used |= bits if int(line) in site.users else 0
             if here:
                 for i, name in enumerate(one["seconds"], start=1):
                     if name not in one["failed"]:
-                        groups[0 if here >> i & 1 else 1].setdefault(tests, []).append(name)
+                        nearness = 0 if here >> i & 1 else 1 if used >> i & 1 else 2
+                        groups[nearness].setdefault(tests, []).append(name)
         plan: list[tuple[str, list[str], float]] = []
         spent = 0.0
         for group in groups:

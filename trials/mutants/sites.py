@@ -38,6 +38,7 @@ class Site(NamedTuple):
     operator: str
     occurrence: int  # among all that the operator could do in the file
     rank: str  # sites are drawn in the order of these
+    users: tuple[int, ...] = ()  # lines that use what the statement makes, where it runs on import
 
     @property
     def key(self) -> str:
@@ -52,7 +53,7 @@ def sites(file: str, text: str, seed: int) -> list[Site]:
     elsewhere does not draw anew.
     """
     tree = ast.parse(text)
-    unjudged, statements = list(_unjudged(tree)), _statements(tree)
+    unjudged, statements, users = list(_unjudged(tree)), _statements(tree), _users(tree)
     choices: dict[tuple[tuple[int, int], str], list[tuple[str, int]]] = {}
     for name, occurrence, place in _positions(text):
         if not any(start <= place < end for start, end in unjudged):
@@ -65,7 +66,7 @@ def sites(file: str, text: str, seed: int) -> list[Site]:
         operator, occurrence = variants[int(rank[-8:], 16) % len(variants)]
         inside = [(a, b) for a, b in statements if a <= place[0] <= b]
         span = min(inside, key=lambda ab: (ab[1] - ab[0], -ab[0]), default=(place[0], place[0]))
-        found.append(Site(file, place, span, operator, occurrence, rank))
+        found.append(Site(file, place, span, operator, occurrence, rank, users.get(span[0], ())))
     return found
 
 
@@ -122,6 +123,24 @@ def _statements(tree: ast.AST) -> list[tuple[int, int]]:
             last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
             first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
             found.append((first, last))
+    return found
+
+
+def _users(tree: ast.AST) -> dict[int, tuple[int, ...]]:
+    """By the first line of what runs on import: lines of functions and classes, and those where constants are used."""
+    named: dict[str, list[int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute):
+            named.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node.lineno)
+    found: dict[int, tuple[int, ...]] = {}
+    for outer in ast.walk(tree):
+        for node in outer.body if isinstance(outer, ast.Module | ast.ClassDef) else ():
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+                found[first] = tuple(range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1))
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                stored = (one for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+                found[node.lineno] = tuple(line for one in stored for line in named[one.id] if line != node.lineno)
     return found
 
 
