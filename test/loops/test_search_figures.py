@@ -62,7 +62,7 @@ def starts(monkeypatch: Any, gaps: list[float], free: Array | None = None) -> tu
         return Closing(np.array([0.01 * len(tried), 0.0]), gaps[min(len(tried), len(gaps)) - 1], 1)
 
     monkeypatch.setattr(assembly, "close", close)
-    monkeypatch.setattr(assembly.np.random, "default_rng", lambda seed: Ones())
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Ones())
     monkeypatch.setattr(assembly, "_open_by", lambda numbers, q: {"pin": f"{q[0]:.2f}"})
     with pytest.raises(ada.ModelError) as said:
         assembly.assembled(model, LoopNumbers(model), np.zeros(2), free)
@@ -225,7 +225,7 @@ def test_conditions_act_whose_largest_entry_anywhere_is_a_ten_millionth_of_the_l
 
         numbers: Any = SimpleNamespace(model=Line(), conditions=[None] * 5, rows=rows)
         asked.clear()
-        monkeypatch.setattr(study.np.random, "default_rng", lambda seed: Ones())
+        monkeypatch.setattr(np.random, "default_rng", lambda seed: Ones())
         assert study.acting_somewhere(numbers, np.zeros(2)) == [0, 1, 4]
         assert [q.tolist() for q in asked] == [[0.0, 0.0], [0.3, 0.3], [0.3, 0.3]]
 
@@ -250,7 +250,8 @@ def test_six_steps_of_each_length_are_tried_for_each_pose_wanted(monkeypatch: An
 
 # --- orders -----------------------------------------------------------------------------------------------------------
 def test_a_multiplier_hands_its_bodies_to_the_conditions_that_it_is_coupled_to() -> None:
-    pattern, gone = np.zeros((6, 6), dtype=bool), []
+    pattern = np.zeros((6, 6), dtype=bool)
+    gone: list[int] = []
     pattern[3, [2, 3, 5]] = pattern[4, [2, 4]] = True  # two velocities; four conditions, of which 1 has 0, 1 and 3
     samples: Any = SimpleNamespace(nv=2, pattern=pattern, eliminate=gone.append)
     touches, waiting = [{7}, {8, 9}, {5}, {8}], {0, 1, 2, 3}
