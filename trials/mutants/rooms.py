@@ -47,7 +47,10 @@ ROOMS = {
     "expr": _library("expr", *_of("expr", "*"), "jit/test_tape_kernel"),
     "jit": _library(
         "jit",
-        *_of("jit", "cuda device_array jit_* keeping kernels lanes march_memory ptx tape_kernel tape_large threads"),
+        *_of(
+            "jit",
+            "cuda device_array jit_* keeping kernels lane_text lanes march_memory ptx tape_kernel tape_large threads",
+        ),
         "expr/test_columns",
         "dynamics/test_generic_ada",
         *_of("simulation", "marches motion_derivatives"),
@@ -84,7 +87,7 @@ ROOMS = {
         *_of("dynamics", "export_c front_door generic_ada geometry_derivatives helical inverse_at_singular_poses"),
         *_of("dynamics", "closed_parts joint_wrench_parts other_ways"),
         *_of("dynamics", "long_chains loops_to_the_world on_device parameters poses row_threads second_derivatives"),
-        *_of("dynamics", "singular_passing threads wrench_derivatives"),
+        *_of("dynamics", "singular_passing small_parts threads wrench_derivatives"),
         *_of("algorithms", "shared_efforts springs"),
         "controllers/test_pose_servo",
         "hybrid/test_hybrid_worked_example",
