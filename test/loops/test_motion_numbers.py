@@ -3,38 +3,26 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.loops import (
     actuation,
-    assembly,
     combinations,
-    long_orders,
-    map_order,
-    plans,
-    stored,
-    study,
     velocities,
 )
 from ada_dynamics.loops.admissible import along_branch, directions
-from ada_dynamics.loops.assembly import CLOSED, Closing
 from ada_dynamics.loops.combinations import independent_counts
-from ada_dynamics.loops.long import RedundantError
-from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.loops.orders import EARLY_PIVOT, Samples
-from ada_dynamics.loops.rank import ROUNDED_GAP
 from ada_dynamics.loops.singular import Rates, Solution
 
 Array = Any
 Y = (0, 1, 0)
 
 
+def test_conditions_are_counted_by_loop_above_the_mean_of_what_counts_and_what_does_not() -> None:
     rows = {"a": (0, 1), "b": (0, 1), "c": (0,)}
 
     def W(*columns: list[float]) -> Array:
