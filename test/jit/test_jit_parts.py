@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of kernels by themselves: arrays that do not fit, text of operations, checks of inputs, plain Python."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from jit_examples import square
+
+from ada_dynamics.errors import CompileError, InputError
+from ada_dynamics.expr import Traced, sqrt, trace
+from ada_dynamics.jit import Kernel, Signature, emit_kernel, keeping
+from ada_dynamics.jit.emit import NotFinite, either, window_starts
+from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
+from ada_dynamics.jit.fallback import PythonBackend
+from ada_dynamics.jit.llvm_text import Body, Lanes
+from ada_dynamics.jit.march_text import Value
+from ada_dynamics.jit.target import VARIANTS
+
+Array = Any
+
+
+# --- signatures -------------------------------------------------------------------------------------------------------
+SIGNATURE = Signature("k", (("q", 2), ("v", 3)), (("a", (2, 2)), ("b", ())))
+
+
+def test_outputs_have_as_many_elements_as_their_shapes_and_inputs_their_sizes() -> None:
+    assert SIGNATURE.output_sizes == (4, 1) and SIGNATURE.input_shapes == ((2,), (3,))
+    assert Signature.of(square()).inputs == tuple(square().inputs.items())
+    Signature.of(square()).expect(square())
+    with pytest.raises(CompileError, match="kernel k was declared as"):
+        SIGNATURE.expect(square())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (np.zeros((2, 1)), r"k: q has shape \(2, 1\); it must be \(2\)"),
+        (np.zeros(()), r"q has shape \(\); it must be \(2\)"),
+        (np.zeros(3), r"q has shape \(3,\)"),
+        (np.zeros(2, dtype=np.float32), "q has dtype float32"),
+        (np.zeros(2, dtype=">f8"), "q has dtype >f8"),
+        ([0.0, 0.0], r"q must be a float64 array of shape \(2\), not list"),
+        (np.zeros(4)[::2], r"q must be contiguous; pass numpy.ascontiguousarray\(q\)"),
+    ],
+)
+def test_arrays_of_a_state_that_do_not_fit_are_told(wrong: Any, words: str) -> None:
+    good = np.zeros(2), np.zeros(3)
+    assert SIGNATURE.check_single(good) is good
+    with pytest.raises(InputError, match=words):
+        SIGNATURE.check_single((wrong, good[1]))
+    with pytest.raises(InputError, match=r"k takes 2 arrays \(q\[2\], v\[3\]\), not 1"):
+        SIGNATURE.check_single(good[:1])
+
+
+@pytest.mark.parametrize(
+    ("q", "v", "words"),
+    [
+        (np.zeros(2), np.zeros((4, 3)), r"q has shape \(2,\); it must be \(N, 2\)"),
+        (np.zeros((4, 2, 1)), np.zeros((4, 3)), r"q has shape \(4, 2, 1\); it must be \(N, 2\)"),
+        (np.zeros((4, 2)), np.zeros((5, 3)), r"v has shape \(5, 3\); it must be \(4, 3\)"),
+        (np.zeros((4, 2)), np.zeros((4, 2)), r"v has shape \(4, 2\); it must be \(4, 3\)"),
+        (np.zeros((4, 2)), np.zeros(3), r"v has shape \(3,\)"),
+        ("q", np.zeros((4, 3)), r"q must be a float64 array of shape \(N, 2\), not str"),
+        (np.zeros((4, 2), dtype=int), np.zeros((4, 3)), "q has dtype int64"),
+    ],
+)
+def test_arrays_of_a_batch_that_do_not_fit_are_told(q: Any, v: Any, words: str) -> None:
+    good = np.zeros((4, 2)), np.asfortranarray(np.zeros((4, 3)))
+    assert SIGNATURE.check_batch(good) == (good, 4)
+    with pytest.raises(InputError, match=words):
+        SIGNATURE.check_batch((q, v))
+    with pytest.raises(InputError, match="not 3"):
+        SIGNATURE.check_batch((*good, good[0]))
+
+
+def test_outputs_that_are_given_have_the_shape_of_states_and_can_be_written() -> None:
+    a, b = np.zeros((5, 2, 2)), np.zeros(5)
+    found = SIGNATURE.check_out([a, b], (5,))
+    assert found[0] is a and found[1] is b
+    one = Signature("k", (), (("a", (2,)),))
+    for given in (a[0, 0], (a[0, 0],)):
+        assert one.check_out(given, ())[0] is a[0, 0] or np.shares_memory(one.check_out(given, ())[0], a)
+    with pytest.raises(InputError, match="out must hold 2 arrays, not 1"):
+        SIGNATURE.check_out([a], (5,))
+    with pytest.raises(InputError, match=r"out \(b\) has shape \(5,\); it must be \(4\)"):
+        SIGNATURE.check_out([a[:4], b], (4,))
+    b.flags.writeable = False
+    with pytest.raises(InputError, match=r"out \(b\) is read-only"):
+        SIGNATURE.check_out([a, b], (5,))
+
+
+def test_a_kernel_says_what_it_is() -> None:
+    kernel = Kernel(SIGNATURE, square, "key of it")
+    assert (kernel.key, repr(kernel)) == ("key of it", "<Kernel k: q[2], v[3] -> a[2, 2], b[]>")
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+def written(operate: Any) -> tuple[str, Value]:
+    body = Body()
+    wide = Lanes(4)
+    numbers = Value(body, "double", "%x"), Value(body, "i64", "%i"), Value(body, wide.real, "%w", wide)
+    found = operate(*numbers)
+    return "; ".join(line.strip() for line in body.lines), found
+
+
+@pytest.mark.parametrize(
+    ("operate", "text"),
+    [
+        (lambda x, i, w: x + x, "%t1 = fadd double %x, %x"),
+        (lambda x, i, w: x - 1.0, "%t1 = fsub double %x, 0x3FF0000000000000"),
+        (lambda x, i, w: x * 2.0, "%t1 = fmul double %x, 0x4000000000000000"),
+        (lambda x, i, w: x / 2.0, "%t1 = fdiv double %x, 0x4000000000000000"),
+        (lambda x, i, w: 2.0 / x, "%t1 = fdiv double 0x4000000000000000, %x"),
+        (lambda x, i, w: 1.0 + x, "%t1 = fadd double 0x3FF0000000000000, %x"),
+        (lambda x, i, w: i + 3, "%t1 = add i64 %i, 3"),
+        (lambda x, i, w: i - i, "%t1 = sub i64 %i, %i"),
+        (lambda x, i, w: i * 3, "%t1 = mul i64 %i, 3"),
+        (lambda x, i, w: i // 3, "%t1 = sdiv i64 %i, 3"),
+        (lambda x, i, w: i % 3, "%t1 = srem i64 %i, 3"),
+        (lambda x, i, w: i < 3, "%t1 = icmp slt i64 %i, 3"),
+        (lambda x, i, w: i == 3, "%t1 = icmp eq i64 %i, 3"),
+        (lambda x, i, w: i >= i, "%t1 = icmp sge i64 %i, %i"),
+        (lambda x, i, w: x <= x, "%t1 = fcmp ole double %x, %x"),
+        (lambda x, i, w: x > x, "%t1 = fcmp ogt double %x, %x"),
+        (lambda x, i, w: x == x, "%t1 = fcmp oeq double %x, %x"),
+        (lambda x, i, w: abs(x), "%t1 = call double @llvm.fabs.f64(double %x)"),
+        (lambda x, i, w: abs(w), "%t1 = call <4 x double> @llvm.fabs.v4f64(<4 x double> %w)"),
+        (lambda x, i, w: w * w, "%t1 = fmul <4 x double> %w, %w"),
+        (lambda x, i, w: w / 2.0, "%t1 = fdiv <4 x double> %w, splat (double 0x4000000000000000)"),
+    ],
+)
+def test_operators_write_their_instruction(operate: Any, text: str) -> None:
+    found, value = written(operate)
+    assert found == text and str(value) == "%t1"
+    kind = "i1" if "cmp" in text else re.findall(r"= (?:call )?(?:\w+ )?(<4 x double>|double|i64)", text)[0]
+    assert value.kind == kind
+
+
+def test_a_scalar_beside_a_vector_stands_in_each_lane_on_its_side_of_the_sign() -> None:
+    for operate, turned in ((lambda x, i, w: w - x, False), (lambda x, i, w: x - w, True)):
+        text, value = written(operate)
+        assert text.endswith("fsub <4 x double> %t2, %w" if turned else "fsub <4 x double> %w, %t2")
+        assert text.startswith("%t1 = insertelement <4 x double> poison, double %x, i64 0; %t2 = shufflevector")
+        assert value.lanes == Lanes(4)
+
+
+def test_every_number_of_every_input_is_checked_in_each_lane() -> None:
+    function = trace("f", {"q": 3, "v": 2}, lambda q, v: {"y": [q[0] * v[1]]})
+    for name in ("avx2", "avx512", "sse2"):
+        target = VARIANTS[name]
+        text = emit_kernel._input_check(function, target)
+        lanes = Lanes(target.lanes)
+        assert text.startswith("define internal i1 @") and "(ptr %in_q, ptr %in_v) noinline #0" in text
+        assert text.count(f"load {lanes.real}, ptr ") == 5
+        for key, size in function.inputs.items():
+            found = [int(x) for x in re.findall(rf"getelementptr double, ptr %in_{key}, i64 (\d+)", text)]
+            assert found == [target.lanes * i for i in range(1, size)]
+        # the first is multiplied by zero, the others are added
+        assert text.count("llvm.fma" if target.fma else "fadd") == 4
+    assert "ret i1 false" in emit_kernel._input_check(trace("g", {}, lambda: {"y": [1.0]}), VARIANTS["avx2"])
+
+
+@pytest.mark.parametrize("size", range(1, 20))
+def test_windows_cover_all_numbers_and_no_more(size: int) -> None:
+    for width in (1, 2, 4, 8):
+        if width > size:
+            continue
+        starts = window_starts(size, width)
+        assert sorted({start + i for start in starts for i in range(width)}) == list(range(size))
+        assert len(starts) == -(-size // width)
+    for target, widest in ((VARIANTS["sse2"], 2), (VARIANTS["avx2"], 4), (VARIANTS["avx512"], 8)):
+        body = Body()
+        NotFinite(body, target).watch_vector("%p", size)
+        width = max(w for w in (1, 2, 4, 8) if w <= min(size, widest))
+        loads = [line for line in body.lines if f"load {Lanes(width).real}, ptr" in line]
+        assert len(loads) == len(window_starts(size, width))
+
+
+def test_flags_are_joined_and_none_is_false() -> None:
+    body = Body()
+    assert either(body, []) == "false" and either(body, ["%a"]) == "%a" and not body.lines
+    assert either(body, ["%a", "%b", "%c"]) == "%t2"
+    assert [line.strip() for line in body.lines] == ["%t1 = or i1 %a, %b", "%t2 = or i1 %t1, %c"]
+
+
+def test_a_number_is_needed_by_the_tasks_that_take_it_the_next_one_last() -> None:
+    function = trace("f", {"x": 2}, lambda x: {"y": [x[0] * x[1] + x[0], x[1]]})
+    tasks = [keeping.Task(keeping.Do.COMPUTE, node) for node in function.nodes()]
+    tasks += [keeping.Task(keeping.Do.DELIVER, tasks[-1].node), keeping.Task(keeping.Do.DELIVER, tasks[0].node)]
+    found = keeping._Keeper(tasks, 4, 3)
+    for index, uses in found.uses.items():
+        assert uses == [turn for turn in range(len(tasks) - 1, -1, -1) if index in tasks[turn].operands]
+    assert found.free == {True: [2, 1, 0], False: []}
+
+
+# --- plain Python -----------------------------------------------------------------------------------------------------
+def test_plain_python_tells_what_compiled_kernels_tell() -> None:
+    function = trace("f", {"x": 2}, lambda x: Traced({"r": sqrt(x[0]), "s": (x[1], 1.0 / x[1])}, (x[0] - 1.0, x[1])))
+    signature = Signature.of(function)
+    backend = PythonBackend(signature, lambda: function)
+
+    def outputs(*leading: int) -> list[Array]:
+        return [np.full((*leading, *shape), 7.0) for _, shape in signature.outputs]
+
+    for x, status in (
+        ([4.0, 2.0], 0),
+        ([1.0, 2.0], 0),
+        ([0.25, 2.0], GUARD_FAILED),
+        ([4.0, -2.0], GUARD_FAILED),
+        ([4.0, 0.0], NOT_FINITE),
+        ([-1.0, 2.0], NOT_FINITE | GUARD_FAILED),
+        ([np.inf, 2.0], NOT_FINITE),
+    ):
+        out = outputs()
+        assert backend.single([np.array(x)], out) == status
+        with np.errstate(all="ignore"):
+            root, inverse = np.sqrt(x[0]), 1.0 / np.float64(x[1])
+        np.testing.assert_array_equal(out[0], root)
+        np.testing.assert_array_equal(out[1], [x[1], inverse])
+    rows, out = np.array([[4.0, 2.0], [9.0, 4.0], [0.25, 5.0]]), outputs(3)
+    assert backend.batch([rows], out, 3, False) == GUARD_FAILED
+    np.testing.assert_array_equal(out[0], [2.0, 3.0, 0.5])
+    np.testing.assert_array_equal(out[1], [[2.0, 0.5], [4.0, 0.25], [5.0, 0.2]])
+    assert backend.batch([rows[:2]], outputs(2), 2, False) == 0
+    again = outputs(3)
+    assert backend.repeat([rows], again, 3, 2) == GUARD_FAILED
+    for one, other in zip(again, out, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert backend.repeat([rows], outputs(3), 2, 1) == 0 and backend.repeat([rows], outputs(3), 3, 0) == 0
