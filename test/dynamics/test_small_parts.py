@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import arguments, closed_efforts, joint_wrenches, loop_wrenches
+from ada_dynamics.dynamics import arguments, closed_efforts, device_quantities, joint_wrenches, loop_wrenches
 from ada_dynamics.dynamics.arguments import as_array, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.quantities import along_loops
 from ada_dynamics.dynamics.quantities import closed as quantities
 from ada_dynamics.loops import projection
 from ada_dynamics.loops.singular import Solution
+from ada_dynamics.robots import mechanisms
 
 Array = Any
 Z = (0, 0, 1)
@@ -285,3 +288,59 @@ def test_the_fast_kernel_answers_unless_it_stops_and_the_slowest_tier_is_told(mo
     a, multipliers, _, tier = at.held("sparse", [x[0] for x in states], False)
     assert (a.tolist(), multipliers.tolist(), tier) == ([1.0] * 3, [5.0] * 2, "robust")
     assert asked == [3] * 4
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+def test_a_map_of_velocities_is_refused_by_its_pivots_and_by_its_size() -> None:
+    model, start = mechanisms.slider_crank()
+    dynamics = ada.Dynamics(model, pose=start)
+    choices = dynamics.choices
+    order = choices.map_order(choices.of("independent"))
+    assert order is not None
+    tree, units = dynamics.kernels.closed.tree, [1.5 + 0.25 * k for k in range(model.nv)]
+    q = np.asarray(model.integrate(start, 1e-3 * np.ones(model.nv)))
+    found = along_loops.velocity_map(tree, order, units).body(q=q.tolist())
+    T = np.array(found.outputs["T"], dtype=float)
+    size = sum(
+        (T[k, c] * units[column] / units[k]) ** 2 for k in range(model.nv) for c, column in enumerate(order.chosen)
+    )
+    assert float(found.guards[-1]) == pytest.approx(1.0 / (2e-4) ** 2 - size, rel=1e-12)
+    assert 2.5e7 - float(found.guards[-1]) == pytest.approx(size, rel=1e-5)
+    # of its usual size a pivot has one, and one hundredth of it is the least
+    assert len(found.guards) == len(order.pivots) + 1
+    for guard in found.guards[:-1]:
+        assert 0.1 < float(guard) + 1e-4 < 20.0
+    tenfold = replace(order, typical=tuple(10.0 * x for x in order.typical))
+    others = along_loops.velocity_map(tree, tenfold, units).body(q=q.tolist()).guards
+    for one, other in zip(found.guards[:-1], others[:-1], strict=True):
+        assert float(other) + 1e-4 == pytest.approx((float(one) + 1e-4) / 100.0, rel=1e-9)
+
+
+def test_single_precision_stops_at_larger_pivots(monkeypatch: Any) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(device_quantities.closed_efforts, "inverse", lambda *given: asked.append(given[1:]))
+    kernels: Any = SimpleNamespace(closed="closed")
+    at = device_quantities.DeviceQuantities(None, kernels, "auto")  # type: ignore[arg-type]
+    for bits, smallest in ((64, quantities.EARLY_THRESHOLD), (32, device_quantities.SINGLE_THRESHOLD)):
+        for external, by_all in ((False, True), (True, False)):
+            for _ in range(2):
+                assert at.shared_inverse(external, bits, by_all) is None
+            assert asked == [(external, by_all, smallest)]
+            asked.clear()
+    assert quantities.EARLY_THRESHOLD < device_quantities.SINGLE_THRESHOLD
+
+
+@pytest.mark.parametrize(("last", "is_made"), [(0.0, False), (-1e-3, False), (1e-9, True)])
+def test_efforts_are_no_kernel_where_a_usual_pivot_vanishes(monkeypatch: Any, last: float, is_made: bool) -> None:
+    model, start = mechanisms.four_bar()
+    closed = ada.Dynamics(model, pose=start).kernels.closed
+    solve, wanted = closed_efforts.shared_efforts.solve, []
+
+    def solved(*given: Any) -> Any:
+        wanted.append(given[2])
+        tau, found = solve(*given)
+        return tau, found._replace(pivots=[*found.pivots[:-1], last])
+
+    monkeypatch.setattr(closed_efforts.shared_efforts, "solve", solved)
+    assert (closed_efforts.inverse(closed, False) is not None) == is_made
+    assert wanted == [[0.0] * model.nv] * len(closed.study.poses)
