@@ -14,6 +14,7 @@ import ada_dynamics as ada
 from ada_dynamics.dynamics import arguments, closed_efforts, device_quantities, joint_wrenches, loop_wrenches
 from ada_dynamics.dynamics.arguments import as_array, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.loop_programs.rows import own_constants
 from ada_dynamics.dynamics.quantities import along_loops
 from ada_dynamics.dynamics.quantities import closed as quantities
 from ada_dynamics.loops import projection
@@ -344,3 +345,13 @@ def test_efforts_are_no_kernel_where_a_usual_pivot_vanishes(monkeypatch: Any, la
     monkeypatch.setattr(closed_efforts.shared_efforts, "solve", solved)
     assert (closed_efforts.inverse(closed, False) is not None) == is_made
     assert wanted == [[0.0] * model.nv] * len(closed.study.poses)
+
+
+@pytest.mark.parametrize("count", [0, 2, 3])
+def test_numbers_of_a_joint_s_own_are_the_last_ones_of_its_row(count: int) -> None:
+    joints: Any = [SimpleNamespace(constants=("a", "b"), a=1.0, b=2.0), SimpleNamespace(constants=())]
+    joints.append(SimpleNamespace(constants=("b",), b=5.0))
+    rows = own_constants(joints, count)
+    assert rows.shape == (3, count)
+    if count:
+        assert rows[:, -2:].tolist() == [[1.0, 2.0], [0.0, 0.0], [0.0, 5.0]] and not rows[:, :-2].any()

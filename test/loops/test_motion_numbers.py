@@ -16,7 +16,7 @@ from ada_dynamics.loops import (
 )
 from ada_dynamics.loops.admissible import along_branch, directions
 from ada_dynamics.loops.combinations import independent_counts
-from ada_dynamics.loops.singular import Rates, Solution
+from ada_dynamics.loops.singular import Rates, Solution, System, _unresisted
 
 Array = Any
 Y = (0, 1, 0)
@@ -139,3 +139,13 @@ def test_motors_do_what_is_wanted_with_the_least_efforts_or_the_joints_that_they
                     actuation.motor_efforts(model, np.eye(3), efforts)
     for part, named in ((0.11, "joint_1, joint_2"), (0.09, "joint_2")):
         assert f"the motion of {named};" in actuation._nothing_drives(model, np.array([0.0, part, -1.0]))
+
+
+def test_what_nothing_resists_still_has_the_share_of_its_conditions() -> None:
+    J = np.array([[3.0, 0.0, 0.0], [0.0, 0.6, 0.0]])
+    system = System(np.zeros((3, 3)), np.ones(3), J, np.zeros(2))
+    for rank, sigma in ((2, 0.2), (1, 1.0), (0, 1.0)):
+        found = _unresisted(system, rank)
+        assert found.sigma == pytest.approx(sigma) and found.lost.shape == (0, 2)
+        assert (found.is_singular, found.is_at_rest) == (True, False)
+        assert np.isnan(found.accelerations).all() and found.accelerations.shape == (3,)
