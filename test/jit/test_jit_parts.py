@@ -11,13 +11,16 @@ import pytest
 from jit_examples import square
 
 from ada_dynamics.errors import CompileError, InputError
-from ada_dynamics.expr import Traced, sqrt, trace
+from ada_dynamics.expr import Traced, atan2, cos, select, sin, sqrt, trace
 from ada_dynamics.jit import Kernel, Signature, emit_kernel, keeping
+from ada_dynamics.jit import tape as tape_module
 from ada_dynamics.jit.emit import NotFinite, either, window_starts
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.fallback import PythonBackend
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.march_text import Value
+from ada_dynamics.jit.tape import FORMATS, NARROW_MULTIPLY_ADD, Tape, make_tape
+from ada_dynamics.jit.tape_program import ARCTANGENT, MULTIPLY_ADD, RECIPROCAL, SELECTION, SINCOS, SQUARE_ROOT
 from ada_dynamics.jit.target import VARIANTS
 
 Array = Any
@@ -231,3 +234,66 @@ def test_plain_python_tells_what_compiled_kernels_tell() -> None:
     for one, other in zip(again, out, strict=True):
         np.testing.assert_array_equal(one, other)
     assert backend.repeat([rows], outputs(3), 2, 1) == 0 and backend.repeat([rows], outputs(3), 3, 0) == 0
+
+
+# --- tapes ------------------------------------------------------------------------------------------------------------
+def test_the_file_of_a_tape_lies_on_lines_of_the_cache_with_its_constants_behind_the_inputs() -> None:
+    tape = make_tape(trace("f", {"x": 3}, lambda x: {"y": [x[0] * 2.5 + x[1], x[2] / 7.5]}))
+    assert {2.5, 1.0 / 7.5} <= set(tape.constants.tolist())
+    kept = []
+    for width in (1, 2, 4, 8):
+        for _ in range(5):
+            file = tape.file(width)
+            kept.append((file, np.zeros(3)))  # so that the next one lies elsewhere
+            assert file.ctypes.data % 64 == 0 and file.size == tape.slots * width and file.flags.c_contiguous
+            constants = file[3 * width : (3 + len(tape.constants)) * width].reshape(-1, width)
+            np.testing.assert_array_equal(constants, np.tile(tape.constants[:, None], width))
+            assert not file[: 3 * width].any() and not file[(3 + len(tape.constants)) * width :].any()
+
+
+def numbers_of(tape: Tape, x: list[float]) -> Array:
+    """What a tape computes, read word by word."""
+    memory = np.zeros(tape.slots)
+    memory[: tape.inputs] = x
+    memory[tape.inputs : tape.inputs + len(tape.constants)] = tape.constants
+    operations = {
+        MULTIPLY_ADD: lambda a, b, c: [a * b + c],
+        NARROW_MULTIPLY_ADD: lambda a, b, c: [a * b + c],
+        RECIPROCAL: lambda a: [1.0 / a],
+        SQUARE_ROOT: lambda a: [np.sqrt(a)],
+        SINCOS: lambda a: [np.sin(a), np.cos(a)],
+        SELECTION: lambda a, b, c, d: [c if a < b else d],
+        ARCTANGENT: lambda y, x: [np.arctan2(y, x)],
+    }
+    place = 0
+    for kind, count in tape.runs[:-1]:
+        form, results = FORMATS[kind], 2 if kind == SINCOS else 1
+        for _ in range(count):
+            words = [int(word) for word in tape.words[place : place + form.words]]
+            place += form.words
+            slots = [words[i // form.per_word] >> form.bits * (i % form.per_word) for i in range(form.slots)]
+            slots = [slot & (1 << form.bits) - 1 for slot in slots]
+            memory[slots[:results]] = operations[kind](*memory[slots[results:]])
+    assert place == len(tape.words) and tape.runs[-1].tolist() == [0, 0]
+    return memory[tape.ends]
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_a_tape_read_word_by_word_computes_its_function(narrow: bool, monkeypatch: Any) -> None:
+    monkeypatch.setattr(tape_module, "NARROW_SLOTS", 10_000 if narrow else 0)
+
+    def body(x: Any) -> Traced:
+        a, b = atan2(x[0], x[1]), atan2(x[1], 2.0 + x[2] * x[2])
+        c, s = cos(a * x[2]), sin(x[1] - b)
+        d = select(x[0], x[2], sqrt(c * c + 1.0), s / (2.0 + x[0] * x[0]))
+        return Traced({"y": [a, b + c, d * s - x[1], -x[0]], "z": atan2(d, a) * b}, (c, x[1] + 3.0))
+
+    function = trace("f", {"x": 3}, body)
+    tape, rng = make_tape(function), np.random.default_rng(1)
+    assert (tape.inputs, tape.outputs, tape.guards) == (3, 5, 2)
+    assert tape.instructions == sum(tape.runs[:, 1]) and (NARROW_MULTIPLY_ADD in tape.runs[:, 0]) == narrow
+    for _ in range(5):
+        x = rng.normal(size=3).tolist()
+        found = body(x)
+        expected = [*found.outputs["y"], found.outputs["z"], *found.guards]
+        np.testing.assert_allclose(numbers_of(tape, x), np.array(expected, dtype=float), rtol=1e-12, atol=1e-14)
