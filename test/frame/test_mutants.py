@@ -78,10 +78,11 @@ def state():
 
 before = state()
 rounds = [run(3), run(4), run(4)]
+unreached = Campaign("toy", Room(["toy.py"], ["test_toy.py"], Path.cwd()), Path("kept"), 1, 2, 60.0).unreached()
 touched = state() != before
 Path("test_toy.py").write_text(Path("test_toy.py").read_text() + "    assert type(toy.limited(100.0)) is int")
 rounds.append(run(3))
-print(json.dumps({"rounds": rounds, "touched": touched}))
+print(json.dumps({"rounds": rounds, "touched": touched, "unreached": unreached}))
 """
 
 
@@ -109,6 +110,10 @@ def test_a_run_goes_on_where_it_ended(told):
 
 def test_a_new_test_meets_survivors_alone(told):
     assert told["rounds"][3] == {"6": "killed", "11": "timeout"}
+
+
+def test_statements_that_no_test_runs_are_told(told):
+    assert told["unreached"] == [["toy.py", 15]]
 
 
 def test_no_file_is_touched(told):

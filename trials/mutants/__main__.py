@@ -35,6 +35,7 @@ def main() -> int:
     parser.add_argument(
         "--budget", type=float, default=120.0, help="seconds of tests for a change (default: %(default)s)"
     )
+    parser.add_argument("--unreached", action="store_true", help="judge nothing; print statements that no test runs")
     parser.add_argument("--folder", type=Path, default=Path("out/mutants"), help="of verdicts (default: %(default)s)")
     options = parser.parse_args()
     for name in set(options.rooms) - set(ROOMS):
@@ -43,6 +44,9 @@ def main() -> int:
     bad, rows = 0, []
     for name in options.rooms or ROOMS:
         campaign = Campaign(name, ROOMS[name], options.folder, options.seed, options.jobs, options.budget)
+        if options.unreached:
+            print(*(f"{file}:{line}" for file, line in campaign.unreached()), sep="\n")
+            continue
         results = list(campaign.run(campaign.draw(options.count), tell).values())
         equal = reviewed()
         row, score = summary(
@@ -53,6 +57,8 @@ def main() -> int:
         for test in campaign.failures():
             bad += 1
             print(f"{name}: fails, now and then at least, where nothing is changed, and judges nothing: {test}")
+    if options.unreached:
+        return 0
     head = (
         "room",
         "sites",

@@ -105,6 +105,11 @@ class Campaign:
             self._keep_reach(found)
         self.reach = Reach(self.room.root, json.loads(json.dumps(found)))
 
+    def unreached(self) -> list[tuple[str, int]]:
+        """File and first line of statements that no test runs, within the budget: what is changed there survives."""
+        self.find_reach()
+        return sorted({(one.file, one.lines[0]) for one in self.sites if not self.reach.plan(one, self.budget, 0.0)[0]})
+
     def failures(self) -> list[str]:
         """Tests that do not pass on the clean tree, or not every time."""
         return [name for one in self.reach.found.values() for name in one["failed"]]
