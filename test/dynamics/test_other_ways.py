@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from random_trees import random_tree, sprung_chain, states_of
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import computation, derivatives
+from ada_dynamics.dynamics import computation, derivatives, kernels
 from ada_dynamics.dynamics.quantities.derivatives import side_by_side
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.loop_kernel import LoopKernel
@@ -172,3 +173,43 @@ def test_directions_go_side_by_side_branch_by_branch_eight_at_most(lengths: Any,
     found = side_by_side(branches(*lengths).tree)
     assert [len(group) for group in found] == sizes
     assert [k for group in found for k in group] == list(range(1 + sum(lengths)))
+
+
+def test_the_cheapest_of_the_algorithms_that_a_depth_is_worth_is_taken(monkeypatch: Any) -> None:
+    """Up to 16 joints in a row the matrix is counted too; a trace is not made where there is nothing to compare."""
+    for length, names in ((16, {"aba", "crba"}), (17, set())):
+        for costs, cheapest in (({"aba": 2.0, "crba": 1.0}, "crba"), ({"aba": 1.0, "crba": 2.0}, "aba")):
+            asked: set[str] = set()
+
+            def count(functions: Any, asked: set[str] = asked, costs: dict[str, float] = costs) -> dict[str, float]:
+                asked.update(functions)
+                return {name: costs[name] for name in functions}
+
+            def forward(tree: Any, name: str, external: bool) -> Any:
+                return SimpleNamespace(trace=lambda: name)
+
+            monkeypatch.setattr(kernels.Kernels, "costs", staticmethod(count))
+            monkeypatch.setattr(kernels.quantities, "forward", forward)
+            found = kernels.Kernels(ada.planar_chain(length), "auto", False, True)
+            assert (found.algorithm, asked) == (cheapest if names else "aba", names)
+            assert found._traced == ({cheapest: cheapest} if names else {})
+    assert kernels.Kernels(ada.planar_chain(2), "auto", True, True).algorithm == "aba"
+    assert kernels.Kernels(ada.planar_chain(2), "dca", False, True).algorithm == "dca"
+
+
+def test_an_algorithm_of_loops_is_a_plan_and_the_cheapest_where_there_is_no_such_one() -> None:
+    for algorithm, dense, candidates, plan in (
+        ("auto", False, ["kkt sparse"], "cheap"),
+        ("aba", False, ["aba early", "kkt sparse"], "aba early"),
+        ("aba", False, ["kkt sparse"], "cheap"),
+        ("crba", False, ["kkt sparse"], "kkt sparse"),
+        ("dca", False, ["kkt sparse"], "dca"),
+        ("lagrange", False, [], "lagrange"),
+        ("aba", True, ["aba early"], "late"),
+    ):
+        closed: Any = SimpleNamespace(
+            cheapest="cheap", plans=SimpleNamespace(is_dense_only=dense, candidates=dict.fromkeys(candidates))
+        )
+        found = kernels.Kernels(ada.planar_chain(2), algorithm, False, True)
+        assert found._cheapest_candidate(closed) == plan
+    assert found._cheapest_candidate(None) == "late"

@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import arguments, closed_efforts, device_quantities, joint_wrenches, loop_wrenches
+from ada_dynamics.dynamics import (
+    arguments,
+    closed_efforts,
+    derivatives,
+    device_quantities,
+    joint_wrenches,
+    loop_wrenches,
+)
 from ada_dynamics.dynamics.arguments import as_array, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.loop_programs.rows import own_constants
@@ -355,3 +362,14 @@ def test_numbers_of_a_joint_s_own_are_the_last_ones_of_its_row(count: int) -> No
     assert rows.shape == (3, count)
     if count:
         assert rows[:, -2:].tolist() == [[1.0, 2.0], [0.0, 0.0], [0.0, 5.0]] and not rows[:, :-2].any()
+
+
+def test_derivatives_along_loops_are_the_same_however_long_the_mechanism_is(monkeypatch: Any) -> None:
+    model, start = mechanisms.four_bar()
+    state = [np.asarray(start), np.array([1.0, -1.0, 1.0]), np.array([0.5, -0.25, 2.0])]
+    expected = ada.Dynamics(model, pose=start).forward_derivatives(*state)
+    monkeypatch.setattr(derivatives, "WRITTEN_OUT_UP_TO", 0)
+    long = ada.Dynamics(model, pose=start)
+    assert not long._is_written_out
+    for one, other in zip(long.forward_derivatives(*state), expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
