@@ -190,7 +190,7 @@ def test_the_cheapest_of_the_algorithms_that_a_depth_is_worth_is_taken(monkeypat
 
             monkeypatch.setattr(kernels.Kernels, "costs", staticmethod(count))
             monkeypatch.setattr(kernels.quantities, "forward", forward)
-            found = kernels.Kernels(ada.planar_chain(length), "auto", False, True)
+            found = kernels.Kernels(branches(length - 1), "auto", False, True)
             assert (found.algorithm, asked) == (cheapest if names else "aba", names)
             assert found._traced == ({cheapest: cheapest} if names else {})
     assert kernels.Kernels(ada.planar_chain(2), "auto", True, True).algorithm == "aba"
