@@ -16,7 +16,7 @@ from ada_dynamics.loops import (
 )
 from ada_dynamics.loops.admissible import along_branch, directions
 from ada_dynamics.loops.combinations import independent_counts
-from ada_dynamics.loops.singular import Rates, Solution, System, _unresisted
+from ada_dynamics.loops.singular import Rates, Solution, System, _unresisted, tangents
 
 Array = Any
 Y = (0, 1, 0)
@@ -149,3 +149,11 @@ def test_what_nothing_resists_still_has_the_share_of_its_conditions() -> None:
         assert found.sigma == pytest.approx(sigma) and found.lost.shape == (0, 2)
         assert (found.is_singular, found.is_at_rest) == (True, False)
         assert np.isnan(found.accelerations).all() and found.accelerations.shape == (3,)
+
+
+def test_ways_out_are_looked_for_among_what_the_conditions_that_are_left_allow() -> None:
+    J = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0]])
+    system = System(np.eye(4), np.zeros(4), J, np.zeros(3))
+    ways = tangents(system, np.array([[0.0, 0.0, 1.0]]), lambda w: np.array([0.0, 0.0, w[0] * w[1]]))
+    found = sorted(np.abs(way).tolist() for way in ways)
+    np.testing.assert_allclose(found, [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]], atol=1e-15)

@@ -170,8 +170,8 @@ def test_a_spectrum_is_split_where_it_falls_by_five_between_what_is_certain_and_
     assert ranks_tried(monkeypatch, Spectra(s, rounding=0.9e-4)) == ([3], 4)
     assert ranks_tried(monkeypatch, Spectra(s, rounding=1.1e-5)) == ([3], 4)
     assert ranks_tried(monkeypatch, Spectra(s, rounding=0.9e-5)) == ([], 4)
-    assert ranks_tried(monkeypatch, Spectra(s, size=4e-6)) == ([3], 4)  # thirty times the gap
-    assert ranks_tried(monkeypatch, Spectra(s, size=3e-6)) == ([], 4)
+    assert ranks_tried(monkeypatch, Spectra(s, size=3.35e-6)) == ([3], 4)  # thirty times the gap
+    assert ranks_tried(monkeypatch, Spectra(s, size=3.31e-6)) == ([], 4)
     # nothing before the first one
     assert ranks_tried(monkeypatch, Spectra([4e-3, 1e-4, 9e-5], rounding=1e-3)) == ([0, 1], 3)
     assert ranks_tried(monkeypatch, Spectra([CERTAIN * 1.01, CERTAIN * 1.01], rounding=1.0)) == ([], 2)
