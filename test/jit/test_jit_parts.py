@@ -14,7 +14,7 @@ from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr import Traced, atan2, cos, select, sin, sqrt, trace
 from ada_dynamics.jit import Kernel, Signature, emit_kernel, keeping
 from ada_dynamics.jit import tape as tape_module
-from ada_dynamics.jit.emit import NotFinite, either, window_starts
+from ada_dynamics.jit.emit import Emitter, NotFinite, either, window_starts
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.fallback import PythonBackend
 from ada_dynamics.jit.llvm_text import Body, Lanes
@@ -297,3 +297,36 @@ def test_a_tape_read_word_by_word_computes_its_function(narrow: bool, monkeypatc
         found = body(x)
         expected = [*found.outputs["y"], found.outputs["z"], *found.guards]
         np.testing.assert_allclose(numbers_of(tape, x), np.array(expected, dtype=float), rtol=1e-12, atol=1e-14)
+
+
+def test_ways_to_fast_memory_cost_a_fifth_of_those_to_slow_memory() -> None:
+    (node,) = trace("f", {"x": 1}, lambda x: {"y": [x[0]]}).nodes()
+    put, fetch = keeping.Do.PUT, keeping.Do.FETCH
+    fast, slow = keeping.Place(True, 0), keeping.Place(False, 0)
+    first = [keeping.Step(put, node, fast), keeping.Step(keeping.Do.COMPUTE, node), keeping.Step(fetch, node, fast)]
+    plan = keeping.Plan([first, [keeping.Step(fetch, node, fast), keeping.Step(put, node, slow)]])
+    assert (plan.accesses(True), plan.accesses(False), plan.cost) == (3, 1, 1.0 + 3 * 0.2)
+
+
+def test_variables_are_loaded_once_and_anew_after_memory_may_have_changed() -> None:
+    function = trace("f", {"x": 2}, lambda x: {"y": [x[0] * x[1]]})
+    asked: list[tuple[str, int]] = []
+
+    def load(name: str, position: int) -> str:
+        asked.append((name, position))
+        return f"%load{len(asked)}"
+
+    emitter = Emitter(Body(), Lanes(4), VARIANTS["avx2"], load)
+    nodes = function.nodes()
+    for _ in range(2):
+        emitter.emit(nodes)
+    assert sorted(asked) == [("x", 0), ("x", 1)]
+    emitter.forget_variables()
+    emitter.emit(nodes)
+    assert len(asked) == 4 and not any("asm" in line for line in emitter.body.lines)
+    emitter.read_again()
+    assert 'call void asm sideeffect "", "~{memory}"()' in emitter.body.lines[-1]
+    emitter.emit(nodes)
+    assert len(asked) == 6 and emitter.variables == [node.index for node in nodes if node.lanes == 1][:2]
+    # the product is made once
+    assert sum("fmul" in line for line in emitter.body.lines) == 1
