@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from jit_examples import square
 
 from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr import Traced, atan2, cos, select, sin, sqrt, trace
-from ada_dynamics.jit import Kernel, Signature, emit_kernel, keeping
+from ada_dynamics.expr.function import COLUMN, SHARED, Columns
+from ada_dynamics.jit import Kernel, Signature, emit_columns, emit_kernel, keeping
 from ada_dynamics.jit import tape as tape_module
 from ada_dynamics.jit.emit import Emitter, NotFinite, either, window_starts
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
@@ -330,3 +332,24 @@ def test_variables_are_loaded_once_and_anew_after_memory_may_have_changed() -> N
     assert len(asked) == 6 and emitter.variables == [node.index for node in nodes if node.lanes == 1][:2]
     # the product is made once
     assert sum("fmul" in line for line in emitter.body.lines) == 1
+
+
+def test_columns_may_have_one_number_each_and_constants_stand_beside_their_code() -> None:
+    each = trace("each", {SHARED: 1, COLUMN: 1}, lambda shared, column: {"x": [shared[0] * column[0]]})
+
+    def body(p: Any) -> Traced:
+        rows = [((p[0], p[1], p[0] * p[1]),), ((2.0, 3.0, 5.0),)]
+        columns = [Columns(name, each, (p[1],), row) for name, row in zip("XC", rows, strict=True)]
+        return Traced({"y": [p[0]]}, columns=columns)
+
+    function = trace("single", {"p": 2}, body, ("X", "y", "C"))
+    for width in (1, 4):
+        text, _, _ = emit_columns.columns_functions(function, VARIANTS["avx2"], Lanes(width))
+        (numbers,) = re.findall(r"@constant_columns_0 = private unnamed_addr constant \[\d+ x double\] \[(.*)\]", text)
+        found = [struct.unpack(">d", bytes.fromhex(x[2:]))[0] for x in re.findall(r"0x\w+", numbers)]
+        assert found == [x for x in (2.0, 3.0, 5.0) for _ in range(width)]
+    kernel, p = Kernel(Signature.of(function), lambda: function, "single columns"), np.array([0.5, 4.0])
+    X, y, C = kernel.single(p)
+    assert (X.tolist(), y.tolist(), C.tolist()) == ([[2.0, 16.0, 8.0]], [0.5], [[8.0, 12.0, 20.0]])
+    for part, one in zip(kernel.batch(np.tile(p, (9, 1))), (X, y, C), strict=True):
+        np.testing.assert_array_equal(part, np.array([one] * 9))
