@@ -24,6 +24,9 @@ from ada_dynamics.jit.march_text import Value
 from ada_dynamics.jit.tape import FORMATS, NARROW_MULTIPLY_ADD, Tape, make_tape
 from ada_dynamics.jit.tape_program import ARCTANGENT, MULTIPLY_ADD, RECIPROCAL, SELECTION, SINCOS, SQUARE_ROOT
 from ada_dynamics.jit.target import VARIANTS
+from ada_dynamics.jit.thread_batch import Pieces
+from ada_dynamics.jit.thread_kernel import ThreadKernel
+from ada_dynamics.jit.threads import HostThreads
 
 Array = Any
 
@@ -352,4 +355,9 @@ def test_columns_may_have_one_number_each_and_constants_stand_beside_their_code(
     X, y, C = kernel.single(p)
     assert (X.tolist(), y.tolist(), C.tolist()) == ([[2.0, 16.0, 8.0]], [0.5], [[8.0, 12.0, 20.0]])
     for part, one in zip(kernel.batch(np.tile(p, (9, 1))), (X, y, C), strict=True):
+        np.testing.assert_array_equal(part, np.array([one] * 9))
+    threads = ThreadKernel(Signature.of(function), lambda: function, "single columns", HostThreads())
+    found, refused = Pieces(HostThreads()).run(threads, [np.tile(p, (9, 1))])
+    assert not len(refused)
+    for part, one in zip(found, (X, y, C), strict=True):
         np.testing.assert_array_equal(part, np.array([one] * 9))
