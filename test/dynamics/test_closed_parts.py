@@ -220,6 +220,18 @@ def test_a_loop_whose_axes_point_apart_is_told() -> None:
         assert CompiledLoopNumbers(ada.Dynamics(other, checked=False)._kernels).is_flipped(np.asarray(start)) == turned
 
 
+def test_conditions_that_depend_on_each_other_give_way_by_a_share_of_what_the_mechanism_gives() -> None:
+    """The mean of J M⁻¹ Jᵀ's diagonal over sample poses and conditions, in units of forces, times a small number."""
+    case = Case("bennett")
+    softness, usual = case.closed._softness
+    given = []
+    for q in case.closed.study.poses:
+        J = case.J(q)
+        given.append(np.diag(J @ np.linalg.solve(case.oracle.tree.mass_matrix(q), J.T)))
+    np.testing.assert_allclose(softness, closed.SOFTNESS * np.mean(given) * case.closed.weights**2, rtol=1e-9)
+    assert len(usual) == len(softness) == len(case.acting)
+
+
 # --- joints that nothing resists --------------------------------------------------------------------------------------
 def chain(*joints: tuple[str, tuple[int, int, int], float], mimic: bool = False) -> ada.Model:
     """Joints one after the other, each with its kind, its axis and the mass of the ball that it carries."""
