@@ -12,6 +12,8 @@ from random_trees import random_tree, sprung_chain, states_of
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import computation, derivatives, kernels
+from ada_dynamics.dynamics.geometry import Adjusted
+from ada_dynamics.dynamics.quantities import equations
 from ada_dynamics.dynamics.quantities.derivatives import side_by_side
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.loop_kernel import LoopKernel
@@ -108,6 +110,11 @@ def test_what_there_is_to_say_of_loops_where_there_are_none(chain: Any) -> None:
     found = dynamics.loop_state(q[0], v[0])
     assert (found.gap, found.drift, found.sigma, found.mobility, found.worst_gap) == ({}, {}, 1.0, model.nv, 0.0)
     assert dynamics.largest_gap(q).tolist() == [0.0] * 3 and dynamics.largest_gap(q[0]).shape == ()
+    assert dynamics.loop_conditions(q).shape == (3, 0, model.nv) and dynamics.loop_conditions(q[0]).shape == (
+        0,
+        model.nv,
+    )
+    assert dynamics.loop_gaps(q).shape == (3, 0) and dynamics.loop_gaps(q[0]).shape == (0,)
 
 
 def test_gaps_of_a_batch_are_the_worst_of_each_state() -> None:
@@ -213,3 +220,42 @@ def test_an_algorithm_of_loops_is_a_plan_and_the_cheapest_where_there_is_no_such
         found = kernels.Kernels(ada.planar_chain(2), algorithm, False, True)
         assert found._cheapest_candidate(closed) == plan
     assert found._cheapest_candidate(None) == "late"
+
+
+def test_algorithms_of_trees_get_what_they_take(monkeypatch: Any) -> None:
+    """Lagrange's equations are for links without wrenches; hybrid takes cuts, assembly an order."""
+    used: list[Any] = []
+
+    def solver(name: str) -> Any:
+        return lambda tree, q, v, tau, *external, **more: (used.append((name, more)), [x * 1.0 for x in tau])[1]
+
+    monkeypatch.setattr(equations, "FORWARD", {name: solver(name) for name in equations.FORWARD})
+    tree, cuts = branches(2).tree, ("joint_0_0",)
+    for algorithm, external, order, name, more in (
+        ("lagrange", False, None, "lagrange", {}),
+        ("lagrange", True, None, "crba", {}),
+        ("aba", True, None, "aba", {}),
+        ("order_n", False, None, "order_n", {}),
+        ("hybrid", False, None, "hybrid", {"cuts": "auto"}),
+        ("hybrid", False, cuts, "hybrid", {"cuts": cuts}),
+        ("ada", False, "chain", "ada", {"order": "chain"}),
+    ):
+        used.clear()
+        equations.forward(tree, algorithm, external, order).trace()  # type: ignore[arg-type]
+        assert used == [(name, more)]
+
+
+@pytest.mark.parametrize(("before", "after", "missing"), [(2, 4, 0), (2, 3, 1), (1, 1, 2)])
+def test_lengths_that_loops_leave_no_room_are_counted_and_named(before: int, after: int, missing: int) -> None:
+    at: Any = object.__new__(Adjusted)
+    motions = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0 if missing < 2 else 0.0]])
+    at.names, at.added, at.model = ("width", "turn"), np.array([1, 2]), SimpleNamespace(name="m")
+    at.dynamics = SimpleNamespace(choices=SimpleNamespace(mobility=after, samples=[motions]))
+    plain: Any = SimpleNamespace(choices=SimpleNamespace(mobility=before))
+    if not missing:
+        at._refuse_what_loops_hold(plain)
+        return
+    held = "(width)" if missing == 1 else "(width, turn)"
+    with pytest.raises(InputError, match=f"leave {missing} of the lengths and turns width, turn no room") as said:
+        at._refuse_what_loops_hold(plain)
+    assert f"any more {held}." in str(said.value)
