@@ -12,6 +12,8 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import compiled_method, export, on_device
+from ada_dynamics.dynamics.closed import ALL, LATE, ClosedDynamics
+from ada_dynamics.dynamics.device_quantities import DeviceQuantities
 from ada_dynamics.dynamics.quantities import base
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.errors import CompileError, InputError, ModelError
@@ -104,8 +106,6 @@ def test_calls_are_plain_methods_where_no_builtin_can_be_made(monkeypatch: Any) 
 
 def test_a_batch_of_states_asks_the_robust_order_for_what_the_fast_one_refuses(monkeypatch: Any) -> None:
     """Rows that both refuse are computed one by one; without another order there is one to ask."""
-    from ada_dynamics.dynamics.closed import ClosedDynamics
-
     for robust, asked, alone in ((None, ["fast"], [1, 3]), ("late", ["fast", "late"], [3])):
         closed: Any = object.__new__(ClosedDynamics)
         closed.model = SimpleNamespace(nv=2)
@@ -131,3 +131,13 @@ def test_a_batch_of_states_asks_the_robust_order_for_what_the_fast_one_refuses(m
         assert found[:, 0].tolist() == [1.0, 3.0 if robust is None else 2.0, 1.0, 3.0]
         one = closed.rescue("fast", [np.array([7.0])] * 3, False)
         assert one.tolist() == [3.0, 3.0] and single[-1] == 7
+
+
+def test_efforts_are_shared_by_all_conditions_where_that_order_is_asked_for(monkeypatch: Any) -> None:
+    kernels: Any = SimpleNamespace(closed="closed")
+    model: Any = None
+    at, asked = DeviceQuantities(model, kernels, "auto"), []
+    monkeypatch.setattr(at, "shared_inverse", lambda *given: (asked.append(given), "made")[1])
+    for order, by_all in (("", False), (LATE, False), (ALL, True), ("zzz", False)):
+        assert at._inverse(True, 32, order) == "made"
+        assert asked.pop() == (True, 32, by_all)
