@@ -37,9 +37,7 @@ def test_numbers_wait_where_their_place_says(target: Target, bits: int) -> None:
 
 
 @pytest.mark.parametrize(("own", "stored"), [(64, 64), (64, 32), (32, 64), (32, 32)])
-def test_elements_of_arrays_are_as_far_apart_as_their_steps_and_as_wide_as_they_are_stored(
-    own: int, stored: int
-) -> None:
+def test_elements_of_arrays_are_a_step_apart_and_as_wide_as_they_are_stored(own: int, stored: int) -> None:
     kinds = {32: "float", 64: "double"}
     body = Body()
     at = Strided(body, "y", Lanes(1, own), Lanes(1, stored))
