@@ -259,3 +259,8 @@ def test_lengths_that_loops_leave_no_room_are_counted_and_named(before: int, aft
     with pytest.raises(InputError, match=f"leave {missing} of the lengths and turns width, turn no room") as said:
         at._refuse_what_loops_hold(plain)
     assert f"any more {held}." in str(said.value)
+
+
+def test_a_robot_has_code_of_its_own_up_to_sixty_velocities() -> None:
+    for length, is_generic in ((59, False), (60, True)):
+        assert ada.Dynamics(branches(length)).is_generic == is_generic

@@ -14,10 +14,12 @@ import ada_dynamics as ada
 from ada_dynamics.dynamics import compiled_method, export, on_device
 from ada_dynamics.dynamics.closed import ALL, LATE, ClosedDynamics
 from ada_dynamics.dynamics.device_quantities import DeviceQuantities
+from ada_dynamics.dynamics.loop_programs import articulated
 from ada_dynamics.dynamics.quantities import base
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.errors import CompileError, InputError, ModelError
 from ada_dynamics.jit import gpu
+from ada_dynamics.robots import mechanisms
 
 Array = Any
 
@@ -141,3 +143,64 @@ def test_efforts_are_shared_by_all_conditions_where_that_order_is_asked_for(monk
     for order, by_all in (("", False), (LATE, False), (ALL, True), ("zzz", False)):
         assert at._inverse(True, 32, order) == "made"
         assert asked.pop() == (True, 32, by_all)
+
+
+def test_rows_of_constants_have_springs_and_then_the_numbers_of_a_joint_s_own() -> None:
+    for stiffness in (0.0, 3.0):
+        builder = ada.Builder("screw").link("base").link("a", 2.0, inertia=(1, 1, 1)).link("b", 1.0, inertia=(1, 1, 1))
+        builder.joint("one", "helical", "base", "a", pitch=0.25, armature=0.5)
+        tree = builder.joint("two", "revolute", "a", "b", stiffness=stiffness, rest=0.75).build().uniform_tree
+        kinds = articulated.kinds_of(tree)
+        rows = articulated.constants_table(tree, kinds)
+        springs = 2 if stiffness else 0
+        assert rows.shape == (2, 26 + springs) == (2, articulated.constants_size(kinds))
+        assert rows[:, 12].tolist() == [2.0, 1.0] and rows[:, 22].tolist() == [0.5, 0.0]
+        assert rows[0, -1] == pytest.approx(tree.bodies[0].joint.pitch) and rows[1, -1] == 0.0
+        if springs:
+            assert rows[:, 25:27].tolist() == [[0.0, 0.0], [3.0, 0.75]]
+
+
+def test_calls_go_straight_to_kernels_that_are_the_robot_s_own() -> None:
+    for kernel, own in (("generic", False), ("specialised", True)):
+        dynamics = ada.Dynamics(chain(), kernel=kernel)
+        found = {
+            name: dynamics.runs_compiled(name) for name in ("forward", "inverse", "bias", "gravity", "mass_matrix")
+        }
+        assert found == {**dict.fromkeys(("forward", "inverse", "bias", "gravity"), own), "mass_matrix": True}
+    model, start = mechanisms.four_bar()
+    closed = ada.Dynamics(model, pose=start)
+    assert closed.runs_compiled("forward") and not closed.runs_compiled("inverse")
+
+
+def test_gaps_are_closed_by_the_algorithm_of_the_plan(monkeypatch: Any) -> None:
+    """Lagrange's equations have none of their own."""
+    model, start = mechanisms.four_bar()
+    closed = ada.Dynamics(model, pose=start).kernels.closed
+    used: list[str] = []
+
+    def recorded(name: str, solve: Any) -> Any:
+        return lambda *given, **more: (used.append(name), solve(*given, **more))[1]
+
+    solvers = {name: recorded(name, solve) for name, solve in closed_quantities.SOLVERS.items()}
+    monkeypatch.setattr(closed_quantities, "SOLVERS", solvers)
+    q, found = np.asarray(start).tolist(), []
+    for name, algorithm in (("kkt late", "kkt"), ("aba late", "aba"), ("lagrange", "kkt"), ("late", "kkt")):
+        solver = closed_quantities.elimination(closed.tree, closed.plans, name)
+        used.clear()
+        assert solver.correct is not None
+        found.append(solver.correct(q, [1e-3] * len(closed.plans.used)).accelerations)
+        assert used == [algorithm]
+    for other in found[1:]:
+        np.testing.assert_allclose(np.array(other, dtype=float), np.array(found[0], dtype=float), rtol=1e-8)
+
+
+def test_all_conditions_together_are_refused_by_the_product_of_their_pivots() -> None:
+    model, start = mechanisms.bennett()
+    closed = ada.Dynamics(model, pose=start).kernels.closed
+    softness, usual = closed._softness
+    rest, q = [0.0] * model.nv, np.asarray(start).tolist()
+    scaled = [1.5 * x for x in usual]
+    solver = closed_quantities.all_conditions(closed.tree, closed.plans, softness, scaled)
+    found = solver.run(q, rest, rest)
+    share = np.prod(np.array(found.pivots, dtype=float) / scaled)
+    assert float(solver.guards(found)[0]) == pytest.approx(share - closed_quantities.FIXED_THRESHOLD, rel=1e-9)
