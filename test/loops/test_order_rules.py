@@ -295,11 +295,11 @@ def test_long_mechanisms_are_ordered_along_the_tree_unless_their_conditions_depe
     assert "aba long" not in stored._study_and_plans(rods, None, False)[1].candidates
     monkeypatch.setattr(stored, "LONG", 2)
     assert list(stored._study_and_plans(rods, None, False)[1].candidates) == ["aba long"]
-    found, plans = stored._study_and_plans(bennett, start, False, None)
+    found, plans = stored._study_and_plans(bennett, start, False)
     assert found.is_redundant and "aba long" not in plans.candidates and plans.following
     monkeypatch.setattr(stored, "SEARCHED", 2)
     with pytest.raises(long.RedundantError):
-        stored._study_and_plans(bennett, start, False, None)
+        stored._study_and_plans(bennett, start, False)
 
 
 @pytest.mark.parametrize("make", [mechanisms.four_bar, mechanisms.bennett])
