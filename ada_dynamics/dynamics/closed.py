@@ -57,9 +57,7 @@ class ClosedDynamics:
 
     def _at(self, turned: bool) -> tuple[Study, Plans]:
         if turned not in self._studied:
-            # poses that close the loops do so from either side of the loop joints
-            poses = self._at(False)[0].poses if turned else None
-            self._studied[turned] = studied(self.model, self.kernels.fingerprint(), self.pose, turned, poses)
+            self._studied[turned] = studied(self.model, self.kernels.fingerprint(), self.pose, turned)
         return self._studied[turned]
 
     @cached_property

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.loops.singular import weight_across
+from ada_dynamics.loops.singular import refuse_unresisted, weight_across
 
 CLOSED = 1e-15  # gap, in lengths of the mechanism, at which there is nothing left to close
 CUT = 1e-5  # singular values of W under this share of the largest one are left alone
@@ -36,7 +36,9 @@ def metric(M: Array, J: Array, rank: int) -> Metric:
     Raises:
         LinAlgError: nothing resists some motion that the loops allow.
     """
-    L = np.asarray(np.linalg.cholesky(M + weight_across(M, J) * J.T @ J), dtype=np.float64)
+    resisting = M + weight_across(M, J) * J.T @ J
+    L = np.asarray(np.linalg.cholesky(resisting), dtype=np.float64)
+    refuse_unresisted(resisting, L)
     U, s, Vt = np.linalg.svd(np.linalg.solve(L, J.T), full_matrices=False)
     # Off the loops, dependent conditions seem to be independent.
     kept = (s > CUT * np.max(s, initial=0.0)) & (np.arange(len(s)) < rank)

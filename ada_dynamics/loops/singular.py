@@ -166,15 +166,15 @@ def stiffened(system: System) -> System:
     return system._replace(M=system.M + weight * J.T @ J, r=system.r - weight * J.T @ system.rate)
 
 
-def _resisted(system: System) -> Whitened:
-    """`whitened`, where no pivot of M is rounding.
-
-    Raises:
-        LinAlgError: some motion is resisted by nothing else.
-    """
-    at = whitened(system)
-    if not (np.diag(at.L) ** 2 > _ROUNDING * np.diag(system.M)).all():
+def refuse_unresisted(M: Array, L: Array) -> None:
+    """Raise a LinAlgError where some pivot of M = L Lᵀ is rounding: nothing else resists some motion."""
+    if not (np.diag(L) ** 2 > _ROUNDING * np.diag(M)).all():
         raise np.linalg.LinAlgError("a pivot of the mass matrix is rounding")
+
+
+def _resisted(system: System) -> Whitened:
+    at = whitened(system)
+    refuse_unresisted(system.M, at.L)
     return at
 
 

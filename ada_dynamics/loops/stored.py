@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,9 +18,7 @@ from ada_dynamics.loops.study import Study, study
 from ada_dynamics.model.model import Model
 
 
-def studied(
-    model: Model, fingerprint: str, pose: Array | None, turned: bool = False, poses: Sequence[Array] | None = None
-) -> tuple[Study, Plans]:
+def studied(model: Model, fingerprint: str, pose: Array | None, turned: bool) -> tuple[Study, Plans]:
     """Study and plans of a model, from the disk where they are.
 
     Args:
@@ -29,7 +26,6 @@ def studied(
         fingerprint: differs for any two models that differ.
         pose: as for `study`.
         turned: likewise.
-        poses: likewise; they follow from the model and the pose.
     """
     store = ObjectCache.default()
     key = digest(
@@ -38,21 +34,19 @@ def studied(
     entry = store.load(key)
     if entry is not None:
         return _study_of(model, entry.metadata["study"], turned), _plans_of(entry.metadata["plans"])
-    found, plans = _study_and_plans(model, pose, turned, poses)
+    found, plans = _study_and_plans(model, pose, turned)
     store.store(key, b"", {"study": _study_data(found), "plans": asdict(plans)})
     return found, plans
 
 
-def _study_and_plans(
-    model: Model, pose: Array | None, turned: bool, poses: Sequence[Array] | None
-) -> tuple[Study, Plans]:
+def _study_and_plans(model: Model, pose: Array | None, turned: bool) -> tuple[Study, Plans]:
     if model.nv > LONG:
         try:
             return study_long(model, pose)
         except RedundantError:
             if model.nv > SEARCHED:
                 raise
-    found = study(model, pose, turned, poses)
+    found = study(model, pose, turned)
     return found, make_plans(model, found)
 
 

@@ -74,19 +74,18 @@ class Study:
         return found
 
 
-def study(model: Model, pose: Array | None = None, turned: bool = False, poses: Sequence[Array] | None = None) -> Study:
+def study(model: Model, pose: Array | None = None, turned: bool = False) -> Study:
     """Look at the loops of a model.
 
     Args:
         model: a model with loops.
         pose: one that closes all loops, of the way of assembly to be used; found by itself by default.
         turned: whether the conditions have the axes of the other sides of the loop joints.
-        poses: to look at; found from the pose by default.
     """
     numbers = LoopNumbers(model, turned)
-    if poses is None:
-        refuse_open(numbers)
-        poses = sample_poses(numbers, assembled(model, numbers, model.neutral() if pose is None else pose))
+    refuse_open(numbers)
+    start = assembled(model, numbers, model.neutral() if pose is None else pose)
+    poses = sample_poses(numbers, start)
     jacobians = [numbers.jacobian(q) / numbers.weights[:, None] for q in poses]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
     acts, strong = (largest > share * np.max(largest, initial=0.0) for share in (IDLE, ROUNDED_ROW))
@@ -151,7 +150,7 @@ def _moved(rows: Rows, q: Array, rank: int, step: Array) -> Array | None:
     return found if short > 0.25 * size and aside < size else None
 
 
-def _general_rank(rows: Rows, poses: Sequence[Array]) -> int:
+def _general_rank(rows: Rows, poses: list[Array]) -> int:
     """The rank in most of the poses; a start that motions lead away from may be singular, and does not count."""
     ranks = [rank_at(rows, q) for q in (poses[1:] or poses)]
     return max(ranks, key=lambda rank: (ranks.count(rank), rank))

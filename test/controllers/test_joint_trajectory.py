@@ -118,20 +118,26 @@ def test_peaks_are_those_of_dense_samples(seed: int) -> None:
     pieces = [(float(rng.uniform(0.1, 2.0)), list(rng.normal(size=(6, 2)))) for _ in range(3)]
     motion = JointMotion.of_pieces(pieces, np.zeros(2))
     peaks = motion.peaks()
-    inside = [
-        [np.polynomial.polynomial.polyval(np.linspace(0.0, h, 4001), np.array(c)[:, j]) for j in range(2)]
-        for h, c in pieces
-    ]
-    assert peaks.highest == pytest.approx(np.max([[p.max() for p in row] for row in inside], axis=0), rel=1e-5)
-    assert peaks.lowest == pytest.approx(np.min([[p.min() for p in row] for row in inside], axis=0), rel=1e-5)
-    for order, found in ((1, peaks.speed), (2, peaks.acceleration)):
-        most = np.zeros(2)
+
+    def sampled(order: int, sign: float) -> tuple[np.ndarray, np.ndarray]:
+        """The largest sample of a derivative, or of its negative, and what may lie between samples: h² p″ / 8."""
+        most, between = np.full(2, -np.inf), np.zeros(2)
         for h, c in pieces:
-            rows = np.polynomial.polynomial.polyder(np.array(c), order)
-            values = np.abs(np.polynomial.polynomial.polyval(np.linspace(0.0, h, 4001), rows))
-            most = np.maximum(most, values.max(axis=1))
-        assert (found >= most * (1.0 - 1e-12)).all()  # samples never find more
-        assert found == pytest.approx(most, rel=1e-5)
+            x, rows = np.linspace(0.0, h, 4001), np.polynomial.polynomial.polyder(np.array(c), order)
+            bend = np.abs(np.polynomial.polynomial.polyval(x, np.polynomial.polynomial.polyder(rows, 2)))
+            most = np.maximum(most, (sign * np.polynomial.polynomial.polyval(x, rows)).max(axis=1))
+            between = np.maximum(between, x[1] ** 2 / 8.0 * bend.max(axis=1))
+        return most, 1.01 * between
+
+    def is_peak(found: np.ndarray, most: np.ndarray, between: np.ndarray) -> bool:
+        rounding = 1e-12 * (1.0 + np.abs(most))
+        return bool(((found >= most - rounding) & (found <= most + between + rounding)).all())
+
+    assert is_peak(peaks.highest, *sampled(0, 1.0))
+    assert is_peak(-peaks.lowest, *sampled(0, -1.0))
+    for order, found in ((1, peaks.speed), (2, peaks.acceleration)):
+        (up, between), (down, _) = sampled(order, 1.0), sampled(order, -1.0)
+        assert is_peak(found, np.maximum(up, down), between)
 
 
 def test_a_motion_cut_at_a_time_goes_on_as_the_whole_one() -> None:

@@ -292,14 +292,14 @@ def test_long_mechanisms_are_ordered_along_the_tree_unless_their_conditions_depe
 ) -> None:
     rods = tree_of({"a1": "base", "a2": "a1", "a3": "a2"}, a3="base")
     bennett, start = mechanisms.bennett()
-    assert "aba long" not in stored._study_and_plans(rods, None, False, None)[1].candidates
+    assert "aba long" not in stored._study_and_plans(rods, None, False)[1].candidates
     monkeypatch.setattr(stored, "LONG", 2)
-    assert list(stored._study_and_plans(rods, None, False, None)[1].candidates) == ["aba long"]
-    found, plans = stored._study_and_plans(bennett, start, False, None)
+    assert list(stored._study_and_plans(rods, None, False)[1].candidates) == ["aba long"]
+    found, plans = stored._study_and_plans(bennett, start, False)
     assert found.is_redundant and "aba long" not in plans.candidates and plans.following
     monkeypatch.setattr(stored, "SEARCHED", 2)
     with pytest.raises(long.RedundantError):
-        stored._study_and_plans(bennett, start, False, None)
+        stored._study_and_plans(bennett, start, False)
 
 
 @pytest.mark.parametrize("make", [mechanisms.four_bar, mechanisms.bennett])

@@ -86,8 +86,8 @@ def test_commands_pass_as_soon_as_a_robot_is_active_though_the_transition_still_
     right.doors = {"activate": threading.Event()}
     fleet.doors["activate of right"] = right.doors["activate"]
     running = ask(ros, "activate")
-    sender.until(lambda: left.told, velocity=[0.1] * 7)
-    assert node.phase == "inactive" and right.phase is Phase.STARTING
+    sender.until(lambda: left.told and right.phase is Phase.STARTING, velocity=[0.1] * 7)
+    assert node.phase == "inactive"
     right.doors["activate"].set()
     ros.wait(running.done, what="the end of the transition")
     assert running.result().success and node.phase == "active"
