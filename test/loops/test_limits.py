@@ -266,13 +266,13 @@ def test_large_mechanisms_are_not_searched_for_all_that_small_ones_are(monkeypat
     for nv, long in ((60, False), (61, True), (300, True), (301, True)):
         model: Any = SimpleNamespace(nv=nv)
         monkeypatch.setattr(stored, "study_long", lambda model, pose: "long")
-        assert stored._study_and_plans(model, None, False, None) == ("long" if long else ("study", "plans"))
+        assert stored._study_and_plans(model, None, False) == ("long" if long else ("study", "plans"))
         monkeypatch.setattr(stored, "study_long", refuse)
         if nv == 301:
             with pytest.raises(RedundantError):
-                stored._study_and_plans(model, None, False, None)
+                stored._study_and_plans(model, None, False)
         else:
-            assert stored._study_and_plans(model, None, False, None) == ("study", "plans")
+            assert stored._study_and_plans(model, None, False) == ("study", "plans")
 
 
 def test_candidates_are_those_that_a_mechanism_allows(monkeypatch: Any) -> None:
