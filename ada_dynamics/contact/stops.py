@@ -12,7 +12,7 @@ from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import GRAVITY, finite
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.projection import metric
 from ada_dynamics.model.bounds import bounds_of
@@ -77,6 +77,9 @@ class JointStops:
             q: pose in which inertias are taken; neutral by default.
             without: joints that get none.
             is_implicit: whether the integrator is semi_implicit.
+
+        Raises:
+            ModelError: nothing resists some motion that the model's loops allow.
         """
         step = finite(step, "step", positive=True)
         M = _mass_matrix(model, q)
@@ -162,7 +165,13 @@ def _free_inertias(model: Model, q: Array | None) -> Array:
         return np.asarray(1.0 / np.diag(np.linalg.inv(M)), dtype=np.float64)
     loops = LoopNumbers(model)
     J = loops.weights[:, None] * loops.jacobian(_pose(model, q))
-    at = metric(M, J, len(J))
+    try:
+        at = metric(M, J, len(J))
+    except np.linalg.LinAlgError:
+        raise ModelError(
+            f"model {model.name!r}: nothing resists some motion that its loops allow in this position, so that no stop "
+            "can suit it. Give the links that move inertia, or their joints an armature."
+        ) from None
     free = np.linalg.solve(at.L, np.eye(len(M)))
     mobility = np.sum((free - at.U @ (at.U.T @ free)) * free, axis=0)
     # What the loops lock weighs as much as anything: the whole mechanism.

@@ -86,6 +86,14 @@ def test_stops_of_joints_whose_links_weigh_nothing_are_made_for_what_the_loops_h
     assert fastest_rate(light, stops, q=q) == pytest.approx(max(swing), rel=1e-6)
 
 
+def test_where_nothing_resists_a_motion_of_the_loops_no_stops_can_be_made():
+    model, q = four_bar()
+    light = [dataclasses.replace(link, mass=0.0, inertia=np.zeros((3, 3))) for link in model.links.values()]
+    limited = [dataclasses.replace(joint, limits=Limits(-3.0, 3.0)) for joint in model.joints.values()]
+    with pytest.raises(ada.ModelError, match="model 'four_bar': nothing resists some motion"):
+        JointStops.for_model(with_parts(model, *light, *limited), q=q)
+
+
 def test_a_joint_that_mimics_another_stops_the_joint_that_drives_it():
     builder = Builder("grip").link("base", 1.0)
     for name in ("left", "right"):
