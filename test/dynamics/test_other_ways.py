@@ -18,6 +18,7 @@ from ada_dynamics.dynamics.quantities.derivatives import side_by_side
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.robots import mechanisms
+from ada_dynamics.spatial.motion import Force
 
 Array = Any
 
@@ -102,6 +103,13 @@ def test_wrenches_on_all_bodies_in_a_row_are_those_on_links(chain: Any) -> None:
     flat = np.zeros((3, 6 * len(model.tree.bodies)))
     agree([dynamics.forward_on_bodies(*states, flat)], [dynamics.forward(*states)])
     agree([dynamics.forward_on_bodies(*states, None)], [dynamics.forward(*states)], 1e-15)
+    link, wrench = model.link_names[-1], np.arange(1.0, 7.0)
+    frame = model.tree.frames[link]
+    on_body = frame.pose.to_parent(Force.force_first(wrench.tolist()))
+    flat[:, 6 * frame.body : 6 * frame.body + 6] = [*on_body.force, *on_body.moment]
+    pulled = dynamics.forward_on_bodies(*states, flat)
+    agree([pulled], [dynamics.forward(*states, {link: wrench})])
+    assert np.abs(pulled - dynamics.forward(*states)).max() > 0.1
 
 
 def test_what_there_is_to_say_of_loops_where_there_are_none(chain: Any) -> None:
