@@ -153,7 +153,7 @@ def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost
 
 
 def weight_across(M: Array, J: Array) -> float:
-    """w of M + w JᵀJ, in which what crosses the loops weighs as much as the mechanism does on average."""
+    """w of M + w JᵀJ: what crosses the loops weighs as the mechanism does on average, or something if that is zero."""
     return (float(np.trace(M)) or 1.0) / max(float(np.sum(J * J)), np.finfo(float).tiny)
 
 

@@ -15,8 +15,7 @@ from ada_dynamics.arrays import Array
 
 def product(A: Array, B: Array) -> Array:
     """A B for 3x3 matrices, or for stacks of them."""
-    columns = (A[..., :, k, None] * B[..., None, k, :] for k in range(3))
-    first, second, third = columns
+    first, second, third = (A[..., :, k, None] * B[..., None, k, :] for k in range(3))
     return np.asarray(first + second + third)
 
 

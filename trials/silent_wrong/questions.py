@@ -20,12 +20,8 @@ from trials.silent_wrong.texts import one
 
 ROUNDINGS = 10.0  # allowed to each joint
 ASSEMBLY = 100.0  # times as many where joints are eliminated from the leaves to each other: what ada and dca leave
-ELIMINATION = (
-    100.0  # times as many with loops, or the spread of their conditions, which are eliminated by their squares
-)
-DERIVED = (
-    1e4  # times as many for derivatives of forward dynamics, in M ∂v̇, or M's condition: they are explicit formulas
-)
+ELIMINATION = 100.0  # times as many with loops, or the spread of conditions: they are eliminated by their squares
+DERIVED = 1e4  # times as many for derivatives of forward dynamics, in M ∂v̇, or M's condition: explicit formulas
 PERIOD = 1e-3  # [s] of a step of a motion
 STEP = 1e-9  # of an interval's change: Simpson's rule over two steps, in motions without fast modes
 GAPS = 10.0  # or of gaps that stay open
