@@ -18,7 +18,9 @@ from benchmarks.native import batch_by_address
 from benchmarks.timing import CLOCK, timer_of
 
 CHAINS = (8, 12, 16, 24)  # independent chains: enough to fill the pipes, few enough for the registers
-STEPS = 128
+# Short enough that several chains are under way at once, whatever order the code has; long, that loads do not count.
+LENGTHS = (16, 32)
+STEPS = 128  # of what waits for itself
 REPEATS = 500  # per call, so that the call itself does not count
 PICO = 1e12
 Outputs = dict[str, tuple[Scalar, ...]]
@@ -40,9 +42,9 @@ def measure_peaks(seconds: float) -> Peaks:
     plain, fused = replace(Target.host(), fma=False), Target.host()
     rates = []
     for target in (plain, fused):
-        kernels = [(_chains(n, target), n) for n in CHAINS]
-        rates.append(max(_scalar_rate(kernel, n, seconds) for kernel, n in kernels))
-        rates.append(max(_vector_rate(kernel, n, seconds) for kernel, n in kernels))
+        kernels = [(_chains(n, length, target), n, 2.0 * n * length) for n in CHAINS for length in LENGTHS]
+        rates.append(max(_scalar_rate(*one, seconds) for one in kernels))
+        rates.append(max(_vector_rate(*one, seconds) for one in kernels))
     return Peaks(rates[0], rates[2], rates[1], rates[3], _latencies(seconds))
 
 
@@ -51,30 +53,30 @@ def _kernel(name: str, inputs: Mapping[str, int], body: Callable[..., Outputs], 
     return Kernel(Signature.of(function), lambda: function, f"benchmarks {name}", t, checked=False)
 
 
-def _chains(n: int, target: Target) -> Kernel:
+def _chains(n: int, length: int, target: Target) -> Kernel:
     """N chains of x -> x a + b, side by side."""
 
     def body(x: tuple[Scalar, ...], a: tuple[Scalar, ...]) -> Outputs:
         values = list(x)
-        for _ in range(STEPS):
+        for _ in range(length):
             values = [value * a[0] + a[1] for value in values]
         return {"y": tuple(values)}
 
-    return _kernel(f"chains_{n}_{STEPS}", {"x": n, "a": 2}, body, target)
+    return _kernel(f"chains_{n}_{length}", {"x": n, "a": 2}, body, target)
 
 
-def _scalar_rate(kernel: Kernel, n: int, seconds: float) -> float:
+def _scalar_rate(kernel: Kernel, n: int, flops: float, seconds: float) -> float:
     x, a = np.ones((1, n)), np.array([[0.999, 0.001]])
     taken = _best(timeit.Timer(lambda: kernel.native_repeat(x, a, repeats=REPEATS), timer=CLOCK), seconds) / REPEATS
-    return 2.0 * n * STEPS / taken * 1e-9
+    return flops / taken * 1e-9
 
 
-def _vector_rate(kernel: Kernel, n: int, seconds: float) -> float:
+def _vector_rate(kernel: Kernel, n: int, flops: float, seconds: float) -> float:
     count = 64 * kernel.backend.lanes
     x, a = np.ones((count, n)), np.tile([0.999, 0.001], (count, 1))
     contender = batch_by_address("", kernel, (x, a))
     taken = _best(timer_of(contender), seconds)
-    return 2.0 * n * STEPS * count / taken * 1e-9
+    return flops * count / taken * 1e-9
 
 
 def _latencies(seconds: float) -> dict[str, int]:
