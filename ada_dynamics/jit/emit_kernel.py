@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Function as LLVM functions: for one state, for W states in lanes, and for whole batches.
+"""A Function as an LLVM function: for one state, or for W states in lanes.
 
 Status word that every kernel returns: bit 0 an input or a result is not finite (or an angle is beyond the range of
 sincos), bit 1 a guard fails. Arguments are pointers to doubles: the inputs, then the outputs.
@@ -11,41 +11,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from ada_dynamics.expr.expand import without_lanes
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import Expr, Scalar, live_nodes
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.emit_columns import call_columns, columns_functions, needed
 from ada_dynamics.jit.emit_runs import Run, runs, store_runs
 from ada_dynamics.jit.fused import fused
-from ada_dynamics.jit.lanes import packed, padded
+from ada_dynamics.jit.lanes import padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first, hungriest_first
 from ada_dynamics.jit.target import Target
-from ada_dynamics.jit.transpose import (
-    columns_in,
-    columns_in_name,
-    columns_out,
-    columns_out_name,
-    rows_in,
-    rows_in_name,
-    rows_out,
-    rows_out_name,
-)
 
 SINGLE_VECTOR_BITS = 256
-# Results of a state beyond which a block of W states does not stay in the nearest cache: then states go one by one.
-WIDE = 512
-STACK = 1 << 15  # numbers of results that are laid out there at a time
 NOT_FINITE = 1
 GUARD_FAILED = 2
 
 SINGLE = "kernel"
 REPEAT = "kernel_repeat"
-ROWS = "kernel_rows"
-COLUMNS = "kernel_columns"
-_LANES = "kernel_lanes"
-_CHECK = "inputs_bad"
+LANES = "kernel_lanes"
 
 
 def single_vector_bits(function: Function, vector_bits: int) -> int:
@@ -62,53 +45,21 @@ def single_module(function: Function, target: Target, checked: bool = True) -> s
     """Text with `i32 @kernel(in..., out...)` and `i32 @kernel_repeat(in..., out..., i64 n, i64 repeats)`."""
     function = fused(function)
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
-    text, called, widths = _kernel(function, target, Lanes(1), checked)
+    text, called, widths = kernel(function, target, Lanes(1), checked)
     return text + _repeat_loop(function) + preamble(called, target, map(Lanes, {1, *widths}))
 
 
-def batch_module(function: Function, target: Target, checked: bool = True) -> str:
-    """Text with `i32 @kernel_rows(in..., out..., i64 n)` and `@kernel_columns`, both for n >= target.lanes.
-
-    Rows: each array holds n rows, one for each state. Columns: each array holds one run of n for each element.
-    """
-    function = fused(function)
-    if sum(_sizes(function)[len(function.inputs) :]) > WIDE:
-        return _one_by_one(function, target, checked)
-    function = without_lanes(function)  # here the lanes are states
-    text, called, _ = _kernel(function, target, Lanes(target.lanes), checked)
-    if checked:
-        text += _input_check(function, target)
-    sizes_in = sorted(set(function.inputs.values()))
-    sizes_out = sorted(set(_sizes(function)[len(function.inputs) :]))
-    moves = [rows_in(size, target.lanes) for size in sizes_in] + [rows_out(size, target.lanes) for size in sizes_out]
-    moves += [columns_in(size, target.lanes) for size in sizes_in]
-    moves += [columns_out(size, target.lanes) for size in sizes_out]
-    loops = _blocks_loop(function, ROWS, target.lanes, checked) + _blocks_loop(function, COLUMNS, target.lanes, checked)
-    return "".join(moves) + text + loops + preamble(called, target, [Lanes(target.lanes)])
-
-
-def _one_by_one(function: Function, target: Target, checked: bool) -> str:
-    """Likewise, of the code for one state."""
-    lanes = target.lanes
-    target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
-    text, called, widths = _kernel(function, target, Lanes(1), checked)
-    return (
-        text
-        + _rows_loop(function)
-        + _columns_loop(function, lanes)
-        + preamble(called, target, map(Lanes, {1, *widths}))
-    )
-
-
-def _pointers(function: Function) -> list[str]:
+def pointers_of(function: Function) -> list[str]:
+    """Names of the arrays: inputs, then outputs."""
     return [f"%in_{name}" for name in function.inputs] + [f"%out_{name}" for name in function.shapes]
 
 
-def _parameters(function: Function, *more: str) -> str:
-    return ", ".join([*(f"ptr {pointer}" for pointer in _pointers(function)), *more])
+def parameters(function: Function, *more: str) -> str:
+    """Of a function of the code that takes these arrays."""
+    return ", ".join([*(f"ptr {pointer}" for pointer in pointers_of(function)), *more])
 
 
-def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[Call], set[int]]:
+def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[Call], set[int]]:
     """The kernel for one state, or for a block of W states whose element i lies at i W; and the functions it calls."""
     body = Body()
     many = lanes.width > 1
@@ -134,8 +85,8 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
     for name, one in results.items():
         store_runs(emitter, one, f"%out_{name}")
     body.do(f"ret i32 {status}")
-    linkage, name = ("internal ", _LANES) if many else ("", SINGLE)
-    head = f"define {linkage}i32 @{name}({_parameters(function)})"
+    linkage, name = ("internal ", LANES) if many else ("", SINGLE)
+    head = f"define {linkage}i32 @{name}({parameters(function)})"
     # LLVM does not align what it spills by itself: every other vector would straddle two lines of the cache
     aligned = f" alignstack({8 * lanes.width})" if lanes.width > 2 else ""
     return f"{of_columns}{head} noinline{aligned} #0 {{\n{body}\n}}\n", emitter.called | called, widths
@@ -151,21 +102,6 @@ def _order(wanted: Sequence[Scalar], many: bool) -> list[Expr]:
         return hungriest_first(results)
     written = live_nodes(results)
     return critical_first(written if any(node.lanes > 1 for node in written) else hungriest_first(results))
-
-
-def _input_check(function: Function, target: Target) -> str:
-    """`i1 @inputs_bad(in...)` for a block of W states.
-
-    A function of its own: inside the kernel the check would keep inputs in registers that are short there.
-    """
-    body, lanes = Body(), Lanes(target.lanes)
-    watch = NotFinite(body, target)
-    for name, size in function.inputs.items():
-        for position in range(size):
-            watch.watch(lanes, body.load(lanes.real, f"%in_{name}", position * lanes.width))
-    body.do(f"ret i1 {either(body, watch.flags())}")
-    inputs = ", ".join(f"ptr %in_{name}" for name in function.inputs)
-    return f"define internal i1 @{_CHECK}({inputs}) noinline #0 {{\n{body}\n}}\n"
 
 
 def status_word(
@@ -202,7 +138,8 @@ def status_of(body: Body, bad_value: str, failed: str | None) -> str:
     return body.emit(f"or i32 {low}, {high}")
 
 
-def _sizes(function: Function) -> list[int]:
+def sizes_of(function: Function) -> list[int]:
+    """Numbers of a state in each array."""
     return [*function.inputs.values(), *(prod(shape) for shape in function.shapes.values())]
 
 
@@ -211,92 +148,14 @@ def _repeat_loop(function: Function) -> str:
     body = Body()
     status = body.variable("i32", "0")
     with body.repeat("%repeats"), body.repeat("%n") as k:
-        rows = [_row(body, p, size, k) for p, size in zip(_pointers(function), _sizes(function), strict=True)]
+        rows = [row_of(body, p, size, k) for p, size in zip(pointers_of(function), sizes_of(function), strict=True)]
         status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})"))
     body.do(f"ret i32 {status.get()}")
-    head = f"define i32 @{REPEAT}({_parameters(function, 'i64 %n', 'i64 %repeats')}) #0"
+    head = f"define i32 @{REPEAT}({parameters(function, 'i64 %n', 'i64 %repeats')}) #0"
     return f"{head} {{\n{body}\n}}\n"
 
 
-def _rows_loop(function: Function) -> str:
-    """Run the single kernel over n rows."""
-    body = Body()
-    status = body.variable("i32", "0")
-    with body.repeat("%n") as k:
-        rows = [_row(body, p, size, k) for p, size in zip(_pointers(function), _sizes(function), strict=True)]
-        status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})"))
-    body.do(f"ret i32 {status.get()}")
-    return f"define i32 @{ROWS}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
-
-
-def _columns_loop(function: Function, width: int) -> str:
-    """Run the single kernel over n states whose elements lie n apart.
-
-    Results of some states are written together, so that each line of the cache is written once.
-    """
-    body, split = Body(), len(function.inputs)
-    pointers, sizes = _pointers(function), _sizes(function)
-    while width > 1 and width * sum(sizes[split:]) > STACK:
-        width //= 2
-    together = Lanes(width)
-    rooms = [body.room(f"[{size} x double]") for size in sizes[:split]]
-    rooms += [body.room(f"[{size * width} x double]") for size in sizes[split:]]
-    status = body.variable("i32", "0")
-    places = list(zip(pointers, rooms, sizes, strict=True))
-    with body.in_blocks("%n", width) as first:
-        with body.repeat(str(width)) as k:
-            state = body.emit(f"add i64 {first}, {k}")
-            for pointer, room, size in places[:split]:
-                with body.repeat(str(size)) as c:
-                    body.store("double", body.load("double", pointer, _strided(body, c, state)), room, c)
-            rows = rooms[:split] + [_row(body, room, size, k) for _, room, size in places[split:]]
-            status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})"))
-        for pointer, room, size in places[split:]:
-            with body.repeat(str(size)) as c:
-                element = body.element(room, c)
-                values = [body.load("double", element, lane * size) for lane in range(width)]
-                whole = values[0] if width == 1 else packed(body, together, values)
-                body.store(together.real, whole, pointer, _strided(body, c, first))
-    body.do(f"ret i32 {status.get()}")
-    return f"define i32 @{COLUMNS}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
-
-
-def _strided(body: Body, element: str, state: str) -> str:
-    """Where an element of a state lies among columns."""
-    return body.emit(f"add i64 {body.emit(f'mul i64 {element}, %n')}, {state}")
-
-
-def _row(body: Body, pointer: str, size: int, k: str) -> str:
+def row_of(body: Body, pointer: str, size: int, k: str) -> str:
+    """Address of row k of an array of rows."""
     offset = body.emit(f"mul i64 {k}, {size}")
     return body.emit(f"getelementptr double, ptr {pointer}, i64 {offset}")
-
-
-def _blocks_loop(function: Function, name: str, lanes: int, checked: bool) -> str:
-    """Each block of W states is laid out on the stack, element by element, and its results are taken from there.
-
-    Rows are transposed on the way. Columns are copied: a kernel that read them in place would meet strides that are
-    powers of two, which fill a few sets of the cache, and vectors that straddle two of its lines.
-    """
-    body = Body()
-    pointers, sizes, split = _pointers(function), _sizes(function), len(function.inputs)
-    blocks = [body.room(f"[{size * lanes} x double]") for size in sizes]
-    status = body.variable("i32", "0")
-    with body.in_blocks("%n", lanes) as first:
-        if name == ROWS:
-            places = [_row(body, pointer, size, first) for pointer, size in zip(pointers, sizes, strict=True)]
-            take, give, stride = rows_in_name, rows_out_name, ""
-        else:
-            places = [body.element(pointer, first) for pointer in pointers]
-            take, give, stride = columns_in_name, columns_out_name, ", i64 %n"
-        moves = list(zip(places, blocks, sizes, strict=True))
-        for place, block, size in moves[:split]:
-            body.do(f"call void {take(size)}(ptr {place}, ptr {block}{stride})")
-        arguments = [f"ptr {block}" for block in blocks]
-        status.update("or", body.emit(f"call i32 @{_LANES}({', '.join(arguments)})"))
-        if checked:
-            bad = body.emit(f"call i1 @{_CHECK}({', '.join(arguments[:split])})")
-            status.update("or", body.emit(f"zext i1 {bad} to i32"))
-        for place, block, size in moves[split:]:
-            body.do(f"call void {give(size)}(ptr {block}, ptr {place}{stride})")
-    body.do(f"ret i32 {status.get()}")
-    return f"define i32 @{name}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import accumulate
 from typing import NamedTuple
 
 from ada_dynamics.expr.graph import CONST, Expr
@@ -81,9 +82,27 @@ def keep(tasks: Sequence[Task], registers: int, fast: int, part: int = PART) -> 
         tasks: in their order; nodes are computed before they are needed.
         registers: how many numbers stay at hand, beside the one that is being computed.
         fast: how many can wait in fast memory.
-        part: tasks of a part.
+        part: tasks of a part, about.
     """
     return _Keeper(tasks, registers, fast).run(part)
+
+
+def starts_of_parts(last_uses: Sequence[int], part: int) -> list[int]:
+    """Turns at which a new part begins: near equal lengths, where the fewest numbers wait.
+
+    Args:
+        last_uses: for each turn, the last one that needs its number; itself, where none does.
+        part: turns of a part, about.
+    """
+    changes = [0] * (len(last_uses) + 2)
+    for turn, last in enumerate(last_uses):
+        changes[turn + 1] += 1
+        changes[last + 1] -= 1
+    waiting = list(accumulate(changes))
+    parts = max(1, round(len(last_uses) / part))
+    length = len(last_uses) / parts
+    ranges = (range(round((k - 0.25) * length), round((k + 0.25) * length) + 1) for k in range(1, parts))
+    return [min(turns, key=waiting.__getitem__) for turns in ranges]
 
 
 class _Keeper:
@@ -99,8 +118,11 @@ class _Keeper:
         self.free: dict[bool, list[int]] = {True: list(range(fast - 1, -1, -1)), False: []}
 
     def run(self, part: int) -> Plan:
-        parts = max(1, round(len(self.tasks) / part))
-        starts = {len(self.tasks) * k // parts for k in range(1, parts)}
+        last_uses = [
+            self.uses.get(task.node.index, [turn])[0] if task.do is Do.COMPUTE else turn
+            for turn, task in enumerate(self.tasks)
+        ]
+        starts = set(starts_of_parts(last_uses, part))
         nodes = {task.node.index: task.node for task in self.tasks}
         for turn, task in enumerate(self.tasks):
             if turn in starts:

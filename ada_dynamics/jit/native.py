@@ -13,7 +13,7 @@ from typing import Any
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr.count import cost
 from ada_dynamics.expr.function import Function
-from ada_dynamics.jit import cache, compiler, emit_kernel
+from ada_dynamics.jit import cache, compiler, emit_batch, emit_kernel
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 
@@ -111,7 +111,7 @@ class NativeBackend:
     def _fill(self, entry: Entry, kind: str) -> None:
         library = self._libraries[kind]
         if kind == "batch":
-            entry.batch = library.address(emit_kernel.ROWS)
+            entry.batch = library.address(emit_batch.ROWS)
         else:
             entry.repeat = library.address(emit_kernel.REPEAT) if entry.takes_few else None
             entry.single = library.address(emit_kernel.SINGLE)
@@ -127,7 +127,7 @@ class NativeBackend:
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
         """Status of a batch of at least `lanes` states; the GIL is released meanwhile."""
-        return self._call(emit_kernel.COLUMNS if columns else emit_kernel.ROWS, inputs, outputs, count)
+        return self._call(emit_batch.COLUMNS if columns else emit_batch.ROWS, inputs, outputs, count)
 
     def repeat(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, repeats: int) -> int:
         """Run the single-state code over all rows, again and again."""
@@ -143,7 +143,7 @@ class NativeBackend:
 
     def _text(self, kind: str) -> tuple[str, dict[str, Any]]:
         function = self._trace()
-        module = emit_kernel.single_module if kind == "single" else emit_kernel.batch_module
+        module = emit_kernel.single_module if kind == "single" else emit_batch.batch_module
         return module(function, self.target, self._checked), {"kernel": function.name, "flops": cost(function).flops}
 
 
@@ -156,5 +156,5 @@ def _address(array: Any) -> int:
 
 _EXPORTS = {
     "single": (emit_kernel.SINGLE, emit_kernel.REPEAT),
-    "batch": (emit_kernel.ROWS, emit_kernel.COLUMNS),
+    "batch": (emit_batch.ROWS, emit_batch.COLUMNS),
 }

@@ -17,7 +17,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.jit import Kernel, marching
-from ada_dynamics.jit.emit_kernel import COLUMNS, SINGLE
+from ada_dynamics.jit.emit_batch import COLUMNS
+from ada_dynamics.jit.emit_kernel import SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.march import march
 from ada_dynamics.simulation.methods import Method

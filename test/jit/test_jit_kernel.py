@@ -15,7 +15,7 @@ from jit_examples import TARGETS, close, kernel_of, mixed, square, states
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import sin, trace
-from ada_dynamics.jit import emit_kernel
+from ada_dynamics.jit import GuardError, Target, emit_batch, emit_parts
 from ada_dynamics.jit.transpose import rows_in, rows_out
 
 FUNCTION = mixed()
@@ -46,6 +46,40 @@ def test_the_work_of_turning_rows_grows_with_their_numbers(make, width):
         else:
             shuffles = {rows_in: steps + 1, rows_out: steps + 2}[make] * windows * (width // 2)
             assert text.count("shufflevector") == shuffles
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
+    """Code of blocks in several functions."""
+    monkeypatch.setattr(emit_parts, "PART", 10)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("near", [emit_batch.NEAR, 700, 1])
+@pytest.mark.parametrize("checked", [True, False])
+def test_code_in_parts_gives_the_bits_of_the_whole(target, order, near, checked, in_parts, monkeypatch):
+    """For every number of blocks that go together, and every length of a batch."""
+    monkeypatch.setattr(emit_batch, "NEAR", near)
+    parts = emit_parts.block_code(FUNCTION, Target.named(target), checked)
+    assert len(parts.names) > 2 and parts.kept > 0
+    kernel = kernel_of(FUNCTION, target, f"in parts of 10, {near}", checked=checked)
+    batch = states(FUNCTION, 71)
+    expected = [kernel.single(*(x[k] for x in batch)) for k in range(71)]
+    for count in (1, 7, 8, 9, 16, 31, 32, 33, 40, 64, 65, 71):
+        found = kernel.batch(*(np.asarray(x[:count], order=order) for x in batch))
+        for i, one in enumerate(found):
+            assert np.array_equal(one, [state[i] for state in expected[:count]])
+
+
+def test_code_in_parts_tells_what_is_wrong_with_any_state(in_parts):
+    kernel = kernel_of(FUNCTION, key="told in parts of 10")
+    for place in (0, 18, 40):
+        for i, number, error in ((0, np.nan, InputError), (2, np.inf, InputError), (1, -60.0, GuardError)):
+            batch = states(FUNCTION, 41)
+            batch[i][place, 1] = number
+            with pytest.raises(error):
+                kernel.batch(*batch)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -82,7 +116,7 @@ def test_results_too_wide_for_lanes_are_written_state_by_state(room, monkeypatch
     def body(x, y):
         return {"z": tuple(x[i % 3] * (1.0 + i) - y[0] for i in range(520)), "w": y[0] + y[1]}
 
-    monkeypatch.setattr(emit_kernel, "STACK", room)
+    monkeypatch.setattr(emit_batch, "STACK", room)
     function = trace("wide", {"x": 3, "y": 2}, body)
     kernel, batch = kernel_of(function), states(function, 19)
     batch[0][2, 1] = np.nan
@@ -97,9 +131,9 @@ def test_results_too_wide_for_lanes_are_written_state_by_state(room, monkeypatch
 
 @pytest.mark.parametrize(("stack", "together"), [(1 << 15, 8), (8 * 520, 8), (8 * 520 - 1, 4), (1500, 2), (100, 1)])
 def test_results_that_wait_for_each_other_have_their_room_on_the_stack(stack, together, monkeypatch):
-    monkeypatch.setattr(emit_kernel, "STACK", stack)
+    monkeypatch.setattr(emit_batch, "STACK", stack)
     function = trace("wide", {"x": 3}, lambda x: {"z": tuple(x[i % 3] * (1.0 + i) for i in range(520))})
-    rooms = re.findall(r"alloca \[(\d+) x double\]", emit_kernel._columns_loop(function, 8))
+    rooms = re.findall(r"alloca \[(\d+) x double\]", emit_batch._columns_loop(function, 8))
     assert sorted(map(int, rooms)) == [3, 520 * together]
 
 

@@ -14,7 +14,7 @@ from jit_examples import square
 from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr import Traced, atan2, cos, select, sin, sqrt, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
-from ada_dynamics.jit import Kernel, Signature, emit_columns, emit_kernel, keeping
+from ada_dynamics.jit import Kernel, Signature, emit_batch, emit_columns, keeping
 from ada_dynamics.jit import tape as tape_module
 from ada_dynamics.jit.emit import Emitter, NotFinite, either, window_starts
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
@@ -160,7 +160,7 @@ def test_every_number_of_every_input_is_checked_in_each_lane() -> None:
     function = trace("f", {"q": 3, "v": 2}, lambda q, v: {"y": [q[0] * v[1]]})
     for name in ("avx2", "avx512", "sse2"):
         target = VARIANTS[name]
-        text = emit_kernel._input_check(function, target)
+        text = emit_batch._input_check(function, target)
         lanes = Lanes(target.lanes)
         assert text.startswith("define internal i1 @") and "(ptr %in_q, ptr %in_v) noinline #0" in text
         assert text.count(f"load {lanes.real}, ptr ") == 5
@@ -169,7 +169,7 @@ def test_every_number_of_every_input_is_checked_in_each_lane() -> None:
             assert found == [target.lanes * i for i in range(1, size)]
         # the first is multiplied by zero, the others are added
         assert text.count("llvm.fma" if target.fma else "fadd") == 4
-    assert "ret i1 false" in emit_kernel._input_check(trace("g", {}, lambda: {"y": [1.0]}), VARIANTS["avx2"])
+    assert "ret i1 false" in emit_batch._input_check(trace("g", {}, lambda: {"y": [1.0]}), VARIANTS["avx2"])
 
 
 @pytest.mark.parametrize("size", range(1, 20))
@@ -201,7 +201,7 @@ def test_a_number_is_needed_by_the_tasks_that_take_it_the_next_one_last() -> Non
     tasks += [keeping.Task(keeping.Do.DELIVER, tasks[-1].node), keeping.Task(keeping.Do.DELIVER, tasks[0].node)]
     found = keeping._Keeper(tasks, 4, 3)
     for index, uses in found.uses.items():
-        assert uses == [turn for turn in range(len(tasks) - 1, -1, -1) if index in tasks[turn].operands]
+        assert uses == [turn for turn in range(len(tasks) - 1, -1, -1) if index in found._operands(tasks[turn])]
     assert found.free == {True: [2, 1, 0], False: []}
 
 

@@ -15,7 +15,8 @@ from ada_dynamics.jit import Target, c_library, compiler
 from ada_dynamics.jit.boundary import layout
 from ada_dynamics.jit.boundary_arguments import EXPORTS, SYMBOLS, arguments_module
 from ada_dynamics.jit.boundary_text import boundary_module
-from ada_dynamics.jit.emit_kernel import batch_module, single_module
+from ada_dynamics.jit.emit_batch import batch_module
+from ada_dynamics.jit.emit_kernel import single_module
 from ada_dynamics.jit.march_text import march_text
 from ada_dynamics.jit.tape_text import interpreter_text
 

@@ -11,7 +11,8 @@ from jit_examples import mixed
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Target
 from ada_dynamics.jit.compiler import assembly
-from ada_dynamics.jit.emit_kernel import batch_module, single_module
+from ada_dynamics.jit.emit_batch import batch_module
+from ada_dynamics.jit.emit_kernel import single_module
 from ada_dynamics.jit.target import VARIANTS
 
 

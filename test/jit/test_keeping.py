@@ -12,6 +12,7 @@ from ptx_machine import PtxKernel
 
 import ada_dynamics as ada
 from ada_dynamics.expr import Function, trace
+from ada_dynamics.expr.graph import CONST
 from ada_dynamics.jit import Signature, Target, emit_thread_columns, emit_threads, keeping
 from ada_dynamics.jit.compiler import compile_text
 from ada_dynamics.jit.emit_threads import GROUP, threads_module
@@ -31,6 +32,11 @@ def derivatives() -> Function:
     return ada.Dynamics(PA10, device="host").thread_kernel("forward_derivatives")._trace()
 
 
+def operands(task: Task) -> list[int]:
+    nodes = (task.node,) if task.do is Do.DELIVER else task.node.args
+    return list(dict.fromkeys(node.index for node in nodes if node.op is not CONST))
+
+
 def carried_out(plan: Plan) -> list[Task]:
     """The tasks of a plan; every number is looked for where the plan says that it is."""
     done: list[Task] = []
@@ -46,7 +52,7 @@ def carried_out(plan: Plan) -> list[Task]:
                 held.add(step.node.index)
             else:
                 done.append(Task(step.do, step.node))
-                assert set(done[-1].operands) <= held
+                assert set(operands(done[-1])) <= held
                 held.add(step.node.index)
     return done
 
@@ -56,7 +62,7 @@ def most_at_once(steps: list[Step]) -> int:
     stays: list[list[int]] = []
     current: dict[int, list[int]] = {}
     for i, step in enumerate(steps):
-        used = [step.node.index] if step.do is Do.PUT else Task(step.do, step.node).operands
+        used = [step.node.index] if step.do is Do.PUT else operands(Task(step.do, step.node))
         for index in used if step.do is not Do.FETCH else ():
             current[index][1] = i
         if step.do in (Do.COMPUTE, Do.FETCH):
@@ -95,6 +101,19 @@ def test_what_is_needed_last_goes_first():
     plan = keep(tasks_of(function), 5, 0)
     oldest_goes = 2 * 9 + 1  # all of them to memory and back, and one twice: what a queue would do
     assert 0 < plan.accesses(False) < oldest_goes
+
+
+def test_parts_begin_where_the_fewest_numbers_wait():
+    """Twelve squares and their sum, which goes into each of twelve terms of a longer sum: before, it waits alone."""
+    squares = [12 + i for i in range(12)]  # each square is needed by its addition
+    sums = [turn + 1 for turn in range(12, 24)]
+    sums[-1] = 24 + 11
+    terms = [24 + 12 + i for i in range(12)]
+    longer = [min(turn + 1, 47) for turn in range(36, 48)]
+    assert keeping.starts_of_parts([*squares, *sums, *terms, *longer], 20) == [24]
+    assert keeping.starts_of_parts([*squares, *sums, *terms, *longer], 40) == []
+    assert keeping.starts_of_parts(range(100), 20) == [15, 35, 55, 75]  # nothing waits: the first of what is allowed
+    assert keeping.starts_of_parts([], 20) == []
 
 
 def test_derivatives_of_an_arm_need_less_memory_than_the_assembler_took():
