@@ -54,13 +54,13 @@ class Contender:
         label: for the table.
         statement: Python text, run in a bare loop (no lambda, whose call would count).
         names: what the statement refers to.
-        states: evaluations that one run of the statement makes.
+        states: evaluations that one run of the statement makes, or what it is worth.
     """
 
     label: str
     statement: str
     names: Mapping[str, Any]
-    states: int = 1
+    states: float = 1
 
 
 class Timings:

@@ -2,7 +2,7 @@
 """Scalar expressions: build once from readable algorithms, fold, differentiate, evaluate, print."""
 
 from ada_dynamics.expr.c_code import CExport, to_c
-from ada_dynamics.expr.count import Cost, Floors, Machine, cost, floors
+from ada_dynamics.expr.count import Cost, cost
 from ada_dynamics.expr.derive import directional, gradient, jacobian, jvp
 from ada_dynamics.expr.evaluate import evaluate, python_source
 from ada_dynamics.expr.expand import expand
@@ -17,11 +17,9 @@ __all__ = [
     "CExport",
     "Cost",
     "Expr",
-    "Floors",
     "Function",
     "Graph",
     "Latex",
-    "Machine",
     "PerLane",
     "Scalar",
     "Traced",
@@ -33,7 +31,6 @@ __all__ = [
     "evaluate",
     "expand",
     "extract",
-    "floors",
     "gradient",
     "jacobian",
     "jvp",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of a function: operations, the longest dependent chain, and the least time a machine needs for them."""
+"""Cost of a function: operations, and the longest dependent chain."""
 
 from __future__ import annotations
 
@@ -59,24 +59,6 @@ class Cost:
         return self.flops + SINCOS_FLOPS * self.sincos_pairs + ATAN2_FLOPS * self.arctangents
 
 
-@dataclass(frozen=True)
-class Machine:
-    """Measured peaks of one core [Gflop/s, GHz]; the defaults are an AMD Zen 5 with 512-bit vectors."""
-
-    scalar: float = 12.6
-    vector: float = 102.0
-    clock: float = 3.9
-
-
-@dataclass(frozen=True)
-class Floors:
-    """Least time of one evaluation [ns]: by scalar throughput, by latency, and per state of a batch."""
-
-    scalar: float
-    latency: float
-    batch: float
-
-
 def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATENCY) -> Cost:
     """Operations and critical path [cycles] of a function or of some expressions."""
     values = values.values if isinstance(values, Function) else list(values)
@@ -105,8 +87,3 @@ def critical_path(nodes: Iterable[Expr], latency: Mapping[str, int] = LATENCY) -
         start = max((ready[arg.index] for arg in node.args), default=0)
         ready[node.index] = start + latency.get(node.op, 0)
     return max(ready.values(), default=0)
-
-
-def floors(of: Cost, machine: Machine = Machine()) -> Floors:
-    """The least time that a machine needs for a cost."""
-    return Floors(of.work / machine.scalar, of.critical_path / machine.clock, of.work / machine.vector)
