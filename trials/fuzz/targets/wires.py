@@ -30,14 +30,18 @@ from ada_hardware.pa10.variants import variant
 from trials.fuzz.target import Target
 
 _VARIANTS = ("ce", "7c")
+_PIECES = 16  # where frames are cut matters near their beginning
 _ARMS = {name: Translation(Pa10Settings(variant=name), arm(name, 7)) for name in _VARIANTS}
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """The first byte says in how large pieces the rest arrives."""
+    """The first byte says in how large pieces the rest arrives; what is left after some pieces arrives at once."""
     size = data[0] % 64 + 1 if data else 1
-    for at in range(1, len(data), size):
-        yield data[at : at + size]
+    at = 1
+    while at < len(data):
+        after = at + size if at < _PIECES * size else len(data)
+        yield data[at:after]
+        at = after
 
 
 # --- PA-10 ------------------------------------------------------------------------------------------------------------
