@@ -16,6 +16,7 @@ import struct
 import sys
 import sysconfig
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -106,6 +107,7 @@ def make_builtin(
         "int_type": int,
         "record_type": record,
         "tuple_new": tuple.__new__,
+        "spares": [None] * (2 * len(shapes)),
     }
     addresses = {name: id(value) for name, value in objects.items()}
     addresses |= {"entry": ctypes.addressof(entry), "array_new": _numpy_function(_PYARRAY_NEW)}
@@ -148,7 +150,7 @@ def choose_mode(mode: str | None = None) -> str:
 def layout() -> Layout:
     """Offsets in an array object: its fields follow the object header, whatever the size of that is."""
     header = object.__basicsize__
-    return Layout(header, header + 8, header + 16, header + 24, header + 40, header + 48)
+    return Layout(header, header + 8, header + 16, header + 24, header + 40, header + 48, header + 56)
 
 
 @lru_cache(maxsize=1)
@@ -190,6 +192,7 @@ def _struct_problem() -> str | None:
     where = layout()
     for array in (np.zeros(7), np.zeros((3, 5)), np.zeros(8)[::2], np.zeros(4, dtype=np.float32), np.zeros(0)):
         base = id(array)
+        watch = weakref.ref(array)
         dims = ctypes.c_uint64.from_address(base + where.dims).value
         shape = tuple((ctypes.c_int64 * array.ndim).from_address(dims)) if dims else ()
         steps = ctypes.c_uint64.from_address(base + where.strides).value
@@ -202,6 +205,8 @@ def _struct_problem() -> str | None:
             strides,
             ctypes.c_uint64.from_address(base + where.dtype).value,
             ctypes.c_int.from_address(base + where.flags).value,
+            ctypes.c_uint32.from_address(base).value,
+            ctypes.c_uint64.from_address(base + where.weak).value,
         )
         expected = (
             id(np.ndarray),
@@ -211,6 +216,8 @@ def _struct_problem() -> str | None:
             array.strides,
             id(array.dtype),
             array.flags.num,
+            sys.getrefcount(array) - 1,
+            id(watch),
         )
         if found != expected:
             return f"numpy's array structure reads {found} where {expected} was expected"

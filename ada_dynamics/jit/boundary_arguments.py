@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from string import Template
 
 # "entry" is the address of a `native.Entry`; "names" is a tuple of parameter names, or zero where only plain positional
-# arrays are taken; "record_type" is a class derived from tuple, or zero for plain tuples.
+# arrays are taken; "record_type" is a class derived from tuple, or zero for plain tuples; "spares" is a list of two
+# results for each output.
 CONTEXT = (
     "entry",
     "array_new",
@@ -28,6 +29,7 @@ CONTEXT = (
     "int_type",
     "record_type",
     "tuple_new",
+    "spares",
 )
 EXPORTS = ("arranged", "call_general", "numbers")
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED
@@ -44,6 +46,8 @@ declare ptr @PyErr_Occurred()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyEval_SaveThread()
 declare double @PyFloat_AsDouble(ptr)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
 declare i32 @PyObject_IsInstance(ptr, ptr)
 declare i64 @PyObject_Size(ptr)
@@ -56,6 +60,7 @@ declare i64 @PyTuple_Size(ptr)
 declare i32 @PyType_IsSubtype(ptr, ptr)
 declare i32 @PyUnicode_Compare(ptr, ptr)
 declare void @Py_DecRef(ptr)
+declare void @Py_IncRef(ptr)
 """
 SYMBOLS = tuple(line.split("@")[1].split("(")[0] for line in _SIGNATURES.splitlines())
 DECLARATIONS = f"""\
@@ -397,6 +402,7 @@ class Layout:
     strides: int = 40
     dtype: int = 56
     flags: int = 64
+    weak: int = 72  # references
 
 
 def arguments_module(mode: str, layout: Layout, int64_format: str) -> str:

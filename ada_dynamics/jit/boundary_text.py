@@ -9,6 +9,7 @@ is in `boundary_arguments`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ada_dynamics.jit.boundary_arguments import CONTEXT, DECLARATIONS, Layout
 from ada_dynamics.jit.llvm_text import Body
@@ -25,6 +26,9 @@ _BUFFER_FLAGS = 0x38 | 0x04
 _FORMAT_D = 100  # "d" and the terminating zero, little-endian
 # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 _ARRAY_FLAGS = 0x101
+# The same, NPY_ARRAY_OWNDATA and NPY_ARRAY_WRITEABLE: as a new array has them
+_NEW_FLAGS = 0x505
+_REUSED = 512  # numbers of the largest results that are used again
 
 _ELSEWHERE = """\
 declare i1 @arranged(ptr, ptr, i64, ptr, ptr, i64)
@@ -296,7 +300,52 @@ class _BufferPath(_Path):
 
 
 class _StructPath(_Path):
-    """Takes the inputs from numpy's structure; nothing but the type is read before the type is known."""
+    """Takes the inputs from numpy's structure; nothing but the type is read before the type is known.
+
+    The last two results are kept, as Python keeps small objects that are free, for a new array takes longer than all
+    the rest of a call. One to which nobody else refers, not even weakly, becomes the next result, if it is still as it
+    was made. Two, because the last one is often in use: a = f(a).
+    """
+
+    def new_array(self, i: int, shape: tuple[int, ...]) -> str:
+        if self.many or prod(shape) > _REUSED:
+            return super().new_array(i, shape)
+        body, spares = self.body, self.context("spares")
+        found = []
+        for k in (0, 1):
+            spare = body.emit(f"call ptr @PyList_GetItem(ptr {spares}, i64 {2 * i + k})")
+            found.append(spare)
+            exact = body.emit(f"icmp eq ptr {self.at(spare, 8, 'ptr')}, {self.context('array_type')}")
+            body.do(f"br i1 {exact}, label %spare{i}{k}, label %not{i}{k}")
+            body.label(f"spare{i}{k}")
+            body.do(f"br i1 {self._is_free(spare, shape)}, label %measure{i}{k}, label %not{i}{k}")
+            body.label(f"measure{i}{k}")
+            dims = self.at(spare, self.layout.dims, "ptr")
+            sizes = [body.emit(f"icmp eq i64 {self.at(dims, 8 * j, 'i64')}, {n}") for j, n in enumerate(shape)]
+            body.do(f"br i1 {self.all_of('true', *sizes)}, label %take{i}{k}, label %not{i}{k}")
+            body.label(f"take{i}{k}")
+            body.do(f"call void @Py_IncRef(ptr {spare})")
+            body.do(f"br label %had{i}")
+            body.label(f"not{i}{k}")
+        made = super().new_array(i, shape)
+        body.do(f"br i1 {body.emit(f'icmp eq ptr {made}, null')}, label %had{i}, label %keep{i}")
+        body.label(f"keep{i}")  # the older one goes
+        for place, array in ((1, found[0]), (0, made)):
+            body.do(f"call void @Py_IncRef(ptr {array})")
+            body.emit(f"call i32 @PyList_SetItem(ptr {spares}, i64 {2 * i + place}, ptr {array})")
+        body.do(f"br label %had{i}")
+        body.label(f"had{i}")
+        ways = [(found[0], f"take{i}0"), (found[1], f"take{i}1"), (made, f"not{i}1"), (made, f"keep{i}")]
+        return body.emit("phi ptr " + ", ".join(f"[{array}, %{label}]" for array, label in ways))
+
+    def _is_free(self, array: str, shape: tuple[int, ...]) -> str:
+        body, layout = self.body, self.layout
+        alone = body.emit(f"icmp eq i32 {self.at(array, 0, 'i32')}, 1")
+        unwatched = body.emit(f"icmp eq ptr {self.at(array, layout.weak, 'ptr')}, null")
+        rank = body.emit(f"icmp eq i32 {self.at(array, layout.ndim, 'i32')}, {len(shape)}")
+        double = body.emit(f"icmp eq ptr {self.at(array, layout.dtype, 'ptr')}, {self.context('double_type')}")
+        flags = body.emit(f"and i32 {self.at(array, layout.flags, 'i32')}, {_NEW_FLAGS}")
+        return self.all_of(alone, unwatched, rank, double, body.emit(f"icmp eq i32 {flags}, {_NEW_FLAGS}"))
 
     def take(self, i: int, argument: str, size: int, otherwise: str) -> str:
         body, kind, layout = self.body, self.kind, self.layout

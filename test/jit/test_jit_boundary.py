@@ -57,14 +57,14 @@ def assert_leaks_nothing(run, times=2000, objects=()):
     assert grown < 2000
 
 
-def assert_results_leak_nothing(call, arrays):
-    """The caller alone holds what a call gives."""
+def assert_results_leak_nothing(call, arrays, mode):
+    """The caller holds what a call gives, and the boundary, which may use it again."""
 
     def run(times):
         for _ in range(times):
             result = call(*arrays)
         count = sys.getrefcount(result[0])
-        assert count == 2
+        assert count == (3 if mode == "struct" else 2)
 
     assert_leaks_nothing(run)
 
@@ -483,7 +483,7 @@ def test_several_outputs_leak_nothing(mode):
     call = ready(kernel_of(function)).python_call(Recorder(), mode)
     arrays = [array[0] for array in states(function, 1)]
 
-    assert_results_leak_nothing(call, arrays)
+    assert_results_leak_nothing(call, arrays, mode)
 
 
 def test_several_outputs_are_a_record_where_one_is_wanted(mode):
@@ -500,7 +500,7 @@ def test_several_outputs_are_a_record_where_one_is_wanted(mode):
     for name, value in zip(names, wanted, strict=True):
         assert np.array_equal(getattr(found, name), value)
 
-    assert_results_leak_nothing(call, arrays)
+    assert_results_leak_nothing(call, arrays, mode)
 
 
 def test_the_function_outlives_its_kernel(mode):

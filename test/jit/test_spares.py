@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of a compiled call that nobody has any more are used again; whoever has one keeps it as it is."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from jit_examples import kernel_of, mixed, square, states
+
+from ada_dynamics.expr import trace
+from ada_dynamics.jit import boundary, boundary_text
+
+pytestmark = pytest.mark.skipif(not boundary.struct_is_as_expected(), reason="results are made anew in mode buffer")
+
+INPUTS = [[x[k] for x in states(square(), 40)] for k in range(40)]
+
+
+@pytest.fixture
+def call():
+    kernel = kernel_of(square())
+    kernel.prepare("single")
+    return kernel.python_call(kernel.single, "struct")
+
+
+@pytest.fixture
+def expected():
+    kernel = kernel_of(square())
+    return [kernel.single(*x).copy() for x in INPUTS]
+
+
+def address(array) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def test_two_arrays_serve_a_loop(call, expected):
+    places = set()
+    for x, right in zip(INPUTS, expected, strict=True):
+        result = call(*x)  # the one before is there until this one is
+        assert np.array_equal(result, right)
+        places.add(id(result))
+    assert len(places) == 2
+
+
+def test_one_array_serves_calls_whose_result_is_dropped(call):
+    assert len({id(call(*x)) for x in INPUTS}) == 1
+
+
+def test_results_that_are_kept_stay_as_they_are(call, expected):
+    kept = [call(*x) for x in INPUTS]
+    assert len({address(x) for x in kept}) == len(kept)
+    for result, right in zip(kept, expected, strict=True):
+        assert np.array_equal(result, right)
+
+
+HOLDS = {
+    "a view": lambda x: x[2:5],
+    "a view of a view": lambda x: x[1:].reshape(2, 3)[0],
+    "a memoryview": memoryview,
+    "an iterator": lambda x: np.nditer(x),
+    "a buffer of bytes": lambda x: np.frombuffer(x, dtype=np.uint8),
+    "a pointer of ctypes": lambda x: x.ctypes.data_as(__import__("ctypes").c_void_p),
+    "an array of objects": lambda x: np.array([x, None], dtype=object),
+    "a bound method": lambda x: x.sum,
+    "a closure": lambda x: lambda: x,
+    "DLPack": lambda x: np.from_dlpack(x),
+    "a class derived from arrays": lambda x: x.view(np.matrix),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDS)
+def test_whoever_refers_to_a_result_keeps_it(call, expected, kind):
+    result = call(*INPUTS[0])
+    place = address(result)
+    holder = HOLDS[kind](result)
+    del result
+    for x in INPUTS[1:]:
+        assert address(call(*x)) != place
+    numbers = (np.ctypeslib.ctypes.c_double * 7).from_address(place)
+    assert list(numbers) == expected[0].tolist()
+    del holder
+
+
+def test_a_result_that_is_watched_is_not_used_again(call, expected):
+    watch = weakref.ref(call(*INPUTS[0]))
+    for x in INPUTS[1:4]:
+        result = call(*x)
+        seen = watch()
+        if seen is not None:
+            assert seen is not result
+            assert np.array_equal(seen, expected[0])
+        del seen
+    assert watch() is None  # two others are kept by now
+
+
+def _narrow(x):
+    x.shape = (1, 7)
+
+
+def _other_type(x):
+    x.dtype = np.int64
+
+
+CHANGES = {
+    "not writeable": lambda x: x.setflags(write=False),
+    "another shape": _narrow,
+    "another type": _other_type,
+    "longer": lambda x: x.resize(9, refcheck=False),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_result_that_was_changed_is_not_used_again(call, expected, kind):
+    result = call(*INPUTS[0])
+    CHANGES[kind](result)
+    changed = id(result)
+    del result
+    fresh = call(*INPUTS[1])
+    assert id(fresh) != changed
+    assert np.array_equal(fresh, expected[1])
+    assert fresh.flags.writeable and fresh.shape == (7,) and fresh.dtype == np.float64
+
+
+def test_a_result_may_be_an_argument_of_the_next_call(call):
+    q, v, tau = INPUTS[0]
+    kernel = kernel_of(square())
+    plain = tau
+    for _ in range(20):
+        tau = call(q, v, call(q, v, tau))
+        plain = kernel.single(q, v, kernel.single(q, v, plain))
+        assert np.array_equal(tau, plain)
+
+
+def test_each_of_several_results_has_its_own():
+    kernel, inputs = kernel_of(mixed()), states(mixed(), 12)
+    kernel.prepare("single")
+    call = kernel.python_call(kernel.single, "struct")
+    first = None
+    for k in range(12):
+        found = call(*(x[k] for x in inputs))
+        for one, right in zip(found, kernel.single(*(x[k] for x in inputs)), strict=True):
+            assert np.array_equal(one, right)
+        first = found[0] if first is None else first  # one of three is kept
+        del found
+    assert np.array_equal(first, kernel.single(*(x[0] for x in inputs))[0])
+
+
+def test_large_results_are_made_anew():
+    size = boundary_text._REUSED + 1
+    function = trace("large", {"x": 2}, lambda x: {"y": tuple(x[i % 2] + i for i in range(size))})
+    kernel = kernel_of(function)
+    kernel.prepare("single")
+    call = kernel.python_call(kernel.single, "struct")
+    result = call(np.zeros(2))
+    assert sys.getrefcount(result) == 2
+
+
+def test_spares_go_with_the_function():
+    kernel = kernel_of(square())
+    kernel.prepare("single")
+    call = kernel.python_call(kernel.single, "struct")
+    gone = weakref.ref(call(*INPUTS[0]))
+    assert gone() is not None
+    del call, kernel
+    gc.collect()
+    assert gone() is None
+
+
+def test_copies_of_a_result_are_arrays_of_their_own(call, expected):
+    copies = [copy.copy(call(*INPUTS[0])), copy.deepcopy(call(*INPUTS[0])), call(*INPUTS[0]).copy()]
+    for x in INPUTS[1:]:
+        call(*x)
+    assert all(np.array_equal(one, expected[0]) for one in copies)
+
+
+def test_threads_never_see_each_other_s_numbers(call, expected):
+    wrong = []
+
+    def work(k):
+        for turn in range(3000):
+            i = (k + turn) % 40
+            result = call(*INPUTS[i])
+            if not np.array_equal(result, expected[i]):
+                wrong.append((k, turn))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
