@@ -192,7 +192,8 @@ def _struct_problem() -> str | None:
     where = layout()
     for array in (np.zeros(7), np.zeros((3, 5)), np.zeros(8)[::2], np.zeros(4, dtype=np.float32), np.zeros(0)):
         base = id(array)
-        watch = weakref.ref(array)
+        watch, count = weakref.ref(array), ctypes.c_uint32.from_address(base).value
+        more = [array] * 5
         dims = ctypes.c_uint64.from_address(base + where.dims).value
         shape = tuple((ctypes.c_int64 * array.ndim).from_address(dims)) if dims else ()
         steps = ctypes.c_uint64.from_address(base + where.strides).value
@@ -205,7 +206,7 @@ def _struct_problem() -> str | None:
             strides,
             ctypes.c_uint64.from_address(base + where.dtype).value,
             ctypes.c_int.from_address(base + where.flags).value,
-            ctypes.c_uint32.from_address(base).value,
+            ctypes.c_uint32.from_address(base).value - count,
             ctypes.c_uint64.from_address(base + where.weak).value,
         )
         expected = (
@@ -216,7 +217,7 @@ def _struct_problem() -> str | None:
             array.strides,
             id(array.dtype),
             array.flags.num,
-            sys.getrefcount(array) - 1,
+            len(more),
             id(watch),
         )
         if found != expected:
