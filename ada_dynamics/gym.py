@@ -70,7 +70,7 @@ class Mechanisms(VectorEnv, ABC):  # type: ignore[misc]
         """The mechanism, and a pose with its loops closed."""
 
     def prepare(self) -> None:
-        """What a task needs beside, once everything else is there."""
+        """Further preparations of a task, once everything else is there."""
 
     @abstractmethod
     def started(self, i: int, rng: np.random.Generator) -> Array:
@@ -78,7 +78,7 @@ class Mechanisms(VectorEnv, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def observe(self) -> Array:
-        """What is seen, (N, observed)."""
+        """Observations, (N, observed)."""
 
     @abstractmethod
     def judge(self, action: Array) -> tuple[Array, Flags]:

@@ -189,7 +189,7 @@ def _converted(one: Setting, value: object, name: str) -> Value:
     """
     items: list[Any] | None = None
     if one.kind in _LISTS.values():
-        # A `str` is a sequence too, but the user of `wrenches: all` meant one item, and gets told so.
+        # A `str` is a sequence too, but the user of `wrenches: all` meant one item, and the error says so.
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise _refused(one, name, value)
         items = [_item(one, item) for item in value]

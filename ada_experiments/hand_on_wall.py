@@ -132,7 +132,7 @@ def _is_survived(chosen: Settings, lean: float, chain: Chain, point: str, side: 
 
 
 def _by_strategy(chosen: Settings, strategy: str) -> float:
-    """What a strategy of chapter 6 bears from behind at the right shoulder, on feet that may lift as well."""
+    """Impulse that a strategy of chapter 6 bears from behind at the right shoulder, on feet that may lift as well."""
 
     def is_survived(impulse: float) -> bool:
         push = Push("", STANDING, AT_THE_SHOULDER, impulse * np.pi / 0.2, start=0.3)

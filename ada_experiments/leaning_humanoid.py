@@ -45,7 +45,7 @@ class Stand(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """What there is, and what the control knows of it.
+    """The robot, and what the control knows of it.
 
     Attributes:
         name: for tables.

@@ -270,7 +270,7 @@ def map_of(found: Map, points: Sequence[str], labels: tuple[str, str] = ("surviv
 
 
 def _survived_again(found: Map) -> str:
-    """What the largest impulse with all smaller ones leaves out."""
+    """Impulses that are borne above the first one that is not."""
     again = [
         f"{STRATEGIES[strategy]}, {point.replace('_', ' ')} {side}"
         for (strategy, side, point), tried in found.items()

@@ -295,7 +295,7 @@ def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[
 
 
 def quantities_of(touches: Sequence[Touch], chosen: Settings) -> dict[str, Quantity]:
-    """What stiffness and masses do to the force, and how fast the simulations are beside the motion."""
+    """Effect of stiffness and masses on the force, and how fast the simulations are beside the motion."""
     usual, other = touches[: len(chosen.stiffnesses)], touches[len(chosen.stiffnesses)]
     factors = [chosen.duration / case.seconds for case in touches]
     return {

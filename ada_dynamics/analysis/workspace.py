@@ -227,7 +227,7 @@ class _Place:
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
     def is_border(self, q: Array) -> NDArray[np.bool_]:
-        """True for poses so near to a singular one of the link that the branch cannot be told."""
+        """True for poses so near to a singular one of the link that the branch is uncertain."""
         s = np.linalg.svd(self._link_motions(q)[1], compute_uv=False)
         return np.asarray(s[..., -1] < SINGULAR * self.dynamics.choices.length)
 

@@ -20,7 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 
 TIME = "Time [s]"
-_SIGNAL = "signal:"  # before the name of what a controller told
+_SIGNAL = "signal:"  # before the name of a controller's signal
 _LINK = ("link_position:", "link_velocity:")  # before the name of a link
 _MAKERS = ("joint_panels", "body_panels", "fixed_feet_panels")
 
@@ -116,7 +116,7 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
 
     Args:
         motion: a `Log`, or anything with its model, t, q, v (a, tau, ...).
-        names: names of `panel_names()`, "signal:NAME" or "signal:NAME [UNIT]" for what a controller told of itself,
+        names: names of `panel_names()`, "signal:NAME" or "signal:NAME [UNIT]" for a signal of a controller,
             "link_position:NAME" and "link_velocity:NAME" of a link, or panels.
 
     Raises:

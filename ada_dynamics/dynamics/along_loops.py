@@ -148,7 +148,7 @@ class AlongLoops(Computation):
         return self._quantity_call(name, lambda: of_position, ("q",), rescue)
 
     def _rate_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
-        """Likewise to T and its rate."""
+        """T and its rate from those."""
 
         def both(first: int, q: Array, v: Array) -> Array:
             found = self._along(q, chosen, first)

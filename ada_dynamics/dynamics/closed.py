@@ -124,7 +124,7 @@ class ClosedDynamics:
 
     @cached_property
     def wrenches(self) -> LoopWrenches:
-        """What the joints and loops hold."""
+        """Wrenches of joints and loops."""
         return LoopWrenches(self)
 
     # --- kernels ------------------------------------------------------------------------------------------------

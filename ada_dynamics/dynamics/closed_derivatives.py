@@ -36,7 +36,7 @@ def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> quantities.Equ
 
 
 def rescue(of_state: Callable[..., Any], inputs: Sequence[Array], is_batch: bool) -> Any:
-    """What `of_state` finds, an array or a tuple of them, where some state stopped the fast tier.
+    """Results of `of_state`, an array or a tuple of them, where some state stopped the fast tier.
 
     Raises:
         SingularPoseError: a state is in a singular pose; the message says which one, and names the loops.

@@ -156,7 +156,7 @@ class Computation:
         arguments: Iterable[str],
         rescue: Rescue | None = None,
     ) -> Callable[..., Any]:
-        """What computes a quantity, found by its name from now on; `rescue` takes states that its kernel refuses."""
+        """Computation of a quantity, found by its name from now on; `rescue` takes states that its kernel refuses."""
         kernel = self._kernels.get(name, make)
         if name in self.entries:
             kernel.connect(self.entries[name])
@@ -164,7 +164,7 @@ class Computation:
         return call
 
     def _on_numbers(self, name: str, compute: Rescue, names: Sequence[str]) -> Callable[..., Any]:
-        """Likewise of a quantity that no kernel can compute."""
+        """Computation of a quantity that no kernel can compute."""
 
         def call(*values: ArrayLike) -> Any:
             arrays = self._arguments(dict(zip(names, values, strict=True)))

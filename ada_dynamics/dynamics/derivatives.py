@@ -215,7 +215,7 @@ class DerivativeQueries(AlongLoops):
 
         Raises:
             SingularPoseError: the pose is singular.
-            InputError: loops are redundant, whose forces are told by motions along the loops alone.
+            InputError: loops are redundant, whose forces follow from motions along the loops alone.
         """
         arrays = self._arguments({"q": q, "v": v, "tau": tau})
         self._check_state(arrays)
@@ -289,7 +289,7 @@ class DerivativeQueries(AlongLoops):
         of_state: Callable[..., Any],
         given: dict[str, ArrayLike],
     ) -> Callable[..., Any]:
-        """What computes a quantity of the derivatives of forward dynamics; `given` are its first arguments.
+        """Computation of a quantity of the derivatives of forward dynamics; `given` are its first arguments.
 
         Where the fast kernel for loops refuses a state, `of_state` finds it by another tier, of the mechanism with
         loops and the arguments.
@@ -309,7 +309,7 @@ class DerivativeQueries(AlongLoops):
         return self._quantity_call(name, lambda: make(closed_derivatives.equations(closed)), given, rescue)
 
     def _of_inverse(self, name: str, make: Callable[[quantities.Equations], quantities.Quantity]) -> Callable[..., Any]:
-        """What computes a product of the derivatives of inverse dynamics."""
+        """Computation of a product of the derivatives of inverse dynamics."""
         self._refuse_derivatives()
         if self._kernels.closed is not None:
             raise InputError(

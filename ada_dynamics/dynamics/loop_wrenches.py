@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LoopWrenches:
-    """What joints and loops hold while the mechanism moves as its tiers say."""
+    """Wrenches of joints and loops, of the accelerations that a tier found."""
 
     def __init__(self, closed: ClosedDynamics) -> None:
         """Args: the mechanism."""

@@ -30,7 +30,7 @@ from ada_dynamics.jit.threads import HostThreads, Machine
 from ada_dynamics.loops.choices import TREE, By
 
 HOST = "host"
-LOOKED_AT = 64  # states of a first batch of which it is told whether their loops are open
+LOOKED_AT = 64  # states of a first batch that are checked for open loops
 
 
 @cache

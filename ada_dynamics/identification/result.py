@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion told of a robot's parameters."""
+"""Parameters of a robot, as identified from motions."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Identification(Shown):
         deviations: standard deviations of the combinations; nan where the motion does not show them.
         is_shown: which combinations the motion shows.
         noise: standard deviation of what is left of each row's effort.
-        condition: of the combinations that are shown, each in its own units; above some hundred they are told apart
+        condition: of the combinations that are shown, each in its own units; above some hundred they are distinguished
             badly.
         fit: efforts of the motion that it was found from.
     """

@@ -26,7 +26,7 @@ MOST_ROWS = 4000  # that are kept: neighbours share a window and tell nothing ne
 _GAP = 3.0  # usual steps
 _TOGETHER = 256  # windows that are worked on at the same time
 _FEWEST = 4  # rows on each side
-_BESIDE = 0.05  # of half a window: points between which velocities of quaternions are told
+_BESIDE = 0.05  # of half a window: points between which velocities of quaternions are computed
 
 
 class Samples(NamedTuple):

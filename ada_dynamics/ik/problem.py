@@ -72,7 +72,7 @@ class Problem:
 
     @classmethod
     def of(cls, robot: Model | Dynamics, tasks: Task | Sequence[Task], limits: JointBounds) -> Problem:
-        """What callers give, checked."""
+        """Arguments of callers, checked."""
         dynamics = robot if isinstance(robot, Dynamics) else Dynamics(_as_model(robot))
         given = [tasks] if isinstance(tasks, Task) else list(tasks)
         if not given or not all(isinstance(task, Task) for task in given):
@@ -130,7 +130,7 @@ class Problem:
         return np.asarray(choices.units[:, None] * basis)
 
     def at(self, q: Array) -> Here:
-        """What is left of everything."""
+        """Residuals of all tasks."""
         left = [[task.left(self.dynamics, q) for task in level] for level in self.levels]
         weighted = [
             np.concatenate([w * x for w, x in zip(weights, level, strict=True)], axis=-1)
@@ -155,12 +155,12 @@ class Problem:
         ]
 
     def limited_motions(self, q: Array, along: Array) -> Array:
-        """What each motion does to what is limited, (limits, mobility)."""
+        """Derivatives of limited quantities by each motion, (limits, mobility)."""
         single = along[..., self.limited, :]
         return np.concatenate([single, self.motions_of_angles(q, along)], axis=-2) if self.angles else single
 
     def motions_of_angles(self, q: Array, along: Array) -> Array:
-        """Likewise to limited angles of spherical joints alone."""
+        """Derivatives of limited angles of spherical joints by each motion."""
         rates = np.zeros((*q.shape[:-1], len(self.angles), self.dynamics.model.nv))
         for i, (name, bound) in enumerate(self.angles):
             rates[..., i, self.dynamics.model.v_index(name)] = np.stack(bound.directions(self._own(q, name)), axis=-1)
@@ -239,7 +239,7 @@ class Problem:
         return q, size <= most
 
     def all_moved(self, q: Array, steps: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Likewise many poses, each after a step of its own."""
+        """Many poses, each after a step of its own."""
         at = self.dynamics.model.integrate(q, steps)
         if not self.dynamics.model.loops:
             at[:, self.positions] = np.clip(at[:, self.positions], *self._reachable(q))

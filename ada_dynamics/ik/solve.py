@@ -183,7 +183,7 @@ class Left(NamedTuple):
 
 
 def left_of(problem: Problem, tasks: Sequence[Task], q: Array, tolerance: float) -> Left:
-    """Likewise, by tasks in the order in which they were given."""
+    """Solve by tasks in the order in which they were given."""
     dynamics, excess = problem.dynamics, problem.excess(q)
     left = tuple(task.left(dynamics, q) for task in tasks)
     counted = [np.where(task.weights(dynamics) > 0.0, x, 0.0) for task, x in zip(tasks, left, strict=True)]

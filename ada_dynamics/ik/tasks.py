@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What inverse kinematics is asked for: places of links, of the centre of mass, of joints.
+"""Tasks of inverse kinematics: places of links, of the centre of mass, of joints.
 
 A task tells what is left to its goal, one row for each condition [m, rad], and how these rows shrink with the
 velocities of the tree's joints; for one pose, or for many poses at once, each with a goal of its own or all with one.
@@ -65,7 +65,7 @@ class Task(ABC):
 
     @abstractmethod
     def left(self, dynamics: Dynamics, q: Array) -> Array:
-        """What is left to the goal."""
+        """Residual."""
 
     @abstractmethod
     def jacobian(self, dynamics: Dynamics, q: Array) -> Array:
@@ -213,7 +213,7 @@ class ComTask(Task):
         return [METRES] * 3
 
     def left(self, dynamics: Dynamics, q: Array) -> Array:
-        """What is left."""
+        """Residual."""
         return np.asarray(np.asarray(self.goal, dtype=np.float64) - dynamics.com(q))
 
     def jacobian(self, dynamics: Dynamics, q: Array) -> Array:
@@ -239,7 +239,7 @@ class PostureTask(Task):
         return [units[k] for k in self._places(dynamics)]
 
     def left(self, dynamics: Dynamics, q: Array) -> Array:
-        """What is left."""
+        """Residual."""
         goal = np.asarray(self.goal, dtype=np.float64)
         goals = np.broadcast_to(goal, q.shape)
         return np.asarray(dynamics.model.difference(q, goals)[..., list(self._places(dynamics))])
@@ -263,7 +263,7 @@ def _as_poses(ways: Array | None = None, turns: Array | None = None) -> Array:
 
 
 def _numbers(what: str, given: ArrayLike, shape: tuple[int, ...], stacked: bool = False) -> Array:
-    """What a caller gives as finite numbers of a shape, or `stacked`: many of them along a first axis."""
+    """An argument as finite numbers of a shape, or `stacked`: many of them along a first axis."""
     try:
         found = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

@@ -157,10 +157,10 @@ def on_device(value: Any) -> bool:
 def given(name: str, value: Any, machine: Machine, stream: int = 0) -> Given:
     """An array of another library, or an InputError; it is to be used in a stream."""
     try:
-        told = getattr(value, INTERFACE, None)
+        described = getattr(value, INTERFACE, None)
     except RuntimeError as problem:
         raise InputError(f"{name} cannot be read as it lies: {problem}. Pass {name}.detach().") from None
-    found = _by_dlpack(name, value, stream) if told is None else _by_interface(name, value, told)
+    found = _by_dlpack(name, value, stream) if described is None else _by_interface(name, value, described)
     if any(abs(x) > LARGEST for x in (*found.strides, *found.shape)):
         raise InputError(f"{name} has shape {found.shape}; no number in it may be more than {LARGEST} apart.")
     if prod(found.shape):
@@ -173,19 +173,19 @@ def _by_dlpack(name: str, value: Any, stream: int) -> Given:
     return Given(name, taken.shape, taken.dtype, taken.strides, taken.address, None, taken.owner)
 
 
-def _by_interface(name: str, value: Any, told: dict[str, Any]) -> Given:
-    dtype = np.dtype(told["typestr"])
+def _by_interface(name: str, value: Any, described: dict[str, Any]) -> Given:
+    dtype = np.dtype(described["typestr"])
     if dtype not in (np.float64, np.float32):
         raise InputError(f"{name} holds values of type {dtype}; float64 or float32 are needed.")
-    shape = tuple(int(n) for n in told["shape"])
-    address = int(told["data"][0])
-    steps = told.get("strides")
+    shape = tuple(int(n) for n in described["shape"])
+    address = int(described["data"][0])
+    steps = described.get("strides")
     if steps is None:
         steps = [prod(shape[i + 1 :]) * dtype.itemsize for i in range(len(shape))]
     if any(step % dtype.itemsize for step in steps) or address % dtype.itemsize:
         raise InputError(f"{name} is not aligned in memory; pass a copy.")
     strides = tuple(int(step) // dtype.itemsize for step in steps)
-    made_in = told.get("stream")
+    made_in = described.get("stream")
     return Given(name, shape, dtype, strides, address, None if made_in is None else _stream(made_in), value)
 
 
@@ -201,8 +201,8 @@ def stream_number(stream: Any) -> int:
     if stream is None:
         return 0
     if hasattr(stream, "__cuda_stream__"):
-        told = stream.__cuda_stream__() if callable(stream.__cuda_stream__) else stream.__cuda_stream__
-        return int(told[1])
+        described = stream.__cuda_stream__() if callable(stream.__cuda_stream__) else stream.__cuda_stream__
+        return int(described[1])
     for word in ("cuda_stream", "ptr", "handle"):
         if hasattr(stream, word):
             stream = getattr(stream, word)

@@ -88,7 +88,7 @@ class _Held:
 
 
 def taken(name: str, value: Any, stream: int) -> Taken:
-    """What an array holds; it is ready for what is asked for in a stream (its number) after this."""
+    """Memory of an array; it is ready for what is asked for in a stream (its number) after this."""
     try:
         found = value.__dlpack__(stream=stream or 1)  # 1 is the specification's word for the default stream
     except (RuntimeError, BufferError) as problem:  # torch, of a tensor that wants a gradient

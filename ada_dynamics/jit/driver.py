@@ -70,7 +70,7 @@ class Driver:
         self._functions: dict[str, Any] = {}
 
     def __call__(self, name: str, *arguments: Any, doing: str = "") -> None:
-        """Call a function; `doing` is told where it fails."""
+        """Call a function; an error mentions `doing`."""
         result = self._function(name)(*arguments)
         if result:
             self.fail(result, name, doing)

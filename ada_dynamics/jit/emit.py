@@ -97,7 +97,7 @@ class Emitter:
     def read_again(self) -> None:
         """Forget which variables were loaded: those that are emitted from here on are loaded anew.
 
-        LLVM is told that memory may have changed meanwhile; otherwise it would keep what it has.
+        A barrier: otherwise LLVM would keep the values that it has.
         """
         self.body.do('call void asm sideeffect "", "~{memory}"()')
         self.forget_variables()

@@ -149,7 +149,7 @@ def _input_check(function: Function, target: Target) -> str:
 
 # --- states one by one ------------------------------------------------------------------------------------------------
 def _one_by_one(function: Function, target: Target, checked: bool) -> str:
-    """Likewise, of the code for one state."""
+    """Text of both, from the code for one state."""
     lanes = target.lanes
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
     text, called, widths = kernel(function, target, Lanes(1), checked)

@@ -56,7 +56,7 @@ def _name(function: Function, columns: Columns) -> str:
 
 
 def _parts(columns: Columns) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    """What all share, and the columns, row by row."""
+    """Inputs that all share, and those of each column, row by row."""
     return columns.shared, tuple(x for row in columns.rows for x in row)
 
 

@@ -105,7 +105,7 @@ class _Parts:
         return f"{head} noinline alignstack({8 * lanes.width}) #0 {{\n{body}\n}}\n", emitter.called
 
     def _fetch(self, node: Expr, emitter: Emitter) -> None:
-        """What a node needs of inputs and of parts before."""
+        """Operands that come from inputs and from earlier parts."""
         for arg in node.args:
             if arg.op is VAR:
                 emitter.emit([arg])

@@ -157,7 +157,7 @@ def _loop(name: str, columns: Columns, rooms: ColumnRooms, memory: ThreadMemory,
             out.store_steps(body.emit(f"add i64 {first}, {lane}"), count, values)
         bad.update("or", either(body, watch.flags()))
     body.do(f"ret i32 {status_of(body, bad.get(), None)}")
-    name = f"{name}_of_{-(-count // width)}"  # turns: what the code costs can be told by it
+    name = f"{name}_of_{-(-count // width)}"  # turns: `estimate` reads them from the name
     given = ", ".join(["i64 %k", memory.parameters, "i64 %rows", *(f"{kind}{of}" for kind, of in _OUT)])
     called = set().union(*(emitter.called for emitter in emitters))
     return Loop(name, f"define internal i32 @{name}({given}) noinline #0 {{\n{body}\n}}\n", called)

@@ -22,7 +22,7 @@ FAST_COST = 0.2  # of an access to fast memory; one to slow memory costs 1
 
 
 class Do(Enum):
-    """What is done with a node."""
+    """Kinds of steps."""
 
     COMPUTE = "compute"
     DELIVER = "deliver"  # it is a result, or a condition

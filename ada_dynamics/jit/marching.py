@@ -133,7 +133,7 @@ def backward_fixed(on: Any) -> None:
 
 
 def backward_direct(on: Any) -> None:
-    """Likewise of steps x⁺ = rate(x, u, t)."""
+    """Text of steps x⁺ = rate(x, u, t)."""
     s = on.s
     n, kept = s.n, DIRECT_PASSES + 1  # the state before a step, and those to be settled
     for k in on.repeat(s.steps):

@@ -123,7 +123,7 @@ def results_first(
 
 
 def hungriest_first(results: Sequence[Expr]) -> list[Expr]:
-    """Likewise; a node asks first for the operand that needs the most registers, while the others hold none.
+    """As `results_first`; a node asks first for the operand that needs the most registers, while the others hold none.
 
     Sethi and Ullman, "The generation of optimal code for arithmetic expressions", Journal of the ACM 17, 1970: fewest
     registers for trees. Graphs with shared nodes only come near it.

@@ -44,7 +44,7 @@ _PI_2_SPLIT = tuple(
 
 
 class _Numbers(NamedTuple):
-    """What a number of bits asks for."""
+    """Constants of a precision."""
 
     limit: float
     round: float  # adding this leaves round(x) in the low bits of the sum

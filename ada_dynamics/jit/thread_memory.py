@@ -27,7 +27,7 @@ class ThreadMemory:
 
     @property
     def table(self) -> str:
-        """Likewise of an address of constants."""
+        """LLVM's type of an address of constants."""
         return "ptr addrspace(4)" if self.target.is_gpu else "ptr"
 
     @property

@@ -39,7 +39,7 @@ class Block(Protocol):
 
 
 class Machine(Protocol):
-    """What runs kernels of threads. A stream is a number; what is asked for in one is done in order."""
+    """A machine that runs kernels of threads. A stream is a number; what is asked for in one is done in order."""
 
     name: str
     target: Target
@@ -110,7 +110,7 @@ class HostThreads:
         return _HostBlock(size)
 
     def staging(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Likewise."""
+        """Memory of this process."""
         return np.empty(size, np.uint8)
 
     def free_memory(self) -> int:

@@ -27,7 +27,7 @@ def directions(J: Array, rank: int) -> Array:
 
 
 def along_branch(J: Array, rank: int, solution: Solution, v: Array, rates: Callable[[Array], Rates]) -> Array | None:
-    """Likewise in a singular pose, on the branch on which the mechanism moves with v.
+    """Admissible motions in a singular pose, on the branch on which the mechanism moves with v.
 
     Args:
         J: the conditions.

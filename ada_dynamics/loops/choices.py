@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities that a motion is told by: independent ones, those of the motors, or those of joints by name."""
+"""Velocities that determine a motion: independent ones, those of the motors, or those of joints by name."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class MapOrder:
         rows: independent conditions by loop, as indices into `closure.row_kinds`.
         pivots: row, among all of these, and velocity.
         typical: size of each pivot, the smallest in the sample poses.
-        chosen: velocities that all others are told by.
+        chosen: velocities that determine all others.
     """
 
     rows: dict[str, tuple[int, ...]]

@@ -31,7 +31,7 @@ RANK = 1e-8  # of orthonormal motions: a smaller singular value of some of their
 
 
 def velocity_units(model: Model, length: float) -> Array:
-    """What counts as much as a radian, by velocity of the model: 1, or the mechanism's length for a slide."""
+    """Size that counts as much as a radian, by velocity of the model: 1, or the mechanism's length for a slide."""
     return np.where(np.array(units_of_rates(model), dtype=str) == "m", length, 1.0)
 
 

@@ -72,7 +72,7 @@ class _Found:
         self._tuples: list[object] = []  # as long as they are kept, their ids are their own
 
     def made_of(self, value: object) -> Array | None:
-        """What was kept for such a value."""
+        """Result that was kept for such a value."""
         if isinstance(value, np.ndarray):
             return self._by_numbers.get((value.shape, value.tobytes())) if value.dtype == np.float64 else None
         return self._by_id.get(id(value))
@@ -222,7 +222,7 @@ class CheckedValues:
         return values
 
     def loads(self, loads: Mapping[str, float], where: str) -> None:
-        """What a joint resists with: finite, and never negative."""
+        """Damping, friction and inertia of a joint: finite, and never negative."""
         for what, value in loads.items():
             if self.finite(value, f"{what} of {where}") < 0.0:
                 raise ModelError(f"{self.where}: {what} of {where} is {value}; it must not be negative.")

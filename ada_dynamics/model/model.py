@@ -241,11 +241,11 @@ class Model(Shown):
         return np.concatenate([np.zeros(0), *(t.difference(q0[i], q1[i]) for t, i, _ in self._space)])
 
     def as_positions(self, q: ArrayLike, name: str = "q") -> Array:
-        """What a caller gives as one vector of positions, refused by name where it is none."""
+        """An argument as one vector of positions, refused by name where it is none."""
         return self._as_vector(q, self.nq, name)
 
     def as_velocities(self, v: ArrayLike, name: str = "v") -> Array:
-        """Likewise for velocities, and all that has one number for each: accelerations, efforts."""
+        """An argument as one vector of velocities, or of whatever has one number for each: accelerations, efforts."""
         return self._as_vector(v, self.nv, name)
 
     def _as_rows(self, x: Array, size: int, name: str, count: int | None = None) -> Array:

@@ -121,7 +121,7 @@ class Turns:
         return np.asarray(axes / np.linalg.norm(axes, axis=1)[:, None])
 
     def problem(self) -> str | None:
-        """Why the angles, or their limits, cannot be told; None if they can."""
+        """Why the angles, or their limits, are undefined; None if they are not."""
         axes = np.array(self.axes, dtype=np.float64)
         if axes.shape != (3, 3) or len(self.lower) != 3 or len(self.upper) != 3:
             return "its turns need three axes, three lower and three upper limits"
@@ -154,7 +154,7 @@ class Turns:
         locks = ", ".join(f"{k * math.pi - self._beta:.4g}" for k in range(-1, 3))
         return (
             f"the limits of its second turn are [{self.lower[1]:g}, {self.upper[1]:g}]; between them the first and the "
-            f"third axis coincide (at {locks} rad), where no limits can be told. Keep them {CLEAR:g} rad clear of "
+            f"third axis coincide (at {locks} rad), where limits are undefined. Keep them {CLEAR:g} rad clear of "
             "that, or keep the three joints"
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What models, logs and findings look like in notebooks: HTML with drawings as SVG, whole without a server."""
+"""Models, logs and results in notebooks: HTML with drawings as SVG, whole without a server."""
 
 from ada_dynamics.notebook.looks import html_of
 

@@ -63,8 +63,8 @@ def _(q: AssembledPose) -> str | None:
         return None
     words = "".join(f"<div>{line}</div>" for line in q.report().splitlines())
     positions = [(name, " ".join(f"{x:.5g}" for x in q[model.q_index(name)])) for name in model.joint_names]
-    told = heading(f"pose of {model.name}") + words + _cut(("joint", "q [rad, m]"), positions)
-    return beside(told, drawn(lambda: _portrait(model, np.asarray(q))))
+    table = heading(f"pose of {model.name}") + words + _cut(("joint", "q [rad, m]"), positions)
+    return beside(table, drawn(lambda: _portrait(model, np.asarray(q))))
 
 
 @html_of.register
@@ -72,8 +72,8 @@ def _(log: Log) -> str:
     span = f"{log.t[0]:g} to {log.t[-1]:g} s" if len(log) else "empty"
     head = heading(f"motion of {log.model.name}", f"{len(log)} rows, {span}")
     happened = [(event.t, event.name) for event in log.events] + [(t, "singular pose") for t in log.singular]
-    told = _cut(("t [s]", "event"), sorted(happened)) if happened else ""
-    return head + told + (drawn(lambda: plot_log(log)) if len(log) else "")
+    table = _cut(("t [s]", "event"), sorted(happened)) if happened else ""
+    return head + table + (drawn(lambda: plot_log(log)) if len(log) else "")
 
 
 @html_of.register

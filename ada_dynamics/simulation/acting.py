@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What acts on a robot in a simulation, beside its weight and the efforts that its motors are given."""
+"""Forces on a robot in a simulation, beside its weight and the efforts that its motors are given."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ class Acting:
         ]
 
     def info(self, model: Model) -> dict[str, Any]:
-        """What a log needs of it to account for all energy."""
+        """Quantities from which a log accounts for all energy."""
         friction = {"friction_speed": self.friction_speed} if has_friction(model) else {}
         return friction | ({} if self.stops is None else {"stops": asdict(self.stops)})

@@ -98,7 +98,7 @@ class Control:
         return self.controller if isinstance(self.controller, CompiledController) and self.period is None else None
 
     def sampler(self, model: Model, step: float) -> Sampler | None:
-        """What calls the controller, if it is called at all."""
+        """The caller of the controller, if there is one."""
         if self.controller is None or self.law is not None:
             return None
         return Sampler(model, self.controller, float(self.period or step))

@@ -78,7 +78,7 @@ class LinearMotion(NamedTuple):
 
 
 class DerivativesOfMotion:
-    """What a simulation tells about changes of its motion; the simulation itself stays as it is."""
+    """Derivatives of the motion of a simulation; the simulation itself stays as it is."""
 
     motion: Motion
 
@@ -186,7 +186,7 @@ class DerivativesOfMotion:
         t: float = 0.0,
         reset: Reset | None = None,
     ) -> Saltation:
-        """What an event makes of changes of the motion that leads to it, see `simulation.saltation`.
+        """Effect of an event on changes of the motion that leads to it, see `simulation.saltation`.
 
         Example::
 

@@ -23,7 +23,7 @@ class StiffStepWarning(UserWarning):
 
 
 class Stiffness(NamedTuple):
-    """What reacts, and at which rate [1/s]."""
+    """What reacts too fast for the step, and at which rate [1/s]."""
 
     what: str
     rate: float

@@ -40,7 +40,7 @@ class Marched(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MarchKernels:
-    """What a march calls.
+    """Functions that a march calls.
 
     Attributes:
         rate: ẋ of x, u and t; of a direct method x after a step.

@@ -68,7 +68,7 @@ class Log(Shown, LogQuantities):
         events: what happened, in the order of time.
         singular: times of steps so near to a singular pose that the rate of the loop conditions decided [s];
             `analysis.singularity` finds all passings.
-        signals: what a controller told of itself, by name, a row for each time of `signal_times`; not kept in files.
+        signals: of a controller, by name, a row for each time of `signal_times`; not kept in files.
         signal_times: when the controller was called [s].
         info: how it was made (integrator, step, ...), fit for JSON; `complete` is False where a recording was cut
             short.

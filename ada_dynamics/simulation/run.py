@@ -29,7 +29,7 @@ class Run:
     def __init__(
         self, motion: Motion, buffer: LogBuffer | None = None, progress: Callable[[float], None] | None = None
     ) -> None:
-        """Args: the motion, where rows go, and what is told the time that has passed."""
+        """Args: the motion, where rows go, and what is called with the time that has passed."""
         self.motion, self.buffer, self.progress = motion, buffer, progress
         self.stepper = motion.stepper
         self.begin = motion.t

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servos of a simulated robot: what its joints are told to do, and how hard they try."""
+"""Servos of a simulated robot: commanded positions and velocities, and the gains that follow them."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class JointServos:
 
 
 class ServoBank:
-    """The servos of a simulation, and what they are told; a change acts from the next step on.
+    """The servos of a simulation, and their commands; a change acts from the next step on.
 
-    A servo that was told nothing is limp.
+    A servo without a command is limp.
 
     Attributes:
         names: the joints.
@@ -82,7 +82,7 @@ class ServoBank:
         damping: d of each [N m s/rad] or [N s/m].
         limits: of their efforts.
         fastest_rate: at which a joint answers its servo [1/s].
-        changes: how often they were told something.
+        changes: how often they were commanded.
     """
 
     def __init__(self, dynamics: Dynamics, settings: JointServos, q: Array) -> None:
@@ -144,13 +144,14 @@ class ServoBank:
         self._set(rows, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def _set(self, rows: Rows, *columns: ArrayLike) -> None:
-        told = self._table[rows].copy()
+        command = self._table[rows].copy()
         for i, values in enumerate(columns):
-            told[:, i] = np.asarray(values, dtype=np.float64)
-        if not np.isfinite(told).all():
-            joint = np.array(self.names)[rows][~np.isfinite(told).all(axis=1)][0]
-            raise InputError(f"the servo of joint {joint!s} was told {told[~np.isfinite(told)][0]}; it must be finite.")
-        self._table[rows] = told
+            command[:, i] = np.asarray(values, dtype=np.float64)
+        if not np.isfinite(command).all():
+            joint = np.array(self.names)[rows][~np.isfinite(command).all(axis=1)][0]
+            value = command[~np.isfinite(command)][0]
+            raise InputError(f"the servo of joint {joint!s} was commanded {value}; it must be finite.")
+        self._table[rows] = command
         self.changes += 1
 
 

@@ -120,7 +120,7 @@ class Simulation(DerivativesOfMotion):
             tolerance: of dop853 and tsit5: relative, and absolute for numbers below 1.
             log_every: a row of the log for every so many steps.
             pushable: whether `push` can be used.
-            servos: of the motors, which follow what `servos` is told; none by default.
+            servos: of the motors, which follow the commands of `servos`; none by default.
 
         Raises:
             InputError: a value cannot be used; the message names it.
@@ -197,7 +197,7 @@ class Simulation(DerivativesOfMotion):
 
     @property
     def servos(self) -> ServoBank:
-        """The servos; what they are told acts from the next step on.
+        """The servos; their commands act from the next step on.
 
         Raises:
             InputError: the simulation has none.

@@ -100,7 +100,7 @@ class System:
         return rates.settle_quantity(self.equations, self._solver_name, self.solver)
 
     def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
-        """What steps call: the rate, or all of a semi-implicit step, and what settles the state after it, if anything.
+        """Functions that steps call: the rate, or all of a semi-implicit step, and one that settles the state, if any.
 
         A semi-implicit step brings quaternions to unit length by itself.
         """
@@ -258,8 +258,8 @@ class System:
         pushes = np.zeros(6 * len(self.equations.tree.bodies) if loads.pushes else 0)
         if push is not None:
             pushes[...] = push
-        told = np.zeros(COMMAND_SIZE * len(loads.servos)) if commands is None else commands
-        return np.concatenate([tau, parameters, pushes, told, np.zeros(self.equations.following), [h]])
+        commanded = np.zeros(COMMAND_SIZE * len(loads.servos)) if commands is None else commands
+        return np.concatenate([tau, parameters, pushes, commanded, np.zeros(self.equations.following), [h]])
 
     def chosen(self, X: Array) -> Array | None:
         """Combinations that suit states, one row each, for their place in u; None where none are needed."""

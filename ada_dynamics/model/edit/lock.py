@@ -21,7 +21,7 @@ from ada_dynamics.model.rigid import Pose
 
 
 def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:
-    """The model with some joints fixed where they are told to be.
+    """The model with some joints fixed at given positions.
 
     Links, loops and the frames of all links stay; joints that mimic a locked one are locked with it. A floating base
     is locked by the name `root_joint`.

@@ -46,7 +46,7 @@ def merge_turns(model: Model, joints: Sequence[str], name: str = "") -> Model:
 
     Raises:
         InputError: the joints do not follow one another, their axes do not meet, or they carry what one joint cannot.
-        ModelError: the angles or their limits cannot be told of a pose: see `Turns`.
+        ModelError: the angles of a pose or their limits are undefined: see `Turns`.
     """
     chain = _chain(model, joints)
     first, last = chain[0], chain[-1]

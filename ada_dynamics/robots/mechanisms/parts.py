@@ -54,7 +54,7 @@ def cylinder(length: float, radius: float, mass: float, axis: int = 2) -> Solid:
 
 
 def box(sizes: ArrayLike, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> Solid:
-    """A solid box with its CoM where it is told to be."""
+    """A solid box with its CoM at a given place."""
     square = np.asarray(sizes, dtype=float) ** 2
     return Solid(mass, np.asarray(com, dtype=float), np.diag(mass / 12.0 * (square.sum() - square)))
 

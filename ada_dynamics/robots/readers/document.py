@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's document of whatever format, told by its root element."""
+"""A robot's document of whatever format, recognised by its root element."""
 
 from __future__ import annotations
 

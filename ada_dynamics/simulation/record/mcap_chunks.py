@@ -27,7 +27,7 @@ _PLACE = struct.Struct("<QQ")  # time of a message, and where it begins in its c
 
 
 class Chunks:
-    """What is added comes out as chunks, and in the end as their index; whoever writes them says where they lie."""
+    """Messages that are added come out as chunks, and in the end as their index; the writer says where they lie."""
 
     def __init__(self, folder: Path) -> None:
         """Begin without anything.
@@ -90,7 +90,7 @@ class Chunks:
         self._chunk_span = _widened(self._chunk_span, (received, received))
 
     def text(self, name: str, texts: Mapping[str, str]) -> None:
-        """What is said between chunks."""
+        """Records between chunks."""
         self._texts.append((name, _record("Metadata", name=name, metadata=dict(texts))))
 
     # --- what comes out -----------------------------------------------------------------------------------------
