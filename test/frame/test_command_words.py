@@ -150,7 +150,7 @@ def test_a_start_in_degrees_that_says_radians_gets_a_hint(run):
     assert code == 0
     assert "warning: --start: joint 's2' at 95 rad is outside of its limits" in err
     assert "--start 0 95 0 ... deg" in err
-    assert len(err.splitlines()) == 1
+    assert err.count("warning") == 1  # a slow machine tells of its progress as well
     code, _, err = run("sim", "planar_3r", "--json", "--duration", "0.001", "--start", "7", "0", "0")
     assert "'joint_1' at 7 rad is more than a whole turn" in err
 
