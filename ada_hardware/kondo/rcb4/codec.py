@@ -187,15 +187,15 @@ class ReplyParser(FrameParser[Reply]):
 
     def __init__(self, command: CommandFrame) -> None:
         """Wait for the reply to a command."""
-        super().__init__(partial(_reply_length, command), partial(decode_reply, command))
+        super().__init__(partial(_reply_length, data_length(command), code_of(command)), partial(decode_reply, command))
 
 
-def _reply_length(command: CommandFrame, begin: bytes) -> int | None:
+def _reply_length(data: int | None, code: int, begin: bytes) -> int | None:
     if len(begin) < 2:
         return 2
-    length, data = begin[0], data_length(command)
+    length = begin[0]
     fits = length >= 4 if data is None else length in (4, data + 3)
-    return length if fits and begin[1] == code_of(command) else None
+    return length if fits and begin[1] == code else None
 
 
 class CommandParser(FrameParser[CommandFrame]):

@@ -131,12 +131,16 @@ _RCB1_ASKED = [rcb1.CommandFrame(Rcb1Code.GET_POSITIONS, 0), rcb1.CommandFrame(R
 _RCB4_ASKED: list[m.CommandFrame] = [m.ReadRam(0x92, 186), m.Version(), m.Return(), m.AckCheck()]
 
 
+def _way(data: bytes, commands: Any, replies: Any, asked: list[Any]) -> Iterator[Any]:
+    """Beside commands, the rest is read as replies to one of some commands, or as commands with wrong values."""
+    way = data[0] >> 6 if data else 0
+    yield replies(asked[way % len(asked)])
+    if way == 0:
+        yield commands(checks_values=False)
+
+
 def _rcb1(data: bytes) -> None:
-    parsers: list[Any] = [
-        rcb1.CommandParser(),
-        rcb1.CommandParser(checks_values=False),
-        *map(rcb1.ReplyParser, _RCB1_ASKED),
-    ]
+    parsers: list[Any] = [rcb1.CommandParser(), *_way(data, rcb1.CommandParser, rcb1.ReplyParser, _RCB1_ASKED)]
     for piece in _pieces(data):
         for command in parsers[0].feed(piece):
             assert rcb1.decode_command(rcb1.encode_command(command)) == command
@@ -154,11 +158,7 @@ def _rcb1_seeds() -> Iterator[bytes]:
 
 
 def _rcb4(data: bytes) -> None:
-    parsers: list[Any] = [
-        rcb4.CommandParser(),
-        rcb4.CommandParser(checks_values=False),
-        *map(rcb4.ReplyParser, _RCB4_ASKED),
-    ]
+    parsers: list[Any] = [rcb4.CommandParser(), *_way(data, rcb4.CommandParser, rcb4.ReplyParser, _RCB4_ASKED)]
     for piece in _pieces(data):
         for command in parsers[0].feed(piece):
             assert rcb4.decode_command(rcb4.encode_command(command)) == command
@@ -174,9 +174,9 @@ def _rcb4_seeds() -> Iterator[bytes]:
         *(m.MoveServo(2, 10, 7500), m.MoveServos(12, moves), m.SetParameter(1, ((0, 127), (34, 1)))),
     ):
         yield b"\x3f" + rcb4.encode_command(command)
-    for asked in _RCB4_ASKED:
+    for way, asked in enumerate(_RCB4_ASKED):
         size = rcb4.data_length(asked)
-        yield b"\x3f" + rcb4.encode_reply(rcb4.Reply(m.code_of(asked), bytes(size) if size else b""))
+        yield bytes([way << 6 | 0x3F]) + rcb4.encode_reply(rcb4.Reply(m.code_of(asked), bytes(size) if size else b""))
 
 
 # --- force sensors ----------------------------------------------------------------------------------------------------
