@@ -41,7 +41,7 @@ _PARAMETERS = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
 def boundary_module(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], mode: str, layout: Layout) -> str:
     """Text of `ptr @boundary(self, args, nargs, kwnames)` for input sizes and output shapes."""
     plain = _plain(sizes, shapes, mode, layout)
-    return f"{DECLARATIONS}{_ELSEWHERE}{plain}{_adapted(sizes, shapes, layout)}"
+    return f"{DECLARATIONS}{_ELSEWHERE}{plain}{_adapted(sizes, shapes, mode, layout)}"
 
 
 def _plain(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], mode: str, layout: Layout) -> str:
@@ -55,15 +55,15 @@ def _plain(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], mode: st
     fits = _is_positional(body, len(sizes))
     body.do(f"br i1 {fits}, label %one0, label %other")
     path = _BufferPath if mode == "buffer" else _StructPath
-    path(body, sizes, shapes, layout, "one").write(otherwise="start_many")
-    path(body, sizes, shapes, layout, "many").write(otherwise="other")
+    path(body, sizes, shapes, mode, layout, "one").write(otherwise="start_many")
+    path(body, sizes, shapes, mode, layout, "many").write(otherwise="other")
     body.label("other")
     body.do(f"%adapted = call ptr @adapted({_PARAMETERS})")
     body.do("ret ptr %adapted")
     return _closed(body, f"define ptr @{ENTRY}")
 
 
-def _adapted(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], layout: Layout) -> str:
+def _adapted(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], mode: str, layout: Layout) -> str:
     """Everything else: keywords are put in order; then numbers are read from what holds them."""
     body = Body()
     body.label("entry")
@@ -71,7 +71,7 @@ def _adapted(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], layout
     for i, size in enumerate(sizes):
         body.do(f"%room{i} = alloca [{max(size, 1)} x double], align 64")
     _prepare(body, shapes)
-    path = _NumbersPath(body, sizes, shapes, layout, "one")
+    path = _NumbersPath(body, sizes, shapes, mode, layout, "one")
     strict = body.emit(f"icmp eq ptr {path.context('names')}, null")
     body.do(f"br i1 {strict}, label %general, label %look")
     body.label("look")
@@ -117,9 +117,16 @@ class _Path:
     unlike = "other"  # where control goes if an input is not of the first one's kind
 
     def __init__(
-        self, body: Body, sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], layout: Layout, kind: str
+        self,
+        body: Body,
+        sizes: tuple[int, ...],
+        shapes: tuple[tuple[int, ...], ...],
+        mode: str,
+        layout: Layout,
+        kind: str,
     ) -> None:
         self.body = body
+        self.mode = mode
         self.sizes = sizes
         self.shapes = shapes
         self.layout = layout
@@ -188,7 +195,7 @@ class _Path:
         self.stop_where(body.emit(f"icmp eq ptr {code}, null"), "not_compiled", self.views)
         outputs: list[str] = []
         for i, shape in enumerate(self.shapes):
-            array = self.new_array(i, shape)
+            array = self.result(i, shape)
             missing = body.emit(f"icmp eq ptr {array}, null")
             body.do(f"br i1 {missing}, label %{kind}_full{i}, label %{kind}_made{i}")
             body.label(f"{kind}_full{i}")
@@ -239,6 +246,52 @@ class _Path:
             f"call ptr {self.context('array_new')}(ptr {self.context('array_type')}, i32 {len(dims)}, ptr %dims{i}, "
             f"i32 {_NPY_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)"
         )
+
+    def result(self, i: int, shape: tuple[int, ...]) -> str:
+        """An array for result i of one state, as a rule one of the last two.
+
+        These are kept, as Python keeps small objects that are free, for a new array takes longer than all the rest of a
+        call. One to which nobody else refers, not even weakly, becomes the next result, if it is still as it was made.
+        Two, because the last one is often in use: a = f(a).
+        """
+        if self.mode != "struct" or self.many or prod(shape) > _REUSED:
+            return self.new_array(i, shape)
+        body, spares = self.body, self.context("spares")
+        found = []
+        for k in (0, 1):
+            spare = body.emit(f"call ptr @PyList_GetItem(ptr {spares}, i64 {2 * i + k})")
+            found.append(spare)
+            exact = body.emit(f"icmp eq ptr {self.at(spare, 8, 'ptr')}, {self.context('array_type')}")
+            body.do(f"br i1 {exact}, label %spare{i}{k}, label %not{i}{k}")
+            body.label(f"spare{i}{k}")
+            body.do(f"br i1 {self._is_free(spare, shape)}, label %measure{i}{k}, label %not{i}{k}")
+            body.label(f"measure{i}{k}")
+            dims = self.at(spare, self.layout.dims, "ptr")
+            sizes = [body.emit(f"icmp eq i64 {self.at(dims, 8 * j, 'i64')}, {n}") for j, n in enumerate(shape)]
+            body.do(f"br i1 {self.all_of('true', *sizes)}, label %take{i}{k}, label %not{i}{k}")
+            body.label(f"take{i}{k}")
+            body.do(f"call void @Py_IncRef(ptr {spare})")
+            body.do(f"br label %had{i}")
+            body.label(f"not{i}{k}")
+        made = self.new_array(i, shape)
+        body.do(f"br i1 {body.emit(f'icmp eq ptr {made}, null')}, label %had{i}, label %keep{i}")
+        body.label(f"keep{i}")  # the older one goes
+        for place, array in ((1, found[0]), (0, made)):
+            body.do(f"call void @Py_IncRef(ptr {array})")
+            body.emit(f"call i32 @PyList_SetItem(ptr {spares}, i64 {2 * i + place}, ptr {array})")
+        body.do(f"br label %had{i}")
+        body.label(f"had{i}")
+        ways = [(found[0], f"take{i}0"), (found[1], f"take{i}1"), (made, f"not{i}1"), (made, f"keep{i}")]
+        return body.emit("phi ptr " + ", ".join(f"[{array}, %{label}]" for array, label in ways))
+
+    def _is_free(self, array: str, shape: tuple[int, ...]) -> str:
+        body, layout = self.body, self.layout
+        alone = body.emit(f"icmp eq i32 {self.at(array, 0, 'i32')}, 1")
+        unwatched = body.emit(f"icmp eq ptr {self.at(array, layout.weak, 'ptr')}, null")
+        rank = body.emit(f"icmp eq i32 {self.at(array, layout.ndim, 'i32')}, {len(shape)}")
+        double = body.emit(f"icmp eq ptr {self.at(array, layout.dtype, 'ptr')}, {self.context('double_type')}")
+        flags = body.emit(f"and i32 {self.at(array, layout.flags, 'i32')}, {_NEW_FLAGS}")
+        return self.all_of(alone, unwatched, rank, double, body.emit(f"icmp eq i32 {flags}, {_NEW_FLAGS}"))
 
     def drop(self, outputs: Sequence[str]) -> None:
         for array in outputs:
@@ -300,52 +353,7 @@ class _BufferPath(_Path):
 
 
 class _StructPath(_Path):
-    """Takes the inputs from numpy's structure; nothing but the type is read before the type is known.
-
-    The last two results are kept, as Python keeps small objects that are free, for a new array takes longer than all
-    the rest of a call. One to which nobody else refers, not even weakly, becomes the next result, if it is still as it
-    was made. Two, because the last one is often in use: a = f(a).
-    """
-
-    def new_array(self, i: int, shape: tuple[int, ...]) -> str:
-        if self.many or prod(shape) > _REUSED:
-            return super().new_array(i, shape)
-        body, spares = self.body, self.context("spares")
-        found = []
-        for k in (0, 1):
-            spare = body.emit(f"call ptr @PyList_GetItem(ptr {spares}, i64 {2 * i + k})")
-            found.append(spare)
-            exact = body.emit(f"icmp eq ptr {self.at(spare, 8, 'ptr')}, {self.context('array_type')}")
-            body.do(f"br i1 {exact}, label %spare{i}{k}, label %not{i}{k}")
-            body.label(f"spare{i}{k}")
-            body.do(f"br i1 {self._is_free(spare, shape)}, label %measure{i}{k}, label %not{i}{k}")
-            body.label(f"measure{i}{k}")
-            dims = self.at(spare, self.layout.dims, "ptr")
-            sizes = [body.emit(f"icmp eq i64 {self.at(dims, 8 * j, 'i64')}, {n}") for j, n in enumerate(shape)]
-            body.do(f"br i1 {self.all_of('true', *sizes)}, label %take{i}{k}, label %not{i}{k}")
-            body.label(f"take{i}{k}")
-            body.do(f"call void @Py_IncRef(ptr {spare})")
-            body.do(f"br label %had{i}")
-            body.label(f"not{i}{k}")
-        made = super().new_array(i, shape)
-        body.do(f"br i1 {body.emit(f'icmp eq ptr {made}, null')}, label %had{i}, label %keep{i}")
-        body.label(f"keep{i}")  # the older one goes
-        for place, array in ((1, found[0]), (0, made)):
-            body.do(f"call void @Py_IncRef(ptr {array})")
-            body.emit(f"call i32 @PyList_SetItem(ptr {spares}, i64 {2 * i + place}, ptr {array})")
-        body.do(f"br label %had{i}")
-        body.label(f"had{i}")
-        ways = [(found[0], f"take{i}0"), (found[1], f"take{i}1"), (made, f"not{i}1"), (made, f"keep{i}")]
-        return body.emit("phi ptr " + ", ".join(f"[{array}, %{label}]" for array, label in ways))
-
-    def _is_free(self, array: str, shape: tuple[int, ...]) -> str:
-        body, layout = self.body, self.layout
-        alone = body.emit(f"icmp eq i32 {self.at(array, 0, 'i32')}, 1")
-        unwatched = body.emit(f"icmp eq ptr {self.at(array, layout.weak, 'ptr')}, null")
-        rank = body.emit(f"icmp eq i32 {self.at(array, layout.ndim, 'i32')}, {len(shape)}")
-        double = body.emit(f"icmp eq ptr {self.at(array, layout.dtype, 'ptr')}, {self.context('double_type')}")
-        flags = body.emit(f"and i32 {self.at(array, layout.flags, 'i32')}, {_NEW_FLAGS}")
-        return self.all_of(alone, unwatched, rank, double, body.emit(f"icmp eq i32 {flags}, {_NEW_FLAGS}"))
+    """Takes the inputs from numpy's structure; nothing but the type is read before the type is known."""
 
     def take(self, i: int, argument: str, size: int, otherwise: str) -> str:
         body, kind, layout = self.body, self.kind, self.layout

@@ -47,6 +47,19 @@ def test_two_arrays_serve_a_loop(call, expected):
     assert len(places) == 2
 
 
+@pytest.mark.parametrize("given", [list, tuple, lambda x: np.repeat(x, 2)[::2]], ids=["list", "tuple", "strided"])
+def test_numbers_in_lists_and_other_arrays_are_answered_likewise(expected, given):
+    kernel = kernel_of(square())
+    kernel.prepare("single")
+    call = kernel.python_call(kernel.single, "struct", ["q", "v", "tau"])
+    places = set()
+    for (q, v, tau), right in zip(INPUTS, expected, strict=True):
+        result = call(given(q), v, tau=given(tau))
+        assert np.array_equal(result, right)
+        places.add(id(result))
+    assert len(places) == 2
+
+
 def test_one_array_serves_calls_whose_result_is_dropped(call):
     assert len({id(call(*x)) for x in INPUTS}) == 1
 
