@@ -19,7 +19,7 @@ from ada_dynamics.settings import setting
 AUTO = "auto"
 LARGEST_GRAVITY = 1000.0  # [m/s^2]; a hundred times the earth's
 COMMON_WORLD = "world"  # frame that robots share which say where they stand
-_PREFIX = re.compile(r"([A-Za-z0-9_]+/?)*")
+_PREFIX = re.compile(r"([A-Za-z0-9_]+/)*[A-Za-z0-9_]*")  # one way for each text: others take exponential time
 
 
 @dataclass(frozen=True)

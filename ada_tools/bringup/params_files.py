@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,6 +47,11 @@ def _form(nodes: Sequence[str]) -> str:
 
 def _matches(key: str, node: str) -> bool:
     """As ROS has it: * is one part of a name, ** any number of parts."""
-    parts = [re.escape(part) for part in key.strip("/").split("/")]
-    pattern = "".join({r"\*\*": r"(/[^/]+)*", r"\*": r"/[^/]+"}.get(part, f"/{part}") for part in parts)
-    return re.fullmatch(pattern, node) is not None
+    parts = node.strip("/").split("/")
+    read = {0}  # how many parts of the node what was read of the key may stand for
+    for part in key.strip("/").split("/"):
+        if part == "**":
+            read = set(range(min(read, default=len(parts) + 1), len(parts) + 1))
+        else:
+            read = {k + 1 for k in read if k < len(parts) and part in ("*", parts[k])}
+    return len(parts) in read

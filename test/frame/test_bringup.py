@@ -24,7 +24,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.robots.catalogue import CATALOGUE, start_of
 from ada_dynamics.robots.load import load
 from ada_dynamics.settings import checked, fields_of
-from ada_tools.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template
+from ada_tools.bringup import SETUPS, Machine, Plan, Process, find_setup, params_files, plan, template
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.console import Console
 from ada_tools.bringup.layers import Layers
@@ -366,6 +366,30 @@ def test_what_a_file_says_to_nodes_of_others_is_passed_over_and_said(tmp_path, t
     assert what.processes[0].params_file == file
     (note,) = [note for note in what.notes if "params_file" in note]
     assert f"no node here has the name {name}; passed over" in note
+
+
+@pytest.mark.parametrize(
+    ("key", "node", "is_of_it"),
+    [
+        ("/**", "/dynamics_node", True),
+        ("/**", "/left/arm/dynamics_node", True),
+        ("/**/dynamics_node", "/dynamics_node", True),
+        ("/**/dynamics_node", "/left/arm/dynamics_node", True),
+        ("/*/dynamics_node", "/left/dynamics_node", True),
+        ("/*/dynamics_node", "/left/arm/dynamics_node", False),
+        ("/*", "/dynamics_node", True),
+        ("/*", "/left/dynamics_node", False),
+        ("/**/arm/*", "/left/arm/dynamics_node", True),
+        ("/left/**/dynamics_node", "/right/dynamics_node", False),
+        ("dynamics_node", "/dynamics_node", True),
+        ("/left/dynamics_node", "/dynamics_node", False),
+        ("/dynamics_node/left", "/dynamics_node", False),
+        ("/dynamics_nod.", "/dynamics_node", False),
+        ("/**" * 60 + "/x", "/a" * 60, False),  # for a regular expression more than a life's work
+    ],
+)
+def test_keys_of_parameters_stand_for_nodes_as_in_ros(key, node, is_of_it):
+    assert params_files._matches(key, node) is is_of_it
 
 
 @pytest.mark.parametrize("has_viser", [True, False])

@@ -38,8 +38,9 @@ def test_a_place_hangs_the_robots_world_into_the_common_one(arm):
     assert rest == StateMessages(*arm, prefix="left/").static_transforms()
 
 
-@pytest.mark.parametrize("prefix", ["/left", "left//", "le ft/", "left-1/"])
-def test_a_prefix_that_makes_no_names_is_refused(prefix):
+@pytest.mark.parametrize("prefix", ["/", "/left", "left//", "a//b", "le ft/", "left-1/", "é", "a" * 60 + "-"])
+def test_a_prefix_that_makes_no_names_is_refused_at_once(prefix):
+    """The last one took ages: every way of cutting it into parts was tried."""
     with pytest.raises(InputError, match="such as left/"):
         FrameSettings(prefix)
 
@@ -56,3 +57,8 @@ def test_a_prefix_that_makes_no_names_is_refused(prefix):
 def test_a_place_that_is_none_or_that_no_tree_could_hold_is_refused(prefix, pose, words):
     with pytest.raises(InputError, match=words):
         PlaceSettings(prefix, pose)
+
+
+@pytest.mark.parametrize("prefix", ["", "left", "left/", "cell_1/left/", "a/b", "x" * 60])
+def test_a_prefix_may_have_single_slashes_behind_its_parts(prefix):
+    assert FrameSettings(frame_prefix=prefix).frame_prefix == prefix
