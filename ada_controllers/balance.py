@@ -175,7 +175,7 @@ class Balance(Controller[BalanceSettings]):
         )
         self._zero = np.zeros(len(JOINTS))
         self._recovery = Recovery()
-        self._told = {"upper_body": np.zeros(2), "ankle": np.zeros(2)}
+        self._signals = {"upper_body": np.zeros(2), "ankle": np.zeros(2)}
 
     def _commanded_joints(self) -> tuple[str, ...]:
         missing = [name for name in JOINTS if name not in self.model.joints]
@@ -234,12 +234,12 @@ class Balance(Controller[BalanceSettings]):
         recovering = np.array([float(self._recovery.has_begun)])
         tau, upper_body, ankle = self._compiled(state.q, state.v, wanted.position, velocity, recovering)
         self._recovery.see(float(upper_body[0]), time)
-        self._told = {"upper_body": upper_body, "ankle": ankle}
+        self._signals = {"upper_body": upper_body, "ankle": ankle}
         return Command(effort=tau)
 
     def signals(self) -> dict[str, Array]:
         """`upper_body`: its angles about z (α) and y (β) [rad]; `ankle`: θ̇_a^ref of eq. 6.12 and θ̇_a [rad/s]."""
-        return self._told
+        return self._signals
 
     def continuous(self, reference: JointReference) -> CompiledController:
         """The law for a fixed reference as part of the equations of motion, for sweeps; limits do not count.

@@ -101,7 +101,7 @@ class Controller(ABC, Generic[S]):
         """Those that the law commands; all motors where a law says nothing else."""
         return tuple(motor_joints(self.model))
 
-    # --- for the preparation of a law ---------------------------------------------------------------------------------
+    # --- helpers of laws ----------------------------------------------------------------------------------------------
     def per_joint(self, setting: str, values: Sequence[float]) -> Array:
         """Gains as users give them, one number for all joints or one for each, as one for each commanded joint.
 
@@ -137,7 +137,7 @@ class Controller(ABC, Generic[S]):
         Args:
             state: measured.
             time: [s].
-            command: what the joints were told last, which the first command joins; None: nothing.
+            command: last command of the joints, which the first command continues; None: none.
 
         Raises:
             StateRefused: the state cannot be.
@@ -168,7 +168,7 @@ class Controller(ABC, Generic[S]):
         Raises:
             StateRefused: the state or its time cannot be, or `reset` has not been called.
             ReferenceRefused: the reference cannot be followed.
-            CommandRefused: the law has come to what is no command.
+            CommandRefused: the law returned an invalid command.
         """
         q, v, wrench = state
         shaper = self._shaper
@@ -209,15 +209,15 @@ class Controller(ABC, Generic[S]):
         self._check_reference(reference)
 
     def check_from(self, reference: Reference, time: float) -> None:
-        """Refuse a checked reference that cannot be followed from where the joints are told to be at a time.
+        """Refuse a checked reference that cannot be followed from the commanded joint positions at a time.
 
         Raises:
             ReferenceRefused: what is wrong with it.
         """
 
-    # --- plans of its own ---------------------------------------------------------------------------------------------
+    # --- own plans ----------------------------------------------------------------------------------------------------
     def planned(self, time: float) -> JointReference | None:
-        """Where its own plan has the joints at a time; None for a law that plans nothing: it follows its reference."""
+        """Joints at a time by its own plan; None for a law that plans nothing: it follows its reference."""
         return None
 
     @property
@@ -236,7 +236,7 @@ class Controller(ABC, Generic[S]):
         """Where `brake` would bring the joints; None without a plan."""
         return None
 
-    # --- what is told -------------------------------------------------------------------------------------------------
+    # --- status -------------------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
         """Inner quantities of the last update by name, for plots; each always of the same length."""
         return {}
@@ -256,7 +256,7 @@ class Controller(ABC, Generic[S]):
         """Commands that had to be cut since `reset`."""
         return self._shaper.count
 
-    # --- what a law says ---------------------------------------------------------------------------------------------
+    # --- implemented by laws -----------------------------------------------------------------------------------------
     def _prepare(self) -> None:
         """Make what the law needs of robot and settings, once; raise InputError where it is not for this robot."""
 
@@ -265,10 +265,10 @@ class Controller(ABC, Generic[S]):
         """The command before its limits, for the present `reference`; its arrays are given away: new ones each time."""
 
     def _begin(self, state: State, time: float) -> None:
-        """Forget the past."""
+        """Reset the state of the law."""
 
     def _reference_at(self, state: State) -> Reference | None:
-        """The reference that keeps a state."""
+        """The reference that holds a state."""
         return JointReference(state.q[self.q_index]) if JointReference in self.REFERENCES else None
 
     def _accept(self, reference: Reference, state: State, time: float) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a controller refuses; nothing of it has changed then."""
+"""Errors of controllers; a controller that raises one is unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ada_dynamics.errors import InputError
 
 
 class StateRefused(InputError):
-    """A measured state that cannot be: not finite, of another robot, or older than the last one."""
+    """An invalid measured state: not finite, of another robot, or older than the last one."""
 
 
 class ReferenceRefused(InputError):
@@ -15,8 +15,8 @@ class ReferenceRefused(InputError):
 
 
 class CommandRefused(InputError):
-    """A control law gave what is no command: not finite, or not a number for each joint. Nothing of it gets out."""
+    """A control law returned an invalid command: not finite, or not a number for each joint. It is not sent."""
 
 
 class ActivationRefused(InputError):
-    """The robot's state does not allow a controller to begin."""
+    """The robot's state does not allow a controller to start."""

@@ -20,7 +20,7 @@ Sensor = Callable[[Simulation], Array]
 
 
 class InSimulation:
-    """Calls a controller from a simulation, and keeps what it said.
+    """Calls a controller from a simulation, and records its signals.
 
     Example::
 
@@ -29,7 +29,7 @@ class InSimulation:
         log = sim.run(3.0)
         loop.times, loop.signals["error"]       # a row for each call
 
-    Efforts act on the joints directly; positions and velocities are told to the servos of the simulated motors.
+    Efforts act on the joints directly; positions and velocities go to the servos of the simulated motors.
 
     Attributes:
         controller: the controller.
@@ -62,7 +62,7 @@ class InSimulation:
         self._rows: list[dict[str, Array]] = []
         self._v_index = controller.v_index
         self._nv = controller.model.nv
-        self._told: Array = np.zeros(0)  # positions that the servos were told last
+        self._commanded: Array = np.zeros(0)  # last positions of the servos
 
     def simulation(self, model: Model, q: Array | None = None, v: Array | None = None, **options: Any) -> Simulation:
         """A simulation in which the controller acts; the arguments are those of `Simulation`."""
@@ -82,7 +82,7 @@ class InSimulation:
     def signals(self) -> Mapping[str, Array]:
         """Signals of the controller at these times, by name: `Controller.signals` and the parts of its commands.
 
-        What it did not tell at one of them is not a number there.
+        A signal that is missing at a time is NaN there.
         """
         sizes = {name: np.shape(values) for row in self._rows for name, values in row.items()}
         missing = {name: np.full(shape, np.nan) for name, shape in sizes.items()}
@@ -98,28 +98,28 @@ class InSimulation:
         if not self._times or t < self._times[-1]:  # the simulation was reset
             self._times, self._rows = [], []
             controller.reset(state, t)
-            self._told = state.q[controller.q_index]
+            self._commanded = state.q[controller.q_index]
         reference = self._reference(t) if callable(self._reference) else self._reference
         command = controller.update(state, reference, t)
         self._times.append(t)
-        told = {mode.value: values for mode, values in command.given().items()}
+        commanded = {mode.value: values for mode, values in command.given().items()}
         # copies: a law may use its arrays again
-        self._rows.append({name: np.array(values) for name, values in {**controller.signals(), **told}.items()})
+        self._rows.append({name: np.array(values) for name, values in {**controller.signals(), **commanded}.items()})
         efforts = np.zeros(self._nv)
         if command.position is None and command.velocity is None:
             if command.effort is not None:
                 efforts[self._v_index] = command.effort
             return efforts
-        self._tell_servos(command.position, command.velocity, command.effort)
+        self._command_servos(command.position, command.velocity, command.effort)
         return efforts
 
-    def _tell_servos(self, position: Array | None, velocity: Array | None, effort: Array | None) -> None:
+    def _command_servos(self, position: Array | None, velocity: Array | None, effort: Array | None) -> None:
         assert self.sim is not None
         bank = self.sim.servos
         rows = bank.rows(self.controller.joints)
-        if position is None:  # where the joint was told to be a period ago, moved on
-            position = self._told + velocity * self.period  # type: ignore[operator]
-        self._told = position
+        if position is None:  # integrate the velocity from the last command
+            position = self._commanded + velocity * self.period  # type: ignore[operator]
+        self._commanded = position
         bank.hold(position, 0.0 if velocity is None else velocity, 0.0 if effort is None else effort, rows)
 
 

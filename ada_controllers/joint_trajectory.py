@@ -85,7 +85,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     # --- plans ------------------------------------------------------------------------------------------------------
     def reset(self, state: State, time: float, command: Command | None = None) -> None:
-        """Begin where the joints are, or where they were told to be, and come to rest; see `Controller.reset`."""
+        """Begin at the measured positions, or at the last commanded ones, and come to rest; see `Controller.reset`."""
         super().reset(state, time, command)
         if command is not None and command.position is not None:
             velocity = state.v[self.v_index] if command.velocity is None else command.velocity
@@ -129,7 +129,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         motion, excess = plan(start, goal, *how)
         if start.is_at_rest:
             return motion
-        # at rest every goal can be reached; the motion so far comes to rest within the limits in any case
+        # from rest every goal can be reached, and the motion so far can always come to rest within the limits
         for halt in (stop(start, self.bounds), self._motion.after(elapsed)):
             other = halt.then(from_rest(halt.final, goal, *how))
             if excess > ALLOWED or other.end < motion.end:
@@ -139,12 +139,12 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         return motion
 
     def planned(self, time: float) -> JointReference:
-        """Where the plan has the joints at a time."""
+        """Joints at a time by the plan."""
         return JointReference(*self._motion(time - self._began))
 
     @property
     def remaining(self) -> float:
-        """Time until the joints are told to rest [s]."""
+        """Time until the commanded joints are at rest [s]."""
         return max(self._motion.end - (self._time - self._began), 0.0)
 
     def brake(self, time: float) -> None:

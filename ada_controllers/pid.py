@@ -3,8 +3,8 @@
 
     u = K_p (e + (1/T_i) ∫ e dτ + T_d ė),   e = q* - q
 
-What u is, is a choice. As an effort, K_p is in N m/rad. As a target speed, as Awa 2009, sec. 2.4 has it, K_p is in 1/s
-and the motor's own loop makes an effort of it, τ = k (u - q̇): that is `speed_gain` k.
+u may be an effort, with K_p in N m/rad; or, as in Awa 2009, sec. 2.4, a target speed, with K_p in 1/s, of which the
+motor's own loop makes an effort τ = k (u - q̇), with k the setting `speed_gain`.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ class Pid(Controller[PidSettings]):
         self._sum, self._slope, self._error, self._wanted = (self._zero,) * 4
 
     def _begin(self, state: State, time: float) -> None:
-        """The sum is what joins the last command, since the error is zero here."""
-        told, v, moves = self.last_command.effort, state.v[self.v_index], self._speed_gain > 0.0
+        """Start with the sum that continues the last command: the error is zero here."""
+        effort, v, moves = self.last_command.effort, state.v[self.v_index], self._speed_gain > 0.0
         self._slope, self._error = -v, self._zero
         self._wanted, self._sum = self._zero, self._zero
-        if told is not None:
-            u = np.where(moves, np.divide(told, self._speed_gain, out=np.zeros_like(told), where=moves) + v, told)
-            self._wanted = told
+        if effort is not None:
+            u = np.where(moves, np.divide(effort, self._speed_gain, out=np.zeros_like(effort), where=moves) + v, effort)
+            self._wanted = effort
             self._sum = np.where(self._ki > 0.0, u - self._kp * self._td * self._slope, 0.0)
 
     def _law(self, state: State, time: float) -> Command:
         position, velocity, _ = self.reference  # type: ignore[misc]
-        told = self.last_command.effort
+        commanded = self.last_command.effort
         self._rules[0] = min(time - self._shaper.then, LONGEST)
         efforts, self._sum, self._slope, self._error = self._efforts(
             state.q[self.q_index],
@@ -89,7 +89,7 @@ class Pid(Controller[PidSettings]):
             self._zero if velocity is None else velocity,
             self._sum,
             self._slope,
-            self._wanted if told is None else told,
+            self._wanted if commanded is None else commanded,
             self._wanted,
             self._kp,
             self._ki,
@@ -136,7 +136,7 @@ def _motor(count: int) -> Callable[..., Any]:
         v_ref: Vector,
         sums: Vector,
         slopes: Vector,
-        told: Vector,
+        commanded: Vector,
         wanted: Vector,
         kp: Vector,
         ki: Vector,
@@ -150,10 +150,10 @@ def _motor(count: int) -> Callable[..., Any]:
         # a filter of first order by an implicit step, which is stable for every dt
         share = expr.select(0.0, smooth, dt / (smooth + dt + _TINY), 1.0)
         slope = [old + share * (new - old) for old, new in zip(slopes, rate, strict=True)]
-        # where limits took away from the last effort what the error asks for, the sum would only wind up
+        # where limits cut the last effort in the direction of the error, the sum would only wind up
         added = [
             expr.select(waits * (was - asked) * e, 0.0, 0.0, k)
-            for was, asked, e, k in zip(told, wanted, error, ki, strict=True)
+            for was, asked, e, k in zip(commanded, wanted, error, ki, strict=True)
         ]
         found = _u(error, slope, sums, kp, added, td, (dt,))
         efforts = [
@@ -161,8 +161,8 @@ def _motor(count: int) -> Callable[..., Any]:
         ]
         return {"efforts": efforts, "sums_": found["sums_"], "slopes_": slope, "error": error}
 
-    vectors = ("q", "v", "q_ref", "v_ref", "sums", "slopes", "told", "wanted", "kp", "ki", "td", "speed_gain")
+    vectors = ("q", "v", "q_ref", "v_ref", "sums", "slopes", "commanded", "wanted", "kp", "ki", "td", "speed_gain")
     return compiled("pid", {**dict.fromkeys(vectors, count), "rules": 3}, body)
 
 
-_TINY = 1e-300  # keeps what is not chosen by `select` a number
+_TINY = 1e-300  # keeps the branch that `select` does not take finite

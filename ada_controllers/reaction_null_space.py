@@ -91,7 +91,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         }
         self._compiled = self._make()
         self._zero = np.zeros(count)
-        self._told: dict[str, Array] = {"momentum": np.zeros(6), "reaction": np.zeros(6), "rank": np.zeros(1)}
+        self._signals: dict[str, Array] = {"momentum": np.zeros(6), "reaction": np.zeros(6), "rank": np.zeros(1)}
 
     def _is_held(self) -> bool:
         held = self.settings.held
@@ -188,12 +188,12 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
             gains["weights"],
             gains["gain"],
         )
-        self._told = {"momentum": momentum, "reaction": reaction, "rank": rank}
+        self._signals = {"momentum": momentum, "reaction": reaction, "rank": rank}
         return Command(effort=tau)
 
     def signals(self) -> dict[str, Array]:
         """`momentum` M_fl θ̇ and `reaction` beyond weight, [f, n] on the support in its axes; `rank` of M_fl."""
-        return self._told
+        return self._signals
 
     def continuous(self, reference: JointReference) -> CompiledController:
         """The law for a fixed reference as part of the equations of motion: without the steps of a sampled one.

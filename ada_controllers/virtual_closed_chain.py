@@ -141,13 +141,13 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._is_plain = model.nv == len(self.joints) + self.mechanism.base
         self._rest, self._no_twist = np.zeros(model.nv), np.zeros(6)
         self._time = 0.0
-        self._told: tuple[Array, ...] = ()
+        self._result: tuple[Array, ...] = ()
         self._singular = 0.0
         self._q = np.zeros(0)
         self._followed: tuple[Array, ...] = ()
         self._target = self._rest
 
-    # --- what it is made for -----------------------------------------------------------------------------------------
+    # --- preparation -------------------------------------------------------------------------------------------------
     def _six(self, name: str, values: Sequence[float]) -> Array:
         if len(values) != 6:
             raise InputError(
@@ -189,7 +189,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             )
         self._time = time
         self._branch.forget()
-        self._told = ()
+        self._result = ()
         pose = self._rest if self._link is None else flat_pose(self._pose_of_link(state.q))
         rest = np.zeros(len(self.joints))
         target = self._branch.manifold.closed(state.q, 20) if self._is_path else state.q
@@ -228,7 +228,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
     def _follow(
         self, joints: JointReference, pose: tuple[Array, Array], target: Array, rate: Array, forward: Array
     ) -> None:
-        """Take what is followed, once nothing can refuse it any more."""
+        """Set the reference, after all checks."""
         self._joint_reference, self._pose_reference, self._target = joints, pose, target
         if self._is_path:
             self._followed = (rate, forward, self._gains, self._loops, self._hold)
@@ -243,10 +243,10 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         q = self._q = state.q
         self._time, self._singular = time, 0.0
         if self._is_path:
-            self._told = self._law_call(q, state.v, self._way_left(q), *self._followed)
+            self._result = self._law_call(q, state.v, self._way_left(q), *self._followed)
         else:
-            self._told = self._law_call(q, state.v, *self._followed)
-        effort = self._told[0]
+            self._result = self._law_call(q, state.v, *self._followed)
+        effort = self._result[0]
         if self._is_open:
             return Command(effort=effort)
         if self._pressing is not None:
@@ -268,15 +268,15 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
     def _by_numbers(self, q: Array, v: Array, *given: Array) -> tuple[Array, ...]:
         """The law near singular poses; the middle of the command's time by the acceleration of the command before."""
         self._singular = 1.0
-        h, before = 0.5 * self.settings.hold, self._told[1] if self._told else self._rest
+        h, before = 0.5 * self.settings.hold, self._result[1] if self._result else self._rest
         step = h * v + (0.5 * h * h) * before
         at, rate = self.model.integrate(q, step), v + h * before
-        told = self._wanted_call(q, v, *given)[1]
+        signals = self._wanted_call(q, v, *given)[1]
         if self._is_path:
             given = (given[0] - step, *given[1:])
         wanted = self._wanted_call(at, rate, *given)[0]
         a = self._branch.acceleration(at, rate, wanted, self._is_path, self._loops, self._time)
-        return self._efforts_of_tree(at, rate, a), a, told
+        return self._efforts_of_tree(at, rate, a), a, signals
 
     def _efforts_of_tree(self, q: Array, v: Array, a: Array) -> Array:
         dynamics = self.mechanism.dynamics
@@ -289,20 +289,20 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             return np.asarray(pose)
         return np.asarray(np.linalg.solve(self.mechanism.dynamics.pose(self.model.root, q), pose))
 
-    # --- what it tells -----------------------------------------------------------------------------------------------
+    # --- signals -----------------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
         """By name.
 
         `acceleration`: a*; `gap`: of the loops' conditions; `singular`: 1 where the pose was too near to a singular one
         for the compiled law; `joint_error`, and with virtual forces `virtual_effort` of the joints; with a link
         `virtual_force`, `pose_error` and `pose_rate` [linear, angular]; along loops `path_error`; of contacts that only
-        press `pressure`, what each is counted on for [N].
+        press `pressure`, the normal force assumed of each [N].
         """
-        if not self._told:
+        if not self._result:
             return {}
-        found = {name: self._told[2][part] for name, part in self._parts.items()}
+        found = {name: self._result[2][part] for name, part in self._parts.items()}
         found |= {
-            "acceleration": self._told[1][self.v_index],
+            "acceleration": self._result[1][self.v_index],
             "singular": np.array([self._singular]),
             "joint_error": self._joint_reference.position - self._q[self.q_index],
         }
@@ -315,7 +315,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
     def continuous(self, reference: Reference | None = None) -> Callable[..., list[Scalar]]:
         """The law, with a fixed reference, for `ada_dynamics.simulation.CompiledController`: a part of the equations.
 
-        Nothing watches over it: it is for motions that stay clear of singular poses and of limits, and for robots with
+        It checks nothing: it is for motions that stay clear of singular poses and of limits, and for robots with
         a motor at every joint. It is to be called after `reset`.
 
         Args:

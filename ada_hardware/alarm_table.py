@@ -10,7 +10,7 @@ from ada_robot.driver import Alarm
 
 
 class Meaning(NamedTuple):
-    """Of an alarm.
+    """Meaning of an alarm.
 
     Attributes:
         text: what is wrong.

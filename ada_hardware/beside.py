@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot that another program drives, seen from beside it: read from the memory of its flight recorder.
 
-Nothing is sent, neither to the device nor to the program: a device has one host, and that one writes down each of its
+Nothing is sent, neither to the device nor to the program: a device has one host, which records each of its
 cycles. Its memory has no name, but the system shows it among the open files of the process to the same user and root.
 """
 
@@ -23,11 +23,11 @@ from ada_robot.safety.flight_memory import MEMORY_NAME, FlightMemory
 from ada_robot.safety.flight_recorder import FlightState, flight_state
 from ada_robot.safety.phases import Phase
 
-_RECENT = 0.1  # [s], or five periods: how long a row is of the present
+_RECENT = 0.1  # [s], or five periods: age up to which a row counts as present
 
 
 class DrivenElsewhere:
-    """One robot of another program; it can be looked at, and nothing else.
+    """One robot of another program, read only.
 
     Attributes:
         device: name of its kind.
@@ -82,8 +82,8 @@ class DrivenElsewhere:
         return state._replace(feedback=_old(state.feedback))
 
 
-def _old(told: Feedback) -> Feedback:
-    return Feedback(told.time, told.position, told.velocity, told.effort, False, told.is_driven, told.alarms)
+def _old(last: Feedback) -> Feedback:
+    return Feedback(last.time, last.position, last.velocity, last.effort, False, last.is_driven, last.alarms)
 
 
 def _memory(device: str, joints: tuple[str, ...], holder: Holder) -> FlightMemory:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""True if joints can have got where a reading says that they are: neither arms nor servos jump.
+"""Plausibility of position readings: neither arms nor servos jump.
 
 Checksums of devices are short: that of an RCB-1 does not see a flip of a byte's highest bit, 128 degrees; UDP has none
 beside ARCNET's. A reading that no joint can have reached since the last one is put aside. Where some in a row agree
@@ -19,7 +19,7 @@ class PlausibleReadings:
     """The readings of some joints, in time.
 
     Attributes:
-        believed: the newest one that is; None before the first.
+        believed: the newest believed one; None before the first.
         refused: how many were put aside.
     """
 
@@ -56,7 +56,7 @@ class PlausibleReadings:
         return True
 
     def forget(self) -> None:
-        """Begin anew: nobody knows what happened meanwhile."""
+        """Restart, after an interruption."""
         self.believed = self._doubted = None
         self._doubts = 0
 

@@ -22,7 +22,7 @@ class DeviceKind(NamedTuple):
     Attributes:
         name: as users write it.
         kind: "robot" or "sensor".
-        summary: what it is, in a line.
+        summary: one line.
         place: module of its driver in this package (or its whole name), and what the names of its driver and emulator
             begin with.
         addresses: what the address of a real one looks like.

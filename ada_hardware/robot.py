@@ -13,7 +13,7 @@ from ada_robot.safety.settings import SafetySettings
 
 
 class Robot(robot.Robot):
-    """A robot by the name of its device; all else is told at `ada_robot.robot.Robot`."""
+    """A robot by the name of its device; see `ada_robot.robot.Robot`."""
 
     def __init__(
         self,

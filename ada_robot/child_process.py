@@ -48,7 +48,7 @@ class ChildProcess:
         return self.popen.returncode is not None
 
     def kill(self) -> None:
-        """End it at once, and see it gone."""
+        """Kill it, and wait until it has ended."""
         self.popen.kill()
         self.popen.wait()
 
@@ -56,7 +56,7 @@ class ChildProcess:
         """Close this side's ends of its pipes."""
         for pipe in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
             if pipe is not None:
-                with suppress(OSError):  # what was not written yet has no reader any more
+                with suppress(OSError):  # unwritten output has no reader any more
                     pipe.close()
 
 

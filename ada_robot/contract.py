@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words between programs, robots and their drivers: limits, commands, demands, refusals.
+"""The types shared by programs, robots and their drivers: limits, commands, demands, refusals.
 
-A command is what somebody asks of joints by their names, in any of three ways. A demand is what all joints of a robot
-are asked in one of these ways: it is what a robot's cycle judges, and what it hands to the driver.
+A command is a request to joints by their names, in any of three modes. A demand is a request to all joints of a robot
+in one of these modes: a robot's cycle judges it, and passes it to the driver.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Mode(Enum):
     EFFORT = "effort"  # [N m, N]
 
 
-_MODES = tuple(Mode)  # to go through the class itself takes longer
+_MODES = tuple(Mode)  # faster to iterate than the class itself
 
 
 class JointLimit(NamedTuple):
@@ -54,7 +54,7 @@ class Command(NamedTuple):
     """A request to joints by name: position, velocity and effort have a number for each joint, or are None.
 
     Attributes:
-        names: of the joints; empty: all of whoever commands, in their order.
+        names: of the joints; empty: all joints of the commander, in their order.
         position: [rad, m].
         velocity: [rad/s, m/s]; of the position, where there is one too.
         effort: [N m, N]; on top of what holds a position, where there is one too.
@@ -69,7 +69,7 @@ class Command(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[Mode, Array]) -> Command:
-        """A command of quantities by mode, to all joints of whoever commands."""
+        """A command of quantities by mode, to all joints of the commander."""
         return cls((), given.get(Mode.POSITION), given.get(Mode.VELOCITY), given.get(Mode.EFFORT))
 
     def given(self) -> dict[Mode, Array]:
@@ -150,7 +150,7 @@ class Tally:
         self.last_accepted_at: float | None = None
 
     def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
-        """Count one, refused or (None) taken, and hand that back."""
+        """Count one, refused or (None) taken, and return it."""
         if refusal is None:
             self.accepted += times
             self.last_accepted_at = now

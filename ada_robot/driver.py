@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of every robot's driver: one exchange with the device per cycle, and nothing but what it was commanded.
+"""The contract of every robot's driver: one exchange with the device per cycle, and nothing but the given command.
 
 A driver translates; it decides nothing. Whether a command is safe, when to hold, to slow down or to stop is decided
 once for all robots, in `ada_robot.safety`. All calls come from one thread, which calls one of `idle`, `cycle` every
@@ -54,7 +54,7 @@ class Feedback:
 
     Attributes:
         time: when it came, on the steady clock [s].
-        position: per joint; NaN where the device does not say [rad, m].
+        position: per joint; NaN where the device does not report it [rad, m].
         velocity: likewise [rad/s, m/s].
         effort: likewise [N m, N].
         is_fresh: whether it came in this cycle; else it is what came last.
@@ -83,7 +83,7 @@ class LinkCounts:
         sent: frames sent.
         received: answers that were taken.
         missed: answers that did not come in time.
-        refused: frames that came, but were damaged, late or not the ones asked for.
+        refused: frames that came damaged, late or unrequested.
         retries: frames sent once more.
         last_problem: words on the newest trouble.
     """
@@ -132,13 +132,13 @@ class RobotDriver(ABC, Generic[S]):
         self.counts = LinkCounts()
         self.interrupted: Callable[[], str] = lambda: ""
 
-    # --- what it is -----------------------------------------------------------------------------------------------
+    # --- properties -----------------------------------------------------------------------------------------------
     def suited(self, safety: SafetySettings) -> SafetySettings:
         """Rules of safety as this robot needs them: no margin finer than its sensors."""
         return safety
 
     @property
-    def told_speeds(self) -> Array | None:
+    def commanded_speeds(self) -> Array | None:
         """Speeds commanded last, where the driver itself makes them of positions [rad/s, m/s]; None: it does not."""
         return None
 
@@ -162,7 +162,7 @@ class RobotDriver(ABC, Generic[S]):
             lateness: of a cycle, after which limits must still be kept [s].
         """
 
-    # --- what it does ---------------------------------------------------------------------------------------------
+    # --- operation ------------------------------------------------------------------------------------------------
     @abstractmethod
     def open(self) -> None:
         """Open the wire and find the device; nothing moves.
@@ -199,7 +199,7 @@ class RobotDriver(ABC, Generic[S]):
 
     @abstractmethod
     def stop(self) -> None:
-        """Make it hold by itself from standing still: brakes on, or servos that hold. As far as it still can.
+        """Make it hold by itself from standing still, as far as possible: brakes on, or servos that hold.
 
         Nothing is raised: it is called where all else has failed.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C, and the SIGINT by which launch systems end what they started."""
+"""Ctrl-C, and the SIGINT by which launch systems end their programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import threading
 
 
-def heed_interrupts() -> None:
+def restore_sigint() -> None:
     """Let SIGINT end this program where its starter ignores it.
 
     A shell without job control starts jobs in its background with SIGINT ignored, and whatever they start inherits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one judgement of numbers for joints: names, positions, speeds, efforts, jumps; and what is said of a bad one.
+"""The common check of numbers for joints: names, positions, speeds, efforts, jumps; and the texts of refusals.
 
 Commands and trajectories ask it at their source, demands in the cycle's own process, drivers and the judges of
 emulators at the wire. A joint beyond a position limit may be held where it stands, and moved inwards; never farther
@@ -88,7 +88,7 @@ def refused_names(names: Sequence[str], joints: Mapping[str, JointLimit]) -> Ref
     return None
 
 
-@lru_cache(maxsize=16)  # looking for near names takes long, and a sender that is wrong is wrong again and again
+@lru_cache(maxsize=16)  # looking for near names takes long, and a wrong sender repeats itself
 def _unknown_text(name: str, known: tuple[str, ...]) -> str:
     return str(unknown_name("joint", name, known))
 

@@ -51,7 +51,7 @@ class DeviceState(NamedTuple):
     Attributes:
         name: as the node calls it.
         kind: of device, such as "pa10".
-        phase: where it is in its life.
+        phase: of its life.
         reason: why; "" for nothing special.
         alarms: what the device says is wrong, in words.
         last_refusal: words on the command that was refused last.
@@ -152,7 +152,7 @@ def _alarm(said: Mapping[str, Any]) -> str:
 
 
 def _motor(said: Mapping[str, Any]) -> Motor:
-    """All motors of the devices turn; a limit that is not told is none."""
+    """A motor of a device, which turns; a missing limit means none."""
     lower, upper, speed = (said.get(key) for key in ("lower", "upper", "velocity"))
     return Motor(
         str(said["name"]),

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output to stderr that never waits for whoever reads it.
+"""Output to stderr that never waits for its reader.
 
-A pipe that nobody empties, or a terminal that Ctrl-S has stopped, blocks who writes to it: a logger, and with it the
-thread that logs, or all threads of a Python program, for ROS 2 logs without letting go of the interpreter. A robot's
-cycle, and a node that must answer a stop, cannot afford that. So the descriptor is replaced by a pipe of the process'
-own. One thread empties it into a bounded queue, another one hands that on, and is all that waits. What the queue has no
-room for is dropped, and said to be once there is room again.
+A pipe that nobody empties, or a terminal stopped by Ctrl-S, blocks its writer: a logger, and with it the thread that
+logs, or all threads of a Python program, as ROS 2 logs without releasing the interpreter. A robot's cycle, and a node
+that must answer a stop, cannot afford that. So the descriptor is replaced by a pipe of the process' own. One thread
+empties it into a bounded queue, another one, the only one that waits, passes that on. Lines that do not fit into the
+queue are dropped, and reported once there is room again.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from types import TracebackType
 
 ROOM = 2**18  # bytes that may wait
 STDERR = 2
-PATIENCE = 0.5  # [s] that the end of a process waits for what was said to leave
-_PIECE = 4096  # bytes that are handed on at once: what a pipe takes as a whole
+PATIENCE = 0.5  # [s] that the end of a process waits for pending output
+_PIECE = 4096  # bytes that are passed on at once: a pipe takes them as a whole
 _LOOK = 0.01  # [s]
 _pipe_room = 1031  # F_SETPIPE_SZ, which the module fcntl of Python 3.9 does not have
 _real: dict[int, int] = {}  # descriptors that were replaced, and where they led before
 
 
 def stderr_for_children() -> int:
-    """The descriptor that a process which may outlive this one says on what there is to say."""
+    """The descriptor for stderr of a process which may outlive this one."""
     return _real.get(STDERR, STDERR)
 
 
@@ -36,7 +36,7 @@ class Outlet:
     """Stands between this process and one of its descriptors, from `__enter__` or `open` on.
 
     Attributes:
-        dropped: lines that there was no room for, and that were not told of yet.
+        dropped: lines that there was no room for, and that were not reported yet.
     """
 
     def __init__(self, descriptor: int = STDERR, room: int = ROOM) -> None:
@@ -72,9 +72,9 @@ class Outlet:
             threading.Thread(target=work, name="outlet", daemon=True).start()
 
     def close(self, patience: float = PATIENCE) -> None:
-        """Hand on what waits, as far as somebody takes it in time, and put the descriptor back.
+        """Pass on waiting output, as far as it is read in time, and restore the descriptor.
 
-        Where nobody does, the descriptor stays as it is, so that nothing that is said later makes the process wait.
+        Otherwise the descriptor stays as it is, so that later output does not block the process.
         """
         if self._real < 0:
             return
@@ -110,7 +110,7 @@ class Outlet:
         self._size += len(data)
 
     def _notice(self) -> bytes:
-        """How much is missing; nothing where all is there."""
+        """A line with the number of dropped lines; empty where there are none."""
         count, self.dropped = self.dropped, 0
         return f"[{count} lines are missing here: nobody read what was said]\n".encode() if count else b""
 
@@ -123,7 +123,7 @@ class Outlet:
                 self._size -= len(data)
                 data = data or self._notice()
                 self._is_writing = True
-            with suppress(OSError):  # whoever read it is gone
+            with suppress(OSError):  # the reader is gone
                 while data:
                     data = data[os.write(self._real, data) :]
             self._is_writing = False

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of Python that only Linux and macOS have, asked for where they are needed, and not before.
+"""Modules of Python that only Linux and macOS have, imported where they are needed, and not before.
 
-So that the library, controllers and tools can be imported anywhere, and what cannot be done says so by name.
+So the library, controllers and tools can be imported anywhere, and errors name the missing feature.
 """
 
 from __future__ import annotations

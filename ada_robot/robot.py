@@ -51,7 +51,7 @@ from ada_robot.safety.settings import SafetySettings
 
 __all__ = ["Judged", "Place", "Robot", "RobotStatus"]
 
-RECENT = 0.1  # [s], or five periods: how long the newest message of the cycle is of the present
+RECENT = 0.1  # [s], or five periods: age up to which the newest message of the cycle counts as present
 Place = Literal["process", "thread"]
 Own = TypeVar("Own", bound="Robot")
 
@@ -125,7 +125,7 @@ class Robot:
         unknown = np.full(len(self.joints), math.nan)
         self._unknown = Feedback(-math.inf, unknown, unknown, unknown, is_fresh=False)
 
-    # --- how it is ------------------------------------------------------------------------------------------------
+    # --- status ---------------------------------------------------------------------------------------------------
     @property
     def cycle_pid(self) -> int:
         """Number of the process that the cycle runs in; 0 where there is none at the moment."""
@@ -156,7 +156,7 @@ class Robot:
         if link is None or newest is None:
             return self._unknown
         report = link.report
-        # the last message of a cycle that is gone or frozen says nothing about the present
+        # the last message of a cycle that is gone or frozen is not the present state
         is_recent = link.is_alive and time.monotonic() - newest.sent_at < max(RECENT, 5.0 * self.period)
         is_fresh = newest.feedback.is_fresh and is_recent
         if report is None:
@@ -182,12 +182,12 @@ class Robot:
             newest = link.wait_newer(max(0.0, deadline - time.monotonic()))
             if newest is None:
                 ended = "" if link.is_alive else f"; {self.reason}"
-                raise NoAnswer(f"{self.device}: the device told nothing new within {timeout:g} s{ended}.")
+                raise NoAnswer(f"{self.device}: the device reported nothing new within {timeout:g} s{ended}.")
             if newest.feedback.is_fresh:
                 return self.feedback
 
     def status(self) -> RobotStatus:
-        """How it is; never waits."""
+        """Its status; never waits."""
         link, now = self._link, time.monotonic()
         heard = (link.report if link is not None else None) or self._last
         here, report = self._check, heard or RobotStatus()
@@ -234,7 +234,7 @@ class Robot:
                 self._closed_because = f"not opened: {problem}"
                 self._let_go()
                 raise
-            # a thread does not outlive its program, as a process does: it brings the robot to rest before
+            # unlike a process, a thread does not outlive its program: it brings the robot to rest before
             atexit.register(self._at_exit)
 
     def _at_exit(self) -> None:
@@ -242,7 +242,7 @@ class Robot:
             self.close()
 
     def _let_go(self) -> None:
-        """Of a cycle that has ended, or must."""
+        """Release a cycle that has ended, or must."""
         atexit.unregister(self._at_exit)
         link, cycle = self._link, self._cycle
         if link is not None:
@@ -288,16 +288,16 @@ class Robot:
 
     @property
     def judged(self) -> Judged:
-        """Which of the commands that were sent the cycle has judged."""
+        """The sent commands that the cycle has checked."""
         link = self._living()
         newest = link.newest if link is not None else None
         return Judged() if newest is None else Judged(newest.commanded_at, newest.judged_at)
 
     def command(self, mode: Mode, values: Sequence[float] | Array) -> float:
-        """Tell it where to be, how fast to move, or what effort to make; returns at once.
+        """Command positions, velocities or efforts; returns at once.
 
-        What breaks a rule is refused as a whole and counted: what can be seen here at once by raising, the rest by
-        `status().refused` alone. The last accepted command stays in force until command_timeout.
+        A command that breaks a rule is refused as a whole and counted: rules checked here raise, others show
+        in `status().refused` alone. The last accepted command stays in force until command_timeout.
 
         Args:
             mode: what the numbers are.
@@ -439,7 +439,7 @@ class Robot:
         return link
 
     def _lost(self) -> None:
-        """The cycle's end is gone, unasked: say why, and keep what the flight recorder has."""
+        """The cycle's end is gone, unasked: record why, and save the flight record."""
         cycle, recorder = self._cycle, self._recorder
         if cycle is None or self._is_closing:
             return

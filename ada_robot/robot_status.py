@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a robot is, as programs, diagnostics and people see it."""
+"""Status of a robot, for programs, diagnostics and people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ada_robot.timing.periods import PeriodSummary
 
 
 class Judged(NamedTuple):
-    """Which commands a robot's cycle has judged, by when they were made on the steady clock [s]; -inf: none.
+    """The commands a robot's cycle has checked, by their creation times on the steady clock [s]; -inf: none.
 
     Those up to `judged_at` are: the one of `accepted_at` is the newest that is followed, those after it were refused.
     """
@@ -27,7 +27,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class RobotStatus:
-    """How a robot is; at most a tenth of a second old.
+    """Status of a robot; at most a tenth of a second old.
 
     Attributes:
         phase: what it is doing.
@@ -47,7 +47,7 @@ class RobotStatus:
         longest_gap: between two exchanges with the device, since it was opened [s].
         command_age: since the last accepted command [s]; inf before the first.
         feedback_age: since the last report of the device [s].
-        values: what else the device reports, such as "battery [V]".
+        values: other figures of the device, such as "battery [V]".
         flight_record: the newest file of the flight recorder; "" where there is none.
         place: "process" or "thread".
         notes: what to know about the cycle, such as that it has no real-time priority.

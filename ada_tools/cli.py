@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ada_dynamics.errors import AdaError
 from ada_dynamics.exit_codes import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR
-from ada_robot.interrupts import heed_interrupts
+from ada_robot.interrupts import restore_sigint
 from ada_tools.commands.parser import parser
 
 
@@ -30,9 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: what stands after `ada`; by default the process' own.
     """
     if arguments is None:
-        heed_interrupts()
+        restore_sigint()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal that lacks a character gets a replacement, not a crash
+        if hasattr(stream, "reconfigure"):  # replace characters that a terminal lacks, instead of failing
             stream.reconfigure(errors="replace")
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)

@@ -109,10 +109,10 @@ def _sweep(path: Path) -> None:
 
 
 def _parameters(path: Path) -> None:
-    from ada_robot.ros.parameter_files import told_to_many
+    from ada_robot.ros.parameter_files import wildcard_parameters
     from ada_tools.bringup.params_files import passed_over
 
-    told_to_many(["--params-file", str(path)])
+    wildcard_parameters(["--params-file", str(path)])
     passed_over(path, ["/dynamics_node"])
 
 

@@ -49,9 +49,9 @@ def spectral_radius(
         bandwidth: ω of critically damped servos of position and velocity [rad/s]; 0: an ideal robot.
         servo_stiffness: of these servos at the hand [N/m]; 0: the contact does not push them back.
     """
-    servo, told = _servo(contact, period, bandwidth, servo_stiffness)
+    servo, commanded = _servo(contact, period, bandwidth, servo_stiffness)
     share = 1.0 - math.exp(-period / filter_time) if filter_time > 0.0 else 1.0
-    # of (x, x', u, y, force of the last calls, latest first): u is the position that the servo was told
+    # of (x, x', u, y, force of the last calls, latest first): u is the commanded position
     n = 4 + delay
     force = np.zeros(n)
     force[0 if not delay else 3 + delay] = contact if not delay else 1.0
@@ -63,7 +63,7 @@ def spectral_radius(
     step[2] = period * velocity
     step[2, 2] += 1.0
     step[:2, :2] = servo
-    step[:2] += np.outer(told[:, 0], step[2]) + np.outer(told[:, 1], velocity)
+    step[:2] += np.outer(commanded[:, 0], step[2]) + np.outer(commanded[:, 1], velocity)
     step[3] = felt
     if delay:
         step[4, 0] = contact
@@ -98,9 +98,9 @@ def _is_unstable(contact: float, loop: dict[str, float]) -> bool:
 
 
 def _servo(contact: float, period: float, bandwidth: float, servo_stiffness: float) -> tuple[Array, Array]:
-    """How (x, x') goes on over a period by itself, and by the position and velocity that the servo is told.
+    """Transition of (x, x') over a period: free response, and response to the commanded position and velocity.
 
-    x'' = ω² (u - x) + 2 ω (v - x') - ω² k / k_s x. An ideal robot is at once where it is told to be.
+    x'' = ω² (u - x) + 2 ω (v - x') - ω² k / k_s x. An ideal robot follows a command at once.
     """
     if bandwidth <= 0.0:
         return np.zeros((2, 2)), np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -114,7 +114,7 @@ def _servo(contact: float, period: float, bandwidth: float, servo_stiffness: flo
 
 
 def _exponential(A: Array) -> Array:
-    """Of a small matrix: a Taylor series of a part of it, squared."""
+    """Exponential of a small matrix: Taylor series with scaling and squaring."""
     halvings = max(0, math.ceil(math.log2(max(float(np.abs(A).sum()), 1e-300))) + 3)
     part = A / 2.0**halvings
     total = term = np.eye(len(A))

@@ -43,11 +43,11 @@ class SerialArm:
         self._to_tool = twist_matrix(inverse(tool))
 
     def pose(self, q: Array) -> Array:
-        """Of the tool in the frame of the base."""
+        """Pose of the tool in the frame of the base."""
         return self.link_pose(self.link, q) @ self.tool
 
     def link_pose(self, link: str, q: Array) -> Array:
-        """Of a link in the frame of the base."""
+        """Pose of a link in the frame of the base."""
         pose = self._dynamics.pose(link, q)
         return pose if self._base is None else inverse(self._dynamics.pose(self._base, q)) @ pose
 
@@ -120,7 +120,7 @@ def _range(distances: Array, rigid: NDArray[np.bool_], first: int, last: int) ->
     return longest, max(2.0 * max(lengths) - longest, 0.0)
 
 
-# --- which joints -----------------------------------------------------------------------------------------------------
+# --- joint choice -----------------------------------------------------------------------------------------------------
 def arm_joints(model: Model, link: str) -> tuple[str, ...]:
     """Joints with a motor between the base and a link, from the base on.
 

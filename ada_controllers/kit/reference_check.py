@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References are looked at before anything follows them: shapes, finite numbers, limits of the joints."""
+"""Checks of references before anything follows them: shapes, finite numbers, limits of the joints."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ReferenceCheck:
 
     # --- joints -------------------------------------------------------------------------------------------------------
     def _look(self, position: Any, velocity: Any, acceleration: Any, *_: Array) -> None:
-        """The same number by number, with words."""
+        """The same check value by value, for the message."""
         for what, values in (("position", position), ("velocity", velocity), ("acceleration", acceleration)):
             self._row(what, values)
 
@@ -143,7 +143,7 @@ def _is_array(values: Any) -> bool:
 
 @lru_cache(maxsize=32)
 def _fits(count: int) -> Kernel:
-    """Goes through where a reference is within its limits."""
+    """A kernel that succeeds if a reference is within its limits."""
 
     def body(
         position: Vector, velocity: Vector, acceleration: Vector, lower: Vector, upper: Vector, speed: Vector

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands within the limits of the joints, whatever a control law asks for; what was cut is told."""
+"""Commands within the limits of the joints, whatever a control law asks for; cuts are reported."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ada_dynamics.spatial.scalar import Scalar
 from ada_robot.contract import Command, JointLimit
 
 UNLIMITED = 1e30  # stands for infinity: differences of two of them stay numbers
-STOPPING = 0.02  # [s] in which a joint may be told to reach its end
-SHORTEST = 1e-9  # [s] so that what is unlimited stays so between two commands of one moment
+STOPPING = 0.02  # [s] in which a joint may be commanded to reach its end
+SHORTEST = 1e-9  # [s] keeps unlimited rates unlimited between two commands of the same time
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Shaper:
         self._dt = np.zeros(1)
         self.before, self.then, self.count = Command(), math.nan, 0
         self._cut = np.zeros(len(limits) + 1)
-        # most commands need nothing cut: then this says so, and they pass as they are
+        # fast path: most commands need no cut
         self._passes = _passes(len(limits)).python_call(lambda *_: None)
         self._uncut = self._cut
 
@@ -127,7 +127,7 @@ class Shaper:
         """A command within all limits.
 
         Raises:
-            CommandRefused: the control law gave what is no command; the last one counts still.
+            CommandRefused: the control law returned an invalid command; the last one stays in force.
         """
         _, position, velocity, effort, _ = command
         passed = time - self.then
@@ -171,7 +171,7 @@ class Shaper:
             cut = np.maximum(cut, lost)
         return Command(position=position, velocity=velocity, effort=effort), cut
 
-    # --- where compiled code is not enough ----------------------------------------------------------------------------
+    # --- fallback of compiled code ------------------------------------------------------------------------------------
     def _call(self, name: str) -> Callable[..., Any]:
         call = self._calls.get(name)
         if call is None:
@@ -180,7 +180,7 @@ class Shaper:
         return call
 
     def _otherwise(self, name: str, kernel: Kernel) -> Callable[..., Any]:
-        """Fallback for arguments that are no plain vectors: it names the fault of a command, if there is one."""
+        """Fallback for arguments other than plain vectors; it names what is wrong with a command."""
         parts = name.split("_")
 
         def careful(*arrays: Any) -> Any:
@@ -208,8 +208,8 @@ class Shaper:
         for name, value in zip(self._names, checked.tolist(), strict=True):
             if not math.isfinite(value):
                 raise CommandRefused(
-                    f"{self._law}: the {part} that it wants of joint {name!r} is {value}; the last command counts "
-                    "still. Gains, or a state that is far from what the law is for, are the usual reasons."
+                    f"{self._law}: the {part} that it wants of joint {name!r} is {value}; the last command stays "
+                    "in force. Gains, or a state that is far from what the law is for, are the usual reasons."
                 )
         return checked
 
@@ -313,7 +313,7 @@ def _position_velocity(
 
 @lru_cache(maxsize=32)
 def _passes(count: int) -> Kernel:
-    """Goes through where efforts need nothing cut."""
+    """A kernel that succeeds if efforts need no cut."""
 
     def body(effort: Vector, before: Vector, limit: Vector, rate: Vector, dt: Vector) -> Traced:
         guards: list[Scalar] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured states are looked at before a control law sees them: shapes, finite numbers, time."""
+"""Checks of measured states before a control law sees them: shapes, finite numbers, time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 
 LATEST = math.inf  # [s]; a time is before it
-# What a robot can be at, and be asked for: lengths of vectors of positions, velocities and wrenches, and single numbers
-# of references. More is a mistake in units, a broken sensor or a simulation that diverges.
+# Plausible magnitudes: norms of position, velocity and wrench vectors, and single numbers of references. More means
+# wrong units, a broken sensor or a diverging simulation.
 MOST_POSITION, MOST_VELOCITY, MOST_ACCELERATION = 1e6, 1e4, 1e6  # [rad, m], [rad/s, m/s], [rad/s^2, m/s^2]
 MOST_WRENCH = 1e5  # [N, N m]
 
 
 class StateCheck:
-    """Refuses states that cannot be of a robot.
+    """Refuses implausible states of a robot.
 
     Attributes:
-        numbers: raises StateRefused for positions and velocities that cannot be.
+        numbers: raises StateRefused for implausible positions and velocities.
     """
 
     def __init__(self, law: str, model: Model) -> None:
@@ -44,7 +44,7 @@ class StateCheck:
         return Traced({"lengths": lengths}, [*guards, *position_guards(self._model.tree, q)])
 
     def _look(self, q: Any, v: Any) -> None:
-        """The same number by number, with words."""
+        """The same check value by value, for the message."""
         model = self._model
         for what, values, count in (("positions", q, model.nq), ("velocities", v, model.nv)):
             if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (count,):
@@ -74,7 +74,7 @@ class StateCheck:
             raise StateRefused(f"{self._law}: {'; '.join(problems)}.")
 
     def wrench(self, wrench: Any) -> None:
-        """Refuse a measured wrench that is none."""
+        """Refuse an invalid measured wrench."""
         is_plain = isinstance(wrench, np.ndarray) and wrench.dtype == np.float64 and wrench.shape == (6,)
         if not is_plain or not math.hypot(*wrench.tolist()) <= MOST_WRENCH:
             shown = wrench.tolist() if isinstance(wrench, np.ndarray) else wrench
@@ -84,7 +84,7 @@ class StateCheck:
             )
 
     def wrong_time(self, time: float, last: float) -> StateRefused:
-        """Why a time cannot be, for the one that raises it."""
+        """The error for an invalid time; the caller raises it."""
         if math.isfinite(time) and math.isnan(last):
             return StateRefused(f"{self._law}: call reset(state, time) before the first update.")
         if math.isfinite(time):

@@ -49,7 +49,7 @@ class Peaks(NamedTuple):
     highest: Array
 
     def excess(self, bounds: Bounds) -> float:
-        """How often the most limited quantity contains its limit: up to 1 is allowed; past position limits over 1."""
+        """Largest ratio of a quantity to its limit: up to 1 is allowed; over 1 past position limits."""
         beyond = np.maximum(self.highest - bounds.upper, bounds.lower - self.lowest)
         return float(
             max(
@@ -119,7 +119,7 @@ class JointMotion:
         i = max(int(np.searchsorted(self.times, t + _SHORTEST, side="right")) - 1, 0)
         gone = max(t - self._begins[i], 0.0)
         table = self.coefficients[i:].copy()
-        for k in range(ORDER + 1):  # Taylor's series about the time that is gone
+        for k in range(ORDER + 1):  # Taylor series about the elapsed time
             table[0, k] = sum(comb(j, k) * gone ** (j - k) * self.coefficients[i, j] for j in range(ORDER, k - 1, -1))
         return JointMotion(np.concatenate([[0.0], self.times[i + 1 :] - t]), table, self.final)
 

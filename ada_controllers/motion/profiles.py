@@ -87,7 +87,7 @@ def quintic(start: Point, goal: Array, time: float) -> JointMotion:
 
 
 def stop(start: Point, bounds: Bounds) -> JointMotion:
-    """To rest, within the limits if that can be, as soon as that can be; all joints in the same time."""
+    """To rest as soon as possible, within the limits if possible; all joints in the same time."""
     if start.is_at_rest:
         return JointMotion.rest(start.position)
     base = 1.5 * float(np.max(np.abs(start.velocity) / bounds.acceleration)) + 1e-3
@@ -158,8 +158,8 @@ def plan(
         acceleration_time: t_1 of the quartic one [s]; 0: as short as the limits allow.
 
     Returns:
-        The motion, and how often its most limited quantity contains its limit: over 1 where no motion of these kinds
-        keeps them all.
+        The motion, and its largest ratio of a quantity to its limit: over 1 where no motion of these kinds keeps all
+        limits.
     """
     if start.is_at_rest:
         return from_rest(start.position, goal, bounds, profile, acceleration_time), 1.0
@@ -204,7 +204,7 @@ def _moving_quartics(start: Point, goal: Array, bounds: Bounds, acceleration_tim
     acceleration = (A + x * (2.0 * (3.0 * d - 2.0 * A) + x * 3.0 * (A - 2.0 * d))) / t1s
     position = p0 + t1s * x * (v0 + x * (0.5 * A + x * ((3.0 * d - 2.0 * A) / 3.0 + x * (A - 2.0 * d) / 4.0)))
     excess = _sampled_excess(position, velocity, acceleration, bounds)
-    # with a given t_1 the others count only where it does not do
+    # other times than a given t_1 only where that one fails
     order = np.lexsort(((t1s + rests)[:, 0], (t1s[:, 0] != acceleration_time) & (acceleration_time > 0.0)))
     for i in _promising(excess, order):
         yield quartic(start, goal, float(t1s[i, 0]), float(t1s[i, 0] + rests[i, 0]))
@@ -236,5 +236,5 @@ def _sampled_excess(position: Array, velocity: Array, acceleration: Array, bound
 def _promising(excess: Array, order: NDArray[np.intp]) -> NDArray[np.intp]:
     """The first plans that keep the limits where they were sampled, then the one that comes nearest to them."""
     kept = order[excess[order] <= ALLOWED]
-    # every other one: the neighbours of a plan that its samples flatter are flattered, too
+    # every other one: samples that miss the peak of a plan miss those of its neighbours, too
     return np.concatenate([kept[: 2 * _TRIES : 2], kept[-1:], [np.argmin(excess)]])

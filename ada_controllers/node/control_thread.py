@@ -27,16 +27,16 @@ from ada_robot.ros import qos
 from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
-PATIENCE = 5.0  # [s] that the control thread has for what somebody waits for
+PATIENCE = 5.0  # [s] limit of a request that another thread waits for
 _ARRIVAL = Duration(seconds=1)  # of the last command, at most
 
 
 class ControlThread:
-    """A control loop, what it listens to and where it speaks.
+    """A control loop with its inputs and outputs.
 
     Attributes:
         control: the loop; it belongs to the thread, reach it by `ask`.
-        following: what requests become; likewise.
+        following: turns requests into references; likewise.
         inputs: topics of the state.
         loop: the thread.
     """
@@ -56,7 +56,7 @@ class ControlThread:
             controller: that runs first.
             settings: of the node.
             loop_settings: of the loop.
-            on_failure: called in the thread with what ended it.
+            on_failure: called in the thread with the error that ended it.
         """
         self.control = ControlLoop(controller, loop_settings)
         self.following = Following(self.control)
@@ -85,7 +85,7 @@ class ControlThread:
         self.loop.start()
 
     def ask(self, action: Callable[[], T]) -> T:
-        """Let the thread do something between two steps, and wait for it.
+        """Run an action in the thread between two steps, and wait for it.
 
         Raises:
             AdaError: the thread has ended or is stuck; or what the action raises.
@@ -103,11 +103,11 @@ class ControlThread:
             ) from None
 
     def activate(self) -> None:
-        """Let the controller begin; see `ControlLoop.activate`."""
+        """Activate the controller; see `ControlLoop.activate`."""
         self.ask(lambda: self.control.activate(time.monotonic()))
 
     def deactivate(self) -> None:
-        """Let it end, with its last command."""
+        """Deactivate it, with its last command."""
 
         def act() -> None:
             self._publish(self.control.deactivate())
@@ -115,11 +115,11 @@ class ControlThread:
         self.ask(act)
 
     def robot_is(self, phase: RobotPhase) -> None:
-        """Take note of what the robot says of itself; see `ControlLoop.robot_is`. Does not wait."""
+        """Pass on the robot's reported phase; see `ControlLoop.robot_is`. Does not wait."""
         self.loop.post(lambda: self.control.robot_is(phase, time.monotonic()))
 
     def switch(self, controller: Controller[Any], *, keep: bool) -> None:
-        """Let another controller go on; see `ControlLoop.switch`."""
+        """Switch to another controller; see `ControlLoop.switch`."""
 
         def act() -> None:
             keeps = keep and self.following.is_followed

@@ -33,12 +33,12 @@ from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
 NAME = "controller_node"
 SHAPING = "shaping"  # prefix of the settings of command shaping
-_LOOK = 0.05  # [s] between looks at what the control thread came to
-_SAY_AGAIN = 5.0  # [s] after which the same trouble is logged once more
+_LOOK = 0.05  # [s] between checks of the control thread
+_SAY_AGAIN = 5.0  # [s] after which the same problem is logged again
 
 
 class ControllerNode(ManagedNode):
-    """Commands a robot as a controller of the library says.
+    """Commands a robot by a controller of the library.
 
     Attributes:
         thread: what runs the controller; None while the node is unconfigured.
@@ -77,7 +77,7 @@ class ControllerNode(ManagedNode):
         self._declared = controller
 
     def _check_settings_of_others(self) -> None:
-        """Start values may be there for controllers that run later; wrong ones are refused now."""
+        """Refuse wrong start values of controllers that may run later."""
         others = [name for name in CONTROLLERS if name != self._declared]
         refuse_unknown_overrides(self, later=tuple(f"{name}." for name in others))
         for name in others:
@@ -118,7 +118,7 @@ class ControllerNode(ManagedNode):
         self._use(self._declared, new, self._shaping.value, keep=True)
 
     def _use(self, name: str, settings: Any, shaping: ShapingSettings, *, keep: bool) -> None:
-        """Let a new controller go on. Raises AdaError where it cannot; then all is as before."""
+        """Switch to a new controller. Raises AdaError where it cannot start; then nothing has changed."""
         if self.thread is not None:
             self.thread.switch(self._make(name, settings, shaping), keep=keep)
 
@@ -182,18 +182,18 @@ class ControllerNode(ManagedNode):
         )
 
     def _activate(self) -> None:
-        """Let the controller command the robot, from where this is."""
+        """Let the controller command the robot, from its present state."""
         self._thread().activate()
 
     def _deactivate(self) -> None:
-        """Let it end, with its last command."""
+        """Deactivate it, with its last command."""
         self._thread().deactivate()
 
     def _clean_up(self) -> None:
         self.close()
 
     def _say_refusal(self, text: str) -> None:
-        self.get_logger().warning(text, throttle_duration_sec=_SAY_AGAIN)  # it is tried again and again
+        self.get_logger().warning(text, throttle_duration_sec=_SAY_AGAIN)  # activation is retried
 
     def _after_mistake(self, problem: Exception) -> TransitionCallbackReturn:
         self.failure = problem
@@ -202,9 +202,9 @@ class ControllerNode(ManagedNode):
     def _thread_ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
 
-    # --- now and then -------------------------------------------------------------------------------------------------
+    # --- periodic checks ----------------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """Start by itself, and end where the control loop has ended."""
+        """Autostart, and deactivate where the control loop has ended."""
         thread = self.thread
         if thread is not None:
             self._say_refusals(thread)
@@ -223,10 +223,10 @@ class ControllerNode(ManagedNode):
     def _start(self) -> None:
         self._was_configured = True
         if self.trigger_configure() != SUCCESS and self.failure is None:
-            self.failure = self.problem  # nothing else would happen
+            self.failure = self.problem  # nobody would retry
 
     def _say_refusals(self, thread: ControlThread) -> None:
-        """Of states and references, whoever counted them."""
+        """Log refused states and references, whichever part counted them."""
         count = sum(dict(thread.control.refused).values())
         is_said = count > self._refusals and self.get_logger().warning(
             f"refused {count - self._refusals}, the last one: {thread.control.last_refusal}",
@@ -257,7 +257,7 @@ def warm_up(controller: Controller[Any], state: State | None = None) -> None:
         controller.reset(at, 0.0)
         controller.update(at, controller.reference, 1e-3)
     except AdaError:
-        pass  # it does not work there; whether it works where the robot is shows at its activation
+        pass  # not possible in this state; activation shows whether it is in the robot's
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

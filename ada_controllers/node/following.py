@@ -29,11 +29,11 @@ class Progress(NamedTuple):
 
     Attributes:
         time: the controller's [s].
-        lost: why it is followed no longer, in words; empty where it is.
+        lost: why it is no longer followed, in words; empty while it is.
         is_over: whether its last point is due.
-        left: how the way was left before, in words; empty where it was not.
-        desired: where the joints shall be: by the controller's own plan, where it has one.
-        actual: where they are.
+        left: how it left the path, in words; empty if it did not.
+        desired: positions of the joints, by the controller's own plan where it has one.
+        actual: measured ones.
     """
 
     time: float
@@ -160,10 +160,10 @@ class Following:
             self.trajectory(OfferedTrajectory((), (), ()))
 
     def keep_to(self, way: Sequence[Tolerance]) -> None:
-        """From now on note where a joint is off the last trajectory by more than this on its way; nothing: any."""
+        """From now on check the path of the last trajectory by these tolerances; none: any deviation is allowed."""
         self._way, self._left = way, ""
 
-    # --- how it goes ----------------------------------------------------------------------------------------------
+    # --- progress -------------------------------------------------------------------------------------------------
     @property
     def is_followed(self) -> bool:
         """True if the controller still follows the last trajectory."""
@@ -172,7 +172,7 @@ class Following:
         return is_same and (self._path is None or control.target is self._path)
 
     def look(self) -> None:
-        """See whether the joints keep to the way; after each command, so that no stall of another thread hides it."""
+        """Check that the joints keep to the path; after each command, so that no stall of another thread hides it."""
         latest = self._control.latest
         if not self._way or self._left or latest is None or not self.is_followed or self._is_over(latest.stamp):
             return
@@ -188,7 +188,7 @@ class Following:
         return Progress(time, self._lost(), self._is_over(time), self._left, self._desired(time), self._actual())
 
     def _lost(self) -> str:
-        """Why the last trajectory is followed no longer; empty where it is."""
+        """Why the last trajectory is no longer followed; empty while it is."""
         control = self._control
         if self.is_followed:
             return ""
@@ -207,7 +207,7 @@ class Following:
             return not self._follower.is_active(time) and not controller.remaining
         return controller.reference is self._path and not controller.remaining
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
     def _actual(self) -> JointReference:
         controller, latest = self._control.controller, self._control.latest
         assert latest is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics on which the control thread tells of the quantities behind its commands; imports rclpy."""
+"""Topics on which the control thread publishes the quantities behind its commands; imports rclpy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Outputs:
         """Begin anew, with another controller."""
         self._state_sizes: dict[str, int] = {}
         self._state_layout: Message | None = None
-        self._told_at = -np.inf
+        self._published_at = -np.inf
 
     def close(self) -> None:
         """Take the publishers away; on the thread that spins the node."""
@@ -66,11 +66,11 @@ class Outputs:
             time: of the controller [s].
             controller: that runs.
             target: what it follows.
-            command: what it said.
+            command: its output.
         """
-        if self.state_rate and 0.0 <= time - self._told_at < (1.0 - 1e-6) / self.state_rate:
+        if self.state_rate and 0.0 <= time - self._published_at < (1.0 - 1e-6) / self.state_rate:
             return
-        self._told_at = time
+        self._published_at = time
         vectors = state_vectors(time, controller, target, command)
         sizes = {name: len(values) for name, values in vectors.items()}
         if self._state_layout is None or sizes != self._state_sizes:
@@ -91,7 +91,7 @@ def state_vectors(
     time: float, controller: Controller[Any], target: Reference | None, command: Command
 ) -> dict[str, Array]:
     """Quantities behind a command, by name: t, reference, command, and the controller's own signals."""
-    told = [values for values in (command.effort, command.position, command.velocity) if values is not None]
+    commanded = [values for values in (command.effort, command.position, command.velocity) if values is not None]
     reference = np.zeros(0)
     if isinstance(target, PoseReference):
         w, x, y, z = to_quaternion(target.pose[:3, :3])
@@ -99,7 +99,7 @@ def state_vectors(
     elif target is not None:
         reference = end_of(target)
     signals = {name: np.ravel(values) for name, values in controller.signals().items()}
-    return {"t": np.array([time]), "reference": reference, "command": np.concatenate(told), **signals}
+    return {"t": np.array([time]), "reference": reference, "command": np.concatenate(commanded), **signals}
 
 
 def end_of(target: JointReference | JointPath) -> Array:

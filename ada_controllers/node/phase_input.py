@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phase of a real robot, as the hardware node that drives it reports it; imports rclpy.
 
-It is the robot whose states the controller takes. As long as no hardware node speaks of it the controller takes it for
-active: a simulated robot always follows.
+Of the robot whose states the controller takes. Until a hardware node reports it, the robot counts as active: a
+simulated one always follows commands.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PhaseInput:
             take: called with the robot's phase whenever it has changed.
         """
         self._node, self._states, self._take = node, states, take
-        self._told: RobotPhase | None = None
+        self._reported: RobotPhase | None = None
         self._subscription = node.create_subscription(String, f"{hardware}/state", self._hear, qos.LATCHED)
 
     def close(self) -> None:
@@ -44,14 +44,14 @@ class PhaseInput:
         except InputError as problem:
             self._node.get_logger().warning(f"{self._subscription.topic_name}: {problem}", throttle_duration_sec=5.0)
             return
-        if phase is not None and phase != self._told:
-            self._told = phase
+        if phase is not None and phase != self._reported:
+            self._reported = phase
             self._take(phase)
 
     def _phase(self, said: HardwareState) -> RobotPhase | None:
         for device in said.devices.values():
             if device.is_robot and device.topics.get("states") == self._states:
                 return RobotPhase(device.phase, said.stopped or device.reason)
-        if self._told is None:
-            return None  # it drives others
+        if self._reported is None:
+            return None  # the node drives other robots
         return RobotPhase(CLOSED, said.problem)

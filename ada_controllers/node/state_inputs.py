@@ -53,13 +53,13 @@ class StateInputs:
             model: the robot.
             source: see `ControllerSettings.state_source`.
             wrench_timeout: see above.
-            refuse: called with what is not a state.
+            refuse: called with the reason why a message is refused.
             wrench_of: see `ControllerSettings.wrench_of`.
         """
         self._model, self._refuse, self._clock = model, refuse, node.get_clock()
         self.wrench_timeout = wrench_timeout
-        is_told = all(model.joints[name].nq == 1 for name in model.joint_names)
-        self.source = (JOINT_STATES if is_told else STATE) if source == AUTO else source
+        is_complete = all(model.joints[name].nq == 1 for name in model.joint_names)
+        self.source = (JOINT_STATES if is_complete else STATE) if source == AUTO else source
         if self.source == JOINT_STATES:
             self._joints = JointStateReader(model)
             self._inbox = Inbox(node, JointState, JOINT_STATES, _NEWEST)
@@ -70,7 +70,7 @@ class StateInputs:
         self._wrench: Array | None = None
         self._sign = -1.0 if wrench_of == ARM else 1.0
         self._wrench_at = 0.0
-        self._epoch: int | None = None  # [ns] of the first stamp: what counts from there has all its digits
+        self._epoch: int | None = None  # [ns] of the first stamp: times relative to it keep full precision
 
     def close(self) -> None:
         """Unsubscribe; on the thread that spins the node."""
@@ -93,7 +93,7 @@ class StateInputs:
     def _from_joint_states(self, message: Any) -> Measured:
         q, v, effort = self._joints.read(message)
         stamp, now = message.header.stamp, int(self._clock.now().nanoseconds)
-        measured = stamp.sec * 1_000_000_000 + stamp.nanosec or now  # zero says that there is none
+        measured = stamp.sec * 1_000_000_000 + stamp.nanosec or now  # zero: no stamp
         if self._epoch is None:
             self._epoch = measured
         return Measured(

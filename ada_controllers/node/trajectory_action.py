@@ -34,7 +34,7 @@ from ada_dynamics.errors import AdaError
 from ada_robot.messages.trajectory_message import offered_trajectory
 
 ACTION = "follow_joint_trajectory"
-WATCH_RATE = 50.0  # [Hz] of looks at the end, and of feedback; the way is watched at each command
+WATCH_RATE = 50.0  # [Hz] of checks of the end, and of feedback; the path is checked at each command
 
 
 def action_type() -> Any:
@@ -149,7 +149,7 @@ class TrajectoryAction:
         if goal is not None and not goal.outcome.done():
             goal.outcome.set_result(("abort" if abort else state, code, text))
 
-    # --- while it is followed ---------------------------------------------------------------------------------------
+    # --- while a goal is followed -----------------------------------------------------------------------------------
     def _watch(self) -> None:
         goal = self._goal
         if goal is None:
@@ -200,7 +200,7 @@ class TrajectoryAction:
 
 
 def _never(_: Any) -> None:
-    """Each goal is executed by what knows of it; see `TrajectoryAction._accept`."""
+    """Never called: each goal has its own callback, see `TrajectoryAction._accept`."""
 
 
 def _of(values: Array | None) -> Array:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control loop beside a robot that may send anything, or nothing; without ROS.
+"""The control loop of a robot that may send anything, or nothing; without ROS.
 
     loop = ControlLoop(controller)
-    loop.step(measured, time)              # listens
+    loop.step(measured, time)              # takes a state
     loop.activate(time)
     loop.offer(JointReference(q_wanted))
-    command = loop.step(measured, time)    # None: nothing new to say, the last command holds
+    command = loop.step(measured, time)    # None: no new command, the last one holds
 
 All of it belongs to one thread. Times are of the steady clock of this machine; controllers live on the stamps of the
 states that they see, so that neither late wake-ups nor a slower simulation change what they work out.
@@ -31,7 +31,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.settings import setting
 from ada_robot.contract import Command
 
-_OF_A_STALL = 0.25  # of state_timeout: as much of it counts at most
+_OF_A_STALL = 0.25  # share of state_timeout: a stall of this thread counts as no more
 HOLD, RELEASE, SILENT = "hold", "release", "silent"
 REFERENCE = "reference"  # reason of refusals
 
@@ -78,9 +78,9 @@ class LoopSettings:
 
 
 class ControlLoop:
-    """Runs a controller, or says why not.
+    """Runs a controller, or reports why not.
 
-    What arrives is checked; what cannot be is refused, counted, and changes nothing. The last good command holds while
+    Input is checked; invalid input is refused, counted, and changes nothing. The last good command holds while
     good states are missing, up to `state_timeout`; then the joints get the safe command of `on_stop`, and the loop is
     inactive. A robot that was put elsewhere, whose clock was set back, or whose states had a gap makes the controller
     begin anew where it is. So does one that follows commands again after it did not (`robot_is`); until then there are
@@ -117,10 +117,10 @@ class ControlLoop:
         self._anew = ""  # why the controller has to begin anew with the next state
         self._robot: RobotPhase | None = None
         self._was_driven = False  # the robot has followed commands since the activation
-        self._silence = 0.0  # since a good state made a command, or was the same once more [s]
+        self._silence = 0.0  # time since a good state led to a command or was repeated [s]
         self._stepped_at = -math.inf
 
-    # --- what is known ------------------------------------------------------------------------------------------
+    # --- status -------------------------------------------------------------------------------------------------
     @property
     def latest(self) -> Measured | None:
         """The newest good state."""
@@ -146,14 +146,14 @@ class ControlLoop:
     def is_silent(self) -> bool:
         """True if there are no commands now, though it is active.
 
-        A robot that was never active since the activation, and can become so, is commanded where it is: what drives it
-        may wait for somebody who does (`autostart: commanded` of `hardware_node`).
+        A robot that was never active since the activation, and can become so, is commanded to stay: its driver may wait
+        for a first command (`autostart: commanded` of `hardware_node`).
         """
         robot = self._robot
         return robot is not None and not robot.follows and (self._was_driven or not robot.can_begin)
 
     def robot_is(self, robot: RobotPhase, time: float) -> None:
-        """Take note of what the robot says of itself; a loop that never hears of it takes it for active.
+        """Take the robot's reported phase; without any report it counts as active.
 
         Args:
             robot: its phase.
@@ -166,7 +166,7 @@ class ControlLoop:
             self._source = self._offered = self.command = None
         if is_begin and self.is_active:
             self._anew = "the robot became active"
-            try:  # at once: what is asked for from now on counts from here
+            try:  # at once: later references count from here
                 self._begin_anew(self._recent(time))
             except AdaError as problem:
                 self.refuse("control law", str(problem))
@@ -196,7 +196,7 @@ class ControlLoop:
         return self.command
 
     def switch(self, controller: Controller[Any], time: float, *, keep: bool = False) -> None:
-        """Let another controller go on, without a jump: it begins where the robot is.
+        """Switch to another controller, without a jump: it begins where the robot is.
 
         Args:
             controller: of the same robot.
@@ -238,7 +238,7 @@ class ControlLoop:
         self.begins += 1
 
     def _begin_anew(self, measured: Measured) -> None:
-        """Where the robot is, from what it does; a robot that does not tell its efforts has those of the last command.
+        """Restart from the measured state; efforts that are not measured are those of the last command.
 
         Raises:
             InputError: the law cannot begin here; nothing is followed until it can.
@@ -280,7 +280,7 @@ class ControlLoop:
 
     # --- references -----------------------------------------------------------------------------------------------
     def offer(self, reference: Reference | Source) -> None:
-        """Follow something else from the next command on.
+        """Follow another reference from the next command on.
 
         Args:
             reference: a target or path; or a function that gives one for each command.
@@ -315,7 +315,7 @@ class ControlLoop:
 
     # --- steps ----------------------------------------------------------------------------------------------------
     def step(self, measured: Measured | None, time: float) -> Command | None:
-        """Take what was measured, and say what the joints shall do.
+        """Take a measured state, and return the command for the joints.
 
         Args:
             measured: what came since the last call; None: nothing.
@@ -325,7 +325,7 @@ class ControlLoop:
             A new command; None: the last one holds.
         """
         timeout = self.settings.state_timeout
-        # time in which this thread itself did not run says little about the others: a machine may stall as a whole
+        # while this thread did not run, other processes may have stalled, too: little of that time counts as silence
         self._silence += min(time - self._stepped_at, _OF_A_STALL * timeout)
         self._stepped_at = time
         verdict = self._judge(measured, time)
@@ -342,7 +342,7 @@ class ControlLoop:
                 self.command = self._run(measured)
             except AdaError as problem:
                 self.refuse("control law", str(problem))
-            except Exception as problem:  # whatever a law stumbles over, the joints need a safe command now
+            except Exception as problem:  # after any error of a law the joints need a safe command
                 return self.deactivate(f"{self.controller.NAME} failed: {type(problem).__name__}: {problem}")
             else:
                 self._silence = 0.0
@@ -374,7 +374,7 @@ class ControlLoop:
         self._offered = None
         try:
             command = controller.update(state, reference, stamp)
-        except ReferenceRefused as problem:  # what only the state decides, such as what is in reach
+        except ReferenceRefused as problem:  # depends on the state, such as reach
             self.refuse(REFERENCE, str(problem))
             self._source = None
             command = controller.update(state, None, stamp)

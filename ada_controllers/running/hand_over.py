@@ -61,7 +61,7 @@ class HandOver:
         passed = 0.0 if self._then is None else min(max(time - self._then, 0.0), _GREATEST_STEP * self._duration)
         self._way += passed
         s = min(self._way / self._duration, 1.0)
-        weight = s * s * (3.0 - 2.0 * s)  # neither end has a corner
+        weight = s * s * (3.0 - 2.0 * s)  # smooth at both ends
         wanted, start, last = command.given(), self._start.given(), self._last.given()
         parts = {
             mode: _between(start.get(mode), last.get(mode), new, weight, self._rates[mode], passed)
@@ -99,7 +99,7 @@ def start_of(controller: Controller[Any], commanded: Command | None, measured: M
     """
     last = commanded or Command()
     if controller.KIND == "effort":
-        # an effort on top of a position is not all that the motor gives
+        # an effort beside a position is feedforward, not all that the motor gives
         is_all = last.effort is not None and last.position is None and last.velocity is None
         return within_limits(
             controller, Command(effort=last.effort if is_all else _measured_effort(controller, measured))

@@ -39,8 +39,8 @@ class Verdict(Enum):
     """Verdict on a state."""
 
     NEW = "new"
-    AGAIN = "again"  # the one before, once more: the sender lives
-    BEGINS = "begins"  # put elsewhere, clock set back, a gap in time: nothing follows from what was before
+    AGAIN = "again"  # the same state once more: the sender is alive
+    BEGINS = "begins"  # robot moved elsewhere, clock set back, gap in time: no continuity with earlier states
     REFUSED = "refused"
 
 
@@ -52,7 +52,7 @@ class StateWatch:
         latest_at: when that was, on the receiver's steady clock [s].
         reason: of the last refusal, in a word or two.
         text: of the last refusal.
-        break_text: why nothing follows from what was before, where the last verdict was `BEGINS`.
+        break_text: why there is no continuity, where the last verdict was `BEGINS`.
     """
 
     def __init__(self, model: Model) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coupling inertia of a robot and its support link, compiled, and the joint motions that leave the support in peace."""
+"""Coupling inertia of a robot and its support link, compiled, and the joint motions without reaction on the support."""
 
 from __future__ import annotations
 

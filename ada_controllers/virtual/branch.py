@@ -9,7 +9,7 @@ the robot is drawn there as by a spring and a damper between two poses:
     a* = FD(q̄, v̄, 0, F^ex) + k_p (q̄ - q) + k_d (v̄ - v).
 
 On the loops that is what the compiled law does. Branches of motion cross in a singular pose; the mechanism stays on the
-one that it came on, which is kept in mind from call to call. So is the acceleration that the lost condition would tell,
+one that it came on, which is kept in mind from call to call. So is the acceleration that the lost condition would give,
 for the few calls in which it does not.
 """
 
@@ -21,8 +21,8 @@ from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_controllers.virtual.motions import LOST, Manifold, Motions
 from ada_dynamics.arrays import Array
 
-FORGOTTEN = 0.02  # [s] after which the branch on which the mechanism came says nothing any more
-RESTING = 1e-6  # largest velocity of a mechanism whose loops do not tell how it goes on in a singular pose
+FORGOTTEN = 0.02  # [s] after which the branch on which the mechanism came is no longer used
+RESTING = 1e-6  # largest velocity of a mechanism whose loops do not determine its motion in a singular pose
 
 
 class Branch:
@@ -92,12 +92,12 @@ class Branch:
     def _of_mechanism(self, q: Array, v: Array, effort: Array, motions: Motions, time: float) -> Array:
         """a with J a = -γ, and M a = τ - h along the branch."""
         here = self.manifold.at(q, v, effort)
-        told = motions.sizes > LOST * float(np.max(motions.sizes, initial=0.0))
-        across = np.zeros(len(told))
-        across[told] = -(motions.rows[told] @ here.rate) / motions.sizes[told]
-        if not told.all() and 0.0 <= time - self._then < FORGOTTEN:
-            # what bends a way across itself goes with the square of the speed
+        determined = motions.sizes > LOST * float(np.max(motions.sizes, initial=0.0))
+        across = np.zeros(len(determined))
+        across[determined] = -(motions.rows[determined] @ here.rate) / motions.sizes[determined]
+        if not determined.all() and 0.0 <= time - self._then < FORGOTTEN:
+            # curvature across the branch scales with the square of the speed
             before, now = float(self._v @ motions.M @ self._v), float(v @ motions.M @ v)
             share = now / max(before, now, 1e-300)
-            across[~told] = share * (motions.forbidden[:, ~told].T @ (motions.M @ self._a))
+            across[~determined] = share * (motions.forbidden[:, ~determined].T @ (motions.M @ self._a))
         return np.asarray(motions.columns @ (motions.columns.T @ here.r) + motions.forbidden @ across, dtype=np.float64)

@@ -22,13 +22,13 @@ class Found(NamedTuple):
     Attributes:
         effort: on all joints of the tree.
         acceleration: a*, when the command begins.
-        told: for plots, in a row as `Law.parts` says.
+        signals: for plots, in one row; `Law.parts` says where.
         guards: what must not be negative.
     """
 
     effort: list[Scalar]
     acceleration: list[Scalar]
-    told: list[Scalar]
+    signals: list[Scalar]
     guards: list[Scalar]
 
 
@@ -51,7 +51,7 @@ class Law:
         self.parts = self._parts(nv)
 
     def _parts(self, nv: int) -> dict[str, slice]:
-        """Where in a row of what is told each part is."""
+        """Where in the row of signals each part is."""
         sizes = {"gap": len(self.equations.mechanism.plans.conditions)}
         if self.feedback == FORCE:
             sizes["virtual_effort"] = nv
@@ -63,7 +63,7 @@ class Law:
     def __call__(self, q: Vector, v: Vector, loops: Vector, hold: Vector, **given: Vector) -> Found:
         """The law of generic scalars."""
         equations = self.equations
-        wanted, told = self.wanted(q, v, given)
+        wanted, signals = self.wanted(q, v, given)
         a, guards = self._allowed(q, v, wanted, Loops(loops))
         at, rate, late = q, v, a
         if self.predicts:  # half of the time later, where the command is right on the average
@@ -72,16 +72,16 @@ class Law:
                 given = {**given, "error": [e - s for e, s in zip(given["error"], step, strict=True)]}
             late, more = self._allowed(at, rate, self.wanted(at, rate, given)[0], Loops(loops))
             guards = [*guards, *more]
-        return Found(equations.efforts(at, rate, late), a, told, guards)
+        return Found(equations.efforts(at, rate, late), a, signals, guards)
 
     def wanted(self, q: Vector, v: Vector, given: Mapping[str, Vector]) -> tuple[list[Scalar], list[Scalar]]:
-        """Virtual efforts on all joints of the tree, or the accelerations that are wanted; and what is told."""
+        """Virtual efforts on all joints of the tree, or the accelerations that are wanted; and the signals."""
         gap = self.equations.gap(q)
         if self.feedback == PATH:
             return self.equations.wanted(q, v, Path(**given)), gap
         virtual = self.equations.virtual(q, v, self.follow(given))
-        told = virtual if self.equations.link is not None else (virtual.effort,)
-        return virtual.effort, [*gap, *(x for values in told for x in values)]
+        signals = virtual if self.equations.link is not None else (virtual.effort,)
+        return virtual.effort, [*gap, *(x for values in signals for x in values)]
 
     def _allowed(
         self, q: Vector, v: Vector, wanted: Sequence[Scalar], loops: Loops
@@ -95,7 +95,7 @@ class Law:
         return Follow(**{name: given.get(name, nothing) for name in Follow._fields})
 
     def compile(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """(q, v, ...) -> efforts on all joints of the tree, a*, and what is told in a row.
+        """(q, v, ...) -> efforts on all joints of the tree, a*, and the signals in a row.
 
         Args:
             otherwise: is called instead where a pose is near a singular one.
@@ -103,21 +103,21 @@ class Law:
 
         def body(**given: Vector) -> Traced:
             found = self(**given)
-            outputs = {"effort": found.effort, "reached": found.acceleration, "told": found.told}
+            outputs = {"effort": found.effort, "reached": found.acceleration, "signals": found.signals}
             return self.equations.traced(outputs, given["q"], found.guards)
 
         return compiled(f"virtual_closed_chain_{self.feedback}", self.sizes, body, otherwise)
 
     def compile_wanted(self) -> Callable[..., Any]:
-        """(q, v, ...) -> virtual efforts on all joints of the tree, or accelerations that are wanted; what is told."""
+        """(q, v, ...) -> virtual efforts on all joints of the tree, or accelerations that are wanted; the signals."""
 
         def body(q: Vector, v: Vector, loops: Vector, hold: Vector, **given: Vector) -> dict[str, Any]:
-            wanted, told = self.wanted(q, v, given)
-            return {"wanted": wanted, "told": told}
+            wanted, signals = self.wanted(q, v, given)
+            return {"wanted": wanted, "signals": signals}
 
         return compiled(f"virtual_{self.feedback}", self.sizes, body)
 
 
 def constants(values: Iterable[float]) -> tuple[float, ...]:
-    """Numbers that code is folded over."""
+    """Constants to fold into code."""
     return tuple(float(x) for x in values)

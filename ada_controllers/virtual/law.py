@@ -101,8 +101,8 @@ class Equations:
     def virtual(self, q: Vector, v: Vector, follow: Follow) -> Virtual:
         """S τ^ex and Jᵀ F_e^ex of eqs. 7.8-7.10 and 7.13-7.17.
 
-        The sign before K_d is + here: with the one that eqs. 7.9 and 7.15 print the force would drive what it is to
-        damp. Its power at a fixed target is -q̇ᵀK_d q̇ so, and +q̇ᵀK_d q̇ as printed.
+        The sign before K_d is + here. With the one printed in eqs. 7.9 and 7.15 the force would drive instead of damp:
+        its power at a fixed target would be +q̇ᵀK_d q̇, here it is -q̇ᵀK_d q̇.
         """
         mechanism = self.mechanism
         effort: list[Scalar] = [0.0] * mechanism.robot.nv

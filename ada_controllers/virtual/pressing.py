@@ -6,7 +6,7 @@ they share it. Of all ways the one is taken that is least in
 
     Σ over contacts  (normal / N)² + (tangential / (μ P))² + (tilting moment / (s P))² + (turning moment / (μ s P))²
 
-with N an equal share of the weight and P what the contact presses with, found by going through it some times. Where
+with N an equal share of the weight and P what the contact presses with, found by iteration. Where
 nothing presses, nothing is rubbed or tilted; a contact that would have to pull carries nothing.
 """
 
@@ -26,7 +26,7 @@ from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Loop
 
-ROUNDS = 6  # through forces and what they allow; the forces change by some percent in the last one
+ROUNDS = 6  # of forces and the limits they set; the forces change by some percent in the last one
 LEAST = 1e-3  # share of the weight that a contact counts as pressing with at the least, so that the sum stays regular
 _RANK = 1e-9  # relative singular value of what contacts can do to the base, that counts
 _ROUNDING = 1e-14  # of the largest of what contacts can do to the base: keeps the rest regular

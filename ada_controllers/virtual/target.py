@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a mechanism with loops is when what is wanted of it comes true: a pose that closes its loops.
+"""Targets of a mechanism with loops: the pose nearest to a reference that closes its loops.
 
 Looked for once per reference, by damped least-squares steps along the loops. Also where the wanted place is the end of
 a way, as a slider's dead point: there the Jacobian along the loops vanishes, and the steps halve the distance.
@@ -31,7 +31,7 @@ class Target(NamedTuple):
 
     Attributes:
         q: positions.
-        left: what of the wanted is missing there.
+        left: residual there.
         motions: that the loops allow there, as columns.
     """
 
@@ -46,7 +46,7 @@ def nearest(manifold: Manifold, start: Array, residual: Residual, before: Array 
     Args:
         manifold: of the mechanism.
         start: positions; off the loops, too.
-        residual: of what is wanted.
+        residual: of the reference.
         before: motions, as columns, that lead on from there if it is a singular pose.
     """
     q = manifold.closed(start, 20)
@@ -100,7 +100,7 @@ class Targets:
     def __init__(
         self, law: str, equations: Equations, manifold: Manifold, weights: tuple[Array, Array], reach: float
     ) -> None:
-        """Take what decides.
+        """Prepare.
 
         Args:
             law: for messages.

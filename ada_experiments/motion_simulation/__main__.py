@@ -30,7 +30,7 @@ from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.settings import HexaSettings
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
-from ada_robot.timing.realtime import hurry
+from ada_robot.timing.realtime import raise_process_priority
 
 S = TypeVar("S")
 ROLES = ("all", "dynamics", "table", "graphics")
@@ -120,7 +120,7 @@ def _table(options: argparse.Namespace) -> int:
 
 def _hurry() -> None:
     """Have this process wake in time; now that everything is set up."""
-    hurry()
+    raise_process_priority()
     reduce_interpreter_jitter()
 
 

@@ -21,9 +21,9 @@ from ada_hardware.emulation.host import PRIORITY, EmulatorHost
 from ada_hardware.emulation.pages import PageServer
 from ada_hardware.emulation.talk import Lines, answer, as_line
 from ada_hardware.registry import DEVICES
-from ada_robot.interrupts import heed_interrupts
+from ada_robot.interrupts import restore_sigint
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
-from ada_robot.timing.realtime import hurry
+from ada_robot.timing.realtime import raise_process_priority
 
 _EXAMPLES = """\
 examples:
@@ -35,7 +35,7 @@ examples:
 It prints one line, {"ready": true, "url": ...}: give this url to the device's driver. While it runs it takes lines of
 JSON and answers each with one:
   {"fault": "drop", "value": 0.1}     a tenth of the frames gets lost, both ways; 0 switches it off
-  {"fault": "drop_answers", "value": 0.1}     only of what the device says; drop_commands: of what it is told
+  {"fault": "drop_answers", "value": 0.1}     of the device's answers only; drop_commands: of commands to it
   {"clear": true}                     switches all faults off
   {"ask": "state"}    {"ask": "violations"}    {"ask": "url"}    {"ask": "faults"}
 The same lines go through its door, a socket of its owner's alone; `ada hw fault` writes them.
@@ -43,9 +43,9 @@ The same lines go through its door, a socket of its owner's alone; `ada hw fault
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; the exit status: 0, or 2 for what cannot be."""
+    """Run; the exit status: 0, or 2 for wrong arguments."""
     if arguments is None:
-        heed_interrupts()
+        restore_sigint()
     options = _parser().parse_args(arguments)
     try:
         if options.list or not options.device:
@@ -96,12 +96,12 @@ def _serve(options: argparse.Namespace) -> int:
         if hasattr(os, "getuid"):  # elsewhere faults come by stdin alone
             try:
                 host.add(door := Door(host, emulator.NAME))
-            except AdaError as problem:  # the device is of use without
+            except AdaError as problem:  # the device works without it
                 print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
         host.add(Lines(sys.stdin.fileno(), lambda line: _say(answer(host, line)), _at_end(host, options.until_eof)))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         reduce_interpreter_jitter()
-        hurry(options.priority)
+        raise_process_priority(options.priority)
         _say(ready)
         host.run()
     except KeyboardInterrupt:
@@ -121,7 +121,7 @@ def _at_end(host: EmulatorHost, until_eof: bool) -> Any:
 def _say(what: dict[str, object]) -> None:
     try:
         os.write(sys.stdout.fileno(), as_line(what))
-    except OSError:  # nobody listens any more
+    except OSError:  # the reader is gone
         return
 
 

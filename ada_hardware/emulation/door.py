@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The door of an emulated device: a socket of this machine by which its owner makes faults in it while it runs.
 
-Through it go the lines of `talk`. The folder (0700) and the socket (0600) are the user's own: nobody else gets in.
+Through it go the lines of `talk`. The folder (0700) and the socket (0600) are the user's own: no other user gets in.
 
     for door in doors("pa10"):
         ask(door, {"fault": "emergency_stop", "value": 1.0})
@@ -24,9 +24,9 @@ from ada_hardware.emulation.host import EmulatorHost
 from ada_hardware.emulation.talk import Lines, answer, as_line
 from ada_robot.errors import NoAnswer, TransportError
 
-TIMEOUT = 5.0  # [s] for an answer
+TIMEOUT = 5.0  # [s] limit of an answer
 _ENDING = ".sock"
-_MOST = 8  # visitors at once
+_MOST = 8  # connections at once
 
 
 class DoorOf(NamedTuple):
@@ -75,11 +75,11 @@ class Door:
         self._socket.setblocking(False)
 
     def fileno(self) -> int:
-        """Of the socket that visitors knock at."""
+        """Descriptor of the listening socket."""
         return self._socket.fileno()
 
     def handle(self) -> bool:
-        """Let a visitor in."""
+        """Accept a connection."""
         with suppress(OSError):
             visitor = self._socket.accept()[0]
             if len(self._visitors) >= _MOST:
@@ -91,7 +91,7 @@ class Door:
         return True
 
     def _reply(self, visitor: socket.socket, line: str) -> None:
-        with suppress(OSError):  # one who does not read must not hold the device up
+        with suppress(OSError):  # a client that does not read must not block the device
             visitor.send(as_line(answer(self._host, line)))
 
     def _end(self, visitor: socket.socket) -> None:
@@ -99,7 +99,7 @@ class Door:
         visitor.close()
 
     def close(self) -> None:
-        """Wall it up."""
+        """Close and remove the socket."""
         for one in (self._socket, *self._visitors):
             one.close()
         self.path.unlink(missing_ok=True)
@@ -180,7 +180,7 @@ def ask(door: DoorOf, order: Mapping[str, object], timeout: float = TIMEOUT) -> 
 
 
 def _is_left_over(path: Path) -> bool:
-    """True if nobody is behind it: of a process that was killed. It is removed then."""
+    """True if no process listens: its own was killed. The socket is removed then."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
         visitor.setblocking(False)
         try:
@@ -188,6 +188,6 @@ def _is_left_over(path: Path) -> bool:
         except (ConnectionRefusedError, FileNotFoundError):
             path.unlink(missing_ok=True)
             return True
-        except OSError:  # there is somebody, busy or frozen
+        except OSError:  # a process listens, but is busy or frozen
             pass
     return False

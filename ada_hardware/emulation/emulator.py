@@ -27,7 +27,7 @@ class Reply(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """Something that a host must never send to a real device.
+    """A command that a host must never send to a real device.
 
     Attributes:
         time: when it came [s].
@@ -45,7 +45,7 @@ class Emulator(ABC, Generic[S]):
 
     Attributes:
         settings: in use.
-        violations: what came that must never come; the judge of all safety tests.
+        violations: of the host so far; all safety tests judge by them.
     """
 
     NAME: ClassVar[str]
@@ -92,7 +92,7 @@ class Emulator(ABC, Generic[S]):
         return dict(self._faults)
 
     def _accuse(self, text: str) -> None:
-        """Something came just now that must never come."""
+        """Record a violation of the host, now."""
         self.violations.append(Violation(self._time, text))
 
     def state(self) -> dict[str, object]:

@@ -19,12 +19,12 @@ from ada_robot.posix import posix_module
 
 PTY = "pty:"
 ANY_UDP = "udp://127.0.0.1:0"
-_AT_ONCE = 64  # packets taken in one go, so that a flood of them does not keep the answers waiting
+_AT_ONCE = 64  # packets taken at once, so that a flood of them does not delay the answers
 _PIECE = 4096  # [bytes]
 _SO_TIMESTAMPNS = 35  # asm-generic/socket.h: the system notes when a packet came, on its wall clock
 _STAMP = struct.Struct("@qq")  # struct timespec
 _NOTES = socket.CMSG_SPACE(_STAMP.size)
-_OLDEST = 1.0  # [s]; a stamp beyond that tells of a wall clock that was set
+_OLDEST = 1.0  # [s]; an older stamp means that the wall clock was set
 
 
 class End(ABC):
@@ -50,15 +50,15 @@ class End(ABC):
 
     @abstractmethod
     def send(self, data: bytes) -> None:
-        """Send; what nobody reads gets lost, as on a real wire."""
+        """Send; unread data get lost, as on a real wire."""
 
     @abstractmethod
     def disconnect(self) -> None:
-        """Pull the cable; nothing where it is out."""
+        """Pull the cable; no effect where it is out."""
 
     @abstractmethod
     def reconnect(self) -> None:
-        """Plug it in again; nothing where it is in. Raises TransportError where it cannot be."""
+        """Plug it in again; no effect where it is in. Raises TransportError where that fails."""
 
     @abstractmethod
     def close(self) -> None:
@@ -155,13 +155,13 @@ class UdpEnd(End):
         return [] if self._socket is None else [self._socket.fileno()]
 
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
-        """As `End.arrivals`, by the system's own stamps: a device is not deaf while this process waits for its turn."""
+        """As `End.arrivals`, by the system's own stamps: a device receives also while this process is not scheduled."""
         found: list[tuple[float, bytes]] = []
         present = time.time()
         while self._socket is not None and len(found) < _AT_ONCE:
             try:
                 data, notes, _, self._peer = self._socket.recvmsg(LARGEST, _NOTES)
-            except ConnectionError:  # tells that an earlier answer found nobody
+            except ConnectionError:  # an earlier answer found no receiver
                 continue
             except OSError:
                 break
@@ -205,7 +205,7 @@ class UdpEnd(End):
 
 
 def _age(notes: Sequence[tuple[int, int, bytes]], present: float) -> float:
-    """How long ago a packet came [s]; 0 where nobody knows."""
+    """How long ago a packet came [s]; 0 where that is not known."""
     for level, kind, stamp in notes:
         if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(stamp) >= _STAMP.size:
             seconds, nanoseconds = _STAMP.unpack_from(stamp)

@@ -52,7 +52,7 @@ class Arrival(NamedTuple):
 
 
 class FaultyWay:
-    """One way of a wire: what is put in comes out later, unless it does not.
+    """One direction of a wire: frames come out later, damaged, or not at all.
 
     Attributes:
         values: the faults of this way by name; missing ones are off.
@@ -66,7 +66,7 @@ class FaultyWay:
             is_stream: bytes keep their order, except for `reorder`.
         """
         self.values: dict[str, float] = {}
-        # Two of them, so that what happens to frames does not hang on when somebody looks for noise.
+        # Two generators, so that faults of frames do not depend on when noise is polled.
         self._random, self._noise = random.Random(seed), random.Random(~seed)
         self._is_stream = is_stream
         self._queue: list[tuple[float, int, bytes]] = []
@@ -89,7 +89,7 @@ class FaultyWay:
                 self._held = None
 
     def arrived(self, now: float) -> list[Arrival]:
-        """All that has arrived up to now, in order, each frame once."""
+        """Frames that have arrived up to now, in order, each once."""
         self._let_go(now)
         if self._next_noise <= now:
             self._make_noise(now)
@@ -109,11 +109,11 @@ class FaultyWay:
         self._next_noise = now + self._noise_interval()
 
     def clear(self) -> None:
-        """Forget all that is under way."""
+        """Drop all frames under way."""
         self._queue.clear()
         self._held = None
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
     def _value(self, name: str) -> float:
         return self.values.get(name, 0.0)
 
@@ -154,7 +154,7 @@ class FaultyWay:
         length = 1 if self._is_stream else _NOISE_PACKET
         while self._next_noise <= now:
             noise = bytes(int(self._noise.random() * 256) for _ in range(length))
-            # Noise has no delay and overtakes what is under way, but never sits inside a frame.
+            # Noise has no delay and overtakes frames under way, but is never inside a frame.
             self._count += 1
             heapq.heappush(self._queue, (self._next_noise, self._count, noise))
             self._next_noise += self._noise_interval()
@@ -211,7 +211,7 @@ class WireFaults:
                     way.follow(now)
 
     def on(self) -> dict[str, float]:
-        """Those that are on, with their values."""
+        """Faults that are on, with their values."""
         found = {name: 1.0 for name, is_on in (("disconnect", self.is_disconnected),) if is_on}
         there, back = self.commands.values, self.answers.values
         for name in WIRE_FAULTS:

@@ -5,8 +5,8 @@
     print(host.url)
     host.run()                        # until `host.stop()`, or a signal
 
-Answers leave when they are due, about 0.1 ms exact on an idle machine. What `controls` says (lines of JSON from stdin
-in `__main__`) is done between them.
+Answers leave when they are due, within about 0.1 ms on an idle machine. Orders of `controls` (lines of JSON from stdin
+in `__main__`) are handled in between.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ada_hardware.emulation.ends import End, open_end
 from ada_hardware.emulation.line import EmulatedLine
 from ada_hardware.transport.waiting import readable
 
-PRIORITY = 49  # real-time: a device is never busy with something else; one less than the robot's cycle, by default
+PRIORITY = 49  # real-time: a device has no other load; one less than the default of the robot's cycle
 _LONGEST_WAIT = 0.5  # [s]
 
 
 class Control(Protocol):
-    """Something else that the loop waits for, such as a pipe with lines of commands."""
+    """Another input of the loop, such as a pipe with lines of commands."""
 
     def fileno(self) -> int:
-        """Descriptor that becomes readable when there is something to do."""
+        """Descriptor that becomes readable when there is input."""
 
     def handle(self) -> bool:
-        """Do it; False: it has ended, never ask again."""
+        """Handle the input; False: it has ended, never ask again."""
 
 
 class EmulatorHost:
@@ -76,7 +76,7 @@ class EmulatorHost:
         return self._end.url
 
     def add(self, control: Control) -> None:
-        """Have something else looked after by the loop."""
+        """Add an input to the loop."""
         self._controls.append(control)
 
     def fault(self, name: str, value: float) -> None:
@@ -97,7 +97,7 @@ class EmulatorHost:
         self._follow_cable()
 
     def run(self) -> None:
-        """Be the device until `stop`."""
+        """Run the device until `stop`."""
         while self._is_running:
             self.step(_LONGEST_WAIT)
 
@@ -106,7 +106,7 @@ class EmulatorHost:
         self._is_running = False
 
     def step(self, longest: float) -> None:
-        """Wait until something comes or is due, at most `longest` [s], and do it."""
+        """Wait for input or a due answer, at most `longest` [s], and handle it."""
         wait = min(self.line.next_time() - self._clock(), longest)
         ready = readable([*self._end.descriptors(), *(control.fileno() for control in self._controls)], wait)
         for came_at, data in self._end.arrivals(self._clock()):

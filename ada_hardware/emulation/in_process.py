@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wires to an emulator inside the same process: what a driver writes is in the emulator's hands at once.
+"""Wires to an emulator inside the same process: what a driver writes reaches the emulator at once.
 
     clock = FakeClock()
     wire = InProcessPackets(Pa10Emulator(settings), clock=clock.now, sleep=clock.sleep, faults={"drop": 0.1})
     driver = Pa10Driver(driver_settings, wire=wire, clock=clock.now)
 
 With a `FakeClock` waiting takes no time and everything happens at exactly the same moments each time; with the defaults
-the emulator lives in real time. The device lives on between calls: its ticks are made up for at the next one.
+the emulator lives in real time. Between calls the device is not run: its ticks are made up for at the next one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ada_robot.errors import TransportError
 
 
 class FakeClock:
-    """A clock that moves only when somebody sleeps."""
+    """A clock that advances only by `sleep`."""
 
     def __init__(self, start: float = 0.0) -> None:
         """Args: the time it begins with [s]."""
@@ -38,7 +38,7 @@ class FakeClock:
     __call__ = now
 
     def sleep(self, duration: float) -> None:
-        """Move on [s]."""
+        """Advance the clock [s]."""
         self._now += max(duration, 0.0)
 
 
@@ -93,7 +93,7 @@ class _InProcess:
             self._line.fault(name, value)
 
     def run(self) -> None:
-        """Let the device live up to now, also when nobody reads or writes."""
+        """Run the device up to now, also without reads or writes."""
         with self._lock:
             self._collect()
 
@@ -103,7 +103,7 @@ class _InProcess:
             self._line.put(data, self._clock())
 
     def _wait(self, timeout: float, has_come: Callable[[], object]) -> None:
-        """Until something has come, at most for `timeout` [s]."""
+        """Wait until something has come, at most for `timeout` [s]."""
         deadline = self._clock() + timeout
         while True:
             with self._lock:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated device at the end of a wire with faults: what goes in, what comes out, and when. Sans I/O.
+"""An emulated device at the end of a wire with faults: its inputs and timed outputs. Sans I/O.
 
 `in_process` gives it to a driver as a wire, `host` puts it behind a pseudo-terminal or a UDP port.
 """
@@ -14,12 +14,12 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.emulation.faults import WIRE_FAULTS, Arrival, WireFaults, base_name
 
-SHORTEST_TICK = 1e-5  # [s], so that an emulator that asks for less does not hold everything up
+SHORTEST_TICK = 1e-5  # [s], so that an emulator that asks for less does not stall the rest
 LONGEST_CATCH_UP = 60.0  # [s] of a device's time that is made up for tick by tick, after which it jumps
 
 
 class EmulatedLine:
-    """A device on its wire, moved on by whoever holds it.
+    """A device on its wire; its owner advances the time.
 
     Attributes:
         emulator: the device.

@@ -43,7 +43,7 @@ class PageServer:
                 self.wfile.write(page)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing: stdout is for answers."""
+                """Log nothing: stdout is for answers."""
 
         try:
             self._server = ThreadingHTTPServer((host, port), Handler)

@@ -7,7 +7,7 @@
         device.fault("drop", 0.1)
         assert not device.violations()
 
-Frozen (SIGSTOP) or killed (SIGKILL) it is what a hanging or a vanished device is.
+Frozen (SIGSTOP) or killed (SIGKILL) it acts as a hanging or a vanished device.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class EmulatorProcess(ChildProcess):
         priority: int = PRIORITY,
         timeout: float = 60.0,
     ) -> None:
-        """Start it, and wait until it is there.
+        """Start it, and wait until it is ready.
 
         Args:
             name: of the registry, or "module:class".
@@ -70,8 +70,8 @@ class EmulatorProcess(ChildProcess):
         """
         self.name, self._timeout = name, timeout
         self._rest = b""
-        self._lock = threading.Lock()  # one question at a time, from whichever thread
-        self._owed = 0  # answers to questions that nobody waits for any more
+        self._lock = threading.Lock()  # one question at a time, from any thread
+        self._owed = 0  # pending answers to questions that were given up
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
         command = [sys.executable, "-m", "ada_hardware.emulation", name, "--until-eof"]
         command += [f"--seed={seed}", f"--priority={priority}"]
@@ -100,7 +100,7 @@ class EmulatorProcess(ChildProcess):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- what it is asked -----------------------------------------------------------------------------------------
+    # --- questions ------------------------------------------------------------------------------------------------
     def fault(self, name: str, value: float) -> None:
         """Switch a fault on, or with 0 off; it is in force on return.
 
@@ -115,10 +115,10 @@ class EmulatorProcess(ChildProcess):
         return state
 
     def violations(self) -> list[Violation]:
-        """All that came and must never come."""
+        """Violations of its host so far."""
         return [Violation(*one) for one in self._answer({"ask": "violations"})["violations"]]
 
-    # --- what is done to it ---------------------------------------------------------------------------------------
+    # --- process control ------------------------------------------------------------------------------------------
     def freeze(self) -> None:
         """Stop it in the middle of whatever it does (SIGSTOP); questions wait until `thaw`."""
         self.send(signal.SIGSTOP)
@@ -138,7 +138,7 @@ class EmulatorProcess(ChildProcess):
         self.close_pipes()
         self._errors.close()
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
     def _answer(self, order: dict[str, object]) -> dict[str, Any]:
         with self._lock:
             self._ask(order)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of JSON by which an emulator's process is told and asked things: {"fault": "drop", "value": 0.1} and the like.
+"""Lines of JSON with orders and questions to an emulator's process, such as {"fault": "drop", "value": 0.1}.
 
-Each line gets one in return: {"ok": true, ...}, or {"error": "..."}.
+Each line is answered by one: {"ok": true, ...}, or {"error": "..."}.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Lines:
 
 
 def answer(host: EmulatorHost, line: str) -> dict[str, Any]:
-    """Do what a line says, and the answer to it."""
+    """Carry out a line, and return the answer."""
     try:
         order = json.loads(line)
         if not isinstance(order, dict):

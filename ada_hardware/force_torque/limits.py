@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches that a force stays within limits; what passed one first stays known until a reset."""
+"""Limits of a force; the first one exceeded is kept until a reset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ForceLimits:
     """Limits of |f| and |n|.
 
     Attributes:
-        passed: words on what passed a limit first; "": nothing did.
+        passed: words on the first limit exceeded; "": none.
     """
 
     def __init__(self, max_force: float, max_moment: float, samples: int = 1) -> None:
@@ -34,7 +34,7 @@ class ForceLimits:
         return any(limit > 0.0 for *_, limit in self._limits)
 
     def watch(self, wrench: Array) -> bool:
-        """Look at a wrench; True if a limit was passed just now, for the first time since the reset."""
+        """Check a wrench; True if a limit is exceeded for the first time since the reset."""
         sizes = (math.sqrt(float(wrench[:3] @ wrench[:3])), math.sqrt(float(wrench[3:] @ wrench[3:])))
         over = [
             f"{what} of {size:.4g} {unit}, above {name} {limit:g} {unit}"
@@ -45,12 +45,12 @@ class ForceLimits:
         return self._above >= self._samples and self.trip(" and ".join(over))
 
     def trip(self, words: str) -> bool:
-        """Count a limit as passed for another reason; True if it is the first one since the reset."""
+        """Count a limit as exceeded for another reason; True if it is the first one since the reset."""
         if self.passed or not words:
             return False
         self.passed = words
         return True
 
     def reset(self) -> None:
-        """Forget what passed."""
+        """Forget the exceeded limit."""
         self.passed, self._above = "", 0

@@ -20,7 +20,7 @@ class LowPass:
     """
 
     def __init__(self, cutoff: float, period: float) -> None:
-        """Prepare; the first value is taken as if it had been there for ever.
+        """Prepare; the filter starts in steady state at the first value.
 
         Args:
             cutoff: f_c [Hz].
@@ -44,12 +44,12 @@ class LowPass:
         self._second: Array = np.zeros(6)
 
     def restart(self) -> None:
-        """Forget what came: after a gap the old values must not leak into the new ones."""
+        """Reset: after a gap old values must not leak into new ones."""
         self._first = None
 
     def step(self, value: Array) -> Array:
         """The filtered value."""
-        if self._first is None:  # the state in which this value stays as it is
+        if self._first is None:  # steady state at this value
             self._first = (1.0 - self._b0) * value
             self._second = (self._b0 - self._a2) * value
         result = self._b0 * value + self._first

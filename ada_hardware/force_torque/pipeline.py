@@ -59,7 +59,7 @@ class Pipeline:
         self.set_period(period)
 
     def set_period(self, period: float) -> None:
-        """Samples come at another rate from now on.
+        """Set another sample period.
 
         Raises:
             InputError: a cut-off that the rate does not allow.
@@ -115,5 +115,5 @@ class Pipeline:
         return self.limits.watch(reading.unfiltered)
 
     def forget_filter(self) -> None:
-        """The next wrench is taken as if it had been there for ever, as after another zero."""
+        """Restart the filter in steady state at the next wrench, as after another zero."""
         self._last = -math.inf

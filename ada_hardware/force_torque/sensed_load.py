@@ -31,7 +31,7 @@ class SensedLoad:
     """
 
     def __init__(self, scale: ArrayLike, noise: float, seed: int) -> None:
-        """No load.
+        """Begin without a load.
 
         Args:
             scale: six figures: counts per newton, counts per newton metre.

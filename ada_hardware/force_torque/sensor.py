@@ -50,11 +50,11 @@ __all__ = [
 
 _log = logging.getLogger("ada_hardware")
 _LONGEST_END = 5.0  # [s] for the thread: longer than a driver's open takes
-_LONGEST_WAIT = 2.0  # [s] for the thread to come to something, unless silence takes longer
+_LONGEST_WAIT = 2.0  # [s] limit of a request to the thread, unless the silence timeout is longer
 
 
 class ForceSensor:
-    """A sensor, its thread, and what is made of its readings.
+    """A sensor, its thread, and the processing of its readings.
 
     Every method may be called from any thread.
 
@@ -106,7 +106,7 @@ class ForceSensor:
         on_limit: Callable[[str], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> ForceSensor:
-        """With a driver made by hand; arguments as above, and the driver's own clock [s]."""
+        """A sensor with a given driver; arguments as above, and the driver's own clock [s]."""
         sensor = cls.__new__(cls)
         sensor._prepare(driver, settings, on_limit, clock)
         return sensor
@@ -125,7 +125,7 @@ class ForceSensor:
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
 
-    # --- what it is -----------------------------------------------------------------------------------------------
+    # --- status ---------------------------------------------------------------------------------------------------
     @property
     def name(self) -> str:
         """Kind of sensor, as in `registry.DEVICES`."""
@@ -146,7 +146,7 @@ class ForceSensor:
         return self._reader.newer_than(number, timeout)
 
     def status(self) -> SensorStatus:
-        """How it is."""
+        """Status of the sensor and its wire."""
         reader = self._reader
         state, reason, newest, now = reader.state, reader.reason, reader.newest, self._clock()
         passed, rate = reader.pipeline.limits.passed, reader.rate.at(now)
@@ -217,7 +217,7 @@ class ForceSensor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- what it is told ------------------------------------------------------------------------------------------
+    # --- requests -------------------------------------------------------------------------------------------------
     def bias(self, *, in_device: bool = False, timeout: float | None = None) -> Array:
         """Call the present wrench zero: the mean of the setting `bias_samples` samples, or as the device does it.
 
@@ -226,7 +226,7 @@ class ForceSensor:
             timeout: for the samples [s]; by default twice as long as they take, and the silence timeout.
 
         Returns:
-            What is taken off from now on, in the sensor's axes; zeros with `in_device`.
+            The zero that is subtracted from now on, in the sensor's axes; zeros with `in_device`.
 
         Raises:
             Refused: not open; not steady; saturated; the device reports an error, or has no zero; the tool's motion is
@@ -264,7 +264,7 @@ class ForceSensor:
         self._do(self._reader.reset)
 
     def set_tool_motion(self, motion: ToolMotion | None) -> None:
-        """Tell how the sensor moves, so that its tool can be taken off; None: it is not known.
+        """Set the motion of the sensor, needed to subtract its tool; None: it is not known.
 
         Needed only where tool_mass is set: then at least every `motion_timeout` seconds. `SensorMotion` makes it of
         joint states.
@@ -272,7 +272,7 @@ class ForceSensor:
         self._reader.motion = motion
 
     def _do(self, action: Callable[[], object]) -> None:
-        """Let the thread do something between two samples.
+        """Run an action in the thread between two samples.
 
         Raises:
             Refused: not open.

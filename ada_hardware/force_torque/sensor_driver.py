@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of all drivers of force/torque sensors: bytes of one device to wrenches, and nothing else.
 
-A driver translates. Zero, filter, tool and frames are the matter of `pipeline`, for all sensors alike. All calls come
+A driver translates. Zero, filter, tool and frames are handled by `pipeline`, for all sensors alike. All calls come
 from one thread at a time:
 
     open -> read, read, ... (bias and reset between them) -> close
@@ -138,7 +138,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
         self._backlog = 64  # records that may wait; a host with more of them is too late for the older ones
         self._last = Sample(-np.inf, np.full(6, np.nan), is_fresh=False)
 
-    # --- what each sensor has of its own ----------------------------------------------------------------------------
+    # --- implemented by sensors -------------------------------------------------------------------------------------
     @property
     @abstractmethod
     def period(self) -> float:
@@ -158,7 +158,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
 
     @abstractmethod
     def _start(self, wire: W) -> None:
-        """Let records come.
+        """Start the records.
 
         Raises:
             NoAnswer: none does.
@@ -192,7 +192,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
             TransportError: the wire is gone.
         """
 
-    # --- what all of them do ----------------------------------------------------------------------------------------
+    # --- common part ------------------------------------------------------------------------------------------------
     def open(self) -> None:
         """Open the wire, find the sensor, learn its scale, and let samples come.
 
@@ -217,7 +217,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
     def read(self) -> Sample:
         """The next sample; waits for it, no longer than the setting `timeout`.
 
-        Silence and damaged records are counted and told by `is_fresh`, not raised.
+        Silence and damaged records are counted and reported by `is_fresh`, not raised.
 
         Raises:
             TransportError: the wire is gone.

@@ -26,7 +26,7 @@ S = TypeVar("S", bound=SensorEmulatorSettings)
 
 
 class SensorEmulator(Emulator[S]):
-    """A sensor under a load, silent until it is told to stream.
+    """A sensor under a load, silent until a stream is requested.
 
     Attributes:
         load: that acts on it.
@@ -59,7 +59,7 @@ class SensorEmulator(Emulator[S]):
         self.load.set(wrench)
 
     def _begin(self) -> None:
-        """Be as after power-on."""
+        """Reset to the state after power-on."""
         self.load.clear_zero()
         self._is_streaming, self._next = False, 0.0
 
@@ -71,7 +71,7 @@ class SensorEmulator(Emulator[S]):
         """Send the records of a stream that are due."""
         if not self._is_streaming or now < self._next - 1e-9:
             return []
-        due = int((now - self._next) / self._period + 1e-6) + 1  # a rounding less than the time costs no record
+        due = int((now - self._next) / self._period + 1e-6) + 1  # rounding of times must not drop a record
         self._next += due * self._period
         return self._records(due)
 

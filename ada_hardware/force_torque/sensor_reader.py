@@ -23,7 +23,7 @@ from ada_hardware.force_torque.zero import ZeroTaking
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 
 _log = logging.getLogger("ada_hardware")
-_SLICE = 0.02  # [s] after which a waiting thread sees that it is to end
+_SLICE = 0.02  # [s] after which a waiting thread checks whether it is to end
 NOT_OPEN = "it is not open"
 
 
@@ -75,7 +75,7 @@ class SensorReader:
         self.is_biased_here = self.is_biased_in_device = self._is_to_reopen = False
         self._last_sample = self._clock()
         self._cause = ""  # what it was lost by first; "" while it is read
-        self._vain = 0  # times in a row that opening it anew failed
+        self._vain = 0  # failed attempts in a row to reopen it
 
     @property
     def name(self) -> str:
@@ -102,7 +102,7 @@ class SensorReader:
         self.state, self.reason = SensorState.READING, ""  # the driver's open saw that samples come
 
     def post(self, action: Callable[[], object]) -> Future[Any]:
-        """Let the thread do something between two samples."""
+        """Run an action in the thread between two samples."""
         future: Future[Any] = Future()
         self._actions.append((action, future))
         return future
@@ -135,7 +135,7 @@ class SensorReader:
                     self._reopen(ending)
                 elif self.state is SensorState.LOST:
                     ending.wait(_SLICE)
-        except BaseException:  # whatever it is: it must not end a thread in silence
+        except BaseException:  # no error may end the thread silently
             _log.exception("%s: the sensor's thread was ended by an error", self.name)
             self._lose(SensorState.LOST, "its thread was ended by an error, which is in the log")
         finally:
@@ -151,7 +151,7 @@ class SensorReader:
                 continue
             try:
                 future.set_result(action())
-            except BaseException as failure:  # the one who waits for it decides
+            except BaseException as failure:  # the waiting caller handles it
                 future.set_exception(failure)
 
     def _take(self, sample: Sample) -> None:
@@ -171,13 +171,13 @@ class SensorReader:
         self.uncompensated += not reading.is_compensated
         self.rate.add(sample.time)
         if self.pipeline.passes_limit(reading):
-            self._tell_limit()
+            self._report_limit()
         with self._come:
             self.newest = reading
             self._come.notify_all()
 
     def _lose(self, state: SensorState, reason: str) -> None:
-        """The sensor is silent or gone: say so once, and stop what relies on it."""
+        """The sensor is silent or gone: report it once, and stop what relies on it."""
         if self.state is not state:
             _log.warning("%s: %s", self.name, reason)
         self.state = state
@@ -186,20 +186,20 @@ class SensorReader:
         self._cancel_zero(NoAnswer(f"{self.name}: {reason}"))
         limits = self.pipeline.limits
         if limits.is_watching and self._settings.stop_on_fault and limits.trip(reason):
-            self._tell_limit()
+            self._report_limit()
 
     def _explain(self, words: str) -> None:
-        """Words on the state; what came first since the last sample stays the reason."""
+        """Set the reason of the state; the first cause since the last sample stays in it."""
         self._cause = self._cause or words
         self.reason = self._cause if words == self._cause else f"{self._cause}; then: {words}"
 
-    def _tell_limit(self) -> None:
+    def _report_limit(self) -> None:
         words = self.pipeline.limits.passed
         _log.warning("%s: a limit was passed: %s", self.name, words)
         if self._on_limit is not None:
             try:
                 self._on_limit(f"{self.name}: {words}")
-            except Exception:  # the one who is told must not end the sensor
+            except Exception:  # an error of the callback must not end the sensor
                 _log.exception("%s: what is called on a passed limit failed", self.name)
 
     def _reopen(self, ending: threading.Event) -> None:
@@ -222,7 +222,7 @@ class SensorReader:
         self.state = SensorState.SILENT
         self._explain("it was opened anew, and no sample came yet")
 
-    # --- what the thread is asked to do -----------------------------------------------------------------------------
+    # --- requests, in the thread ------------------------------------------------------------------------------------
     def bias_in_device(self) -> None:
         """Let the device take its zero; that of the host is forgotten."""
         self.driver.bias()

@@ -96,18 +96,18 @@ class Reading:
 
 @dataclass(frozen=True)
 class SensorStatus:
-    """How a sensor is.
+    """Status of a sensor.
 
     Attributes:
         state: where it is.
-        level: how bad it is: worst of what `problems` tells.
-        problems: words on each thing that is not as it should be; empty: nothing.
+        level: the worst of `problems`.
+        problems: each one in words; empty: none.
         age: of the newest sample; inf before the first [s].
         rate: samples per second, over the last second or so [Hz].
         readings: samples taken since it was opened.
         saturated: how many of them were saturated.
         errors: how many of them the device called wrong.
-        uncompensated: how many of them had a tool that could not be taken off, for want of its motion.
+        uncompensated: how many of them had a tool that could not be subtracted, as its motion was unknown.
         bias: what is taken off as zero by the host, in the sensor's axes; zeros where none was taken [N, N m].
         is_biased: whether a zero was taken, here or in the device, and still holds.
         passed_limit: words on the limit that was passed first since the last reset; "": none was.

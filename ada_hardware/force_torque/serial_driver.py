@@ -23,10 +23,10 @@ class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
     @property
     @abstractmethod
     def _line(self) -> Serial:
-        """How the line is set."""
+        """Settings of the line."""
 
     def _emulator_settings(self) -> dict[str, object]:
-        """Of the sensor of a dry run, which is to be like the one that the settings describe."""
+        """Settings of the emulated sensor of a dry run, by those of the driver."""
         return {}
 
     @abstractmethod
@@ -35,13 +35,13 @@ class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
 
     @abstractmethod
     def _forget(self) -> None:
-        """Forget all that has come."""
+        """Drop all received bytes."""
 
     def _open_wire(self) -> ByteStream:
         settings = self._emulator_settings()
         return open_device_stream(self.NAME, self.settings.url, self._line, emulator_settings=settings)
 
-    def _hush(self, wire: ByteStream) -> None:
+    def _end_stream(self, wire: ByteStream) -> None:
         """End a stream that an earlier program left on."""
         wire.write(self.STOP)
         end = self._clock() + _LONGEST_TALK

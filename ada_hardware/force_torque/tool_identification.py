@@ -61,7 +61,7 @@ def identify_tool(
 
     Raises:
         InputError: fewer than three samples, or one that is no wrench.
-        Refused: the poses are too alike, or what they tell is no body.
+        Refused: the poses are too alike, or the result is no physical body.
     """
     if len(samples) < 3:
         raise InputError(f"there are {len(samples)} samples; give three or more, best six: {_AXES_POSES}.")
@@ -127,5 +127,5 @@ def _too_alike(condition: float, with_inertia: bool) -> str:
     more = "; for the inertia, turn fast about all three axes" if with_inertia else ""
     return (
         f"the poses are too alike (condition {condition:.3g}, at most {LARGEST_CONDITION:g}): tool and zero cannot be "
-        f"told apart. Take {_AXES_POSES}{more}."
+        f"separated. Take {_AXES_POSES}{more}."
     )

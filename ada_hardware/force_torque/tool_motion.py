@@ -32,7 +32,7 @@ class ToolMotion(NamedTuple):
 
     @classmethod
     def at_rest(cls, rotation: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81), time: float = 0.0) -> ToolMotion:
-        """That of a sensor which stands still.
+        """Motion of a sensor that stands still.
 
         Args:
             rotation: 3x3, from the sensor's axes to the world's.
@@ -77,7 +77,7 @@ class SensorMotion:
         Args:
             q: positions of the robot.
             v: velocities; None: it stands still.
-            a: accelerations; None: zero, so that only weight and what turning needs is told.
+            a: accelerations; None: zero, so that only weight and centrifugal terms count.
             time: when it was so, on the steady clock [s].
         """
         R = (self._dynamics.pose(self._link, q) @ self._sensor)[:3, :3]

@@ -65,7 +65,7 @@ AXIS_ALARMS: Mapping[int, Meaning] = MappingProxyType(
 
 
 def alarms_of(status: Status, joints: tuple[str, ...]) -> tuple[Alarm, ...]:
-    """All alarms of a status; a bit without a meaning here is told by its number."""
+    """All alarms of a status; an unknown bit is reported by its number."""
     found = [_meaning(TABLE_ALARMS, bit).alarm(bit) for bit in _bits(status.alarms)]
     for joint, word in zip(joints, status.axis_alarms, strict=True):
         found += [_meaning(AXIS_ALARMS, bit).alarm(bit, joint) for bit in _bits(word)]
@@ -73,7 +73,7 @@ def alarms_of(status: Status, joints: tuple[str, ...]) -> tuple[Alarm, ...]:
 
 
 def second_host(session: int) -> Alarm:
-    """That another host took the table while this one drove it."""
+    """The alarm that another host took the table while this one drove it."""
     text = f"another host (session {session:08x}) ended the control of this one"
     return Meaning(text, "end it, then reset; nothing moves before", True).alarm(0)
 

@@ -33,7 +33,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
-_PATIENCE = 0.1  # [s] with a request that must be heard and done
+_PATIENCE = 0.1  # [s] limit of a request that must be confirmed
 _STOPPING = 1.5 * WATCHDOG  # [s]; a table that did not hear of it by then has braked by itself
 _DRIVEN = (State.POSITION, State.EFFORT)
 _REQUESTS = {Mode.POSITION: Request.POSITION, Mode.EFFORT: Request.EFFORT}
@@ -61,7 +61,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
             settings: of the driver.
             wire: to the table; None: opened by its address.
             clock: steady time [s].
-            session: number that tells this host from others; random by default.
+            session: number that distinguishes this host from others; random by default.
         """
         super().__init__(settings)
         self._given, self._wire = wire, None if wire is None else wire
@@ -73,7 +73,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         self._may_be_driven = False
         self._is_ours = False  # whether the newest status said that this host drives
 
-    # --- what it does ---------------------------------------------------------------------------------------------
+    # --- driver ---------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
         self._wire = self._given or open_device_packets(self.NAME, self.settings.url)
         self._is_open = True
@@ -97,11 +97,11 @@ class HexaDriver(RobotDriver[HexaSettings]):
             raise
 
     def idle(self) -> Feedback:  # noqa: D102
-        return self._told(self._exchange(Request.READ))
+        return self._feedback(self._exchange(Request.READ))
 
     def start(self) -> None:  # noqa: D102
         self._may_be_driven = True
-        status = self._insist(Request.START, lambda found: found.state is not State.BRAKED)
+        status = self._repeat_until(Request.START, lambda found: found.state is not State.BRAKED)
         if status.state not in _DRIVEN or status.session != self._session:
             self._may_be_driven = status.state is State.BRAKED
             foreign = "another host drives it" if status.state in _DRIVEN else "its brakes stay on"
@@ -114,17 +114,17 @@ class HexaDriver(RobotDriver[HexaSettings]):
                 f"hexa: mode {demand.mode.value} was demanded; the table takes "
                 f"{' and '.join(sorted(mode.value for mode in _REQUESTS))}."
             )
-        return self._told(self._exchange(request, demand.values.tolist()))
+        return self._feedback(self._exchange(request, demand.values.tolist()))
 
     def stop(self) -> None:  # noqa: D102
         try:
-            status = self._insist(Request.STOP, lambda found: found.state not in _DRIVEN, _STOPPING)
+            status = self._repeat_until(Request.STOP, lambda found: found.state not in _DRIVEN, _STOPPING)
             self._may_be_driven = status.state in _DRIVEN
         except (NoAnswer, TransportError) as problem:
             self.counts.last_problem = f"stop: {problem}"  # the table's own watchdog stops it
 
     def reset(self) -> None:  # noqa: D102
-        status = self._insist(Request.CLEAR, lambda found: found.state is not State.ALARM)
+        status = self._repeat_until(Request.CLEAR, lambda found: found.state is not State.ALARM)
         if status.state is State.ALARM:
             raise DeviceAlarm(f"hexa: alarms stay: {_words(status)}.")
 
@@ -137,7 +137,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         if self._wire is not None:
             self._wire.close()
 
-    # --- on the wire ----------------------------------------------------------------------------------------------
+    # --- exchange -------------------------------------------------------------------------------------------------
     @property
     def _url(self) -> str:
         return self.settings.url or (self._wire.url if self._wire else "")
@@ -172,8 +172,8 @@ class HexaDriver(RobotDriver[HexaSettings]):
             is_late = status is not None and is_newer(self._number, status.number)
             counts.last_problem = "a late answer" if is_late else "a damaged or foreign packet"
 
-    def _insist(self, request: Request, is_done: Callable[[Status], bool], patience: float = _PATIENCE) -> Status:
-        """Ask, each period anew, until it is done or time is up; the newest status.
+    def _repeat_until(self, request: Request, is_done: Callable[[Status], bool], patience: float = _PATIENCE) -> Status:
+        """Repeat a request each period until it is done or time is up; the newest status.
 
         Raises:
             NoAnswer: nothing was heard.
@@ -189,7 +189,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
                 return status
             if self._clock() >= deadline:
                 break
-            while (rest := begin + PERIOD - self._clock()) > 0.0:  # what comes late is not wanted any more
+            while (rest := begin + PERIOD - self._clock()) > 0.0:  # discard late answers
                 self._port.receive(rest)
         if status is None:
             raise NoAnswer(
@@ -212,7 +212,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
             values={"table time [s]": status.time},
         )
 
-    def _told(self, status: Status | None) -> Feedback:
+    def _feedback(self, status: Status | None) -> Feedback:
         last = self._last
         if status is not None and last is not None:
             return last

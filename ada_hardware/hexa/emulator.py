@@ -8,7 +8,7 @@
 The table's computer measures and gives out torques every 2 ms. So a command acts when the next period begins, and an
 answer has what was measured when the last one did; STOP acts at once. The table stops by itself (brakes on, alarm)
 where its host is silent, where a command is beyond what the motors can do, has no pose or a singular one, and where a
-crank does not do what it should.
+crank does not follow its servo.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from ada_hardware.hexa.settings import HexaEmulatorSettings
 
 _NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
 _DRIVEN = (State.POSITION, State.EFFORT)
-_LONGEST_CATCH_UP = 0.1  # [s]; a process that stood still for longer did not live meanwhile
+_LONGEST_CATCH_UP = 0.1  # [s]; longer standstills of this process are not made up for
 _NEAR = 1e-6  # of a period: rounding of times
-_RATES_LAST = 3  # periods after its command that the servo takes a target for moving on
-_GRACE = 0.1  # [s] after an alarm in which a host may not yet have heard of it: answers can get lost
+_RATES_LAST = 3  # periods after a command for which the servo uses its target rates
+_GRACE = 0.1  # [s] after an alarm in which a host may not know of it yet: answers can get lost
 _BEYOND = 0.05  # [rad] beyond its range at which a crank alarms
 _FOLLOWING = 0.3  # [rad] behind its target
 _OVER_SPEED = 1.5  # by the rate limit
@@ -143,7 +143,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
 
     @property
     def _now(self) -> float:
-        """Of the last period, on the clock of the calls [s]."""
+        """Time of the last period, on the clock of the calls [s]."""
         return (self._zero or 0.0) + self._done * PERIOD
 
     def _drive(self) -> None:
@@ -153,13 +153,13 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             weight = self.plant.weight_torques if self.settings.carries_weight else np.zeros(LEGS)
             use, angles = self.settings, self._angles()
             gains = use.stiffness, use.damping, use.torque_limit
-            told = servo_torques(*gains, self.target, wanted_rates, angles, self.plant.rates, weight)
+            torques = servo_torques(*gains, self.target, wanted_rates, angles, self.plant.rates, weight)
         else:
-            told = self._efforts
-        self.plant.drive((1.0 - self._faults["weak"]) * told)
+            torques = self._efforts
+        self.plant.drive((1.0 - self._faults["weak"]) * torques)
 
     def _angles(self) -> Array:
-        """As the resolvers tell them."""
+        """Angles as reported by the resolvers."""
         angles = self.plant.angles
         axis = int(self._faults["stuck_resolver"])
         if axis:
@@ -172,7 +172,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         is_held = self.state_now is not State.POSITION or np.abs(self.target - angles).max() <= _FOLLOWING
         is_inside = angles.min() >= LOWER - _BEYOND and angles.max() <= UPPER + _BEYOND
         if is_held and is_inside and np.abs(rates).max() <= _OVER_SPEED * RATE_LIMIT:
-            return  # nearly always
+            return  # the usual case
         found = (
             (AxisAlarm.ANGLE_LIMIT, (angles < LOWER - _BEYOND) & (rates < 0.0)),
             (AxisAlarm.ANGLE_LIMIT, (angles > UPPER + _BEYOND) & (rates > 0.0)),  # it may come back
@@ -240,7 +240,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.state_now = State.POSITION
 
     def _accuse_not_driven(self, command: CommandPacket) -> None:
-        """A demand came that a table with its brakes on, or in alarm, cannot follow."""
+        """Record a demand that a table with its brakes on, or in alarm, cannot follow."""
         since = self._time - self._alarm_time
         if self.state_now is not State.ALARM:
             self._accuse(f"{command.request.name} with the brakes on")
@@ -271,7 +271,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         except NoPose:
             self._alarm(TableAlarm.OUT_OF_REACH)
             return
-        # the bound costs nothing, and is enough nearly everywhere
+        # the cheap bound suffices nearly everywhere
         if found.least_hold < LEAST_HOLD and self.plant.kinematics.jacobians(found.pose, values).hold < LEAST_HOLD:
             self._alarm(TableAlarm.OUT_OF_REACH)
             return

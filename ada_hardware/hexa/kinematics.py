@@ -75,7 +75,7 @@ class SingularPose(InputError, HardwareError):
 
 
 class FoundPose(NamedTuple):
-    """Of the plate.
+    """A pose of the plate, found by Newton's method.
 
     Attributes:
         pose: in the base, 4x4.

@@ -145,7 +145,7 @@ def solve(A: list[Row], b: Row) -> Row:
 
 
 def determinant(A: Sequence[Row]) -> Scalar:
-    """Of a 6x6 matrix, by the minors of its first three rows and those of the others (Laplace)."""
+    """Determinant of a 6x6 matrix, by the minors of its first three rows and those of the others (Laplace)."""
     terms = []
     for columns in combinations(range(LEGS), 3):
         others = [j for j in range(LEGS) if j not in columns]

@@ -47,7 +47,7 @@ ZEROS = (0.0,) * LEGS
 class Request(IntEnum):
     """Requests of commands."""
 
-    READ = 0  # nothing: the status alone
+    READ = 0  # no action: the status alone
     START = 1  # brakes off, and hold the pose it stands in
     POSITION = 2  # hold these angles
     EFFORT = 3  # give these torques
@@ -60,7 +60,7 @@ class State(IntEnum):
 
     BRAKED = 0
     POSITION = 1  # its own servo holds angles
-    EFFORT = 2  # its motors give the torques that they are told
+    EFFORT = 2  # its motors give commanded torques
     ALARM = 3  # brakes on, until CLEAR
 
 

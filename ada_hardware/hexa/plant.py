@@ -68,7 +68,7 @@ class Probe:
 
 
 class HexaPlant:
-    """The table without its computer; time goes on when it is told to.
+    """The table without its computer; time advances by `run` alone.
 
     Attributes:
         kinematics: of it.
@@ -87,7 +87,7 @@ class HexaPlant:
         substep: float = SUBSTEP,
         torque_limit: float = TORQUE_LIMIT,
     ) -> None:
-        """At rest, brakes on.
+        """Start at rest, brakes on.
 
         Args:
             pose: of the plate in the base, 4x4.
@@ -129,7 +129,7 @@ class HexaPlant:
         self.is_braked = False
         self.brake()
 
-    # --- what it is told ----------------------------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------------------------
     def brake(self) -> None:
         """Close the brakes, or keep them closed; a crank that moves slows down in them."""
         if not self.is_braked:
@@ -138,20 +138,20 @@ class HexaPlant:
             self._hold()
 
     def drive(self, torques: ArrayLike) -> None:
-        """Open the brakes, and let the motors give torques, within their limit, until told otherwise [N m]."""
+        """Open the brakes, and let the motors give torques, within their limit, until the next command [N m]."""
         wanted = np.asarray(torques, dtype=np.float64)
         self.is_braked = False
         self.simulation.servos.drive(np.clip(wanted, -self.torque_limit, self.torque_limit))
 
     def run(self, periods: int = 1) -> None:
-        """Let time go on."""
+        """Advance the time."""
         for _ in range(periods):
             if self.is_braked:
                 self._slip()
             self.simulation.step(self._per_period)
 
     def stand_still(self) -> None:
-        """Take all motion away where it stands, brakes on: as far as a mechanism that jammed is simulated."""
+        """Stop all motion in place, brakes on: how a jammed mechanism is simulated."""
         sim = self.simulation
         sim.reset(sim.q, np.zeros(sim.model.nv), sim.t)
         self.is_braked = False
@@ -170,33 +170,33 @@ class HexaPlant:
         # with the weight on top, so that nothing sinks when the brakes close
         self.simulation.servos.hold(self._grip, 0.0, self._carried)
 
-    # --- what can be measured -----------------------------------------------------------------------------------
+    # --- measurements -------------------------------------------------------------------------------------------
     @property
     def time(self) -> float:
-        """Of the simulation [s]."""
+        """Time of the simulation [s]."""
         return self.simulation.t
 
     @property
     def angles(self) -> Array:
-        """Of the cranks [rad]."""
+        """Angles of the cranks [rad]."""
         found: Array = self.simulation.q[self._at]
         return found
 
     @property
     def rates(self) -> Array:
-        """Of the cranks [rad/s]."""
+        """Rates of the cranks [rad/s]."""
         found: Array = self.simulation.v[self._v_at]
         return found
 
     @property
     def torques(self) -> Array:
-        """Of the motors, or what the brakes hold [N m]."""
+        """Torques of the motors, or of the brakes [N m]."""
         found: Array = self.simulation.tau[self._v_at]
         return found
 
     @property
     def pose(self) -> Array:
-        """Of the plate in the base, 4x4."""
+        """Pose of the plate in the base, 4x4."""
         x, y, z, *turn = self.simulation.q[self._plate_q].tolist()
         found = np.eye(4)
         found[:3, 3] = x, y, z
@@ -205,11 +205,11 @@ class HexaPlant:
 
     @property
     def weight_torques(self) -> Array:
-        """That carry the weight of all parts in this pose [N m]."""
+        """Torques that carry the weight of all parts in this pose [N m]."""
         return self._weight(self.pose.reshape(16), self.angles)
 
     def contact_wrenches(self) -> dict[str, Array]:
-        """By contact, the wrench [f, n] on its first side at its place, base axes; see `Simulation`."""
+        """Wrenches by contact, [f, n] on its first side at its place, base axes; see `Simulation`."""
         return self.simulation.contact_wrenches()
 
     @property

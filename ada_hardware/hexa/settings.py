@@ -13,7 +13,7 @@ from ada_hardware.hexa.servo import DAMPING, STIFFEST
 
 @dataclass(frozen=True)
 class HexaSettings:
-    """Of the driver."""
+    """Settings of the driver."""
 
     url: str = setting("", "address of the table's computer, such as udp://192.168.1.20:50097; dry: opens no port")
     reply_timeout: float = setting(
@@ -24,7 +24,7 @@ class HexaSettings:
 
 @dataclass(frozen=True)
 class HexaEmulatorSettings:
-    """Of the emulated table."""
+    """Settings of the emulated table."""
 
     stiffness: float = setting(
         400.0, "K_p of the servos; 200, 400 and 800 in figs. 12-14", unit="N m/rad", lower=1.0, upper=STIFFEST

@@ -38,7 +38,7 @@ class Masses(NamedTuple):
 
     @classmethod
     def of(cls, model: Model) -> Masses:
-        """Of a model that `hexa` built.
+        """Masses of a model that `hexa` built.
 
         Raises:
             InputError: its parts are not where they are in that one.

@@ -80,7 +80,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
         """Servo angle of a servo's position [deg]."""
 
     def _lose_power(self, silence: float) -> None:
-        """Be off for so long [s]: servos are free."""
+        """Switch off for a time [s]: servos are free."""
         for motor in self._motors().values():
             motor.release(self._time)
         self._parser.forget()

@@ -96,7 +96,7 @@ class BoardBus(ABC, Generic[C, R]):
         for attempt in range(tries):
             if attempt:
                 self.counts.retries += 1
-                self._let_by(self._pause)
+                self._drain(self._pause)
             reply = self._try(question)
             if reply is not None:
                 return reply
@@ -137,7 +137,7 @@ class BoardBus(ABC, Generic[C, R]):
         self.counts.last_problem = f"{question.name}: {self._trouble}"
         return None
 
-    def _let_by(self, duration: float) -> None:
+    def _drain(self, duration: float) -> None:
         """Wait, reading what comes and forgetting it."""
         deadline = self._clock() + duration
         while (left := deadline - self._clock()) > 0.0:

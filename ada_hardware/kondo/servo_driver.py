@@ -35,11 +35,11 @@ _OUTSIDE = 3.5  # counts beyond its limits at which a servo may stand: three tha
 _FINEST = 3.0  # [deg] likewise, of boards with finer counts
 _READINGS = 6  # at most, until two agree
 _BLIND = 2  # code of the alarm; a number of our own, no board has one
-_LEAST_UNSEEN = 2  # exchanges: a single lost answer on a slow line is no blindness
+_LEAST_UNSEEN = 2  # exchanges: one lost answer on a slow line does not count
 
 
 def servo_readings(speed: float) -> PlausibleReadings:
-    """For servo angles [deg] of servos of a speed [rad/s]."""
+    """Plausibility of servo angles [deg], of servos with a speed [rad/s]."""
     return PlausibleReadings(math.degrees(speed), SLACK, longest=_LONGEST)
 
 
@@ -76,14 +76,14 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self.joints, self.limits = self.map.joints, self.map.limits(self.SERVO_SPEED)
         self._wire, self._clock, self._given = wire, clock, wire
         self._bus: B | None = None
-        self._target: Array | None = None  # servo angles that were commanded last [deg]
+        self._target: Array | None = None  # last commanded servo angles [deg]
         self._is_started = self._is_free = False
         self._unseen = 0  # exchanges in a row without a believable reading
         self._unseen_since = math.nan  # when the first of them began [s]
 
-    # --- what it is -----------------------------------------------------------------------------------------------
+    # --- properties -----------------------------------------------------------------------------------------------
     def _cycle_period(self) -> float:
-        """As set, or as the line needs it, in whole 5 ms [s]."""
+        """Period as set, or as the line needs it, in whole 5 ms [s]."""
         if self.settings.period:
             return self.settings.period
         return max(self.SHORTEST_PERIOD, math.ceil(self._line_time() * _MARGIN / 0.005 - 1e-9) * 0.005)
@@ -94,13 +94,13 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return max(_FINEST, _OUTSIDE * self.BOARD.value.resolution)
 
     def suited(self, safety: SafetySettings) -> SafetySettings:
-        """With a position margin of some counts: a servo under load stands a little off its target, also at a limit."""
+        """Rules with a position margin of some counts: a servo under load stands a little off its target."""
         margin = math.radians(_OUTSIDE * self.BOARD.value.resolution)
         return replace(safety, position_margin=max(safety.position_margin, margin))
 
     @property
     def bus(self) -> B:
-        """The line, for what is no cycle.
+        """The line, for requests outside of cycles.
 
         Raises:
             Refused: the driver is not open.
@@ -109,7 +109,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             raise Refused(f"{self.NAME}: the driver is not open; call open() first.")
         return self._bus
 
-    # --- what a board adds ----------------------------------------------------------------------------------------
+    # --- implemented by boards ------------------------------------------------------------------------------------
     @abstractmethod
     def _line_time(self) -> float:
         """Time of a cycle's questions and answers on the line [s]."""
@@ -139,7 +139,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _find(self) -> None:
-        """See who answers on the open line, and where the servos are.
+        """Find the boards on the open line, and where the servos are.
 
         Raises:
             NoAnswer: not all boards do.
@@ -147,7 +147,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _check_ready(self) -> None:
-        """See that nothing keeps the boards from following commands.
+        """Check that nothing keeps the boards from following commands.
 
         Raises:
             DeviceAlarm: something does.
@@ -181,7 +181,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _hold(self, is_blind: bool) -> None:
-        """Command the pose that the servos are in; `is_blind`: it must not wait for who does not answer.
+        """Command the pose that the servos are in; `is_blind`: it must not wait for boards that do not answer.
 
         Raises:
             HardwareError: no board takes it.
@@ -204,7 +204,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     def _place(servo: Servo) -> str:
         """Where a servo is plugged in, for people."""
 
-    # --- what it does ---------------------------------------------------------------------------------------------
+    # --- driver ---------------------------------------------------------------------------------------------------
     def open(self) -> None:
         """Open the line, and find the boards."""
         if self._bus is not None:
@@ -281,12 +281,12 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self._check_may_fall(confirm, "release")
         self._let_go()
 
-    # --- for the drivers ------------------------------------------------------------------------------------------
+    # --- helpers of drivers ---------------------------------------------------------------------------------------
     def _check_may_fall(self, confirm: bool, call: str) -> None:
-        """See that somebody wants servos to be free.
+        """Check that freeing the servos is confirmed.
 
         Raises:
-            Refused: nobody confirms it, or it is started.
+            Refused: it is not confirmed, or the robot is started.
         """
         if not confirm:
             raise Refused(f"{self.NAME}: free servos let the robot fall; hold it, and call {call}(confirm=True).")
@@ -309,7 +309,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         alarms, values = self._supply(is_fresh)
         if self._is_blind:
             text = (
-                f"nothing believable was told for {self._clock() - self._unseen_since:.2f} s (blind_time is "
+                f"no believable reading for {self._clock() - self._unseen_since:.2f} s (blind_time is "
                 f"{self.settings.blind_time:g} s; {self.counts.last_problem}): look at line and power."
             )
             alarms = (*alarms, Alarm(_BLIND, text))
@@ -328,7 +328,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return self.map.angles(demand.values)
 
     def _check_inside(self, angles: Array) -> None:
-        """See that servos stand where they may.
+        """Check that servos stand within their limits.
 
         Raises:
             DeviceAlarm: one does not.
@@ -342,7 +342,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
                 )
 
     def _believes(self, readings: PlausibleReadings, angles: Array, whose: str, *, can_be: bool = True) -> bool:
-        """True if new angles [deg] are believed; else they are counted, once one reading was."""
+        """True if new angles [deg] are believed; else they are counted, after the first believed reading."""
         is_believed = can_be and readings.take(angles, self._clock())
         if not is_believed and readings.believed is not None:
             self.counts.refused += 1
@@ -366,13 +366,13 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     def _held(self) -> Array:
         """Servo angles to hold [deg]: where servos are, or where they were commanded to if they are nearly there.
 
-        A servo under load stands a little off its target. Were that its next command, it would give way a
-        little more each time.
+        A servo under load stands a little off its target. If its position became the next command, it would give
+        way a little more each time.
         """
         measured, target = self._measured(), self._target
         return measured if target is None else np.where(np.abs(measured - target) <= SLACK, target, measured)
 
     def _positions(self) -> Array:
-        """Joint positions for whoever asks where they are [rad]."""
+        """Joint positions to report [rad]."""
         is_read = self.settings.feedback == READ or self._target is None
         return self.map.positions(self._measured() if is_read or self._target is None else self._target)

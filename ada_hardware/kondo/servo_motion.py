@@ -43,7 +43,7 @@ class ServoMotion:
         self.is_free = True
 
     def set_failed(self, now: float, is_dead: bool) -> None:
-        """Stop moving for good, or live again."""
+        """Set or clear the failure: a failed servo does not move."""
         self._stay(self.at(now), now)
         self.is_dead = is_dead
 

@@ -58,7 +58,7 @@ class Tool(NamedTuple):
     whole: StateOfRobot
 
     def move(self, feedback: Feedback) -> None:
-        """Tell the sensor how it moves; accelerations are not measured, and taken to be zero."""
+        """Set the motion of the sensor; accelerations are not measured, and taken to be zero."""
         state = self.whole.of(feedback)
         self.sensor.set_tool_motion(self.motion.of(state.q, state.v, time=state.t))
 
@@ -114,12 +114,12 @@ class Connection:
             for plan in plans:
                 if plan.name in devices.sensors:
                     self._add_sensor(plan, devices.sensors[plan.name], settings.frame_prefix)
-            self._tell_fixed(plans, settings)
+            self._publish_fixed(plans, settings)
         except BaseException:
             self.close()
             raise
         if self._frames:
-            self._poses = DeadlineLoop(1.0 / settings.tf_rate, self._tell_poses, name="poses", on_failure=on_failure)
+            self._poses = DeadlineLoop(1.0 / settings.tf_rate, self._publish_poses, name="poses", on_failure=on_failure)
             self._poses.start()
 
     def _add_robot(self, plan: DevicePlan, robot: Robot, settings: HardwareSettings) -> None:
@@ -159,17 +159,17 @@ class Connection:
         self._frames[plan.name] = frames
 
     def _sends_frames(self, settings: HardwareSettings) -> bool:
-        """True if frames are wished, and can be sent; if not that, the log says why."""
+        """True if frames are wanted, and can be sent; if they cannot, the log says why."""
         return bool(settings.tf_rate) and can_send_frames(self._node)
 
-    def _tell_fixed(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> None:
+    def _publish_fixed(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> None:
         """Publish the fixed frames of robots, and of sensors of which it is known what carries them."""
         rows = [row for frames in self._frames.values() for row in frames.fixed]
         rows += self._mounted(plans, settings)
         if rows:
             self._fixed = publish_fixed(
                 self._node, list(dict.fromkeys(rows))
-            )  # robots of one world both say where it is
+            )  # two robots of one world publish the same frame
 
     def _mounted(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> list[FixedTransform]:
         """The frames of sensors, and where the world is that they are in."""
@@ -199,7 +199,7 @@ class Connection:
         self._report(plan.name, lambda: sensor_report(sensor, topics.withheld))
 
     def _add_tool(self, plan: DevicePlan, sensor: ForceSensor) -> None:
-        """Let the robot that carries the sensor say how its tool moves."""
+        """Take the motion of the sensor's tool from the robot that carries it."""
         for name, whole in self._models.items():
             if whole is not None and plan.frame in whole.model.link_names and not whole.model.loops:
                 motion = SensorMotion(Dynamics(whole.model), plan.frame, plan.rules.xyz, plan.rules.rpy)
@@ -214,7 +214,7 @@ class Connection:
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
     def look(self, *, follows: bool) -> None:
-        """Hand on what came, and publish what is new; where that fails for one device, the others get theirs first.
+        """Pass on commands, and publish new states; a device that fails does not hold up the others.
 
         Args:
             follows: whether robots that are active may be commanded.
@@ -242,7 +242,7 @@ class Connection:
                     tool.move(feedback)
 
     # --- in the thread of the poses ---------------------------------------------------------------------------------
-    def _tell_poses(self, _due: int) -> None:
+    def _publish_poses(self, _due: int) -> None:
         for name, frames in self._frames.items():
             feedback = self.robots[name].newest
             if feedback is not None:
@@ -250,12 +250,12 @@ class Connection:
 
     # --- in the executor's ------------------------------------------------------------------------------------------
     def begin(self) -> None:
-        """Robots are about to follow commands: earlier commands count no more."""
+        """Drop earlier commands: robots are about to follow new ones."""
         for topics in self.robots.values():
             topics.begin()
 
     def is_commanded(self) -> bool:
-        """True if every robot was sent commands while it was not to move."""
+        """True if commands came for every robot while it was inactive."""
         return all(topics.commands.refused[Reason.NOT_ACTIVE] for topics in self.robots.values())
 
     def change(self, settings: HardwareSettings) -> None:
@@ -278,7 +278,7 @@ class Connection:
         return {**robots, **{name: sensor_state(one.sensor, one.topic) for name, one in self.sensors.items()}}
 
     def refusals(self) -> dict[str, tuple[int, str]]:
-        """By robot, how many commands were refused while it was active, and words on the last of them."""
+        """Number of commands refused by each robot while it was active, and the text of the last refusal."""
         found = {}
         for name, topics in self.robots.items():
             status, commands = topics.robot.status(), topics.commands
@@ -324,7 +324,7 @@ def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:
     if not source or source == NO_MODEL:
         return None
     try:
-        # where a robot with legs stands, its motors do not tell
+        # motors do not determine the pose of a robot with legs
         is_own = isinstance(driver, RobotSettings) and not plan.settings.model
         model = replace(driver, base="fixed").load() if is_own else load(source, base="fixed")
         return StateOfRobot(model, robot.joints, start_of(source, model))

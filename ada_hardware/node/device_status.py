@@ -26,7 +26,7 @@ _TELLING = 20  # exchanges, fewer of which say nothing about a link
 
 
 class LinkShare:
-    """How many of a device's answers came since the last look."""
+    """Share of a device's answers since the last report."""
 
     def __init__(self) -> None:
         self._before = (0, 0)
@@ -99,7 +99,7 @@ class RobotReport:
     def _verdict(
         self, status: RobotStatus, share: float | None, publishers: Sequence[str], *, is_new: bool
     ) -> tuple[Level, str]:
-        """The worst of what there is to say."""
+        """The worst level, and its text."""
         if status.phase is Phase.STOPPED:
             return Level.ERROR, f"stopped: {status.reason}. Reset it (service ~/reset)."
         if status.phase is Phase.CLOSED:
@@ -150,7 +150,7 @@ def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
 
 
 def refusals(status: RobotStatus, commands: JointCommands) -> Counter[str]:
-    """Commands that came to nothing, by reason: what the node refused, and what the robot's own safety did."""
+    """Refused commands by reason: by the node, and by the robot's own safety."""
     return commands.refused + Counter({f"safety, {reason}": n for reason, n in status.refused.items()})
 
 
@@ -238,5 +238,5 @@ def sensor_state(sensor: ForceSensor, topic: str) -> dict[str, object]:
 
 
 def _finite(value: float) -> float | None:
-    """None in place of what JSON, and people, have no number for."""
+    """A number; None if it is not finite, which JSON cannot hold."""
     return value if math.isfinite(value) else None

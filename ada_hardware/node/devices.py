@@ -33,7 +33,7 @@ class Devices:
     """
 
     def __init__(self) -> None:
-        """There are none so far; `take` brings some."""
+        """Begin without devices; `take` adds them."""
         self.robots: dict[str, Robot] = {}
         self.sensors: dict[str, ForceSensor] = {}
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Devices:
         """Let all robots follow commands. Where one does not, none does.
 
         Raises:
-            Refused: all are stopped, and nobody has reset them.
+            Refused: all are stopped, and not reset.
             HardwareError: naming the robot that does not start.
         """
 
@@ -80,7 +80,7 @@ class Devices:
         self._refuse_latched()
         try:
             self._each(self.robots, act)
-            self._refuse_latched()  # it may have come in between
+            self._refuse_latched()  # a stop may have come in between
         except BaseException:
             with suppress(AdaError):
                 self.deactivate()
@@ -178,14 +178,14 @@ class Devices:
             if robot.phase is not Phase.ACTIVE
         )
 
-    # --- within -----------------------------------------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------------------------------------
     def _refuse_latched(self) -> None:
         if self._latched:
             raise Refused(f"stopped: {self._latched}. Reset it first (service ~/reset).")
 
     def _each(self, devices: Mapping[str, D], act: Callable[[D], object]) -> None:
-        """Do something with all of them at once: none waits for another that does not answer."""
-        if len(devices) == 1:  # no thread for what cannot wait for another
+        """Act on all devices at once: none waits for another that does not answer."""
+        if len(devices) == 1:  # a single device needs no thread
             for name, device in devices.items():
                 _named(name, partial(act, device))
         elif devices:
@@ -195,7 +195,7 @@ class Devices:
 
 
 def _named(name: str, act: Callable[[], object]) -> None:
-    """Do something; an error of it names the device."""
+    """Act on a device; errors name it."""
     try:
         act()
     except AdaError as problem:
@@ -203,7 +203,7 @@ def _named(name: str, act: Callable[[], object]) -> None:
 
 
 def _raise_all(problems: Sequence[BaseException]) -> None:
-    """One error for all; what nobody foresaw comes first."""
+    """One error for all; unexpected ones come first."""
     for problem in problems:
         if not isinstance(problem, AdaError):
             raise problem

@@ -5,8 +5,8 @@
     nothing is open             connected, reading,     robots follow joint_commands
                                 nothing moves
 
-A robot that leaves its phase by itself - an alarm, a fault, a stop, nobody who commands - takes the node along to
-inactive, with the reason said. Whether anything is safe is decided in `ada_robot.safety`; here is translation.
+A robot that leaves its phase by itself - an alarm, a fault, a stop, no commands - takes the node to inactive, and the
+reason is logged. Safety is decided in `ada_robot.safety`; this module translates.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from ada_robot.safety.phases import Phase
 from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
 
 NAME = "hardware_node"
-_LOOK = 0.05  # [s] between looks at what the robots came to
+_LOOK = 0.05  # [s] between checks of the robots' phases
 _IDLE_RATE = 50.0  # [Hz] of looks while nothing is connected: only a stop can come
-_SAY_AGAIN = 5.0  # [s] after which the same trouble is logged once more
-_FIRST_READING = 5.0  # [s] that robots have for it before they are activated all the same, and refuse with their words
-_PATIENCE = 5.0  # [s] that the node's thread has to come to the end of a look
+_LOG_INTERVAL = 5.0  # [s] after which the same problem is logged again
+_FIRST_READING = 5.0  # [s] to wait for it; then robots are activated anyway, and refuse with their own reason
+_PATIENCE = 5.0  # [s] limit for the node's thread to end a look
 
 
 class HardwareNode(ManagedNode):
@@ -110,13 +110,13 @@ class HardwareNode(ManagedNode):
         self.loop = DeadlineLoop(
             1.0 / _IDLE_RATE, self._tick, name="hardware", priority=settings.realtime_priority, on_failure=self._ended
         )
-        self._tell_state()
+        self._publish_state()
         self.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.loop.start()
 
     # --- transitions ------------------------------------------------------------------------------------------------
     def _has_changed(self) -> None:
-        self._tell_state()
+        self._publish_state()
 
     def _configure(self) -> None:
         self.plans = self._device_parameters.plans()
@@ -211,26 +211,26 @@ class HardwareNode(ManagedNode):
             self.get_logger().error(f"{sensor}: {why}; not all robots could be stopped: {problem}")
 
     def _lost_poses(self, problem: BaseException) -> None:
-        """In their thread: no reason to let go of a robot."""
+        """Poses failed, in their thread: no reason to stop a robot."""
         self.get_logger().error(f"no /tf any more, until the node is configured anew: {problem!r}")
 
     def _ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
 
-    # --- now and then -----------------------------------------------------------------------------------------------
+    # --- periodic checks --------------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """Do what happens by itself: the start, and what robots take along that leave their phase."""
+        """Autostart, and follow robots that left their phase."""
         if self._troubles > self._reported_troubles:
             self._reported_troubles = self._troubles
             self.get_logger().error(
                 f"{self._troubles} looks for commands and readings have failed; the node goes on:\n{self._trouble}",
-                throttle_duration_sec=_SAY_AGAIN,
+                throttle_duration_sec=_LOG_INTERVAL,
             )
         if self.connection is not None:
-            self._say_refusals(self.connection)
+            self._log_refusals(self.connection)
             self._mirror()
         self._start()
-        self._tell_state()
+        self._publish_state()
 
     def _mirror(self) -> None:
         why = self.devices.fallen()
@@ -256,13 +256,13 @@ class HardwareNode(ManagedNode):
         if self.phase == UNCONFIGURED and not self._was_configured:
             self._was_configured = True
             if self.trigger_configure() != SUCCESS and self.failure is None:
-                self.failure = self.problem  # nothing else would happen
+                self.failure = self.problem  # nobody would retry
         elif self.phase == INACTIVE and not self._was_activated and self._is_to_be_active(wanted):
-            self._was_activated = True  # once: what does not start at once is for people to look at
+            self._was_activated = True  # once: a failed start is for people to look at
             self.trigger_activate()
 
     def _is_to_be_active(self, wanted: str) -> bool:
-        """True if the robots are to follow commands now: where nobody sends some they would not for long."""
+        """True if the robots are to follow commands now: without commands they would soon stop again."""
         is_read = all(robot.feedback.is_fresh for robot in self.devices.robots.values())
         if not is_read and time.monotonic() < self._configured_at + _FIRST_READING:
             return False
@@ -270,16 +270,16 @@ class HardwareNode(ManagedNode):
             wanted == COMMANDED and self.connection is not None and self.connection.is_commanded()
         )
 
-    def _say_refusals(self, connection: Connection) -> None:
+    def _log_refusals(self, connection: Connection) -> None:
         for name, (count, words) in connection.refusals().items():
             new = count - self._said.get(name, 0)
             is_said = new > 0 and self.get_logger().warning(
-                f"{name}: refused {new} commands, the last one: {words}", throttle_duration_sec=_SAY_AGAIN
+                f"{name}: refused {new} commands, the last one: {words}", throttle_duration_sec=_LOG_INTERVAL
             )
             if is_said or new < 0:
                 self._said[name] = count
 
-    def _tell_state(self) -> None:
+    def _publish_state(self) -> None:
         """~/state, when it has changed."""
         connection = self.connection
         text = json.dumps(
@@ -342,7 +342,7 @@ class HardwareNode(ManagedNode):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is asked to end; whoever does not read what it logs holds nothing up."""
+    """Run the node until it is asked to end; an unread log blocks nothing."""
     if os.isatty(STDERR):
         os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")  # rclpy would see a pipe
     with Outlet():

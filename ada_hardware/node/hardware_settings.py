@@ -15,7 +15,7 @@ _FASTEST = 20_000.0  # [Hz]
 
 @dataclass(frozen=True)
 class HardwareSettings(PlaceSettings):
-    """Which devices, and what is done with all of them; see the descriptions."""
+    """Settings of the hardware node; see the descriptions."""
 
     # --- devices ------------------------------------------------------------------------------------------------
     device: str = setting(

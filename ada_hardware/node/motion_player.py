@@ -2,7 +2,7 @@
 """Plays a motion of a humanoid from its file, as commands one after another; no ROS.
 
 The motion goes through the same rules as any other command, and ends with the first one that is refused, so that a stop
-stops it: motions that boards store and play by themselves, nothing could.
+ends it: motions that boards store and play by themselves could not be stopped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Playing:
         rows: positions, a row per period [rad].
         started_at: on the steady clock [s].
         row: that was commanded last.
-        ended: why it plays no more; "" while it does.
+        ended: why it ended; "" while it plays.
     """
 
     robot: Robot

@@ -26,7 +26,7 @@ def mounted(plans: Sequence[DevicePlan]) -> list[DevicePlan]:
 
 
 def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
-    """See that the frames of sensors make a tree.
+    """Check that the frames of sensors make a tree.
 
     Args:
         plans: of all devices.
@@ -65,7 +65,7 @@ def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
 
 
 def refuse_links(plans: Sequence[DevicePlan], links: Container[str]) -> None:
-    """See that no sensor's frame that is to be published is a link, which has its place already.
+    """Check that no sensor's frame to be published is a link, which has its place already.
 
     Args:
         plans: of all devices.

@@ -38,10 +38,10 @@ def with_chosen(facts: Mapping[str, object], motion: str) -> dict[str, object]:
 
 
 def _servos(plan: DevicePlan) -> dict[str, dict[str, float]]:
-    """By joint, the scale of its servo: angle [deg] = sign * joint [deg] + zero."""
+    """Scales of servos by joint: angle [deg] = sign * joint [deg] + zero."""
     file, board = _MAPS[plan.kind.name]
     try:
         found = AngleMap.read(plan.driver.angle_map or resources.find("config", file), board)
-    except (AdaError, OSError):  # the driver has read it; a file that is gone since is no reason to fail
+    except (AdaError, OSError):  # the driver has read it already: a file that is gone since is no error
         return {}
     return {one.joint: {"sign": one.sign, "zero": one.zero} for one in found.servos.values()}

@@ -68,7 +68,7 @@ class Requests:
     def _serve(self, _due: int) -> None:
         try:
             self._bias.serve()
-        except Exception:  # nobody foresaw it: the next one is answered all the same
+        except Exception:  # unexpected: the next request is still answered
             self._node.get_logger().error(f"~/bias failed:\n{traceback.format_exc()}")
 
     def bias(self) -> str:
@@ -100,7 +100,7 @@ class Requests:
         plans = [plan for plan in self._plans() if plan.name in self._devices.robots]
         able = [plan for plan in plans if can_release(plan)] or self._plans()[:1]
         is_confirmed = self._settings().release_confirmed
-        # one yes is for one request: whoever said it saw how the robot stood then
+        # one confirmation is for one request: it holds for the robot's pose at that time
         self._node.set_parameters([Parameter("release_confirmed", value=False)])
         for plan in able:
             release(plan, self._robot(plan), confirmed=is_confirmed)

@@ -120,9 +120,9 @@ def controller_alarm(status: int) -> Alarm | None:
     return _alarm(status, CONTROLLER_ALARMS, "")
 
 
-@lru_cache(maxsize=512)  # an arm tells the same words again and again
+@lru_cache(maxsize=512)  # status words repeat
 def alarms(axes: tuple[int, ...], controller: int, joints: tuple[str, ...]) -> tuple[Alarm, ...]:
-    """All alarms of an arm; what all its axes say alike is told once.
+    """All alarms of an arm; an alarm common to all axes is given once.
 
     Args:
         axes: status words of the axes that there are.
@@ -130,7 +130,7 @@ def alarms(axes: tuple[int, ...], controller: int, joints: tuple[str, ...]) -> t
         joints: names of the axes.
     """
     of_axes = [axis_alarm(word, joint) for word, joint in zip(axes, joints, strict=True)]
-    found = _told_once([alarm for alarm in of_axes if alarm is not None], len(axes))
+    found = _merged([alarm for alarm in of_axes if alarm is not None], len(axes))
     own = controller_alarm(controller)
     if own is not None and all(own.text != alarm.text or alarm.joint for alarm in found):
         found.insert(0, own)
@@ -172,7 +172,7 @@ SWITCHES: Mapping[int, Switch] = MappingProxyType(
 UNDRIVEN: Mapping[int, Meaning] = MappingProxyType(
     {
         AxisStatus.NOT_CONTROLLABLE: Meaning("the control was ended from elsewhere", _ENDED, True),
-        AxisStatus.POWER_OFF: Meaning("a servo is off that was told to be on", _ENDED, True),
+        AxisStatus.POWER_OFF: Meaning("a servo is off that was commanded to be on", _ENDED, True),
     }
 )
 """Status bits that no driven axis may have."""
@@ -180,7 +180,7 @@ UNDRIVEN: Mapping[int, Meaning] = MappingProxyType(
 
 @lru_cache(maxsize=512)
 def switches(controller: int) -> Mapping[str, float]:
-    """Switches and power by name, as the controller tells them: 1 for yes."""
+    """Switches and power by name, as reported by the controller: 1 for yes."""
     return MappingProxyType({one.name: float(bool(controller & bit)) for bit, one in SWITCHES.items() if one.name})
 
 
@@ -209,7 +209,7 @@ def undriven(axes: tuple[int, ...], joints: tuple[str, ...]) -> tuple[Alarm, ...
         for word, joint in zip(axes, joints, strict=True)
         if any(word & bit for bit in UNDRIVEN)
     ]
-    return tuple(_told_once(found, len(axes)))
+    return tuple(_merged(found, len(axes)))
 
 
 def is_only_silence(axes: Sequence[int], controller: int) -> bool:
@@ -223,12 +223,12 @@ def _alarm(status: int, known: Mapping[int, Meaning], joint: str) -> Alarm | Non
     code = status & ALARM_FIELD
     if not code:
         return None
-    # who does not know what it is does not go on
+    # unknown alarms need a person
     meaning = known.get(code) or Meaning(f"alarm {code:03X} is not documented", _BOARD, True)
     return meaning.alarm(code, joint)
 
 
-def _told_once(found: list[Alarm], axes: int) -> list[Alarm]:
+def _merged(found: list[Alarm], axes: int) -> list[Alarm]:
     if len(found) == axes and len({alarm.code for alarm in found}) == 1:
         return [found[0]._replace(joint="")]
     return found

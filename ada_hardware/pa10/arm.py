@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The axes of a PA-10: which there are, what they can do, which slots of a packet are theirs."""
+"""The axes of a PA-10: names, limits, slots in a packet."""
 
 from __future__ import annotations
 

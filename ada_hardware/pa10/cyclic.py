@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet C: what the axes of a PA-10 are told and tell every 2 ms, in counts; and what counts are in SI units.
+"""The packet C: commands to the axes of a PA-10 and their responses every 2 ms, in counts; and counts in SI units.
 
 Counts here, not radians: what cannot be written exactly is refused, never wrapped (docs/pa10_hardware.md).
 """
@@ -52,7 +52,7 @@ class AxisResponse(NamedTuple):
     Attributes:
         status: see `alarms`.
         angle: [counts].
-        speed: [counts]; 0 where the variant does not tell it.
+        speed: [counts]; 0 where the variant does not report it.
         torque: [counts].
     """
 
@@ -129,13 +129,13 @@ def encode_response(response: CyclicResponse, variant: Variant) -> bytes:
     _check_axes(response.axes)
     numbers: list[int] = []
     for i, axis in enumerate(response.axes):
-        told = axis if variant.tells_speed else (axis.status, axis.angle, axis.torque)
+        reported = axis if variant.tells_speed else (axis.status, axis.angle, axis.torque)
         widths = (16, 32, 16, 16) if variant.tells_speed else (16, 32, 16)
-        for what, value, bits in zip(_told_names(variant), told, widths, strict=True):
+        for what, value, bits in zip(_reported_names(variant), reported, widths, strict=True):
             lower, upper = (0, 2**bits - 1) if what == "status" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
             if not lower <= value <= upper:
                 raise Refused(f"PA-10 axis {i + 1}: {what} of {value}; the packet holds {lower} to {upper}.")
-        numbers += told
+        numbers += reported
     if not 0 <= response.controller <= 0xFFFF:
         raise Refused(f"PA-10: controller status {response.controller:#x}; it must be from 0 to 0xffff.")
     return variant.response.pack(*numbers, response.controller)
@@ -151,7 +151,7 @@ def decode_response(payload: bytes, variant: Variant) -> CyclicResponse:
     return CyclicResponse(axes, numbers[-1])
 
 
-def _told_names(variant: Variant) -> tuple[str, ...]:
+def _reported_names(variant: Variant) -> tuple[str, ...]:
     return ("status", "angle", "speed", "torque") if variant.tells_speed else ("status", "angle", "torque")
 
 

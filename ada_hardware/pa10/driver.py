@@ -30,7 +30,7 @@ from ada_hardware.pa10.packets import PacketType
 from ada_hardware.pa10.position_loop import WITHIN, PositionLoop
 from ada_hardware.pa10.session import Session
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.pa10.translation import Telling
+from ada_hardware.pa10.translation import ArmState
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
@@ -44,7 +44,7 @@ from ada_robot.safety.speed_bounds import SpeedBounds
 _LAST_LINK = "flange"  # that carries tools
 _LAST_TRIES = 3  # of brakes on, where the arm may be gone
 _BRAKED_CYCLES = 3  # C with brakes on, before servos come on
-_LOST = 5  # idle cycles without an answer, after which the arm may have been switched off
+_LOST = 5  # idle cycles without an answer after which the arm counts as switched off
 _SLOW = 0.01  # [rad/s] at which brakes may close
 _LONGEST_STOP, _FEWEST_CYCLES = WITHIN + 0.1, 10  # [s] and cycles until they close in any case
 
@@ -85,16 +85,16 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         )
         hardest = self._bounds.velocity / WITHIN
         self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # of stops
-        self._place = np.zeros(len(self._arm.limits))  # commanded last, or where the joints were [rad]
+        self._place = np.zeros(len(self._arm.limits))  # last command, or measured positions [rad]
         self._mode: Mode | None = None  # of the last demand since the start
         self._is_started = self._is_starting = False
         self._silent = 0  # idle cycles in a row without an answer
         self._last: Feedback | None = None
-        self._newest: Telling | None = None  # what that was made of
+        self._newest: ArmState | None = None  # the response behind it
 
-    # --- what it is -----------------------------------------------------------------------------------------------
+    # --- properties -----------------------------------------------------------------------------------------------
     @property
-    def told_speeds(self) -> Array | None:  # noqa: D102
+    def commanded_speeds(self) -> Array | None:  # noqa: D102
         session = self._session
         return session.speeds if session is not None and self._mode is Mode.POSITION else None
 
@@ -104,7 +104,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def keep(self, rules: JointRules, drive_lag: float, lateness: float) -> None:  # noqa: D102
         self._positions.keep(rules, drive_lag, lateness)
 
-    # --- begin ----------------------------------------------------------------------------------------------------
+    # --- connection -----------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
         if self._session is not None:
             return
@@ -128,13 +128,13 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def idle(self) -> Feedback:  # noqa: D102
         session = self._session_in_use()
         if session.is_teaching:
-            return self._feedback(session.tell_free(), is_driven=False)
+            return self._feedback(session.send_free(), is_driven=False)
         is_heard = session.is_in_control or session.begin(tries=1)
-        told = session.read_braked() if is_heard else None
-        self._silent = 0 if told is not None else self._silent + 1
-        if self._silent >= _LOST or (told is not None and not told.alarms and told.is_not_controllable):
+        state = session.read_braked() if is_heard else None
+        self._silent = 0 if state is not None else self._silent + 1
+        if self._silent >= _LOST or (state is not None and not state.alarms and state.is_not_controllable):
             session.lose_control()
-        return self._feedback(told, is_driven=False)
+        return self._feedback(state, is_driven=False)
 
     # --- motion ---------------------------------------------------------------------------------------------------
     def start(self) -> None:  # noqa: D102
@@ -143,32 +143,32 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             raise Refused("pa10: brakes are released by hand (teach mode); end that first.")
         self._is_starting = True
         try:
-            told = self._servos_on(session)
+            state = self._servos_on(session)
         except BaseException:
             self._is_starting = False
             self.stop()
             raise
         self._is_starting = False
-        self._feedback(told, is_driven=True)
+        self._feedback(state, is_driven=True)
         self._is_started = True
 
-    def _servos_on(self, session: Session) -> Telling:
+    def _servos_on(self, session: Session) -> ArmState:
         """The state once all servos are on.
 
         Raises:
-            DeviceAlarm: they do not come on, and it says why.
-            NoAnswer: they do not, and it does not.
+            DeviceAlarm: they do not come on, and the arm reports why.
+            NoAnswer: they do not come on, and it reports nothing.
             Refused: they are not wanted any more.
         """
-        told = session.require_braked()
-        if told.alarms:
-            raise DeviceAlarm(f"pa10: it cannot start, {_in_words(told.alarms)}. Reset it when the cause is gone.")
-        if told.hindrances:
-            raise DeviceAlarm(f"pa10: it cannot start, {_in_words(told.hindrances)}.")
+        state = session.require_braked()
+        if state.alarms:
+            raise DeviceAlarm(f"pa10: it cannot start, {_in_words(state.alarms)}. Reset it when the cause is gone.")
+        if state.hindrances:
+            raise DeviceAlarm(f"pa10: it cannot start, {_in_words(state.hindrances)}.")
         if not session.clear_alarms():
             raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
         for _ in range(_BRAKED_CYCLES):
-            session.in_a_cycle(session.tell_braked)
+            session.in_a_cycle(session.send_braked)
         self._mode = None
         self._positions.begin()
         end = self._clock() + self.settings.start_timeout
@@ -196,7 +196,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def _still(self) -> Array:
         return np.zeros(len(self._arm.joints))
 
-    def _translated(self, demand: Demand, told: Array) -> tuple[int, Array, Array]:
+    def _translated(self, demand: Demand, last_speeds: Array) -> tuple[int, Array, Array]:
         """Mode bits, torques and speeds.
 
         Raises:
@@ -217,7 +217,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             return IN_TORQUE, values, still
         if demand.mode is Mode.VELOCITY:
             return IN_SPEED, still, values
-        return IN_SPEED, still, self._positions(values, measured, told)
+        return IN_SPEED, still, self._positions(values, measured, last_speeds)
 
     # --- stop -----------------------------------------------------------------------------------------------------
     def stop(self) -> None:  # noqa: D102
@@ -229,35 +229,35 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             if not session.is_braked:
                 self._come_to_rest(session)
             if session.is_in_control:
-                session.tell_braked(_LAST_TRIES)
+                session.send_braked(_LAST_TRIES)
         session.is_braked = True  # E does it
         session.end()
 
     def _come_to_rest(self, session: Session) -> None:
         """A ramp to speed 0, then 0 until the joints are slow, so that brakes hold and need not brake.
 
-        An arm that a switch, its power or another host stops gets no speed any more: that would be a command to move.
-        It says so in two answers in a row, or of several axes: in one alone it may be a wrong bit, as there is no
-        checksum, and from that would come a stop in one cycle.
+        An arm stopped by a switch, its power or another host gets no speed any more: that would be a command to move.
+        This needs two answers in a row, or several axes: as there is no checksum, one alone may be a wrong bit, which
+        would end the ramp within one cycle.
         """
-        begin, told = self._clock(), self._newest
+        begin, state = self._clock(), self._newest
         was_stopped = False
         speeds = self._still
-        if told is not None and begin - session.driven_at <= self.device_timeout:
-            speeds = np.nan_to_num(told.velocity) if self._mode is Mode.EFFORT else session.speeds
+        if state is not None and begin - session.driven_at <= self.device_timeout:
+            speeds = np.nan_to_num(state.velocity) if self._mode is Mode.EFFORT else session.speeds
         for cycle in itertools.count(1):
             speeds = self._ramp.slower(speeds)
             is_stopped = False
-            if told is not None:
-                is_stopped = bool(told.hindrances or told.undriven or session.foreign_alarms)
-                if is_stopped and (was_stopped or np.count_nonzero(~told.follows) > 1):
+            if state is not None:
+                is_stopped = bool(state.hindrances or state.undriven or session.foreign_alarms)
+                if is_stopped and (was_stopped or np.count_nonzero(~state.follows) > 1):
                     speeds = np.zeros_like(speeds)
             was_stopped = is_stopped
-            told = session.in_a_cycle(partial(session.drive_at, speeds))
-            if told is not None and told.rests(_SLOW) and not speeds.any():
+            state = session.in_a_cycle(partial(session.drive_at, speeds))
+            if state is not None and state.rests(_SLOW) and not speeds.any():
                 break
             if cycle >= _FEWEST_CYCLES and self._clock() >= begin + _LONGEST_STOP:
-                break  # where time passed only here, the arm had none
+                break  # both limits: after a standstill of this process the arm still gets its cycles
 
     def reset(self) -> None:  # noqa: D102
         session = self._session_in_use()
@@ -266,10 +266,10 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         if not session.clear_alarms():
             raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
         session.forget()
-        told = session.require_braked()
-        self._feedback(told, is_driven=False)
-        if told.alarms:
-            raise DeviceAlarm(f"pa10: after the reset there is still {_in_words(told.alarms)}.")
+        state = session.require_braked()
+        self._feedback(state, is_driven=False)
+        if state.alarms:
+            raise DeviceAlarm(f"pa10: after the reset there is still {_in_words(state.alarms)}.")
 
     def close(self) -> None:  # noqa: D102
         session = self._session
@@ -334,7 +334,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             raise NoAnswer(f"pa10: it does not tell what is stored of {joint}. Newest: {self.counts.last_problem}.")
         return data
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
     def _session_in_use(self) -> Session:
         if self._session is None:
             raise TransportError("pa10: its wire is not open; call open first.")
@@ -344,12 +344,12 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         if not self._session_in_use().is_braked:
             raise Refused(f"pa10: {what} only while the arm is inactive, with its brakes on; deactivate it first.")
 
-    def _feedback(self, told: Telling | None, *, is_driven: bool) -> Feedback:
+    def _feedback(self, state: ArmState | None, *, is_driven: bool) -> Feedback:
         foreign = self._session_in_use().foreign_alarms
-        if told is not None:
-            self._newest = told
-            wrong = foreign + (told.stops if is_driven else told.alarms)
-            self._last = told.feedback(wrong, is_driven=is_driven and told.is_powered)
+        if state is not None:
+            self._newest = state
+            wrong = foreign + (state.stops if is_driven else state.alarms)
+            self._last = state.feedback(wrong, is_driven=is_driven and state.is_powered)
             return self._last
         if self._last is None:
             unknown = np.full(len(self._arm.joints), np.nan)

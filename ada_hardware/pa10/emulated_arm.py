@@ -39,8 +39,8 @@ class EmulatedArm:
         q: angles [rad].
         v: speeds [rad/s].
         ways: of each axis: BRAKED, AT_SPEED, AT_TORQUE or FREE.
-        speeds: told to the drives [rad/s].
-        torques: told to the motors, of the joints [N m].
+        speeds: commanded to the drives [rad/s].
+        torques: commanded to the motors, of the joints [N m].
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class EmulatedArm:
         friction: float,
         payload: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
     ) -> None:
-        """At rest, braked.
+        """Start at rest, braked.
 
         Args:
             model: name in the catalogue, with seven axes.
@@ -77,7 +77,7 @@ class EmulatedArm:
         self._time_constant = time_constant
         armature = np.array([robot.joints[name].armature for name in robot.joint_names if robot.joints[name].nv])
         self._damping = friction * armature
-        self._dynamics.forward(self.q, self.v, self.v)  # compiled now: later it would look like a lost packet
+        self._dynamics.forward(self.q, self.v, self.v)  # compile now: later it would look like a lost packet
         self._dynamics.inverse(self.q, self.v, self.v)
         self._dynamics.mass_matrix(self.q)
         self._dynamics.bias(self.q, self.v)
@@ -113,19 +113,19 @@ class EmulatedArm:
         needed = self._dynamics.inverse(self.q, self.v, a)
         return np.where(driven, needed, np.where(self.ways == AT_TORQUE, self.torques, 0.0))
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
     def _drive(self, duration: float) -> None:
-        """Drives of first order, exactly: v → told, q by the integral of it."""
+        """Drives of first order, exactly: v → commanded, q by the integral of it."""
         driven = self.ways == AT_SPEED
-        told = np.where(driven, self.speeds, 0.0)
+        commanded = np.where(driven, self.speeds, 0.0)
         constant = self._time_constant
         decay = math.exp(-duration / constant) if constant else 0.0
-        off = np.where(driven, self.v - told, 0.0)
-        self.q = self.q + told * duration + off * constant * (1.0 - decay)
-        self.v = told + off * decay
+        off = np.where(driven, self.v - commanded, 0.0)
+        self.q = self.q + commanded * duration + off * constant * (1.0 - decay)
+        self.v = commanded + off * decay
 
     def _rate(self) -> Rate:
-        """Rate of [angles; speeds], as long as nothing else is told."""
+        """Rate of [angles; speeds], until the next command."""
         given, driven = self.ways <= AT_SPEED, self.ways == AT_SPEED
         count, speeds, lag = len(given), self.speeds, self._time_constant or STEP
         pushed = np.where(self.ways == AT_TORQUE, self.torques, 0.0)

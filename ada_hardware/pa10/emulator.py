@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PA-10 that is not there: controller, servos, brakes, watchdog, alarms, and an arm with masses. Bytes in, bytes out.
+"""An emulated PA-10: controller, servos, brakes, watchdog, alarms, and an arm with masses. Bytes in, bytes out.
 
 Documented (docs/pa10_hardware.md) are the packets, that S is needed after power-on and after a time-out, what
 the status words say, that a time-out stops all axes, and what units speeds and angles have. Assumed, for want of a
 source, are: that C is answered without S, saying that nothing can be controlled; that an alarm of one axis leaves the
-others going unless they were told to stop together; that S lets axes without an alarm be controlled again; that an axis
+others going unless they are set to stop together; that S lets axes without an alarm be controlled again; that an axis
 goes no farther than a little beyond its limit (`limit_overrun`), and 1 deg behind has an alarm; that brakes close
 at once.
 """
@@ -75,9 +75,9 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         "mute": "1: works, but answers nothing",
         "slow": "answers are later by so much [s]",
         "sequence": "answers have a sequence number that is larger by so much",
-        "angle_noise": "standard deviation of told angles [counts]",
-        "angle_offset": "all told angles are off by so much [rad]",
-        "angle_stuck": "axis whose told angle stays what it is, and whose told speed is 0: its resolver is stuck",
+        "angle_noise": "standard deviation of reported angles [counts]",
+        "angle_offset": "all reported angles are off by so much [rad]",
+        "angle_stuck": "axis whose reported angle stays the same, and whose reported speed is 0: its resolver is stuck",
     }
 
     def __init__(self, settings: Pa10EmulatorSettings) -> None:
@@ -91,7 +91,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         bounds = [Bounds("")] * AXES
         for slot, limit in zip(axes.slots, axes.limits, strict=True):
             self._lower[slot], self._upper[slot] = limit.lower, limit.upper
-            # what a host sends that meets its limit in each of its cycles, rounding included
+            # for a host that goes to its limit in each of its cycles, rounding included
             rise = _TOLERANCE * (settings.max_acceleration or limit.velocity / 0.1) / SPEED_COUNT
             torque = limit.effort / self._torque_count[slot] + 0.5
             bounds[slot] = Bounds(limit.name, limit.velocity / SPEED_COUNT + 0.5, torque, rise)
@@ -121,12 +121,12 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._axis_alarms = [0] * AXES
         self._controller_alarm = 0
         self._is_locked = np.ones(AXES, dtype=bool)  # not controllable
-        self._servo_since = np.full(AXES, np.inf)  # when it was told to be on [s]
+        self._servo_since = np.full(AXES, np.inf)  # when it was commanded to be on [s]
         self._modes = np.full(AXES, BRAKE)
-        self._follows = np.zeros(AXES, dtype=bool)  # told to follow: servo on, brake off, no alarm
+        self._follows = np.zeros(AXES, dtype=bool)  # follows commands: servo on, brake off, no alarm
         self._waits_for_servos = False
         self._watches_dead_man = False
-        self._alarm_told_at = math.inf
+        self._alarm_reported_at = math.inf
         self.arm.brake()
         self.judge.forget()
 
@@ -137,7 +137,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         return 0.002
 
     def advance(self, now: float) -> list[Reply]:
-        """Time passed: the arm moves, the watchdog watches."""
+        """Advance the time: the arm moves, the watchdog runs."""
         before, self._now = (now if self._now == -math.inf else self._now), max(now, self._now)
         end = self._heard_at + self._watchdog
         if self.mode == CONTROL and end < self._now:
@@ -185,7 +185,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
                 self.arm.speeds[i] = 0.0
 
     def _is_outward(self, speeds: NDArray[np.float64]) -> Mask:
-        """Axes that are to move farther out than the controller lets them."""
+        """Axes commanded outwards beyond the end that the controller allows."""
         q, overrun = self.arm.q, self.settings.limit_overrun
         return ((q >= self._upper + overrun) & (speeds > 0)) | ((q <= self._lower - overrun) & (speeds < 0))
 
@@ -312,14 +312,14 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self.counts["resets"] += 1
         self._axis_alarms[axis - 1] = 0
         self._controller_alarm = 0
-        self._alarm_told_at = math.inf
+        self._alarm_reported_at = math.inf
         self._raise_switches()
         return packet.answer(packet.payload)
 
     def _cycle(self, packet: Packet) -> Packet | None:
         command = decode_command(packet.payload, self._variant)
         ready = self._has_axis & (self.arm.ways != BRAKED) & (self.mode == CONTROL)
-        knows = self._now - self._alarm_told_at > self.settings.alarm_grace
+        knows = self._now - self._alarm_reported_at > self.settings.alarm_grace
         fast = np.abs(self.arm.v) > _FASTEST_BRAKE
         speeds = (self.arm.v / SPEED_COUNT).tolist()
         situation = Situation(self.mode == CONTROL, ready.tolist(), fast.tolist(), self._has_alarm, knows, speeds)
@@ -330,7 +330,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             return None
         response = self._response()
         if self._has_alarm:
-            self._alarm_told_at = min(self._alarm_told_at, self._now)
+            self._alarm_reported_at = min(self._alarm_reported_at, self._now)
         return packet.answer(encode_response(response, self._variant))
 
     @property

@@ -13,7 +13,7 @@ from ada_hardware.pa10.variants import AXES, VARIANTS
 
 @dataclass(frozen=True)
 class Pa10EmulatorSettings:
-    """Which arm it is, where it stands, how fast it answers, and what is held against its host."""
+    """The emulated arm, its initial pose, its response times, and the host errors it reports."""
 
     variant: str = setting("ce", "controller: ce or 7c", choices=tuple(VARIANTS), read_only=True)
     axes: int = setting(AXES, "7, or 6 for a PA10-6CE", choices=(6, AXES), read_only=True)
@@ -24,7 +24,9 @@ class Pa10EmulatorSettings:
     watchdog: float = setting(
         0.0, "silence after which it stops; 0: 10 ms of a ce, 400 ms of a 7c, as their sources say", unit="s", lower=0.0
     )
-    servo_on_time: float = setting(0.02, "until a servo that is told to be on follows", unit="s", lower=0.0, upper=10.0)
+    servo_on_time: float = setting(
+        0.02, "from the command for servo on until it follows", unit="s", lower=0.0, upper=10.0
+    )
     speed_time_constant: float = setting(
         0.005, "of the speed drives, which are of first order; 0: none", unit="s", lower=0.0, upper=1.0
     )
@@ -53,7 +55,7 @@ class Pa10EmulatorSettings:
     )
     alarm_grace: float = setting(
         0.03,
-        "judge: how long after an alarm was first told motion may still be demanded; answers may have been lost",
+        "judge: how long after an alarm was first reported motion may still be demanded; answers may have been lost",
         unit="s",
         lower=0.0,
     )

@@ -38,7 +38,7 @@ class Situation(NamedTuple):
         is_ready: axes whose servo is on, and that follow.
         is_fast: axes that are too fast for their brakes.
         has_alarm: whether there is an alarm, because of which nothing moves.
-        knows_alarm: whether it was told to the host so long ago that it must know.
+        knows_alarm: whether it was reported to the host long enough ago for it to know.
         speeds: with which the axes move [counts].
     """
 
@@ -51,7 +51,7 @@ class Situation(NamedTuple):
 
 
 class Judge:
-    """Looks at what is sent.
+    """Checks commands.
 
     Attributes:
         bounds: of the axes, by slot.
@@ -77,12 +77,12 @@ class Judge:
         self._speeds, self._in_torque = [0] * AXES, [False] * AXES
 
     def note(self, now: float, text: str) -> None:
-        """Write something down."""
+        """Record a violation."""
         if len(self.found) < _MOST:
             self.found.append(Violation(now, text))
 
     def command(self, command: CyclicCommand, situation: Situation, now: float) -> None:
-        """Look at a command C.
+        """Check a command C.
 
         Args:
             command: as it came.
@@ -104,7 +104,7 @@ class Judge:
         if was_in_torque:  # torques were demanded, and made it move: a speed begins there
             before = round(situation.speeds[slot])
         if not bounds.name:
-            self.note(now, f"{name} has no axis, but is told {tuple(axis)}")
+            self.note(now, f"{name} has no axis, but is commanded {tuple(axis)}")
             return
         if abs(speed) > bounds.speed:
             self.note(now, f"{name} is to be faster than it can: {speed} counts")

@@ -2,7 +2,7 @@
 """One exchange with the controller of a PA-10: a packet out, its answer in, all others counted and left.
 
 A second program at the same controller ends our control (E) and begins its own (S), and the next command of ours would
-drive the arm again. So whatever shows on the wire that somebody else speaks here is kept, as `foreign`.
+drive the arm again. So any sign of another host on the wire is kept, as `foreign`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from ada_hardware.pa10.variants import Variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.driver import LinkCounts
 
-_MOST_WAITING = 256  # packets that are looked at in one go: a flood must not hold up the cycle
+_MOST_WAITING = 256  # packets taken at once: a flood must not hold up the cycle
 _LATEST = 0.25  # [s] after its question that an answer to S, E or T may still come; later it is none of ours
 _DOUBLE = 0.02  # [s] after a C in which its answer may come twice
 _TO_CONTROLLER = bytes((HOST, CONTROLLER))
-_OF_CONTROL = (PacketType.START, PacketType.END, PacketType.TEACH)  # that begin or end somebody's control
+_OF_CONTROL = (PacketType.START, PacketType.END, PacketType.TEACH)  # that begin or end a host's control
 
 
 class Link:
     """Numbers packets, and finds the answer that has the number and type of the question (docs/pa10_hardware.md).
 
     Attributes:
-        drives: whether the newest command told servos to be on.
-        foreign: what showed that another host speaks to the controller, in words; "" while nothing did.
+        drives: whether the newest command has servos on.
+        foreign: sign of another host at the controller, in words; "" while there is none.
         is_taken: whether that was a packet that begins, ends or drives: the arm is not this program's any more.
         took: from the newest question that was answered to its answer [s].
     """
@@ -72,14 +72,14 @@ class Link:
         return self._parser.odd_sizes
 
     def listen(self, duration: float) -> int:
-        """Say nothing, and count the packets of a conversation that others have here.
+        """Send nothing, and count the packets of other hosts.
 
         Args:
             duration: how long [s].
         """
         before = self._heard
         self.rest(duration)
-        self.forget_foreign()  # one answer alone may be a late one, to whoever had the wire before
+        self.forget_foreign()  # a single answer may be a late one, to the previous host
         return self._heard - before
 
     def forget_foreign(self) -> None:
@@ -118,7 +118,7 @@ class Link:
             if answer is not None:
                 return answer
             self._counts.missed += 1
-            self._stray = ""  # it was the missing one, its number damaged on the way
+            self._stray = ""  # the stray was the missing answer, its number damaged
             came = f", but: {self._counts.last_problem}" if self._counts.refused > refused else ""
             self._counts.last_problem = f"no answer to {chr(kind)} within {1e3 * timeout:g} ms{came}"
             if i + 1 < tries:
@@ -126,7 +126,7 @@ class Link:
         return None
 
     def rest(self, duration: float) -> None:
-        """Let time pass; what comes meanwhile answers nothing [s]."""
+        """Wait; packets that come meanwhile are no answers [s]."""
         end = self._clock() + duration
         for _ in range(_MOST_WAITING):
             data = self._wire.receive(max(end - self._clock(), 0.0))
@@ -195,14 +195,14 @@ class Link:
                 self._note(packet.type, f"it sent {chr(packet.type)} number {packet.sequence}")
 
     def _take_other(self, answer: Packet) -> None:
-        """An answer that is not the one waited for: late, or to somebody else's question."""
+        """An answer that is not the one waited for: late, or to another host's question."""
         asked_at, own = self._asked.get(answer.sequence, (0.0, b""))
         age, number = self._clock() - asked_at, f"{chr(answer.type)} number {answer.sequence}"
         if answer.type in _OF_CONTROL:
             if own[HEAD + 1 : HEAD + 2] != bytes((answer.type,)) or age > _LATEST:
                 self._note(answer.type, f"the controller answered {number}, which is not of this one")
             return
-        # all numbers are one's own within a fifth of a second: one that was answered long ago is somebody else's
+        # own numbers wrap within a fifth of a second: an answer to an older one is for another host
         if answer.type is PacketType.CYCLE and self.drives and age > _DOUBLE and answer.sequence in self._answered:
             self._stray = f"the controller answered {number}, which is not of this one"
             is_braked = any(axis.status & UNPOWERED for axis in decode_response(answer.payload, self._variant).axes)

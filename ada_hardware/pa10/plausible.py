@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""True if measured angles of a PA-10 can be true: an arm does not jump, nor stand still while it tells a speed.
+"""Plausibility of measured angles of a PA-10: an arm does not jump, nor stand still while it reports a speed.
 
-Position mode would chase an axis that stands still for ever.
+Position mode would drive an axis with a stuck angle without end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST_STEP = 0.02  # [s] between two answers over which a speed says how far 
 
 
 class Plausibility:
-    """Remembers where the axes were."""
+    """Checks angles against earlier ones."""
 
     def __init__(self, limits: Sequence[JointLimit]) -> None:
         """Args: limits of the axes."""
@@ -39,13 +39,13 @@ class Plausibility:
         self._gone[:] = 0.0
 
     def believes(self, time: float, angles: Array, speeds: Array | None) -> bool:
-        """True if angles [rad], told at a time [s] with speeds [rad/s] (None: it tells none), can be true."""
+        """True if angles [rad], reported at a time [s] with speeds [rad/s] (None: not reported), are plausible."""
         if speeds is not None and self._stand_still(time, angles, speeds):
             return False
         return self._readings.take(angles, time)
 
     def _stand_still(self, time: float, angles: Array, speeds: Array) -> bool:
-        """True if an axis tells a speed, and the same angle for too long."""
+        """True if an axis reports a speed, and the same angle for too long."""
         if self._before is not None:
             then, there = self._before
             step = min(max(time - then, 0.0), _LONGEST_STEP)

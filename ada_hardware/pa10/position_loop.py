@@ -13,7 +13,7 @@ from ada_robot.safety.speed_bounds import SpeedBounds
 WITHIN = 0.1  # [s] in which a joint may come to its velocity limit, where nothing else is said
 _SHARE = 0.8  # of the acceleration, on the way to a command
 _LEAST = 1e-6  # [rad/s²] of a joint that may not move at all
-_SLOWEST_COMMANDS = 0.1  # [s] between two commands whose difference still tells a speed
+_SLOWEST_COMMANDS = 0.1  # [s] between two commands whose difference still gives a speed
 
 
 class PositionLoop:
@@ -58,21 +58,21 @@ class PositionLoop:
         self._since = self._between = 0
         self._speed_of_commands = np.zeros(len(self._fastest))
 
-    def __call__(self, command: Array, measured: Array, told: Array) -> Array:
-        """Speeds to tell the arm [rad/s].
+    def __call__(self, command: Array, measured: Array, last_speeds: Array) -> Array:
+        """Speeds to command [rad/s].
 
         Args:
             command: positions wanted [rad].
             measured: positions [rad].
-            told: speeds that were told last [rad/s].
+            last_speeds: last commanded [rad/s].
         """
         self._follow(command)
-        wanted = self._towards(command - measured, self._feedforward * self._speed_of_commands, told)
+        wanted = self._towards(command - measured, self._feedforward * self._speed_of_commands, last_speeds)
         wanted = np.clip(wanted, -self._fastest, self._fastest)
-        return self._speeds.next(told, wanted, measured + told * self._lag, self._late)
+        return self._speeds.next(last_speeds, wanted, measured + last_speeds * self._lag, self._late)
 
-    def _towards(self, away: Array, commands: Array, told: Array) -> Array:
-        """Speed of the commands, and more by what is left of the way; no more than both can come to rest from together.
+    def _towards(self, away: Array, commands: Array, last_speeds: Array) -> Array:
+        """Speed of the commands plus a part for the remaining distance, such that both can be braked together.
 
         Near its command a joint comes by the gain; farther away by what can be braked from, with `_SHARE` of the
         acceleration: the rest is for what drives are behind. Where both meet, the gain needs as much.
@@ -80,14 +80,14 @@ class PositionLoop:
         Args:
             away: from the commands to the joints [rad].
             commands: their speed [rad/s].
-            told: speeds that were told last [rad/s].
+            last_speeds: last commanded [rad/s].
         """
         side = np.where(away < 0.0, -1.0, 1.0)
-        left = np.maximum(np.abs(away) - np.maximum(side * (told - commands), 0.0) * self._lag, 0.0)
+        left = np.maximum(np.abs(away) - np.maximum(side * (last_speeds - commands), 0.0) * self._lag, 0.0)
         near = _SHARE * self._gentlest / self._gain**2
         more = np.where(left > near, self._speeds.arriving(_SHARE * (left - 0.5 * near)), self._gain * left)
         ahead = np.maximum(side * commands, 0.0)
-        way = ahead * (0.5 * ahead / self._gentlest + 0.5 * self._period)  # of the commands, were they to stop now
+        way = ahead * (0.5 * ahead / self._gentlest + 0.5 * self._period)  # stopping distance of the commands
         return np.asarray(side * np.minimum(side * commands + more, self._speeds.arriving(_SHARE * left + way)))
 
     def _follow(self, command: Array) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a PA-10 is spoken to: looked for, begun, driven, read with brakes on, taught, ended. It alone has the codec."""
+"""The conversation with a PA-10: find, begin, drive, read with brakes on, teach, end. It alone uses the codec."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ada_hardware.pa10.cyclic import BRAKED, IN_SPEED
 from ada_hardware.pa10.link import Link
 from ada_hardware.pa10.packets import Packet, PacketType, alarm_clear_payload
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.pa10.translation import Telling, Translation
+from ada_hardware.pa10.translation import ArmState, Translation
 from ada_hardware.pa10.variants import VARIANTS, variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.driver import Alarm, LinkCounts
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 SECOND_HOST = 1  # code of the alarm that is this program's own; none of the controller's has it
-_TRIES = 40  # of a single command: also where half of all packets are lost each way it comes through
+_TRIES = 40  # of a single command: enough where half of all packets are lost each way
 _LAST_TRIES = 3  # of E, where the arm may be gone
 _LISTEN = 0.03  # [s] before the first byte: five cycles of the slowest host
-_PATIENCE = 5.0  # times command_timeout in which a C of an arm is looked for that answers none in its cycle
+_PATIENCE = 5.0  # times command_timeout, to find an arm whose answers to C come too late for a cycle
 _FREE = 0  # mode of axes in teach mode: neither brake nor servo. An assumption: SDU's driver sends 2 there
 _TALK = 2  # packets in it that are a conversation; one may be a late answer
 
@@ -45,9 +45,9 @@ class Session:
         wire: to the controller.
         is_in_control: whether S was answered, and no E since.
         is_teaching: whether T was.
-        is_braked: whether the last C told all brakes to be on.
-        has_driven: whether servos were told to be on since the arm last told that all was well.
-        speeds: told last [rad/s].
+        is_braked: whether the last C had all brakes on.
+        has_driven: whether servos were commanded on since the arm last reported no alarm.
+        speeds: last commanded [rad/s].
         driven_at: when a packet that drives was last made [s].
     """
 
@@ -68,7 +68,7 @@ class Session:
             arm: its axes.
             counts: to be kept up to date.
             clock: steady time [s].
-            interrupted: why what takes many packets is to be given up now; "" while it is not.
+            interrupted: why a long sequence of packets is to be given up now; "" while it is not.
         """
         self.wire, self.is_in_control, self.is_teaching, self.is_braked, self.has_driven = (
             wire,
@@ -87,7 +87,7 @@ class Session:
         """Listen; then E, S, C with brakes on, E: the arm is there, and speaks this variant. Nothing moves.
 
         Raises:
-            TransportError: somebody else speaks to it, as far as this wire shows that; nothing was sent.
+            TransportError: another host speaks to it, as far as this wire shows that; nothing was sent.
             NoAnswer: it is not there, or does not; the message says what to look at.
         """
         settings, url = self._settings, self.wire.url
@@ -105,7 +105,7 @@ class Session:
             )
         if not self.begin():
             raise NoAnswer(f"pa10 at {url}: it answers E, but not S. Newest: {self._counts.last_problem}.")
-        if self.tell_braked(_TRIES) is None:
+        if self.send_braked(_TRIES) is None:
             raise NoAnswer(self._why_no_cycle())
         self.end()
 
@@ -135,14 +135,14 @@ class Session:
 
     @property
     def foreign_alarms(self) -> tuple[Alarm, ...]:
-        """That another host speaks to the controller, once something on the wire showed it."""
+        """The alarm that another host speaks to the controller, once a sign of it was seen on the wire."""
         return (_second_host(self._link.foreign),) if self._link.foreign else ()
 
     def require_alone(self) -> None:
-        """Go on only while nobody else speaks to the controller, and nobody wants an end.
+        """Refuse to go on with another host at the controller, or after an interruption.
 
         Raises:
-            DeviceAlarm: somebody does.
+            DeviceAlarm: there is another host.
             Refused: this is to be given up.
         """
         self._give_up()
@@ -150,13 +150,13 @@ class Session:
             raise DeviceAlarm(f"pa10: {alarm.text}.")
 
     def forget(self) -> None:
-        """A person looked at the arm, and goes on: neither what it did nor where it was counts any more."""
+        """Forget past motion and positions, after a person has checked the arm."""
         self.has_driven = False
         self._link.forget_foreign()
         self._translation.forget()
 
     def lose_control(self) -> None:
-        """The arm was switched off and on, or its cable was out: S again, and wherever it is then is believed."""
+        """The arm was switched off and on, or its cable was out: S is due again, and its next position is believed."""
         self.is_in_control = False
         self._translation.forget()
 
@@ -166,7 +166,7 @@ class Session:
             raise Refused(f"pa10: given up: {why}.")
 
     def command(self, kind: PacketType, payload: bytes = b"", tries: int = _TRIES) -> Packet | None:
-        """Ask something beside C; None where it is not answered."""
+        """Send a command other than C; None where it is not answered."""
         return self._link.exchange(kind, payload, self._settings.command_timeout, tries, self._give_up)
 
     def begin(self, tries: int = _TRIES) -> bool:
@@ -175,7 +175,7 @@ class Session:
         return self.is_in_control
 
     def end(self) -> bool:
-        """E: whether it was answered. Nothing is raised, and nothing sent by a program that has said nothing yet."""
+        """E: whether it was answered. Raises nothing; sends nothing before the first packet of this program."""
         answer = None
         if not self._link.has_asked:
             return False
@@ -195,8 +195,8 @@ class Session:
         return self.is_teaching
 
     # --- C --------------------------------------------------------------------------------------------------------
-    def drive(self, mode: int, torques: Array, speeds: Array) -> Telling | None:
-        """C with servos on; None as of `_tell`.
+    def drive(self, mode: int, torques: Array, speeds: Array) -> ArmState | None:
+        """C with servos on; None as of `_send_cycle`.
 
         Args:
             mode: of all axes.
@@ -208,81 +208,81 @@ class Session:
         """
         payload = self._translation.command(mode, torques, speeds)
         self.speeds, self.driven_at = speeds, self._clock()
-        return self._tell(payload, is_driven=True)
+        return self._send_cycle(payload, is_driven=True)
 
-    def drive_at(self, speeds: Array) -> Telling | None:
+    def drive_at(self, speeds: Array) -> ArmState | None:
         """C at speeds of the joints [rad/s]; see `drive`."""
         return self.drive(IN_SPEED, np.zeros_like(speeds), speeds)
 
-    def tell_free(self) -> Telling | None:
-        """C of an arm that people lead."""
-        return self._tell(self._translation.all_axes(_FREE))
+    def send_free(self) -> ArmState | None:
+        """C of an arm that is led by hand."""
+        return self._send_cycle(self._translation.all_axes(_FREE))
 
-    def _tell(self, payload: bytes, *, is_driven: bool = False) -> Telling | None:
-        """C, and what the arm tells; None where it told nothing, or what cannot be, or where others took the arm.
+    def _send_cycle(self, payload: bytes, *, is_driven: bool = False) -> ArmState | None:
+        """C, and the reported state; None without a plausible answer, or where another host took the arm.
 
         Args:
             payload: of the command.
-            is_driven: whether servos are told to be on in it.
+            is_driven: whether it has servos on.
         """
         self._link.drives = is_driven
         if is_driven:
             self._link.rest(0.0)  # what came since the last cycle
-            if self._link.is_taken:  # its brakes are closed, or somebody else opens them: nothing that drives goes out
+            if self._link.is_taken:  # its brakes are closed, or another host opens them: send nothing that drives
                 self.is_braked = True
                 return None
             self.is_braked, self.has_driven = False, True
         answer = self._link.exchange(PacketType.CYCLE, payload, self._settings.reply_timeout)
         if answer is None:
             return None
-        told = self._translation.told(answer.payload, self._clock())
-        if told is None:
+        state = self._translation.state_of(answer.payload, self._clock())
+        if state is None:
             self._counts.received -= 1
             self._counts.refused += 1
             self._counts.last_problem = "an answer had angles to which the arm cannot have come so soon"
-        return told
+        return state
 
-    def tell_braked(self, tries: int = 1) -> Telling | None:
+    def send_braked(self, tries: int = 1) -> ArmState | None:
         """C with brakes on, until it is answered."""
         for i in range(tries):
             if i:
                 self._give_up()
-            told = self._tell(self._translation.all_axes(BRAKED))
-            if told is not None:
+            state = self._send_cycle(self._translation.all_axes(BRAKED))
+            if state is not None:
                 self.is_braked = True
-                self.has_driven &= bool(told.alarms)
-                return told
+                self.has_driven &= bool(state.alarms)
+                return state
         return None
 
-    def read_braked(self, tries: int = 1) -> Telling | None:
-        """As `tell_braked`; the arm is made to listen again where that it had stopped to is all that is wrong.
+    def read_braked(self, tries: int = 1) -> ArmState | None:
+        """As `send_braked`; where the arm's time-out is the only alarm, it is cleared.
 
-        It stops where this program was late with its packets. Had they moved nothing, nothing is wrong with the arm;
-        after a motion the alarm stays, until a reset.
+        The arm times out where this program was late with its packets. If they moved nothing, that is harmless; after a
+        motion the alarm stays, until a reset.
         """
-        told = self.tell_braked(tries)
-        if told is None or self.has_driven or not is_only_silence(told.axes, told.controller):
-            return told
+        state = self.send_braked(tries)
+        if state is None or self.has_driven or not is_only_silence(state.axes, state.controller):
+            return state
         self._counts.retries += 1
         self._counts.last_problem = "the arm had stopped listening, for want of packets; its brakes were on"
         if not self.clear_alarms():
-            return told
-        return self.tell_braked() or told
+            return state
+        return self.send_braked() or state
 
-    def require_braked(self) -> Telling:
-        """As `read_braked`, with S before where it is needed.
+    def require_braked(self) -> ArmState:
+        """As `read_braked`, with S first where it is needed.
 
         Raises:
             NoAnswer: the arm does not answer.
         """
-        told = self.read_braked(_TRIES) if self.is_in_control or self.begin() else None
-        if told is None:
+        state = self.read_braked(_TRIES) if self.is_in_control or self.begin() else None
+        if state is None:
             raise NoAnswer(f"pa10: it does not answer S and C. Newest: {self._counts.last_problem}.")
-        return told
+        return state
 
-    def in_a_cycle(self, tell: Callable[[], Telling | None]) -> Telling | None:
-        """Tell, and wait for the end of the cycle."""
+    def in_a_cycle(self, send: Callable[[], ArmState | None]) -> ArmState | None:
+        """Send, and wait for the end of the cycle."""
         end = self._clock() + self._settings.period
-        told = tell()
+        state = send()
         self._link.rest(max(end - self._clock(), 0.0))
-        return told
+        return state

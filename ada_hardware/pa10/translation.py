@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Between payloads of the packet C and what joints do in SI units: counts, gears, slots, switches."""
+"""Conversion between payloads of the packet C and joint states in SI units: counts, gears, slots, switches."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from ada_robot.driver import Alarm, Feedback
 
 _NOTHING = AxisCommand(mode=0)
 _LOCKED = int(AxisStatus.NOT_CONTROLLABLE)
-_WINDOW = 4  # cycles over which a speed is worked out that the arm does not tell
+_WINDOW = 4  # cycles over which a speed is computed that the arm does not report
 _OLDEST = 0.02  # [s] that an angle may be old for it: over a longer gap only a mean is known
 
 
 @dataclass(frozen=True)
-class Telling:
-    """Contents of one answer of the arm.
+class ArmState:
+    """State of the arm, from one answer.
 
     Attributes:
         time: when it came [s].
@@ -47,7 +47,7 @@ class Telling:
         controller: status word of the controller.
         alarms: what is wrong.
         hindrances: switches, power, control, as they are while the arm must not be driven.
-        undriven: what axes say that are not driven; nothing unusual while they are not told to be.
+        undriven: reasons of axes that are not driven; normal while they are not commanded to be.
         values: switches, and ends of the axes' ways.
     """
 
@@ -87,7 +87,7 @@ class Telling:
         return self.alarms or self.hindrances + self.undriven
 
     def feedback(self, alarms: tuple[Alarm, ...], *, is_driven: bool) -> Feedback:
-        """The same for the driver's users, with what is wrong."""
+        """The same as feedback of the driver, with alarms."""
         return Feedback(
             self.time, self.position, self.velocity, self.effort, True, is_driven, alarms, self.values,
             self.hindrances,
@@ -95,7 +95,7 @@ class Telling:
 
 
 class Translation:
-    """Makes payloads, and takes them apart."""
+    """Encodes and decodes payloads."""
 
     def __init__(self, settings: Pa10Settings, arm: Arm) -> None:
         """Prepare for an arm."""
@@ -142,8 +142,8 @@ class Translation:
             axes[slot] = AxisCommand(bits, torque, speed)
         return encode_command(CyclicCommand(tuple(axes), self._controller if is_on else 0), self._variant)
 
-    def told(self, payload: bytes, time: float) -> Telling | None:
-        """Contents of an answer; None where the angles cannot be true.
+    def state_of(self, payload: bytes, time: float) -> ArmState | None:
+        """State in an answer; None where the angles are implausible.
 
         Args:
             payload: of the answer.
@@ -152,10 +152,10 @@ class Translation:
         response = decode_response(payload, self._variant)
         axes = [response.axes[slot] for slot in self._slots]
         position = np.array([axis.angle for axis in axes]) * ANGLE_COUNT
-        told = np.array([axis.speed for axis in axes]) * SPEED_COUNT if self._variant.tells_speed else None
-        if not self._plausibility.believes(time, position, told):
+        reported = np.array([axis.speed for axis in axes]) * SPEED_COUNT if self._variant.tells_speed else None
+        if not self._plausibility.believes(time, position, reported):
             return None
-        velocity = self._speed_of(position, time) if told is None else told
+        velocity = self._speed_of(position, time) if reported is None else reported
         effort = np.array([axis.torque for axis in axes]) * self._torque_count
         words = tuple(axis.status for axis in axes)
         own = response.controller
@@ -163,10 +163,10 @@ class Translation:
         keeps = hindrances(own, self._needs_dead_man) if self._obeys else ()
         off = undriven(words, self._arm.joints)
         values = _values(words, response.controller, self._arm.joints)
-        return Telling(time, position, velocity, effort, words, own, found, keeps, off, values)
+        return ArmState(time, position, velocity, effort, words, own, found, keeps, off, values)
 
     def _speed_of(self, position: Array, time: float) -> Array:
-        """From the angles of the last cycles: an old 7C does not tell speeds. NaN after a gap."""
+        """From the angles of the last cycles: an old 7C does not report speeds. NaN after a gap."""
         while self._past and time <= self._past[-1][0]:
             self._past.pop()
         if self._past and time - self._past[-1][0] > _OLDEST:

@@ -24,7 +24,7 @@ class Variant:
     Attributes:
         name: as users choose it.
         title: the robots that speak it.
-        order: of bytes, as `struct` writes it.
+        order: of bytes, as in `struct`.
         axis_command: mode, torque, speed of one axis, as `struct` writes it.
         command_end: what follows the axes of a command.
         axis_response: status, angle, speed if there is one, torque of one axis.

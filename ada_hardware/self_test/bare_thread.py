@@ -11,7 +11,7 @@ from pathlib import Path
 from ada_robot.timing.deadlines import DeadlineLoop
 from ada_robot.timing.periods import PeriodSummary
 
-SHORTEST = 1e-3  # [s] between its deadlines: shorter ones would take the processor from what is watched
+SHORTEST = 1e-3  # [s] between its deadlines: shorter ones would take processor time from the device's host
 SOME = 0.01  # share of periods that a machine may miss without being called busy
 
 
@@ -37,12 +37,12 @@ class BareThread:
         return self
 
     def __exit__(self, *_: object) -> None:
-        time.sleep(2.0 * self.period)  # after a standstill it shall wake once more, and count it
+        time.sleep(2.0 * self.period)  # let it wake once more after a standstill, and count it
         self._loop.stop()
 
     @property
     def found(self) -> PeriodSummary:
-        """How it kept its deadlines until now, or until its end."""
+        """Summary of its periods until now, or until its end."""
         return self._loop.statistics.summary()
 
     @property
@@ -53,7 +53,7 @@ class BareThread:
 
     @property
     def words(self) -> str:
-        """That the machine is busy, and what shows it; "": it is not."""
+        """Remark that the machine is busy, with figures; "": it is not."""
         if self.kept >= 1.0 - SOME:
             return ""
         found = self.found
@@ -71,6 +71,6 @@ def waited(name: str) -> float:
     """
     with suppress(StopIteration, OSError, ValueError, IndexError):
         thread = next(one for one in threading.enumerate() if one.name == name)
-        told = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text(encoding="ascii")
-        return 1e-9 * int(told.split()[1])
+        text = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text(encoding="ascii")
+        return 1e-9 * int(text.split()[1])
     return 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks one after another: each has a name, a verdict, words with figures; the first that must not fail ends them."""
+"""Checks one after another: each has a name, a verdict, text with figures; a failed essential check ends them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One of them, done.
+    """A finished check.
 
     Attributes:
         name: what was checked.
-        verdict: what came of it.
+        verdict: result.
         text: what was found, with its figures, and what to do where it is not ok.
         figures: the same as numbers and words, for programs; their names end with the unit.
     """
@@ -40,7 +40,7 @@ class Check:
 
     @property
     def line(self) -> str:
-        """For a terminal."""
+        """One line for a terminal."""
         word = "FAILED" if self.verdict is Verdict.FAILED else self.verdict.value
         return f"  {word:9}{self.name:{_WIDTH}} {self.text}".rstrip()
 
@@ -50,35 +50,35 @@ class Check:
 
 
 class TestEnded(Exception):
-    """A check failed without which the others make no sense."""
+    """An essential check failed: the others make no sense."""
 
     __test__ = False  # pytest takes classes of such names for tests
 
 
 class Checks:
-    """All that were done.
+    """Finished checks.
 
     Attributes:
         done: in their order.
     """
 
-    def __init__(self, tell: Callable[[Check], object] = lambda check: None) -> None:
+    def __init__(self, report: Callable[[Check], object] = lambda check: None) -> None:
         """Begin.
 
         Args:
-            tell: called with each as soon as it is done.
+            report: called with each as soon as it is done.
         """
         self.done: list[Check] = []
-        self._tell = tell
+        self._report = report
 
     @property
     def failed(self) -> list[Check]:
-        """Those that failed."""
+        """Failed checks."""
         return [one for one in self.done if one.verdict is Verdict.FAILED]
 
     @property
     def missing(self) -> list[Check]:
-        """What is not there, and can be done without."""
+        """Checks of optional things that are missing."""
         return [one for one in self.done if one.verdict is Verdict.MISSING]
 
     @property
@@ -87,23 +87,23 @@ class Checks:
         return not self.failed and any(one.verdict is Verdict.OK for one in self.done)
 
     def ok(self, name: str, text: str, **figures: object) -> None:
-        """Note one that is ok."""
+        """Note a check as ok."""
         self._note(Check(name, Verdict.OK, text, figures))
 
     def fail(self, name: str, text: str, **figures: object) -> None:
-        """Note one that failed, and go on."""
+        """Note a check as failed, and go on."""
         self._note(Check(name, Verdict.FAILED, text, figures))
 
     def miss(self, name: str, text: str, **figures: object) -> None:
-        """Note something that is not there, and can be done without."""
+        """Note an optional thing as missing."""
         self._note(Check(name, Verdict.MISSING, text, figures))
 
     def leave_out(self, name: str, why: str) -> None:
-        """Note one that is not done."""
+        """Note a check as not done."""
         self._note(Check(name, Verdict.NOT_DONE, why))
 
     def judge(self, name: str, problems: str, text: str, **figures: object) -> bool:
-        """Note one by what is wrong; whether it is ok.
+        """Note a check by its problems; True if it is ok.
 
         Args:
             name: of the check.
@@ -118,12 +118,12 @@ class Checks:
         return not problems
 
     def take(self, others: Checks, remark: str = "") -> None:
-        """Note those that were done elsewhere, with a remark behind their words."""
+        """Add checks done elsewhere, with a remark behind their text."""
         for one in others.done:
             self._note(replace(one, text=f"{one.text}{remark}"))
 
     def end(self, name: str, why: object) -> TestEnded:
-        """Note one that failed and after which nothing can be checked; raise what this returns."""
+        """Note a failed check that ends the test; raise the error that this returns."""
         self.fail(name, str(why))
         return TestEnded(name)
 
@@ -137,4 +137,4 @@ class Checks:
 
     def _note(self, check: Check) -> None:
         self.done.append(check)
-        self._tell(check)
+        self._report(check)

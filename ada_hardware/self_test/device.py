@@ -24,7 +24,7 @@ SAFETY, SENSOR_PREFIX, EMULATOR_PREFIX = "safety.", "sensor.", "emulator."
 
 @dataclass(frozen=True)
 class Target:
-    """Which device, where, and how it is set.
+    """The device under test, its address, and its settings.
 
     Attributes:
         kind: of device.
@@ -58,7 +58,7 @@ class Target:
         return not self.is_real and not self.faults and "=" not in self.url
 
     def with_defaults(self, rules: Mapping[str, object]) -> Target:
-        """With other defaults of the rules."""
+        """The same target with other defaults of the rules."""
         return Target(self.kind, self.url, self.driver, {**rules, **self.rules}, self.emulator, self.faults)
 
     def safety(self) -> SafetySettings:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identity of an open robot in words, and what of it does not fit; nothing moves."""
+"""Identity of an open robot in words, and mismatches; nothing moves."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _khr1(driver: Any) -> Identity:
 
 
 def _khr3(driver: Any) -> Identity:
-    return f"board RCB-4, version {driver.version or 'not told'}", "", {"version": driver.version}
+    return f"board RCB-4, version {driver.version or 'unknown'}", "", {"version": driver.version}
 
 
 def _hexa(driver: Any) -> Identity:

@@ -28,7 +28,7 @@ _DWELL = 0.15  # [s] at the far end of a motion, and after it
 _SETTLING = 1.0  # [s] that a joint may take to arrive after it
 _SHORTEST_WAY = 0.3  # [s] of a motion's way there
 _SHARE = 0.4  # of a joint's velocity limit, at most, in a motion
-_ALLOWANCE = 0.3  # [s] beside the watchdogs and ramps, for a machine and a device that take their time
+_ALLOWANCE = 0.3  # [s] beside watchdogs and ramps, for delays of machine and device
 _BRAKES = 1.0  # [s] that a device may take to close its brakes
 
 
@@ -38,7 +38,7 @@ class Motion(NamedTuple):
     Attributes:
         amplitude: of each joint's motion [rad].
         tolerance: how far a joint may be from where it should be at rest [rad].
-        resolution: less than which a joint counts as not having moved: what it is told in, and its noise [rad].
+        resolution: change below which a joint counts as at rest: resolution of its position, and noise [rad].
     """
 
     amplitude: float
@@ -46,7 +46,7 @@ class Motion(NamedTuple):
     resolution: float
 
 
-# Kondo's servos are told and tell whole degrees or so; the others follow to thousandths.
+# Kondo's servos take and report about whole degrees; the others follow to thousandths.
 MOTIONS: Mapping[str, Motion] = {
     "pa10": Motion(0.05, 0.003, 2e-4),
     "hexa": Motion(0.05, 0.01, 1e-3),
@@ -102,7 +102,7 @@ class MotionChecks:
 
     # --- tries ----------------------------------------------------------------------------------------------------
     def _try(self, check: Callable[[], object], *, is_active: bool = True) -> None:
-        """Do a check, and where it fails and may be tried again, do so; what is noted says so.
+        """Do a check; a failed one is repeated where allowed, and noted as such.
 
         Args:
             check: notes what it finds.
@@ -126,7 +126,7 @@ class MotionChecks:
             raise ended
 
     def _begin_anew(self, is_active: bool) -> bool:
-        """Bring a robot that has stopped to where a check begins; whether that succeeds."""
+        """Bring a stopped robot back to where a check begins; True if that succeeds."""
         robot = self._robot
         for _ in range(self._tries):
             with suppress(HardwareError):
@@ -177,7 +177,7 @@ class MotionChecks:
         return lambda: self._robot.status().refused[why] > before
 
     def _check_joint(self, name: str) -> None:
-        """There and back; the others stay."""
+        """Move one joint there and back; the others stay."""
         robot, checks = self._robot, self._checks
         i, check = robot.joints.index(name), f"motion of {name}"
         tolerance, rules, start = self._motion.tolerance, self._rules, robot.feedback.position
@@ -200,7 +200,7 @@ class MotionChecks:
         problem = f"at most {math.degrees(tolerance):.2f} deg are allowed" if most > tolerance else ""
         checks.judge(check, problem, text, way_rad=way, off_there_rad=float(off), off_back_rad=left)
         if problem:
-            raise checks.end("motion", f"{name} does not go where it is told; look at its sign, zero and load")
+            raise checks.end("motion", f"{name} does not follow its command; look at its sign, zero and load")
 
     def _check_silence(self) -> None:
         """Commands stop in a motion, as when the commanding program hangs."""
@@ -250,7 +250,7 @@ class MotionChecks:
         self._robot.command(Mode.POSITION, self._robot.feedback.position.tolist())
 
     def _hold(self, pose: Array, seconds: float, until: Callable[[], bool] = lambda: False) -> float:
-        """Command a pose for so long, or until something is so; the farthest that a joint was from it."""
+        """Command a pose for a time, or until a condition holds; the largest deviation of a joint."""
         robot, end, moved = self._robot, time.monotonic() + seconds, 0.0
         while time.monotonic() < end:
             robot.command(Mode.POSITION, pose.tolist())
@@ -276,7 +276,7 @@ class MotionChecks:
         return bool(np.abs(self._robot.feedback.position - pose).max() <= self._motion.tolerance)
 
     def _push(self) -> tuple[Mode, str]:
-        """Have the first joint in motion, away from its nearer limit; how, in words."""
+        """Set the first joint in motion, away from its nearer limit; a description of that."""
         robot, rules = self._robot, self._rules
         i, start = robot.joints.index(self._joints[0]), robot.feedback.position
         sign = 1.0 if rules.upper[i] - start[i] >= start[i] - rules.lower[i] else -1.0
@@ -296,7 +296,7 @@ class MotionChecks:
         Raises:
             NoAnswer: the phase does not come.
         """
-        robot, told = self._robot, []
+        robot, poses = self._robot, []
         deadline = since + self._safety.host_timeout + self._longest_ramp() + _ALLOWANCE + _BRAKES + 2.0
         reached = math.nan
         while not math.isfinite(reached):
@@ -306,13 +306,13 @@ class MotionChecks:
                     f"{now - since:.2f} s later the robot is {robot.phase.value} ({robot.reason}), not {phase.value}. "
                     "Use the emergency stop."
                 )
-            told.append((now, robot.feedback.position))
+            poses.append((now, robot.feedback.position))
             if robot.phase is phase:
                 reached = now - since
             time.sleep(min(robot.period, 0.005))
-        last = told[-1][1]
-        moving = [when for when, pose in told if np.abs(pose - last).max() > self._motion.resolution]
-        way = float(np.abs(told[0][1] - last).max())
+        last = poses[-1][1]
+        moving = [when for when, pose in poses if np.abs(pose - last).max() > self._motion.resolution]
+        way = float(np.abs(poses[0][1] - last).max())
         return (moving[-1] - since if moving else 0.0), reached, way
 
     def _longest_ramp(self) -> float:

@@ -21,7 +21,7 @@ from ada_hardware.transport.wires import packets_holder
 from ada_robot.errors import HardwareError
 from ada_robot.posix import posix_module
 
-_SLOW_LATENCY = 1  # [ms]; FTDI's converters have 16 unless told otherwise
+_SLOW_LATENCY = 1  # [ms]; FTDI's converters have 16 by default
 _DISTURBING = ("capmode", "rfc1201")  # modules that take ARCNET frames away from the raw ones
 _PAGE_TIME = 2.0  # [s]
 

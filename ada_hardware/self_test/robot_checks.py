@@ -29,14 +29,14 @@ _SLOW = 1.1  # periods that the median must not exceed
 _FEWEST = 5  # periods whose median says something
 _ENOUGH = 200  # periods of which the slowest hundredth says something
 _LOOKS = 3  # at periods that are uneven
-_BETWEEN_FIGURES = 1.1  # [s]: a cycle tells them once a second
+_BETWEEN_FIGURES = 1.1  # [s]: a cycle reports once a second
 _SETTLING = 0.5  # [s] in which a cycle's own start is over
 _WHY = "the device answers late, the machine is busy, or the cycle has no priority"
 _WAIT = 5.0  # [s] for a first answer of a cycle
 
 
 def find_robot(plug: Plugged, checks: Checks) -> RobotDriver[object]:
-    """Open and ask what it is, then close; the driver, closed.
+    """Open the robot, identify it, close it; returns the closed driver.
 
     Raises:
         TestEnded: it cannot be opened.
@@ -79,7 +79,7 @@ def open_it(plug: Plugged, checks: Checks, open_device: Callable[[], object], co
 
 
 def _garbage(counts: LinkCounts) -> str:
-    """A remark where something talks, but not this device's language."""
+    """A remark on bytes that are not of this device's protocol."""
     if not counts.refused or counts.received:
         return ""
     return " Something comes, and none of it is of this device: is the rate right, and is it this device?"
@@ -129,12 +129,12 @@ def _check_period(robot: Robot, checks: Checks, seconds: float, bare: BareThread
         time.sleep(max(seconds, _BETWEEN_FIGURES))
         periods = _periods(robot)
     if periods is None:
-        checks.fail("period", f"the cycle told nothing about its periods within {_WAIT:g} s")
+        checks.fail("period", f"the cycle reported nothing about its periods within {_WAIT:g} s")
         return
     p50, p99, longest = periods.period_p50, periods.period_p99, periods.period_max
     text = f"{_ms(robot.period)} set; median {_ms(p50)}, 99 % within {_ms(p99)}, longest {_ms(longest)}"
     notes = "; ".join((*robot.status().notes, *([bare.words] if bare.words else [])))
-    # what is no later than a thread that only sleeps is not the doing of the device or the cycle
+    # delays that a sleeping thread has as well are not those of the device or the cycle
     sleeper = bare.found
     usual, most = (0.0, 0.0) if is_real else (sleeper.period_p50, sleeper.period_p99)
     problem = ""
@@ -169,7 +169,7 @@ def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feed
     for limit, position in zip(robot.limits, feedback.position.tolist(), strict=True):
         margin = safety.position_margin
         if not math.isfinite(position):
-            problems.append(f"{limit.name} is not told")
+            problems.append(f"{limit.name} is not reported")
         elif not limit.lower - margin <= position <= limit.upper + margin:
             problems.append(
                 f"{limit.name} is at {position:.4g}, outside of [{limit.lower:.4g}, {limit.upper:.4g}]: bring it inside"
@@ -178,7 +178,7 @@ def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feed
     checks.judge(
         "feedback",
         "; ".join(problems),
-        f"{len(feedback.position)} joints told, within limits{values}" if not problems else "",
+        f"{len(feedback.position)} joints reported, within limits{values}" if not problems else "",
         position=dict(zip(robot.joints, feedback.position.tolist(), strict=True)),
         values=dict(feedback.values),
     )

@@ -28,9 +28,7 @@ from ada_robot.errors import HardwareError
 from ada_robot.safety.joint_rules import JointRules
 
 REAL_SCALE, EMULATED_SCALE = 0.1, 0.25  # of velocity limits in motions
-_EMULATED_TRIES = (
-    5  # of a motion in which the machine stood still: who tries it without a robot has none that suits one
-)
+_EMULATED_TRIES = 5  # of a motion in which the machine stood still: a machine without a robot need not be fit for one
 _SHOWN = 3  # violations in words
 _LONGEST_START = 90.0  # [s] of the cycle's process: a first start compiles, and a machine may be busy
 
@@ -42,7 +40,7 @@ def test_device(
     seconds: float = 2.0,
     joints: Sequence[str] = (),
     place: Literal["process", "thread"] = "process",
-    tell: Callable[[Check], object] = lambda check: None,
+    report: Callable[[Check], object] = lambda check: None,
 ) -> Checks:
     """Test a device.
 
@@ -52,12 +50,12 @@ def test_device(
         seconds: for which wire and period, or samples, are watched.
         joints: that move; none: all.
         place: of the robot's cycle.
-        tell: called with each check as soon as it is done.
+        report: called with each check as soon as it is done.
 
     Raises:
         InputError: settings, faults or joints that there are not.
     """
-    checks = Checks(tell)
+    checks = Checks(report)
     if what.is_robot:
         scale = REAL_SCALE if what.is_real else EMULATED_SCALE
         record = {} if what.is_real else {"record_seconds": 0.0}
@@ -136,7 +134,7 @@ def _close(robot: Robot, checks: Checks) -> None:
 
 
 def _check_violations(plug: Plugged, checks: Checks) -> None:
-    """An emulator knows what must never come to a real device."""
+    """Violations that an emulator recorded."""
     if plug.emulator is None:
         return
     try:

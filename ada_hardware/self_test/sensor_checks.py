@@ -32,10 +32,10 @@ _FAR = ("fz", 1e7)
 
 
 def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
-    """All of them.
+    """Run all checks of a sensor.
 
     Raises:
-        TestEnded: it cannot be opened, or tells nothing.
+        TestEnded: it cannot be opened, or sends nothing.
     """
     use = plug.target.sensing()
     sensor = ForceSensor(plug.target.kind.name, plug.settings, use)
@@ -45,7 +45,7 @@ def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
         delayed = waited(f"sensor {sensor.name}")
         with BareThread(sensor.period) as bare:
             before, raw = _collect(sensor, checks, seconds)
-        lost = (waited(f"sensor {sensor.name}") - delayed) / seconds  # without it: the reader had no processor
+        lost = (waited(f"sensor {sensor.name}") - delayed) / seconds  # share without a processor for the reader
         _check_rate(sensor, before, seconds, min(bare.kept, 1.0 - lost), checks)
         _check_state(sensor, checks)
         _check_noise(raw, use, checks)
@@ -190,11 +190,11 @@ def _check_load(sensor: ForceSensor, emulator: EmulatorProcess, checks: Checks) 
 def _check_saturation(sensor: ForceSensor, emulator: EmulatorProcess, checks: Checks) -> None:
     name, value = _SATURATE.get(sensor.name, _FAR)
     emulator.fault(name, value)
-    is_told = _comes(sensor, lambda: bool(sensor.newest and sensor.newest.is_saturated and not sensor.newest.is_valid))
+    is_seen = _comes(sensor, lambda: bool(sensor.newest and sensor.newest.is_saturated and not sensor.newest.is_valid))
     emulator.fault(name, 0.0)
     is_over = _comes(sensor, lambda: bool(sensor.newest and not sensor.newest.is_saturated))
-    problem = "" if is_told and is_over else f"told {is_told}, taken back {is_over}"
-    checks.judge("saturation", problem, "told while it lasts, and the wrench called invalid" if not problem else "")
+    problem = "" if is_seen and is_over else f"reported {is_seen}, cleared {is_over}"
+    checks.judge("saturation", problem, "reported while it lasts, the wrench marked invalid" if not problem else "")
 
 
 def _check_silence(sensor: ForceSensor, emulator: EmulatorProcess, use: ForceSensorSettings, checks: Checks) -> None:

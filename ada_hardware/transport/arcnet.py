@@ -86,7 +86,7 @@ class ArcnetPort(PacketPort):
         return found
 
     def discard_input(self) -> None:  # noqa: D102
-        for _ in range(100_000):  # what never ends must not hold us here
+        for _ in range(100_000):  # endless input must not block this call
             try:
                 self._socket.recv(LARGEST)
             except OSError:
@@ -109,7 +109,7 @@ class ArcnetPort(PacketPort):
                 raise self._gone(problem, 0) from None
             if origin[2] != _OUTGOING:
                 return frame
-            self._overheard.append(frame)  # of another socket: the system spares a sender its own frames
+            self._overheard.append(frame)  # sent by another socket: a sender does not see its own frames
 
     def _gone(self, problem: OSError, length: int) -> TransportError:
         if problem.errno == errno.ENETDOWN:
@@ -168,7 +168,7 @@ def place_of(interface: str) -> str:
 
 def _bind(raw: socket.socket, interface: str, url: str) -> None:
     try:
-        # Without a protocol until here: else frames of all interfaces would be waiting in it.
+        # Protocol only now: before the bind the socket would collect frames of all interfaces.
         raw.bind((interface, _ETH_P_ALL))
     except OSError as problem:
         raise TransportError(f"{url}: {problem.strerror}: sudo ip link set {interface} up.") from None

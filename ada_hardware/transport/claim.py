@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One program of this machine at a time on a wire for packets, as serial lines have it by their own lock.
 
-The mark is a listening socket with a name instead of a file: nobody's rights are in its way, it is the same for all
-users, it belongs to the network that the wire is in (a container with a network of its own has wires of its own), and
-the system takes it back with the last breath of whoever holds it. Who that is, the system tells.
+The mark is a listening socket in the abstract namespace: it needs no file permissions, is the same for all users, and
+belongs to the network namespace of the wire (a container with its own network has its own wires). The system frees it
+when its process ends, and knows which process that is.
 
-Other machines see nothing of it: what they send is found out on the wire itself, as far as it can be heard there.
+Other machines do not see it: their packets can only be detected on the wire itself, as far as they are visible there.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ada_robot.errors import TransportError
 
 _NAME = "\0ada_hardware "  # the zero makes it a name without a file (man 7 unix)
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
-_ASKERS = 512  # that may have asked who holds a claim; it answers none of them
+_ASKERS = 512  # pending connections of programs that asked for the holder; none is answered
 _LONGEST = 90  # characters of a program's name
 _CYCLE = "ada_robot.cycle"
 _log = logging.getLogger("ada_hardware")
 
 
 class Holder(NamedTuple):
-    """Who has a wire.
+    """Holder of a wire.
 
     Attributes:
         pid: number of the process; 0 where it cannot be seen from here.
@@ -55,7 +55,7 @@ class Claim:
 
 
 def claim(place: str, url: str) -> Claim:
-    """Make a wire one's own.
+    """Claim a wire for this program.
 
     Args:
         place: of the wire, the same whichever way it is written, such as "udp 127.0.0.1:41234".
@@ -83,14 +83,14 @@ def claim(place: str, url: str) -> Claim:
 
 
 def holder(place: str) -> Holder | None:
-    """Who has a wire; None: nobody."""
+    """Holder of a wire; None: it is free."""
     if sys.platform != "linux":
         return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asker:
         asker.setblocking(False)
         try:
             asker.connect(_NAME + place)
-        except BlockingIOError:  # it was asked very often
+        except BlockingIOError:  # its backlog is full
             return Holder(0, "another program")
         except OSError:
             return None

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class FrameParser(Generic[T]):
-    """One end of a line: takes bytes in any pieces, and comes back into step after what is no frame.
+    """One end of a line: takes bytes in any pieces, and resynchronises after damage.
 
     Attributes:
         refused: bytes that were no part of a frame.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serial lines and pseudo-terminals: pyserial sets them up; bytes are moved here, with waits exact to 0.1 ms.
+"""Serial lines and pseudo-terminals: pyserial sets them up; reads and writes are done here, with waits exact to 0.1 ms.
 
 pyserial itself moves the bytes of its URLs (socket://, rfc2217://, loop://).
 """
@@ -22,8 +22,8 @@ from ada_robot.posix import posix_module
 
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
 WRITE_MARGIN = 0.1  # [s] beyond the line's own time for the bytes; a line that takes longer takes none
-_POLL = 1e-3  # [s] between looks at a line that is somewhere else
-_LATENCY_FILE = "/sys/class/tty/{name}/device/latency_timer"  # of FTDI's converters: 16 ms unless told otherwise
+_POLL = 1e-3  # [s] between polls of a remote line
+_LATENCY_FILE = "/sys/class/tty/{name}/device/latency_timer"  # of FTDI's converters: 16 ms by default
 
 
 class SerialPort(ByteStream):
@@ -65,7 +65,7 @@ class SerialPort(ByteStream):
             return b""
         except OSError as problem:
             raise self._gone(problem.strerror) from None
-        if not data and limit > 0:  # ready, but nothing to read: that is how a port says that it is gone
+        if not data and limit > 0:  # ready, but nothing to read: the port is gone
             raise self._gone("end of file")
         return data
 
@@ -154,7 +154,7 @@ def open_port(path: str, serial: Serial) -> SerialPort:
         port.open()
     except (OSError, ValueError, termios.error) as problem:  # SerialException is an OSError
         raise _explained(path, serial, problem) from None
-    _quicken(port, path)
+    _set_low_latency(port, path)
     return SerialPort(path, port, serial)
 
 
@@ -235,8 +235,8 @@ def _explained(path: str, serial: Serial, problem: Exception) -> TransportError:
     return TransportError(f"{path}: cannot be opened as a serial port: {problem}.")
 
 
-def _quicken(port: Any, path: str) -> None:
-    """Let the port hand bytes on at once where it can; a port that cannot is slower, nothing else."""
+def _set_low_latency(port: Any, path: str) -> None:
+    """Let the port deliver bytes at once, where it can; others are only slower."""
     with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError):
         port.set_low_latency_mode(True)  # ASYNC_LOW_LATENCY; with FTDI's driver it is the latency timer, too
     with contextlib.suppress(OSError, ValueError):

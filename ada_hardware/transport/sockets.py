@@ -51,7 +51,7 @@ class SocketPort(PacketPort):
             raise self._gone(problem) from None
 
     def discard_input(self) -> None:  # noqa: D102
-        for _ in range(100_000):  # a peer that never stops sending must not hold us here
+        for _ in range(100_000):  # a peer that never stops sending must not block this call
             try:
                 self._socket.recv(LARGEST)
             except BlockingIOError:

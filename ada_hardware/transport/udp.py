@@ -37,7 +37,7 @@ def host_and_port(url: str, *, lowest_port: int = 1) -> tuple[str, int]:
 
 
 def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
-    """A way to one peer over UDP; whether somebody is there is known when an answer comes.
+    """A way to one peer over UDP; whether the peer is there is known when an answer comes.
 
     Args:
         url: address of the peer.

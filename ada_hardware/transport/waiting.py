@@ -16,7 +16,7 @@ def is_readable(descriptor: int, timeout: float) -> bool:
 
 
 def readable(descriptors: Sequence[int], timeout: float) -> set[int]:
-    """Of which something can be read; waits up to `timeout` [s] for the first, not at all for 0 or less."""
+    """Descriptors that are readable; waits up to `timeout` [s] for the first, not at all for 0 or less."""
     timeout = max(timeout, 0.0)
     if all(descriptor < _LARGEST for descriptor in descriptors):
         return set(select.select(descriptors, [], [], timeout)[0])

@@ -23,7 +23,7 @@ STREAM_ADDRESSES = "a device file, such as /dev/ttyUSB0, or a URL of pyserial, s
 
 
 class Serial(NamedTuple):
-    """How a serial line is set.
+    """Settings of a serial line.
 
     Attributes:
         baud: bits per second.
@@ -49,7 +49,7 @@ class Wire(ABC):
 
     @abstractmethod
     def discard_input(self) -> None:
-        """Forget what has come and was not read."""
+        """Drop unread input."""
 
     @abstractmethod
     def close(self) -> None:
@@ -136,7 +136,7 @@ def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
 
 
 def packets_holder(url: str) -> Holder | None:
-    """Who of this machine has a way for packets open; None: nobody, or it is no such address."""
+    """Program of this machine that holds a way for packets; None: none, or it is no such address."""
     from ada_hardware.transport import arcnet, udp
 
     kind, _, place = url.partition(":")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How old a command may be; and why stamped messages come late: clocks that differ, or somebody who was late.
+"""Allowed age of commands; and the cause of late messages: clocks that differ, or a busy machine or network.
 
-A clock that is set otherwise makes each message as old as every other, for ever. A machine or a network that was busy
-makes some of them old, or many at once that waited together: these are older the longer they waited. So it is the
-clocks only where messages that come one after another are all late, for a while, and all by the same; or where one is
-older than it can be, if another one came in time a moment ago.
+With a clock offset all messages are late, by the same time, without end. A busy machine or network delays some of
+them, or many at once that waited together: these are older the longer they waited. So the clocks are blamed only where
+consecutive messages are all late, for a while, and all by the same time; or where one is older than it can be, given
+that another one came in time a moment ago.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ada_robot.contract import Reason, Refusal
 
 _FOR = 2.0  # [s] that all have been late, before the clocks are blamed
 _LEAST = 3  # messages
-_FASTEST = 1000.0  # that simulated time, by which messages may be stamped, goes by
+_FASTEST = 1000.0  # times real time, at which simulated time of stamps may run
 CLOCKS = "Let sender and receiver share a clock (use_sim_time), or leave the stamp zero."
 
 
 class Lateness:
-    """Ages of messages that came, one after another."""
+    """Ages of consecutive messages."""
 
     def __init__(self) -> None:
         self._in_time_at = -math.inf  # on the steady clock [s]
@@ -33,7 +33,7 @@ class Lateness:
         self._least, self._greatest = math.inf, -math.inf
 
     def note(self, age: float, limit: float, now: float) -> None:
-        """Take note of a message.
+        """Record the age of a message.
 
         Args:
             age: of it when it came, by its stamp [s].

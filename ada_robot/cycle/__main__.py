@@ -24,13 +24,13 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
 from ada_robot.timing.realtime import set_realtime_priority, stay_in_memory
 
-PATIENCE = 30.0  # [s] in which the program says what to do
-_LOOK = 0.05  # [s] between looks at signals: one that comes just before a wait does not end it
+PATIENCE = 30.0  # [s] limit of the program's first request
+_LOOK = 0.05  # [s] between checks of signals: one that comes just before a wait does not interrupt it
 _log = logging.getLogger("ada_robot")
 
 
 def main(fast: int, requests: int, flight: int) -> int:
-    """Serve until the end; whoever does not read what is said on stderr holds nothing up."""
+    """Serve until the end; an unread stderr blocks nothing."""
     with Outlet():
         return _serve(fast, requests, flight)
 
@@ -54,7 +54,7 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     except Exception as problem:
         requests_end.send(messages.encode_reply(wanted["request"], problem))
         return 1
-    signal.signal(signal.SIGTERM, lambda *_: server.leave("the cycle's process was told to end"))
+    signal.signal(signal.SIGTERM, lambda *_: server.leave("the cycle's process was asked to end"))
     loop = DeadlineLoop(driver.period, server.tick, name="cycle", catch_up=0.0, on_failure=server.failed)
     server.run_in(loop)
 

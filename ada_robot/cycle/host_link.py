@@ -19,7 +19,7 @@ from ada_robot.errors import NoAnswer
 from ada_robot.robot_status import RobotStatus
 
 BEATS = 5  # signs of life within host_timeout
-LONGEST_WAIT = 0.1  # [s] after which the listening thread sees that it is to end
+LONGEST_WAIT = 0.1  # [s] after which the listening thread checks whether it is to end
 
 
 class HostLink:
@@ -66,12 +66,12 @@ class HostLink:
         return not self._over.is_set()
 
     def end(self) -> None:
-        """Listen no more; nothing is sent."""
+        """Stop listening; nothing is sent."""
         self._over.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(2.0)
 
-    # --- out ------------------------------------------------------------------------------------------------------
+    # --- sending --------------------------------------------------------------------------------------------------
     def command(self, command: Demand) -> bool:
         """Send a command; False where the cycle takes none at the moment: it is frozen, or gone."""
         return self._send(self._fast, messages.encode_command(command))
@@ -111,7 +111,7 @@ class HostLink:
             return False
         return True
 
-    # --- in -------------------------------------------------------------------------------------------------------
+    # --- receiving ------------------------------------------------------------------------------------------------
     @property
     def newest(self) -> Exchange | None:
         """The cycle's newest message; None before the first."""
@@ -191,7 +191,7 @@ class HostLink:
                 future.set_result(content)
 
     def _give_up(self) -> None:
-        """Nobody answers any more."""
+        """Fail all open requests: the cycle is gone."""
         with self._lock:
             waiting = list(self._futures.values())
             self._futures.clear()

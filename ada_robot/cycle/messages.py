@@ -6,7 +6,7 @@ Two socket pairs of datagrams, so that each message arrives whole or not at all,
     fast       ->  COMMAND, HEARTBEAT            <-  FEEDBACK             fixed layouts, in the machine's byte order
     requests   ->  open, activate, stop ...      <-  replies, STATUS      JSON
 
-A stop is a request: no number of commands that wait can be before it.
+A stop is a request: queued commands cannot delay it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a cycle runs: in a process of its own, or in a thread of this one; and what it is made of."""
+"""Where a cycle runs, in a process of its own or in a thread of this one; and how it is made."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ class CyclePlace(ABC):
 
     @abstractmethod
     def wait(self, timeout: float) -> bool:
-        """Wait for the end, which the cycle comes to by itself once it was told to close, or the ends are closed."""
+        """Wait for the end of the cycle, which follows a request to close, or the closing of this side's ends."""
 
     @abstractmethod
     def kill(self) -> None:
-        """End it as it is, where that is possible."""
+        """Kill it, where that is possible."""
 
     @abstractmethod
     def ending(self) -> str:
@@ -120,7 +120,7 @@ class CyclePlace(ABC):
 
 
 class CycleThread(CyclePlace):
-    """In a thread of this process."""
+    """A cycle in a thread of this process."""
 
     def __init__(self, driver: RobotDriver[Any], safety: SafetySettings, flight: int) -> None:
         """Prepare."""
@@ -161,7 +161,7 @@ class CycleThread(CyclePlace):
 
 
 class CycleProcess(CyclePlace):
-    """In a process of its own, which this one's end, freeze or load does not touch."""
+    """A cycle in a process of its own, independent of this one's end, freeze or load."""
 
     def __init__(self, driver: str, settings: object, safety: SafetySettings, flight: int) -> None:
         """Prepare.
@@ -179,20 +179,20 @@ class CycleProcess(CyclePlace):
 
     @property
     def pid(self) -> int:
-        """Of the process; 0 before `start`."""
+        """Number of the process; 0 before `start`."""
         return self._process.pid if self._process is not None else 0
 
     def start(self, timeout: float) -> None:
-        """Start the process, tell it what to do and wait until it is ready."""
+        """Start the process, configure it and wait until it is ready."""
         passed = [self._far_fast.fileno(), self._far_requests.fileno(), self._flight]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "ada_robot.cycle", *(str(one) for one in passed)],
             pass_fds=[one for one in passed if one >= 0],
             env=sibling_environment(),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # else who reads this process' output would wait for that one's end
+            stdout=subprocess.DEVNULL,  # else readers of this process' output would wait for that one's end
             stderr=stderr_for_children(),
-            # what ends this process' group (Ctrl-C, a closed terminal) shall not end it before the robot rests
+            # signals to this process' group (Ctrl-C, a closed terminal) must not end it before the robot rests
             start_new_session=True,
         )
         self._far_fast.close()

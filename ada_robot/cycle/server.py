@@ -28,8 +28,8 @@ from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.deadlines import DeadlineLoop
 
-MOST_COMMANDS = 16  # that are judged in a cycle; of more, which no program needs, the newest ones are
-MOST_MESSAGES = 1024  # that are taken in a cycle
+MOST_COMMANDS = 16  # judged per cycle; of more, which no program needs, only the newest
+MOST_MESSAGES = 1024  # taken per cycle
 REPORT_EVERY = 0.1  # [s]
 PERIODS_EVERY = 1.0  # [s]: their percentiles take longer
 GIVE_UP = 5.0  # [s] in which a robot whose program is gone comes to rest, at the latest
@@ -75,7 +75,7 @@ class CycleServer:
             end.setblocking(False)
         self._host_seen_at = clock()
         self._waiting: list[dict[str, Any]] = []  # requests, the oldest first
-        self._resting: list[dict[str, Any]] = []  # those that are answered when the robot has come to rest
+        self._resting: list[dict[str, Any]] = []  # requests that are answered when the robot has come to rest
         self._leaving = ""  # why this ends
         self._leave_before = math.inf
         self._loop: DeadlineLoop | None = None
@@ -88,7 +88,7 @@ class CycleServer:
         self._refusals, self._refused_at = 0, 0.0
 
     def run_in(self, loop: DeadlineLoop) -> None:
-        """Take note of the loop that calls `tick`, and which this ends."""
+        """Set the loop that calls `tick`, and that this ends."""
         self._loop = loop
 
     def leave(self, why: str) -> None:
@@ -173,7 +173,7 @@ class CycleServer:
             end.close()
         self.ended.set()
 
-    # --- what comes -----------------------------------------------------------------------------------------------
+    # --- receiving ------------------------------------------------------------------------------------------------
     def _new_commands(self) -> list[Demand]:
         commands: list[Demand] = []
         for _ in range(MOST_MESSAGES):
@@ -197,7 +197,7 @@ class CycleServer:
             if data is None:
                 break
             request = messages.decode_json(data)
-            if request["what"] == "stop":  # before all that waits
+            if request["what"] == "stop":  # before all waiting requests
                 self._waiting.insert(0, request)
             else:
                 self._waiting.append(request)
@@ -257,7 +257,7 @@ class CycleServer:
             self._reply(request, None)
 
     def _serve_rested(self, request: dict[str, Any]) -> None:
-        """Answer what waited until the robot rested."""
+        """Answer requests that waited for the robot to come to rest."""
         if request["what"] == "reset":
             self._serve(request)
         elif request["what"] == "close":
@@ -268,10 +268,10 @@ class CycleServer:
             self._reply(request, None if is_inactive else Refused(f"the robot is {phase.value} instead: {reason}."))
 
     def _reply(self, request: dict[str, Any], problem: BaseException | None) -> None:
-        self._report()  # whoever waited for the reply sees the state that it speaks of
+        self._report()  # a caller that waited for the reply sees the state it refers to
         _send(self._requests, messages.encode_reply(request["request"], problem))
 
-    # --- what goes ------------------------------------------------------------------------------------------------
+    # --- sending --------------------------------------------------------------------------------------------------
     def _phase_changed(self, _: Phase) -> None:
         self._report()
 

@@ -13,7 +13,7 @@ from ada_dynamics.exit_codes import INTERRUPTED, USAGE_ERROR
 from ada_robot.interfaces import toolchain
 from ada_robot.interfaces.build import DEFINITIONS, build, is_there, packages_in
 from ada_robot.interfaces.prefix import this_prefix
-from ada_robot.interrupts import heed_interrupts
+from ada_robot.interrupts import restore_sigint
 
 _NAME = "python -m ada_robot.interfaces"
 
@@ -21,7 +21,7 @@ _NAME = "python -m ada_robot.interfaces"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build what is not there and return the exit code."""
     if arguments is None:
-        heed_interrupts()
+        restore_sigint()
     options = _parser().parse_args(arguments)
     try:
         _build(options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which packages are built, in which order, and which are there already."""
+"""The packages to build, their order, and those already built."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which compilers message packages are built with, and what a machine lacks for them.
+"""The compilers for message packages, and what a machine lacks for them.
 
 Only the standard library is used: `tools/precheck.py` runs this file before anything is installed.
 """

@@ -15,7 +15,7 @@ _NOTHING = np.zeros(0)
 
 
 class JointStateLayouts:
-    """Messages laid out once for each set of joints, and of what is told of them."""
+    """Messages laid out once for each set of joints and of their quantities."""
 
     def __init__(self) -> None:
         """None laid out so far."""

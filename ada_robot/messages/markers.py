@@ -34,7 +34,7 @@ class MarkerMessages:
         self._frame = frame
         self._lifetime = Duration(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
         self._shown: dict[tuple[str, int], None] = {}
-        self._made: dict[tuple[str, int], Marker] = {}  # to make one takes rclpy ten times as long as to change it
+        self._made: dict[tuple[str, int], Marker] = {}  # creating one takes rclpy ten times as long as changing it
 
     def message(self, marks: Sequence[Mark], stamp_ns: int) -> MarkerArray:
         """The marks, and the deletion of what was in the last message and is not among them.
@@ -88,14 +88,14 @@ def _move(points: Sequence[Point], mark: Mark) -> None:
 def read_markers(
     message: MarkerArray, kept: KeptMarks, now: float, worlds: Collection[str], complain: Callable[[str], None]
 ) -> None:
-    """Do what a message says with the marks that are kept; other kinds than ours are left out.
+    """Apply a message to the kept marks; other kinds than ours are left out.
 
     Args:
-        message: as `MarkerMessages` makes them, but from whomever.
+        message: as `MarkerMessages` makes them, from any sender.
         kept: is changed.
         now: time of its arrival, on the clock of `kept` [s].
         worlds: names of the world's frame; what is in another one is left out.
-        complain: told what was left out, again and again.
+        complain: called with the reason for each marker that is left out.
     """
     for marker in message.markers:
         if marker.action == Marker.DELETEALL:

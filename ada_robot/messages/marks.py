@@ -93,13 +93,13 @@ class Marks:
     def _sphere(self, space: str, number: int, at: Array, diameter: float, colour: Colour) -> Iterator[Mark]:
         yield Mark(space, number, Kind.SPHERE, at.reshape(1, 3), (diameter * self._size,), colour)
 
-    # --- what they stand for ------------------------------------------------------------------------------------
+    # --- meaning ------------------------------------------------------------------------------------------------
     def _of_joints(self, state: LoadedState, poses: Mapping[str, Array]) -> Iterator[Mark]:
         if self._loads is None:
             return
         try:
             found = self._loads.at(state)
-        except InputError as problem:  # everything else is drawn all the same
+        except InputError as problem:  # everything else is still drawn
             self.problem = str(problem)
             return
         self.problem = None

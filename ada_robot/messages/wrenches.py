@@ -38,11 +38,11 @@ class LoadedState(State, Protocol):
 
     @property
     def external(self) -> Mapping[str, Array]:
-        """By link, the wrench [f, n] from outside, at its origin in its axes."""
+        """External wrenches by link, [f, n] at its origin in its axes."""
 
     @property
     def contact(self) -> Mapping[str, Array]:
-        """By contact, the wrench [f, n] on its body, at its place in the world's axes."""
+        """Contact wrenches by contact, [f, n] on its body, at its place in the world's axes."""
 
 
 class JointLoads:
@@ -88,7 +88,7 @@ class JointLoads:
         self.not_unique: tuple[str, ...] = ()
 
     def at(self, state: LoadedState) -> dict[str, Array]:
-        """By joint, [fx, fy, fz, nx, ny, nz] on its child link, at the link's origin in its axes.
+        """Wrenches by joint, [fx, fy, fz, nx, ny, nz] on its child link, at the link's origin in its axes.
 
         Raises:
             InputError: the state is not finite, or a contact is not among `contact_frames`.
@@ -176,7 +176,7 @@ class WrenchMessages:
         }
 
     def encode(self, state: LoadedState, stamp_ns: int) -> dict[str, bytes]:
-        """By joint, its message.
+        """Messages by joint.
 
         Args:
             state: at that time.
@@ -193,7 +193,7 @@ class WrenchMessages:
 
 
 def topic_names(names: Iterable[str]) -> dict[str, str]:
-    """For each name, one that ROS allows as a part of a topic's name, no two alike."""
+    """Unique names that ROS allows in a topic, by the given names."""
     found: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII)

@@ -2,8 +2,8 @@
 """Subscriptions of the dynamics node: commands for joints, wrenches on links, states to be put into; imports rclpy.
 
 joint_commands are fetched by the physics thread itself, at each wake-up: no other thread delays them. The other topics
-come through the executor. Each message is checked as a whole; what does not pass moves nothing, is counted, said now
-and then, and listed in /diagnostics.
+come through the executor. Each message is checked as a whole; one that fails moves nothing, is counted, logged at
+intervals, and listed in /diagnostics.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class CommandInputs:
             self.began(self._loop.plant)
 
     def began(self, plant: Plant) -> None:
-        """Take over a plant that has just been made, or tell it what changed."""
+        """Pass parameters to a plant that has just been made, or after a change."""
         plant.trajectory.max_jump = self._settings.max_position_jump
 
     # --- in the physics thread ----------------------------------------------------------------------------------
     def listen(self) -> None:
-        """Hand the commands that arrived to the plant."""
+        """Pass the commands that arrived to the plant."""
         for message in self._commands.fetch():
             self._command(message)
 
@@ -175,8 +175,8 @@ class CommandInputs:
         self.others[topic] += 1
         self._last[topic] = text
 
-    def _say_new(self) -> None:
-        """Log what was refused since the last report: where it was refused, there was no time for words."""
+    def _log_new(self) -> None:
+        """Log refusals since the last report: where they happen there is no time for logging."""
         guard = self.guard
         counts = self.others + Counter({_COMMANDS: sum(guard.refused.values())})
         last = {**self._last, _COMMANDS: guard.last_refusal}
@@ -188,7 +188,7 @@ class CommandInputs:
     def status(self) -> Status:
         """The report on what came in, and who sends it."""
         guard = self.guard
-        self._say_new()
+        self._log_new()
         senders = sorted(self._commands.senders().values())
         values: dict[str, object] = {
             "taken": guard.accepted,

@@ -14,7 +14,7 @@ from ada_robot.ros import qos
 
 
 def publish_description(node: Node, model: Model, topic: str) -> Any:
-    """Publish what a robot is, for those who come later, too; the publisher, or None where no URDF can say it."""
+    """Publish a robot's description, for late subscribers, too; the publisher, or None where no URDF can express it."""
     text = description(model)
     if text is None:
         node.get_logger().warning(

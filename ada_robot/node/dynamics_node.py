@@ -42,7 +42,7 @@ from ada_robot.simulated.source import (
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
 NAME = "dynamics_node"
-_SAY_AGAIN = 10.0  # [s] between words about time that was dropped
+_LOG_INTERVAL = 10.0  # [s] between warnings about time that was dropped
 SERVO = "servo"  # prefix of the gains of joints
 ACTING_GRAVITY = "model.gravity"  # read-only: the robot's own, where the parameter gravity is empty
 
@@ -53,7 +53,7 @@ class DynamicsNode(Node):
     Attributes:
         failure: what ended the node, for `run_node`; None while all is well.
         loop: the physics; None until the robot is known.
-        outlives_callbacks: a message that rclpy itself stumbles over, as /clock with a negative time, ends no motion.
+        outlives_callbacks: a message that makes rclpy itself fail, as /clock with a negative time, ends no motion.
     """
 
     outlives_callbacks = True
@@ -94,7 +94,7 @@ class DynamicsNode(Node):
         self._waiting.close()
         try:
             self._set_up(text)
-        except Exception as problem:  # foreseen or not: there is no robot to go on with
+        except Exception as problem:  # expected or not: there is no robot to go on with
             self.failure = problem
 
     def _give_up(self, problem: InputError) -> None:
@@ -112,7 +112,7 @@ class DynamicsNode(Node):
         start = start_snapshot(model, scene, settings)
         self.loop = loop = PlantLoop(
             Blueprint(start, 1.0 / settings.physics_rate, lambda leave_off: self._make(model, scene, own, leave_off)),
-            self._tell,
+            self._publish,
             every=round(settings.physics_rate / settings.publish_rate),
             real_time_factor=settings.real_time_factor,
             paused=settings.start_paused,
@@ -192,9 +192,9 @@ class DynamicsNode(Node):
     def _listen(self) -> None:
         self._in.listen()
 
-    def _tell(self, snapshot: Snapshot) -> None:
+    def _publish(self, snapshot: Snapshot) -> None:
         runs = self.loop is not None and self.loop.is_ready
-        self._out.tell(snapshot, runs=runs)
+        self._out.publish(snapshot, runs=runs)
         if runs and self._recording is not None:
             self._recording.take(snapshot)
 
@@ -202,7 +202,7 @@ class DynamicsNode(Node):
         status = self._physics()
         dropped = status.values["time dropped since the last report [s]"]
         if isinstance(dropped, float) and dropped > 0.0:
-            self.get_logger().warning(f"physics: {status.message}", throttle_duration_sec=_SAY_AGAIN)
+            self.get_logger().warning(f"physics: {status.message}", throttle_duration_sec=_LOG_INTERVAL)
         return status
 
     def _physics_ended(self, problem: BaseException) -> None:

@@ -31,7 +31,7 @@ def can_send_frames(node: Node) -> bool:
 
 
 def publish_fixed(node: Node, rows: Sequence[FixedTransform]) -> Any:
-    """Publish frames that stay where they are on /tf_static, for those who come later, too; the publisher.
+    """Publish fixed frames on /tf_static, for late subscribers, too; returns the publisher.
 
     All of a node are in one message, so that a subscriber whose queue holds one message has them all.
     """
@@ -79,7 +79,7 @@ class Frames:
 
 
 class MeasuredFrames(Frames):
-    """Those of a robot that is measured, from a thread of their own: where it has loops its poses take milliseconds.
+    """Frames of a measured robot, from a thread of their own: poses of a robot with loops take milliseconds.
 
     Attributes:
         whole: the state of the robot with its passive joints; it belongs to that thread.

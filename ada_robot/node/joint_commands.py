@@ -74,11 +74,11 @@ class JointCommands(CommandGuard):
         self.age_rule.requires_stamps = require_stamps
 
     def forget(self) -> None:
-        """Forget all commands: the robot began anew."""
+        """Forget all commands: the robot was restarted."""
         self._commanded = self._taken = None
         self._sent.clear()
 
-    # --- what became of demands -------------------------------------------------------------------------------------
+    # --- outcome of demands -----------------------------------------------------------------------------------------
     def sent(self, made_at: float) -> None:
         """The newest demand is on its way to the robot's own safety, which names it by this time."""
         self._sent.append(_Sent(made_at, self._commanded))
@@ -88,7 +88,7 @@ class JointCommands(CommandGuard):
         self._commanded = self._sent[-1].positions if self._sent else self._taken
 
     def judged(self, robot: Judged) -> None:
-        """Take note of what the robot's own safety made of demands: what it refused is nowhere to stay."""
+        """Record the verdicts of the robot's own safety: refused positions are not held."""
         if not self._sent or self._sent[0].made_at > robot.judged_at:
             return
         while self._sent and self._sent[0].made_at <= robot.judged_at:
@@ -103,7 +103,7 @@ class JointCommands(CommandGuard):
         self.refused[Reason.NOT_ACTIVE] += 1
 
     def refuse(self, reason: Reason, text: str) -> None:
-        """Count a message that somebody else refuses."""
+        """Count a message that another part refuses."""
         self.count(Refusal(reason, text), 0.0)
 
     def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
@@ -149,9 +149,9 @@ class JointCommands(CommandGuard):
         self.refuse(Reason.NO_MODE, f"the command gives {words} only; this device takes {known}.")
         return None, ()
 
-    # --- what joints do that a message does not name ----------------------------------------------------------------
+    # --- joints that a message does not name ------------------------------------------------------------------------
     def _positions(self, command: Command, measured: Array) -> Array | None:
-        """Where they were commanded to be, or are."""
+        """Their commanded positions, else measured ones."""
         if self._commanded is not None:
             return self._commanded.copy()
         rest = [i for name, i in self._index.items() if name not in command.names and not np.isfinite(measured[i])]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-_LOOK = 0.25  # [s] between looks at who is there
+_LOOK = 0.25  # [s] between checks of the publishers
 
 
 class Lease:
@@ -28,24 +28,24 @@ class Lease:
         """
         self._timeout, self._who, self._clock = timeout, who, clock
         self._holder: bytes | None = None
-        self._heard_at = self._looked_at = -1e9  # [s]: from the holder, at who is there
+        self._heard_at = self._looked_at = -1e9  # [s]: last command of the holder, last check of the publishers
         self._names: Mapping[bytes, str] = {}
 
     def release(self) -> None:
-        """Nobody holds it: the robot begins anew."""
+        """Drop the holder: the robot is restarted."""
         self._holder = None
 
     def claim(self, sender: bytes | None) -> None:
-        """Take note of a command that counts; of nobody, where the middleware does not tell whose it is."""
+        """Record the sender of an accepted command; none, where the middleware does not report it."""
         if sender != self._holder and sender is not None and sender not in self._names:
-            self._names = dict(self._who())  # while it is there: else nobody could see that it is gone
+            self._names = dict(self._who())  # while it is there: otherwise its end could not be noticed
         self._holder, self._heard_at = sender, self._clock()
 
     def refusal(self, sender: bytes | None, publishers: Callable[[], int]) -> str:
         """Why a command does not count; "" where it may.
 
         Args:
-            sender: number of its publisher; None where the middleware does not tell.
+            sender: number of its publisher; None where the middleware does not report it.
             publishers: how many there are.
         """
         if sender is None:
@@ -71,7 +71,7 @@ class Lease:
 
     @property
     def holder_name(self) -> str:
-        """Whose commands count, as a node's name; "" where nobody's."""
+        """Name of the node that holds the robot; "" where none does."""
         holder = self.holder
         return "" if holder is None else self._name(holder)
 
@@ -86,7 +86,7 @@ class Lease:
         )
 
     def _is_gone(self, holder: bytes) -> bool:
-        """True if a publisher that was there is no more."""
+        """True if a known publisher is gone."""
         was_there = holder in self._names
         self._look()
         return was_there and holder not in self._names

@@ -52,7 +52,7 @@ class LoadPublishers:
 
         Args:
             node: whose they are.
-            model: of which they tell.
+            model: of the robot.
             scene: that it is in.
             settings: of the node.
             world_frame: frame of the ground.
@@ -73,11 +73,11 @@ class LoadPublishers:
         self._loads: JointLoads | None = None
         self._wrenches: WrenchMessages | None = None
         self.choose(settings.wrenches)
-        self._loops = [DeadlineLoop(1.0 / settings.wrench_rate, self._tell_wrenches, name="wrenches")]
+        self._loops = [DeadlineLoop(1.0 / settings.wrench_rate, self._publish_wrenches, name="wrenches")]
         if settings.marker_rate > 0.0:
             self._marker_messages = MarkerMessages(world_frame, _MARKERS_LAST / settings.marker_rate)
             self._markers = node.create_publisher(MarkerArray, "~/markers", qos.STATES)
-            self._loops.append(DeadlineLoop(1.0 / settings.marker_rate, self._tell_markers, name="markers"))
+            self._loops.append(DeadlineLoop(1.0 / settings.marker_rate, self._publish_markers, name="markers"))
 
     def choose(self, joints: tuple[str, ...]) -> None:
         """Publish the wrenches of these joints from now on.
@@ -104,7 +104,7 @@ class LoadPublishers:
     def warm_up(self) -> None:
         """Compile all that will be needed, before the physics runs: it would have to wait."""
         snapshot = self._latest()
-        with suppress(AdaError):  # in this pose; it is said when it is asked for
+        with suppress(AdaError):  # not possible in this pose; reported when it is asked for
             if self._wrenches is not None:
                 self._wrenches.encode(snapshot, 0)
             self._marks.at(snapshot)
@@ -120,7 +120,7 @@ class LoadPublishers:
             loop.stop()
 
     # --- in their threads ---------------------------------------------------------------------------------------
-    def _tell_wrenches(self, _: int) -> None:
+    def _publish_wrenches(self, _: int) -> None:
         if self._wrenches is None:
             return
         snapshot = self._latest()
@@ -129,7 +129,7 @@ class LoadPublishers:
                 for joint, message in self._wrenches.encode(snapshot, snapshot.stamp).items():
                     self._topics[joint].publish(message)
 
-    def _tell_markers(self, _: int) -> None:
+    def _publish_markers(self, _: int) -> None:
         if not self._markers.get_subscription_count():
             return
         snapshot = self._latest()
@@ -150,7 +150,7 @@ class LoadPublishers:
 
     @contextmanager
     def _said(self, what: str) -> Iterator[None]:
-        """Says now and then why something could not be worked out, such as a wrench in a state that is not finite."""
+        """Logs at intervals why something could not be computed, such as a wrench in a state that is not finite."""
         try:
             yield
         except AdaError as problem:

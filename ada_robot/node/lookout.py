@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long messages may have waited before they are looked at; no ROS.
+"""How long messages may have waited before they are read; no ROS.
 
 While a process stands still (stopped by a signal, swapped out, starved; or the whole machine sleeps), what is sent to
-it waits in the system's buffers. When it goes on, its middleware takes them for new. The one thing that tells is that
-the thread that looks for them every few milliseconds did not.
+it waits in the system's buffers. When it goes on, its middleware takes them for new. The only sign of it is that
+the thread that looks for them every few milliseconds did not run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-SETTLED = 0.1  # [s] after a standstill, in which what waited has come through
+SETTLED = 0.1  # [s] after a standstill, in which waiting messages have come through
 
 
 def since_boot() -> float:
@@ -31,13 +31,13 @@ class Lookout:
         """
         self._longest, self._clock = longest, clock
         self._looked_at = clock()
-        self._awake_before = self._settled_at = -1e9  # [s] last look before a standstill, end of what waited
+        self._awake_before = self._settled_at = -1e9  # [s] last look before a standstill, end of the backlog
 
     def look(self) -> float:
-        """How long what is fetched now may have waited [s]; 0 where it came just now."""
+        """How long a message fetched now may have waited [s]; 0 where it came just now."""
         now = self._clock()
         if now - self._looked_at > self._longest:
-            if now > self._settled_at:  # else the second of several in a row: what waited waits since the first
+            if now > self._settled_at:  # else one of several standstills in a row: the wait counts from the first
                 self._awake_before = self._looked_at
             self._settled_at = now + SETTLED
         self._looked_at = now

@@ -22,11 +22,11 @@ from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
 FollowedClock = Callable[[], float | None]  # present time [s]; None while it is not known
-MOST_BEHIND = 0.2  # [s] by which the physics may be behind a clock that it follows before it gives the time up
-PATIENCE = 5.0  # [s] that the physics thread has for what somebody waits for
-REST = 0.04  # [s] between two states published while nothing moves: who watches over them shall not think it dead
+MOST_BEHIND = 0.2  # [s] by which the physics may lag a followed clock before time is dropped
+PATIENCE = 5.0  # [s] limit of a request that another thread waits for
+REST = 0.04  # [s] between two states published while nothing moves: a sign of life
 _FACTOR_OVER = 1.0  # [s] of passed time that the real-time factor is measured over
-_LAST_STAGE = 10.0  # [s] that the thread which compiles has to leave off
+_LAST_STAGE = 10.0  # [s] limit for the compiling thread to stop
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Blueprint:
     Attributes:
         start: the state that it will start in.
         step: of its simulation [s].
-        make: makes it, in a thread of its own; gets a function that raises `NotReadyError` where it is to leave off.
+        make: makes it, in a thread of its own; gets a function that raises `NotReadyError` where it is to stop.
     """
 
     start: Snapshot
@@ -62,7 +62,7 @@ class PlantLoop:
     def __init__(
         self,
         plant: Plant | Blueprint,
-        tell: Callable[[Snapshot], object],
+        publish: Callable[[Snapshot], object],
         *,
         listen: Callable[[], object] | None = None,
         every: int = 1,
@@ -80,7 +80,7 @@ class PlantLoop:
 
         Args:
             plant: what moves, or how it is made.
-            tell: gets the state after every so many steps, in the physics thread.
+            publish: gets the state after every so many steps, in the physics thread.
             listen: called there before the steps of each wake-up; hands commands to the plant.
             every: steps between two published states.
             real_time_factor: simulated time per passed time; 0: as fast as it goes.
@@ -93,7 +93,7 @@ class PlantLoop:
             clock: steady time [ns].
             sleep: for some time [s].
         """
-        self._tell, self._listen, self._every = tell, listen, every
+        self._publish, self._listen, self._every = publish, listen, every
         self._stamps, self._on_ready, self._on_failure = stamps, on_ready, on_failure
         self._step = plant.step if isinstance(plant, Blueprint) else plant.simulation.step_length
         self._follows, self._clock = follows, clock
@@ -149,7 +149,7 @@ class PlantLoop:
         return self._plant
 
     def _make(self, blueprint: Blueprint) -> None:
-        """In a thread of its own."""
+        """Make the plant, in a thread of its own."""
         try:
             plant = blueprint.make(self._leave_off)
         except BaseException as problem:
@@ -174,7 +174,7 @@ class PlantLoop:
         self.loop.period = self._period(self._wanted_factor)
         self.loop.statistics.restart()
         self._measured = self._seconds(), plant.steps
-        self._tell_state()
+        self._publish_state()
 
     # --- from any thread ----------------------------------------------------------------------------------------
     @property
@@ -185,7 +185,7 @@ class PlantLoop:
     def start(self) -> None:
         """Begin; a plant that has to be made is published in its start pose before anything else."""
         if self._plant is None:
-            self._tell_state()
+            self._publish_state()
         self.loop.start()
         if self._blueprint is not None and self._maker is None:
             self._maker = threading.Thread(target=self._make, args=(self._blueprint,), name="maker", daemon=True)
@@ -200,7 +200,7 @@ class PlantLoop:
         return ended
 
     def post(self, action: Callable[[], T]) -> Future[T]:
-        """Let the thread do something to the plant between two steps.
+        """Run an action on the plant in the thread, between two steps.
 
         The future has a `NotReadyError` where the plant is not made yet.
         """
@@ -212,7 +212,7 @@ class PlantLoop:
         except NotReadyError as problem:
             refused.set_exception(problem)
             return refused
-        return self.loop.post(action)  # it is there by now
+        return self.loop.post(action)  # the plant is ready
 
     def set_real_time_factor(self, factor: float) -> None:
         """Change the pace."""
@@ -231,7 +231,7 @@ class PlantLoop:
 
     @property
     def dropped(self) -> float:
-        """Time that was given up, for it could not be made up for, since the physics began [s]."""
+        """Time dropped since the physics began, as it could not be made up for [s]."""
         return self._behind + self.loop.statistics.summary().slipped_s
 
     def pause(self, paused: bool) -> Future[None]:
@@ -239,8 +239,8 @@ class PlantLoop:
 
         def act() -> None:
             self.is_paused = paused
-            self._offset = None  # nothing is owed for the time of the pause
-            self._tell_state()
+            self._offset = None  # the time of the pause is not made up for
+            self._publish_state()
 
         return self.post(act)
 
@@ -256,7 +256,7 @@ class PlantLoop:
                 raise InputError("the simulation is running; pause it first (service ~/pause with data: true).")
             self._advance(count, self._clock())
             if self._left != self._every:
-                self._tell_state()
+                self._publish_state()
             if self.plant.failure is not None:
                 raise InputError(f"{self.plant.failure} Reset it (service ~/reset).")
             return self.latest
@@ -264,12 +264,12 @@ class PlantLoop:
         return self.post(act)
 
     def change(self, action: Callable[[], T]) -> Future[T]:
-        """Let the thread do something that puts the plant into another state, and publish it."""
+        """Run an action in the thread that puts the plant into another state, and publish that."""
 
         def act() -> T:
             result = action()
             self._offset = None
-            self._tell_state()
+            self._publish_state()
             return result
 
         return self.post(act)
@@ -285,11 +285,11 @@ class PlantLoop:
         self._measure()
 
     def _rest(self) -> None:
-        """Publish now and then where the robot stands."""
+        """Publish the robot's state at intervals."""
         now = self._seconds()
         self.factor, self._measured, self._offset = 0.0, (now, self.latest.step), None
         if now - self._published_at >= max(REST, self._every * self._step):
-            self._tell_state()
+            self._publish_state()
 
     def _advance(self, steps: int, until: int) -> None:
         """Take steps, and publish the states that are due between them.
@@ -306,21 +306,21 @@ class PlantLoop:
             self._left -= count
             steps -= count
             if self._left <= 0 or plant.steps - before < count:
-                self._tell_state(until - round(steps * period))
+                self._publish_state(until - round(steps * period))
 
-    def _tell_state(self, due: int | None = None) -> None:
+    def _publish_state(self, due: int | None = None) -> None:
         """Publish the present state. Args: when it was due, on the steady clock [ns]; None: at the last deadline."""
         self._left = self._every
         snapshot = self.latest if self._plant is None else self._plant.snapshot()
         self.latest = self._stamped(snapshot, self.loop.deadline if due is None else due)
         self._published_at = self._seconds()
-        self._tell(self.latest)
+        self._publish(self.latest)
 
     def _stamped(self, snapshot: Snapshot, due: int) -> Snapshot:
         """A state with the time at which it was due, on the clock of the stamps."""
         if self._follows is not None:
             now, t = (self._follows() or 0.0, 0.0) if self._offset is None else (self._offset, snapshot.t)
-            # each for itself: the offset may be the seconds since 1970, which leave no digits for steps
+            # rounded separately: an offset in seconds since 1970 leaves no digits for steps
             return snapshot._replace(stamp=round(now * NANOSECONDS) + round(t * NANOSECONDS))
         if self._stamps is None:
             return snapshot  # simulated time is the clock

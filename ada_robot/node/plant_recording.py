@@ -16,7 +16,7 @@ from ada_dynamics.simulation.record.recorder import McapRecorder
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Plant, Snapshot
 
-MOST_WAITING = 5000  # states; who is later than that loses some, and says so
+MOST_WAITING = 5000  # states; further ones are lost, and reported
 LOST = "states are not in the recording: the disk or the processor was too slow"
 _LOOK = 0.05  # [s] between looks for the end
 
@@ -25,7 +25,7 @@ class PlantRecording:
     """Writes states in a thread of its own: a slow disk or a busy processor must not hold up the physics.
 
     Attributes:
-        lost: states that it had no time for; the file tells how many, too.
+        lost: states that it had no time for; their number is in the file, too.
         failure: why nothing is written any more, or None.
     """
 
@@ -85,7 +85,7 @@ class PlantRecording:
                     snapshot.external,
                     snapshot.contact,
                 )
-            except Exception as problem:  # of any kind: whoever watches the recording must see that it has ended
+            except Exception as problem:  # of any kind: the end of the recording must be visible
                 self.failure = self._why(problem)
                 return
 
@@ -99,7 +99,7 @@ class PlantRecording:
         return Status(Level.OK, "recording", values)
 
     def close(self) -> None:
-        """Write what waits, and end the file, which tells what is not in it."""
+        """Write waiting states, and end the file, with the number of lost ones."""
         self._is_ending = True
         self._thread.join()
         if self.failure is None:

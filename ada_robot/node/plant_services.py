@@ -39,7 +39,7 @@ class PlantServices:
         Raises:
             AdaError: it cannot be done; the message says why.
         """
-        plant = self._loop.plant  # or it says that there is none yet
+        plant = self._loop.plant  # raises where there is none yet
         q, v = initial_state(plant.model, self._settings())
         done(self._loop.change(lambda: plant.reset(q, v, restarts_time=restarts_time)))
         return f"{plant.model.name} is where it started; all commands have ended."

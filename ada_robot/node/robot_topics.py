@@ -32,7 +32,7 @@ from ada_robot.safety.measured import Measured
 from ada_robot.safety.settings import SafetySettings
 
 _QUEUE = qos.streams(20)  # parts of the joints may come one after the other
-_SOME_LOOKS = 4.0  # periods of a slow node, after which it stood still
+_SOME_LOOKS = 4.0  # periods of a slow node that count as a standstill
 _STOOD_STILL = (
     "the command may have waited for {:.3g} s, for this node stood still; at most {:g} s are allowed "
     "(command_timeout). The machine is overloaded, was asleep, or somebody stopped the node."
@@ -98,14 +98,14 @@ class RobotTopics:
             None if whole is None else publish_description(node, whole.model, f"{prefix}robot_description")
         )
 
-    # --- who commands -----------------------------------------------------------------------------------------------
+    # --- commander --------------------------------------------------------------------------------------------------
     @property
     def commander(self) -> str:
-        """The node whose commands are followed; "" where nobody's are."""
+        """The node whose commands are followed; "" where there is none."""
         return self.lease.holder_name
 
     def begin(self) -> None:
-        """The robot is about to follow commands: what was before counts no more."""
+        """Drop earlier commands: the robot is about to follow new ones."""
         self.commands.forget()
         self.lease.release()
 
@@ -118,7 +118,7 @@ class RobotTopics:
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
     def look(self, *, is_active: bool, plays: str = "") -> Feedback | None:
-        """Hand on what was commanded, and publish what was measured.
+        """Pass on commands, and publish measurements.
 
         Args:
             is_active: whether commands may move the robot; else they are counted, and nothing more.
@@ -146,7 +146,7 @@ class RobotTopics:
         if not np.isfinite(feedback.position).all():
             self.unknown += 1
             return None
-        self._tell(feedback)
+        self._publish(feedback)
         self.newest = feedback
         return feedback
 
@@ -164,10 +164,10 @@ class RobotTopics:
         self.lease.claim(sender)
         try:
             self.commands.sent(self.robot.send(demand))
-        except HardwareError:  # the robot has counted it, and has the words
+        except HardwareError:  # the robot has counted it, and has the reason
             self.commands.lost()
 
-    def _tell(self, feedback: Feedback) -> None:
+    def _publish(self, feedback: Feedback) -> None:
         stamp = self._stamps.at(feedback.time)
         state = self._whole.of(feedback) if self._whole is not None and self._bytes.needs_whole else None
         self._states.publish(self._bytes.measured(feedback, state, stamp))

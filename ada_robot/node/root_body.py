@@ -25,7 +25,7 @@ _AT_ORIGIN = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
 class BodyState(NamedTuple):
-    """Of the root link, in the world.
+    """State of the root link, in the world.
 
     Attributes:
         pose: x, y, z [m], and its unit quaternion x, y, z, w.
@@ -41,7 +41,7 @@ class PoseError(InputError):
 
 
 class RootBody:
-    """For one thread.
+    """The root link as a body; for one thread.
 
     Attributes:
         is_free: whether it can be anywhere, rather than fixed to the world.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moments on the steady clock, by which devices are read and steps are due, as stamps of a node; no ROS.
 
-A thread of deadlines wakes late now and then, and makes up for it: what it sends then belongs to the deadlines, and not
+A thread of deadlines wakes late at times, and makes up for it: its messages then belong to the deadlines, and not
 to the moment of sending. Differences of positions by such stamps are the velocities, however busy the machine is.
 """
 
@@ -46,11 +46,11 @@ class Stamps:
         return self._last
 
     def _checked(self) -> int:
-        """The offset between the clocks, which holds until somebody sets one."""
+        """The offset between the clocks, which holds until one is set."""
         earliest, latest = self._between()
         offset = self._offset
         if offset is None or not earliest - _SET <= offset <= latest + _SET:
-            # a thread that was put aside between two looks at the clocks learns little
+            # a thread interrupted between two readings of the clocks learns little
             earliest, latest = min((self._between() for _ in range(_TRIES)), key=lambda pair: pair[1] - pair[0])
             offset = self._offset = (earliest + latest) // 2
             self._last = 0

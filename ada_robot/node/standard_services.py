@@ -58,7 +58,7 @@ NAMES = (
     "step_simulation",
 )
 MOST_STEPS = 1_000_000  # of one request
-_LAST_WORDS = 0.2  # [s] from the request to quit until the node ends, for the answer to leave
+_LAST_WORDS = 0.2  # [s] from the request to quit until the node ends, so that the answer is sent
 _UNKNOWN = float("nan")
 
 Handler = Callable[[Any, Any], None]
@@ -117,7 +117,7 @@ class StandardServices:
         ):
             node.create_service(kind, name, _answering(handle))
 
-    # --- what there is ------------------------------------------------------------------------------------------
+    # --- features -----------------------------------------------------------------------------------------------
     def _features(self, _: Any, answer: Any) -> Any:
         found = [
             Features.ENTITY_CATEGORIES,
@@ -174,7 +174,7 @@ class StandardServices:
             return int(SimulationState.STATE_QUITTING)
         if not self._loop.is_paused:
             return int(SimulationState.STATE_PLAYING)
-        # a step by whichever service ends the stop
+        # a step by any service ends the stop
         is_stopped = self._stopped_at == self._loop.latest.step
         return int(SimulationState.STATE_STOPPED if is_stopped else SimulationState.STATE_PAUSED)
 

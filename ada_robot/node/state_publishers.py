@@ -43,7 +43,7 @@ class StatePublishers:
 
         Args:
             node: whose they are.
-            model: of which they tell.
+            model: of the robot.
             dynamics: of it, for its poses.
             settings: of the node.
             publishes_description: whether robot_description is ours to publish.
@@ -64,7 +64,7 @@ class StatePublishers:
             self._description = publish_description(node, model, "robot_description")
 
     # --- from the physics thread --------------------------------------------------------------------------------
-    def tell(self, snapshot: Snapshot, *, runs: bool = True) -> None:
+    def publish(self, snapshot: Snapshot, *, runs: bool = True) -> None:
         """Publish a state.
 
         Args:

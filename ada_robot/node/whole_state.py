@@ -2,8 +2,8 @@
 """From what a device measures at its motors to the state of the whole robot, with the joints that loops move; no ROS.
 
 Passive joints are found by closing the loops anew from the last pose. The way there is `Dynamics.project`, which
-moves what is light rather than what is heavy: in the model that it works on the motors are as heavy as rocks, so that
-they stay where they were measured, and the rest follows.
+moves light parts rather than heavy ones: in its model the motors have a very large inertia, so that they stay where
+they were measured, and the rest follows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ada_dynamics.model.model import Model
 from ada_robot.driver import Feedback
 from ada_robot.messages.state_message import StateNumbers
 
-_ROCK = 1e6  # [kg m^2]: by so much heavier than what they carry, motors move by that much less than it
+_MOTOR_INERTIA = 1e6  # [kg m^2]: motors move less than their loads by the ratio of the inertias
 _FARTHEST = 0.3  # [rad, m] of a motor since the last pose, beyond which the loops are assembled anew
 _STEPS = 30  # of that
 _PAUSE = 1.0  # [s] without poses before the next try, once none was found: looking for one takes long
@@ -73,7 +73,7 @@ class StateOfRobot:
         self._tried_at = -math.inf
 
     def copy(self) -> StateOfRobot:
-        """Another one for another thread."""
+        """A copy for another thread."""
         other = copy(self)
         other._q = self._q.copy()
         return other
@@ -112,7 +112,7 @@ class StateOfRobot:
             parts = Parts.of(self.model)
             for name in self._names:
                 joint = parts.joints[name]
-                parts.joints[name] = replace(joint, armature=joint.armature + _ROCK)
+                parts.joints[name] = replace(joint, armature=joint.armature + _MOTOR_INERTIA)
             self._closed = Dynamics(parts.build(), pose=self._q)
             self._projected(self._q, np.zeros(self.model.nv))
 
@@ -156,7 +156,7 @@ class StateOfRobot:
         return q, v
 
     def _assembled(self, start: Array, position: Array, v: Array) -> tuple[Array, Array] | None:
-        """Likewise, from a pose that is far from closed; takes as long as some dozen projections."""
+        """As `_projected`, from a pose that is far from closed; takes as long as some dozen projections."""
         q = start.copy()
         q[self._rows] = position
         closing = close(self._numbers, q, free_velocities(self.model, self._names), steps=_STEPS, polish=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's description from the topic robot_description, and how long somebody waits for it; imports rclpy."""
+"""A robot's description from the topic robot_description, with a time-out; imports rclpy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOPIC = "robot_description"
 
 
 class AwaitedDescription:
-    """Hands on each description that comes.
+    """Passes on each description that comes.
 
     Attributes:
         topic: its whole name.
@@ -30,7 +30,7 @@ class AwaitedDescription:
 
         Args:
             node: that waits.
-            timeout: for the first one [s]; 0: for ever.
+            timeout: for the first one [s]; 0: none.
             take: given each text.
             give_up: given the reason, once, where none came in time.
         """

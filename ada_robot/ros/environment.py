@@ -36,7 +36,7 @@ _WHEEL = "ros-rclpy"
 
 
 def prepare() -> None:
-    """Make package look-ups work with the wheels; leaves every setting alone that is there already."""
+    """Make package look-ups work with the wheels; existing settings stay."""
     if wheels_version() is not None:
         os.environ["AMENT_PREFIX_PATH"] = os.environ.get("AMENT_PREFIX_PATH") or sys.prefix
 
@@ -68,7 +68,7 @@ def child_environment(environment: Mapping[str, str] | None = None) -> dict[str,
 
 
 def _folders_of_wheels(folders: Iterable[str]) -> set[str]:
-    """Those that the wheels put there: <prefix>/lib/python3.x/site-packages/ros_*.libs, and <prefix>/lib with them."""
+    """Folders that the wheels added: <prefix>/lib/python3.x/site-packages/ros_*.libs, and <prefix>/lib with them."""
     own = {str(Path(sys.prefix) / "lib")}
     for folder in folders:
         path = Path(folder)
@@ -127,7 +127,7 @@ def _is_below(path: Path, folders: Iterable[str]) -> bool:
 def _origin(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):  # ValueError: something else took the name
+    except (ImportError, ValueError):  # ValueError: another module has the name
         return None
     return None if spec is None or spec.origin is None else Path(spec.origin)
 
@@ -172,7 +172,7 @@ def _import_problem() -> str | None:
 
 
 def _middleware_problem() -> str | None:
-    """The wheels bring one middleware; with another one wished for, rcl ends the process."""
+    """The wheels bring one middleware; if another one is requested, rcl ends the process."""
     if wheels_version() is None:
         return None
     wanted = os.environ.get("RMW_IMPLEMENTATION", "")

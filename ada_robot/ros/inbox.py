@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that wait until somebody fetches them; imports rclpy.
+"""Messages that wait until they are fetched; imports rclpy.
 
 A callback for each of 250 states a second takes rclpy a tenth of a core or more, even if it does nothing. A page that
 draws 30 frames a second fetches what has arrived since the last one instead.
@@ -30,7 +30,7 @@ class NoCallbacks(CallbackGroup):
         return False
 
     def ending_execution(self, entity: object) -> None:
-        """There is none."""
+        """Nothing to do: no callback is ever executed."""
 
 
 class Inbox:
@@ -61,7 +61,7 @@ class Inbox:
             kind, topic, _never, qos, raw=raw, callback_group=NoCallbacks()
         )
         self.topic: str = self._subscription.topic_name
-        # Messages wake nobody, but a publisher that none can come from is told of: rclpy logs it in the node's thread.
+        # Messages wake nobody, but incompatible publishers are reported: rclpy logs them in the node's thread.
         for handler in self._subscription.event_handlers:
             handler.callback_group = node.default_callback_group
             node.default_callback_group.add_entity(handler)
@@ -73,7 +73,7 @@ class Inbox:
         return [taken[0] for taken in self._taken(lambda h: h.take_message(subscription.msg_type, subscription.raw))]
 
     def fetch_sent(self) -> list[Taken]:
-        """Likewise, with who sent each; of an inbox that was made for this."""
+        """As `fetch`, with the sender of each; for an inbox made with `senders`."""
         return [] if self._taker is None else self._taken(self._taker.take)
 
     def _taken(self, take: Callable[[Any], Any]) -> list[Any]:
@@ -83,7 +83,7 @@ class Inbox:
                 return found
             handle = self._subscription.handle
             with handle:
-                # No more than are kept: a sender that is faster than this loop shall not hold it for ever.
+                # No more than are kept: a sender that is faster than this loop must not block it.
                 while len(found) < self._depth and (taken := take(handle)) is not None:
                     found.append(taken)
         return found
@@ -97,7 +97,7 @@ class Inbox:
 
     @property
     def publishers(self) -> int:
-        """How many there are whose messages come here."""
+        """Number of publishers on the topic."""
         with self._lock:
             return self._subscription.get_publisher_count() if self._is_open else 0
 
@@ -112,4 +112,4 @@ class Inbox:
 
 
 def _never(message: object) -> None:
-    """Callback of a subscription that nobody is woken for."""
+    """Callback of a subscription whose messages wake no executor."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lifecycle node: its transitions, what becomes of those that fail, and of those that its state does not allow.
+"""A lifecycle node: its transitions, failed ones, and those that its state does not allow.
 
 rclpy's own lets a request for the latter, which any client on the network can send, end the node (ros2/rclpy#1209).
 """
@@ -18,12 +18,12 @@ SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FA
 
 
 class ManagedNode(LifecycleNode):
-    """A node with a life; `run_node` lets it live on when one of its callbacks fails.
+    """A lifecycle node; `run_node` keeps it running when one of its callbacks fails.
 
     A node of this kind says what its transitions do: `_configure`, `_activate`, `_deactivate`, `_clean_up`.
 
     Attributes:
-        outlives_callbacks: what it holds, such as a robot, must not be let go of because of a mistake elsewhere.
+        outlives_callbacks: a failed callback must not release what it holds, such as a robot.
         failure: what ended the node, for `run_node`; None while all is well.
         phase: of its life: "unconfigured", "inactive" or "active".
         problem: why the last transition failed; None where it did not.
@@ -51,21 +51,21 @@ class ManagedNode(LifecycleNode):
         return self._attempt("clean up", self._clean_up, UNCONFIGURED)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Likewise, for ever."""
+        """Let go of it for good."""
         return self._attempt("shut down", self._clean_up, FINALIZED)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """After an error that nobody foresaw."""
+        """After an unexpected error."""
         return self._attempt("recover", self._clean_up, UNCONFIGURED)
 
     def _attempt(self, what: str, action: Callable[[], None], phase: str) -> TransitionCallbackReturn:
-        """A transition, with what goes wrong said: rclpy swallows it."""
+        """Run a transition, and log errors: rclpy swallows them."""
         self.problem = None
         try:
             action()
         except AdaError as problem:
             self.problem = problem
-            self._say_refusal(f"cannot {what}: {problem}")
+            self._log_refusal(f"cannot {what}: {problem}")
             return FAILURE
         except Exception as problem:
             self.problem = problem
@@ -75,7 +75,7 @@ class ManagedNode(LifecycleNode):
         self._has_changed()
         return SUCCESS
 
-    # --- what a node makes of it ------------------------------------------------------------------------------------
+    # --- implemented by nodes ---------------------------------------------------------------------------------------
     def _configure(self) -> None:
         raise NotImplementedError
 
@@ -91,11 +91,11 @@ class ManagedNode(LifecycleNode):
     def _has_changed(self) -> None:
         """Called in each new phase."""
 
-    def _say_refusal(self, text: str) -> None:
+    def _log_refusal(self, text: str) -> None:
         self.get_logger().error(text)
 
     def _after_mistake(self, problem: Exception) -> TransitionCallbackReturn:
-        """What a transition is where nobody foresaw the problem: no reason to let go of other robots."""
+        """Result of a transition with an unexpected error: no reason to let go of other robots."""
         return FAILURE
 
     # rclpy's private method, under the name that Python gives it: services and `trigger_...` both end there.

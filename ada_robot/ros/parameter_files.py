@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of parameters: their blocks, and what they say to many nodes at once. No rclpy."""
+"""Files of parameters: their blocks, and parameters for many nodes at once. No rclpy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def blocks(content: Node, above: str = "") -> Iterator[tuple[str, Node]]:
             yield from blocks(inner, f"{above.rstrip('/')}/{str(key).strip('/')}")
 
 
-def told_to_many(arguments: Sequence[str]) -> frozenset[str]:
+def wildcard_parameters(arguments: Sequence[str]) -> frozenset[str]:
     """Names of parameters in blocks with wildcards, of all files that a process was started with.
 
     Args:

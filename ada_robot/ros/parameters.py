@@ -23,7 +23,7 @@ from rclpy.parameter import Parameter
 
 from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_dynamics.settings import Setting, Value, as_mapping, checked, fields_of
-from ada_robot.ros.parameter_files import told_to_many
+from ada_robot.ros.parameter_files import wildcard_parameters
 
 S = TypeVar("S")
 
@@ -120,7 +120,7 @@ def start_settings(node: Node, cls: type[S], *, prefix: str = "", beside: Sequen
     before = prefix + "." if prefix else ""
     overrides = _overrides(node)
     known = {before + one.name: one for one in fields_of(cls)}
-    # All names that begin so, for nobody else looks for wrong ones among them.
+    # All names with this prefix: nothing else checks them for wrong ones.
     others = tuple(f"{before}{one}." for one in beside)
     names = [
         name
@@ -185,7 +185,7 @@ class _Changes:
         """New settings of each group; replaces its parameters by such of the declared types.
 
         Raises:
-            InputError: a parameter that nobody declared, one that is fixed, or a value that is not allowed.
+            InputError: an undeclared parameter, one that is fixed, or a value that is not allowed.
         """
         node: Any = self._node()
         for name in parameters:
@@ -243,7 +243,7 @@ class _Changes:
 
 
 def _overrides(node: Node) -> dict[str, Parameter]:
-    """Values from `-p` and parameter files. rclpy shows them to nobody before they are declared."""
+    """Values from `-p` and parameter files. rclpy does not give access to them before they are declared."""
     found: dict[str, Parameter] = node._parameter_overrides
     return found
 
@@ -290,10 +290,10 @@ def _descriptor(one: Setting) -> ParameterDescriptor:
 
 
 def refuse_unknown_overrides(node: Node, later: tuple[str, ...] = (), arguments: Sequence[str] | None = None) -> None:
-    """Refuse start values of parameters that nobody declared; to be called when all are.
+    """Refuse start values of undeclared parameters; to be called when all are declared.
 
-    What a file says to many nodes at once, in a block such as `/**`, is for those that have such a parameter: the
-    others warn, as everything in ROS at least passes over it.
+    A file's block for many nodes at once, such as `/**`, is for those that have such a parameter: the others warn, as
+    everything in ROS at least ignores it.
 
     Args:
         node: whose parameters they are.
@@ -307,7 +307,7 @@ def refuse_unknown_overrides(node: Node, later: tuple[str, ...] = (), arguments:
     unknown = [name for name in unknown if not name.startswith((*_DECLARED_BY_OTHERS, *later))]
     if not unknown:
         return
-    for_many = told_to_many(sys.argv[1:] if arguments is None else arguments)
+    for_many = wildcard_parameters(sys.argv[1:] if arguments is None else arguments)
     passed_over = [name for name in unknown if name in for_many]
     if passed_over:
         node.get_logger().warning(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ada_robot.timing.periods import PeriodSummary
 
-MOST_MISSED = 1e-3  # share of the periods in one report that may be late before it is said
+MOST_MISSED = 1e-3  # share of the periods in one report that may be late without a warning
 _MS = 1e3
 
 

@@ -56,11 +56,11 @@ class PolledService:
             with self._lock:
                 if self._is_open:
                     self._service.send_response(answer, header)
-        except Exception as problem:  # RCLError, which moves between distributions: whoever asked is gone
+        except Exception as problem:  # RCLError, which moves between distributions: the client is gone
             self._node.get_logger().warning(f"no answer of {self._service.srv_name} could be sent: {problem}")
 
     def close(self) -> None:
-        """Offer it no more; on the thread that spins the node."""
+        """Remove it; on the thread that spins the node."""
         with self._lock:
             if self._is_open:
                 self._is_open = False

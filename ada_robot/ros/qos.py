@@ -25,5 +25,5 @@ CLOCK = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=D
 
 
 def streams(depth: int) -> QoSProfile:
-    """As `SENSOR`, for who does not look at each message as it comes. Args: how many may wait."""
+    """As `SENSOR`, for subscribers that do not read each message at once. Args: how many may wait."""
     return QoSProfile(depth=depth, reliability=SENSOR.reliability, durability=SENSOR.durability)

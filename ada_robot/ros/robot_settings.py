@@ -65,7 +65,7 @@ class PlaceSettings(FrameSettings):
 
 @dataclass(frozen=True)
 class RobotSettings(FrameSettings):
-    """Which robot, and how it is held; see the descriptions."""
+    """The robot and its base; see the descriptions."""
 
     robot: str = setting(
         "",
@@ -102,7 +102,7 @@ class RobotSettings(FrameSettings):
 
 
 def check_gravity(gravity: Sequence[float]) -> None:
-    """See that a gravity vector is one, or empty.
+    """Check that a gravity vector is valid, or empty.
 
     Raises:
         InputError: it is not.
@@ -114,7 +114,7 @@ def check_gravity(gravity: Sequence[float]) -> None:
 
 
 def check_frame_prefix(prefix: str) -> None:
-    """See that a prefix makes names of frames.
+    """Check that a prefix makes valid names of frames.
 
     Raises:
         InputError: it does not.
@@ -127,7 +127,7 @@ def check_frame_prefix(prefix: str) -> None:
 
 
 def check_base_pose(pose: Sequence[float], prefix: str) -> None:
-    """See that a pose is one, or empty, and that it does not place the frame world in itself.
+    """Check that a pose is valid, or empty, and does not place the frame world in itself.
 
     Raises:
         InputError: it is not, or it does.

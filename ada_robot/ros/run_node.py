@@ -4,8 +4,8 @@
     def main(arguments: Sequence[str] | None = None) -> int:
         return run_node(DynamicsNode, arguments)
 
-rclpy's own signal handlers shut the context down while the node's threads still publish. Here a signal only says that
-it is time: callbacks end first, then the node closes in peace (`close()`, if it has one), then the context goes.
+rclpy's own signal handlers shut the context down while the node's threads still publish. Here a signal only requests
+the end: callbacks end first, then the node closes (`close()`, if it has one), then the context goes.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ CLEAN = 0
 FAILED = 1
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PATIENCE = 3  # signals after which the process ends where it stands; a launch file and its terminal send two
-_LOOK = 0.05  # [s] between looks at signals, and at the node's attribute `failure`
-_SAY_AGAIN = 1.0  # [s] between words about callbacks that fail
+_PATIENCE = 3  # signals after which the process ends at once; a launch file and its terminal send two
+_LOOK = 0.05  # [s] between checks of signals, and of the node's attribute `failure`
+_LOG_INTERVAL = 1.0  # [s] between logs of failed callbacks
 _LAST_CALLBACK = 5.0  # [s] that a callback has to return at the end
 
 
@@ -86,14 +86,14 @@ def _start(make: Callable[[], Node], arguments: list[str], signals: _Signals) ->
         signals.begin()
     except _Stopped:
         pass
-    except Exception:  # what is half made may stumble when it is taken down again
+    except Exception:  # a half-made node may fail again while it is destroyed
         if not signals.count:
             raise
     return node
 
 
 def _initialise(arguments: list[str]) -> None:
-    """rclpy's start, with its refusals of arguments as errors of ours."""
+    """Start rclpy; its refusals of arguments become our errors."""
     try:
         rclpy.init(args=["node", *arguments], signal_handler_options=SignalHandlerOptions.NO)
     except Exception as problem:  # RCLError, UnknownROSArgsError and others: their classes differ between distributions
@@ -133,7 +133,7 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
     ending.set()
     try:
         _called(node, "halt")
-    except Exception as problem:  # it is closed all the same
+    except Exception as problem:  # the node is still closed
         problems.append(problem)
     executor.shutdown(_LAST_CALLBACK)
     thread.join(_LAST_CALLBACK)
@@ -156,13 +156,13 @@ def _spin(node: Any, executor: SingleThreadedExecutor, ending: threading.Event) 
     except ExternalShutdownException:
         raise
     except Exception:
-        # at the end rclpy may stumble over the shutdown of its own context, or of the executor that it runs in
+        # at the end rclpy may fail on the shutdown of its own context, or of the executor that it runs in
         if not rclpy.ok() or ending.is_set():
             return False
         if not getattr(node, "outlives_callbacks", False):
             raise
         node.get_logger().error(
-            f"a callback failed; the node goes on:\n{traceback.format_exc()}", throttle_duration_sec=_SAY_AGAIN
+            f"a callback failed; the node goes on:\n{traceback.format_exc()}", throttle_duration_sec=_LOG_INTERVAL
         )
         return True
     return False
@@ -185,7 +185,7 @@ class _Stopped(BaseException):
 
 
 class _Signals:
-    """Meaning of SIGINT, SIGTERM and SIGHUP: leave off making the node; then stop; then, if repeated, the hard end."""
+    """Meaning of SIGINT, SIGTERM and SIGHUP: abort the start of the node; then stop; then, if repeated, end at once."""
 
     def __init__(self) -> None:
         self.count = 0  # of signals; a handler must not touch a lock, which the thread it interrupts may hold
@@ -217,7 +217,7 @@ class _Signals:
 
 
 def _failure(name: str, problem: BaseException) -> int:
-    if not isinstance(problem, AdaError):  # nobody foresaw it: what is needed to mend it
+    if not isinstance(problem, AdaError):  # unexpected: the traceback is needed
         traceback.print_exception(type(problem), problem, problem.__traceback__, file=sys.stderr)
     _say(name, "error", problem)
     return FAILED

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages taken from a subscription together with who sent them; imports rclpy.
 
-DDS tells with each message which publisher it is of. rclpy leaves that out of its MessageInfo (7.1 and 9.1 do), the C
+DDS delivers the publisher with each message. rclpy leaves that out of its MessageInfo (7.1 and 9.1 do), the C
 library beneath it does not, so it is asked for: `rcl_take_serialized_message` is part of its public interface. Where
 that cannot be done, messages are taken as rclpy does it, and have no sender.
 """
@@ -17,7 +17,7 @@ from ada_dynamics.errors import InputError
 from ada_robot.ros.decoding import decoded
 
 _MOST_BAD = 100  # undecodable messages in a row, after which the rest waits for the next look
-GID = 16  # bytes that tell a publisher: of distributions that have room for 24, the others are zero
+GID = 16  # bytes that identify a publisher: where distributions have 24, the rest are zero
 _OK, _NOTHING = 0, 401  # RCL_RET_OK, RCL_RET_SUBSCRIPTION_TAKE_FAILED
 
 
@@ -91,7 +91,7 @@ class Taker:
             )
             if code == _NOTHING:
                 return None
-            if code != _OK:  # an implementation of the middleware that cannot
+            if code != _OK:  # not supported by this middleware
                 self._library.rcutils_reset_error()
                 self.close()
                 return _as_rclpy_does(handle, self._kind)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dead man's switch of a robot that is active: whether it is armed, and whether somebody still commands it."""
+"""The dead-man switch of an active robot: whether it is armed, and whether commands still come."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ada_robot.safety.settings import SafetySettings
 
 
 class DeadMan:
-    """Whoever commands must go on to do so. Silence disarms or deactivates; only a person arms and activates.
+    """Commands must keep coming: silence disarms or deactivates; only a person arms and activates.
 
     Attributes:
         is_armed: whether commands are followed.
@@ -26,7 +26,7 @@ class DeadMan:
         self.begin()
 
     def begin(self) -> None:
-        """The robot was activated; the first look says since when."""
+        """Restart at activation; times count from the first look."""
         self.is_armed = not self._settings.arm_within
         self._since = math.nan
 
@@ -60,7 +60,7 @@ class DeadMan:
         if idle > settings.command_timeout and not self._can_ramp:
             return f"no command was accepted for {settings.command_timeout:g} s, and efforts hold nothing"
         if idle > settings.host_timeout and settings.arm_within:
-            self.is_armed, self._since = False, now  # it holds; who commanded it begins nothing by itself
+            self.is_armed, self._since = False, now  # it holds; new commands do not move it until it is armed again
         return ""
 
     def _idle(self, now: float, commanded_at: float) -> float:

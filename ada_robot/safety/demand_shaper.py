@@ -35,14 +35,14 @@ class DemandShaper:
         self._is_coasting = False  # moving without a target
 
     def rest_at(self, position: Array) -> None:
-        """Be at rest somewhere."""
+        """Set a pose at rest."""
         self.position = np.array(position, dtype=np.float64)
         self.velocity = self._none.copy()
         self._is_coasting = False
         self._hold_reference()
 
     def move_at(self, position: Array, velocity: Array) -> None:
-        """Be moving somewhere, as measured; unknown velocities count as zero. Without a target: on the way to rest."""
+        """Set a measured motion, on the way to rest without a target; unknown velocities count as zero."""
         self.rest_at(position)
         self._is_coasting = True
         fastest = self._rules.velocity
@@ -84,7 +84,7 @@ class DemandShaper:
         wanted = rate + np.sign(behind) * self._speeds.arriving(np.abs(behind))
         velocity = self._speeds.next(self.velocity, wanted, self.position)
         there = self.position + velocity * period
-        # what rounding leaves open is closed: a demand that arrives is the target itself, bit for bit
+        # remove rounding: a demand that arrives is the target itself, bit for bit
         arrived = np.abs(there - self._reference) <= ROUNDING * period
         self.position = np.where(arrived, self._reference, there)
         self.velocity = velocity
@@ -127,7 +127,7 @@ class DemandShaper:
 
     # --- efforts --------------------------------------------------------------------------------------------------
     def exert_from(self, effort: Array) -> None:
-        """Begin with the efforts that the motors give; those that are not known count as demanded last."""
+        """Begin with the efforts that the motors give; unknown ones count as the last demand."""
         greatest = self._rules.effort
         self.effort = np.clip(np.where(np.isfinite(effort), effort, self.effort), -greatest, greatest)
 

@@ -41,7 +41,7 @@ class Demands:
         modes: Iterable[Mode],
         period: float,
         lateness: float = 0.0,
-        told_speeds: Callable[[], Array | None] = lambda: None,
+        commanded_speeds: Callable[[], Array | None] = lambda: None,
     ) -> None:
         """Prepare.
 
@@ -51,9 +51,9 @@ class Demands:
             modes: that the driver has.
             period: of the cycle [s].
             lateness: of a cycle, in which joints go on as demanded: limits are kept whenever it comes [s].
-            told_speeds: of the driver: those that it made of positions last; another mode goes on from them.
+            commanded_speeds: of the driver: the last ones that it made of positions; another mode continues from them.
         """
-        self._told_speeds = told_speeds
+        self._commanded_speeds = commanded_speeds
         self._settings, self._modes, self._period = settings, frozenset(modes), period
         self._lateness = lateness
         self._shaper = DemandShaper(rules, period)
@@ -122,11 +122,11 @@ class Demands:
             self._shaper.aim(wanted.values, min(interval, self._settings.command_timeout))
 
     def drop(self) -> None:
-        """Follow no command any more: hold the position commanded last, or come to rest and stay there."""
+        """Drop the command: hold the last commanded position, or come to rest and stay there."""
         self._wanted, self._fell_back_at = None, math.nan
 
     def distrust(self) -> None:
-        """Come to rest by speeds where that is possible: who holds a position trusts what is measured."""
+        """Come to rest by speeds where that is possible: holding a position relies on measured ones."""
         self.drop()
         if self.mode is Mode.POSITION and Mode.VELOCITY in self._modes:
             self._change_mode(Mode.VELOCITY)
@@ -137,7 +137,7 @@ class Demands:
             self._shaper.exert_from(self._measured.effort)
         else:
             velocity = self._measured.speed if self.mode is Mode.EFFORT else self._shaper.velocity
-            speeds = self._told_speeds() if self.mode is Mode.POSITION else None
+            speeds = self._commanded_speeds() if self.mode is Mode.POSITION else None
             self._shaper.move_at(self.where, velocity if speeds is None else speeds)
         self.mode = mode
 
@@ -164,7 +164,7 @@ class Demands:
         return Demand(Mode.EFFORT if self.mode is Mode.EFFORT else Mode.VELOCITY, self._none.copy())
 
     def answered(self) -> None:
-        """Take note of the first answer after the start: hold the pose in it."""
+        """Hold the pose of the first answer after the start."""
         self.is_first = False
         self._shaper.rest_at(self._measured.position)
         if self._wanted is not None and self._wanted.mode is Mode.POSITION:

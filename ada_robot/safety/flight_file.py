@@ -104,7 +104,7 @@ def columns_of(flight: Flight) -> list[str]:
 
 # --- writing ------------------------------------------------------------------------------------------------------
 def write(record: FlightRecord, path: Path) -> Path:
-    """Write a record; nobody sees it before it is complete.
+    """Write a record; it gets its name only when it is complete.
 
     Returns:
         The file: with the suffix .npz where the package mcap is missing.
@@ -159,7 +159,7 @@ def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
     _add(out, COMMANDED, messages.JOINT_STATE, times[shown].tolist(), commanded)
     try:
         _add_model(record, shown, out)
-    except AdaError as problem:  # the record is more than its picture
+    except AdaError as problem:  # the record matters more than its picture
         out.metadata("flight_model", {"left out": str(problem)})
 
 
@@ -191,7 +191,7 @@ def _commanded(record: FlightRecord, shown: NDArray[np.intp]) -> dict[str, Array
 def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) -> None:
     """Add what `ada view` needs, for robots of the catalogue whose pose follows from the joints alone.
 
-    No transforms: their kernels may have to be compiled first, while a robot is to be put right.
+    No transforms: their kernels may have to be compiled first.
     """
     if not record.flight.robot or not len(shown):
         return
@@ -239,7 +239,7 @@ def prune(folder: Path, keep: int, device: str) -> None:
     name = re.compile(rf"flight_{re.escape(device)}_\d{{8}}_\d{{6}}_\d{{3}}\.(mcap|npz)")
     found: list[tuple[float, Path]] = []
     for path in folder.iterdir():
-        with suppress(FileNotFoundError):  # others may be at it, too
+        with suppress(FileNotFoundError):  # other processes may delete, too
             status = path.lstat()
             is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
             if is_own and name.fullmatch(path.name) and _device_of(path) == device:
@@ -252,7 +252,7 @@ def _device_of(path: Path) -> str:
     """Whose record a file is, by its content; "" where it is none."""
     try:
         return (_npz_texts(path) if path.suffix == ".npz" else _mcap_texts(path)).get("device", "")
-    except Exception:  # whatever a foreign file makes a reader raise: it is not ours to delete
+    except Exception:  # any error of a foreign file: it is not ours to delete
         return ""
 
 
@@ -328,7 +328,7 @@ def _mcap_texts(path: Path) -> dict[str, str]:
 
 
 def _npz_texts(path: Path) -> dict[str, str]:
-    """Likewise of an .npz file."""
+    """The texts of an .npz file about its flight; empty where it is no record."""
     texts: dict[str, str] = json.loads(text_in(read_arrays(path)["flight"]))
     return texts
 
@@ -350,7 +350,7 @@ def _record(texts: dict[str, str], rows: Array, events: list[Event]) -> FlightRe
 def main(descriptor: int, path: Path, keep: int, why: str) -> None:
     """Write the record of a memory."""
     memory = FlightMemory(descriptor)
-    rows, events = memory.rows(), memory.events()  # first of all: the ring goes on
+    rows, events = memory.rows(), memory.events()  # first: the ring is still written to
     os.nice(NICE)
     offset = time.time_ns() - time.monotonic_ns()
     write(FlightRecord(memory.flight, why, rows, events, offset), path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of a flight recorder: a ring of rows and a ring of texts, which no process takes with it when it dies.
+"""The memory of a flight recorder: a ring of rows and a ring of texts, which survive the death of any process.
 
 It is a file without a name, in memory, that the commanding program, the cycle and the one who writes the record share
 by its descriptor. Each cycle writes one row, which takes microseconds; the oldest one is overwritten.
@@ -32,7 +32,7 @@ VECTORS = 4  # demand, position, velocity, effort
 
 @dataclass(frozen=True)
 class Flight:
-    """Whose flight it is.
+    """The robot of a flight.
 
     Attributes:
         device: name of the kind of device.
@@ -55,7 +55,7 @@ class Flight:
 
     @property
     def size(self) -> int:
-        """Of the memory [bytes]."""
+        """Size of the memory [bytes]."""
         return _HEAD + EVENTS * EVENT_SIZE + 8 * self.rows * self.columns
 
 

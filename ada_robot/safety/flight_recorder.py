@@ -48,12 +48,12 @@ class FlightState(NamedTuple):
 
 def flight_state(row: Array) -> FlightState:
     """The state in a row of the memory."""
-    now, phase, mode, flags, alarm, told_at = row[:FIXED].tolist()
+    now, phase, mode, flags, alarm, reported_at = row[:FIXED].tolist()
     demanded, position, velocity, effort = row[FIXED:].reshape(VECTORS, -1)
     demand = None if mode < 0 else Demand(MODES[int(mode)], demanded)
     alarms = (Alarm(int(alarm), "see the program that drives it"),) if alarm else ()
     is_fresh, is_driven = bool(int(flags) & FRESH), bool(int(flags) & DRIVEN)
-    feedback = Feedback(told_at, position, velocity, effort, is_fresh, is_driven, alarms)
+    feedback = Feedback(reported_at, position, velocity, effort, is_fresh, is_driven, alarms)
     return FlightState(now, PHASES[int(phase)], demand, feedback)
 
 
@@ -70,7 +70,7 @@ def record_folder(setting: str) -> Path:
 
 
 def sibling_environment() -> dict[str, str]:
-    """The environment of a process that finds the modules that this one finds."""
+    """Environment for a process that is to find the same modules as this one."""
     folders = [entry or str(Path.cwd()) for entry in sys.path]
     return {**child_environment(), "PYTHONPATH": os.pathsep.join(folders)}
 
@@ -91,7 +91,7 @@ class FlightRecorder:
             keep: as many are left there; the oldest are deleted.
         """
         self._descriptor, self._folder, self._keep = descriptor, folder, keep
-        self._environment = sibling_environment()  # looks at installed packages: not for a cycle to wait for
+        self._environment = sibling_environment()  # looks at installed packages: too slow for a cycle
         self._memory = FlightMemory(descriptor)
         count = len(self._memory.flight.joints)
         self._vectors = [slice(FIXED + i * count, FIXED + (i + 1) * count) for i in range(4)]
@@ -100,7 +100,7 @@ class FlightRecorder:
 
     # --- in each cycle --------------------------------------------------------------------------------------------
     def cycle(self, now: float, phase: Phase, demand: Demand | None, feedback: Feedback) -> None:
-        """Keep an exchange."""
+        """Record an exchange."""
         row = self._memory.next_row()
         flags = FRESH * feedback.is_fresh | DRIVEN * feedback.is_driven
         mode = -1 if demand is None else _MODE_NUMBER[demand.mode]
@@ -114,12 +114,12 @@ class FlightRecorder:
         self._memory.written()
 
     def event(self, now: float, text: str) -> None:
-        """Keep what happened."""
+        """Record an event."""
         self._memory.event(now, text)
 
     # --- to a file ------------------------------------------------------------------------------------------------
     def save(self, why: str) -> subprocess.Popen[bytes]:
-        """Have the record written, by a process of its own that this does not wait for.
+        """Start a process that writes the record, without waiting for it.
 
         Args:
             why: for the file.

@@ -17,8 +17,8 @@ from ada_robot.safety.tool_rules import Tool, ToolRules
 
 RAMP_TIME = 0.1  # [s] from a joint's velocity limit to rest, where no deceleration is set
 # [s] from no effort to a joint's limit, where no rate is set: the arm's speeds have the same. Arms that are made to be
-# driven by torques allow more (libfranka: 1000 N m/s for joints of 87 and 12 N m, 0.09 and 0.01 s); nobody says so of
-# the PA-10 or the HEXA, and a step that a faulty program makes is to be seen before it is there
+# driven by torques allow more (libfranka: 1000 N m/s for joints of 87 and 12 N m, 0.09 and 0.01 s); for the PA-10 and
+# the HEXA nothing is documented, and the torque step of a faulty program should be slow enough to be noticed
 EFFORT_TIME = 0.1
 FOLLOWING_TIME = 0.2  # [s] at a joint's velocity limit: the following error where none is set
 

@@ -22,7 +22,7 @@ class LinkPoint:
     """A point fixed to a link: p = p_link + R r, and its Jacobian J_v - (R r) x J_w."""
 
     def __init__(self, model: Model, link: str, offset: Sequence[float], columns: Sequence[int]) -> None:
-        """Take note of the point; it is compiled when it is asked for first.
+        """Prepare; the point is compiled at its first use.
 
         Args:
             model: robot description; joints that the device has not stay at 0.
@@ -41,7 +41,7 @@ class LinkPoint:
 
     @cached_property
     def _dynamics(self) -> Dynamics:
-        from ada_dynamics.dynamics import Dynamics  # loads the compiler, which programs that only command need not
+        from ada_dynamics.dynamics import Dynamics  # loads the compiler, which programs that only command do not need
 
         return Dynamics(self._model)
 

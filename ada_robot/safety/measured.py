@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last state of all joints that a device reported, and how fast they move where it does not say."""
+"""The last state of all joints that a device reported, and velocities where it reports none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Measured:
     """
 
     def __init__(self, joints: int) -> None:
-        """Know nothing yet.
+        """Start with nothing known.
 
         Args:
             joints: how many there are.

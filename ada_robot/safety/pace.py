@@ -12,7 +12,7 @@ _LEAST_SLEEP = 1e-3  # [s]; the two clocks are adjusted alike
 
 def _time_since_boot() -> float:
     """Steady time that goes on while the machine is suspended [s]."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)  # of Linux; elsewhere nothing is known of suspends
+    clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux only; elsewhere suspends are not detected
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
@@ -29,7 +29,7 @@ class Suspends:
             steady: clock that leaves them out [s].
         """
         self._since_boot, self._steady = since_boot, steady
-        self._most = math.inf  # by which the clocks can have differed before the next suspend
+        self._most = math.inf  # largest possible difference of the clocks before the next suspend
         self.look()
 
     def look(self) -> float:
@@ -79,7 +79,7 @@ class Pace:
         self._last = math.nan
 
     def begin(self) -> None:
-        """Count the next gap from the next cycle on: what came before was no cycle."""
+        """Count gaps from the next cycle on."""
         self._last = math.nan
         self.brake = 0
 

@@ -14,7 +14,7 @@ _NAMED = 8  # joints that a text names
 
 
 def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pose_since: float, problem: str) -> None:
-    """Refuse to start a robot about which something is wrong.
+    """Refuse to start a robot that is not ready.
 
     Args:
         feedback: the newest.
@@ -34,7 +34,7 @@ def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pos
     if not measured.at >= pose_since:
         unknown = [watch.names[i] for i in np.flatnonzero(~np.isfinite(feedback.position))[:_NAMED].tolist()]
         raise Refused(
-            f"the robot is not activated: its pose was not told lately"
+            f"the robot is not activated: its pose was not reported lately"
             f"{' (nothing of ' + ', '.join(unknown) + ')' if unknown else ''}; let its cycles run, and look at wire "
             f"and power. {problem}".rstrip()
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides the demand of each cycle, whatever was commanded and whatever fails. No clock, no thread, no I/O.
+"""Decides the demand of each cycle, for any command and any failure. No clock, no thread, no I/O.
 
     cycle = SafeCycle(driver, SafetySettings())
     cycle.open(now)
@@ -39,15 +39,15 @@ from ada_robot.safety.state_watch import StateWatch
 
 STILL_AFTER = 0.3  # [s] after which a robot whose demand stands still counts as still itself, whatever it measures
 RAMP_AT_MOST = 1.0  # [s] beyond its own length that a ramp may take
-TRIES = 5  # exchanges in which a fresh answer must come where one is needed
+TRIES = 5  # exchanges within which a needed fresh answer must come
 LATEST_POSE = 0.1  # [s], or three periods: how old the pose may be that a robot is activated in
 SLOWEST = 5  # periods that the longest allowed gap between cycles has at least
-UNDRIVEN = 2  # answers in a row that say so: then the motors do not follow
+UNDRIVEN = 2  # answers in a row without driven motors before that counts
 _log = logging.getLogger("ada_robot")
 
 
 class Recorder(Protocol):
-    """Takes note of all that happens; must not delay."""
+    """Records all events; must not delay."""
 
     def cycle(self, now: float, phase: Phase, demand: Demand | None, feedback: Feedback) -> None:
         """One exchange."""
@@ -100,11 +100,11 @@ class SafeCycle:
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))
         rules = self.rules
-        waits = driver.device_timeout  # in which the device goes on as commanded, were this process to die
+        waits = driver.device_timeout  # time for which the device goes on as commanded if this process dies
         lateness = (waits if math.isfinite(waits) else SLOWEST * driver.period) - driver.period
         driver.keep(rules, settings.drive_lag, lateness)
         self._watch = StateWatch(self.rules, settings, driver.period)
-        self._demands = Demands(rules, settings, driver.modes, driver.period, lateness, lambda: driver.told_speeds)
+        self._demands = Demands(rules, settings, driver.modes, driver.period, lateness, lambda: driver.commanded_speeds)
         self._dead_man = DeadMan(settings, can_ramp=self._demands.can_ramp)
         self._ramp_at_most = RAMP_AT_MOST + self._demands.longest_ramp
         self.phase, self.reason = Phase.CLOSED, "not opened yet"
@@ -273,7 +273,7 @@ class SafeCycle:
             host_seen_at: when the commanding program was last heard of [s]; None: now, it calls this itself.
 
         Returns:
-            What the device reported; not fresh where it was silent.
+            The device's report; not fresh where it was silent.
 
         Raises:
             Refused: the robot is CLOSED.
@@ -352,10 +352,10 @@ class SafeCycle:
             demands.answered()
 
     def _must_slow_down(self, now: float) -> bool:
-        """A machine that is late and a robot that cannot be seen are reasons to, until both are well again."""
+        """True while cycles are late or answers are missing."""
         if self.phase is not Phase.ACTIVE:
             return True
-        # efforts are made of what was measured: without that they are worth nothing sooner than other demands
+        # efforts are computed from measurements: without those they are invalid sooner than other demands
         share = 4 if self._demands.mode is Mode.EFFORT else 2
         is_blind = share * self._missed_in_row > self.settings.max_missed
         if not (is_blind or self.pace.brake):
@@ -371,7 +371,7 @@ class SafeCycle:
         self._accept(now, self._driver.idle)
 
     def _accept(self, now: float, exchange: Callable[[], Feedback]) -> None:
-        """Do an exchange; whatever happens in it, the cycle goes on."""
+        """Do an exchange; the cycle goes on after any error in it."""
         self._is_seen = False
         before = self.feedback
         if self._is_wire_gone:
@@ -396,7 +396,7 @@ class SafeCycle:
         feedback = self.feedback
         self.missed += not feedback.is_fresh
         self._missed_in_row = 0 if self._is_seen else self._missed_in_row + 1
-        if feedback.alarms:  # also of a wire on which something is wrong while the device is silent
+        if feedback.alarms:  # also alarms of the wire, while the device is silent
             if self.phase is not Phase.STOPPED:
                 self._fault(now, f"alarm: {in_words(feedback.alarms)}", at_once=True)
         elif self.phase.is_driven:
@@ -417,9 +417,9 @@ class SafeCycle:
             if trouble:
                 self._fault(now, trouble)
 
-    # --- to rest --------------------------------------------------------------------------------------------------
+    # --- coming to rest -------------------------------------------------------------------------------------------
     def _fault(self, now: float, why: str, *, at_once: bool = False) -> None:
-        """Latch STOPPED: along a ramp where there can be one, else at once. What came first stays the reason."""
+        """Latch STOPPED: along a ramp where there can be one, else at once. The first reason stays."""
         if self.latched:
             self._note(now, why)
         self.latched = self.latched or why
@@ -462,7 +462,7 @@ class SafeCycle:
         self.demand = None
         try:
             self._driver.stop()
-        except Exception as problem:  # its contract is to raise nothing; what does must not end the cycle
+        except Exception as problem:  # it must not raise by contract; an error must not end the cycle
             _log.warning("%s: stop failed: %s", self._driver.NAME, problem)
             self._note(now, f"the driver's stop failed: {problem}")
 

@@ -158,7 +158,7 @@ class SafetySettings:
     record_files: int = setting(20, "flight records that are kept there; older ones are deleted", lower=1, upper=10_000)
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself.
+        """Refuse contradictory settings.
 
         Raises:
             InputError: host_timeout is shorter than command_timeout.
@@ -176,12 +176,12 @@ class SafetySettings:
 
     @property
     def greatest_tool_speed(self) -> float:
-        """Of the operating mode [m/s]; inf: any."""
+        """Greatest speed of the tool in the operating mode [m/s]; inf: any."""
         return float(self.tool_speeds[_TOOL_SPEED[self.operating_mode]]) or math.inf
 
     @property
     def tool_speeds(self) -> dict[str, Any]:
-        """What limits the tool's speed in each mode, by the names of the settings [m/s]; 0: any."""
+        """Limits of the tool's speed in each mode, by the names of the settings [m/s]; 0: any."""
         return {name: getattr(self, name) for name in _TOOL_SPEED.values()}
 
     def with_tool_speed(self, speed: float) -> SafetySettings:

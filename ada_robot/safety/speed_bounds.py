@@ -20,8 +20,8 @@ class Braking:
 
         d = T ((k + 1) v - k (k + 1)/2 a T),   k = floor(v / (a T))
 
-    from now on. `speed` is the inverse of that: the greatest speed that still ends within d. Who keeps it in one cycle
-    can keep it in the next one by slowing down by a T, so that a limit is never passed, and a target is reached
+    from now on. `speed` is the inverse of that: the greatest speed that still ends within d. If it is kept in
+    one cycle it can be kept in the next one by slowing down by a T: a limit is never passed, and a target is reached
     without overshoot. Where the next cycle may be late by L T, the joint goes on for L T v more at first.
     """
 
@@ -103,7 +103,7 @@ class SpeedBounds:
         return velocity if tool is None else tool.within(position, self.slower(before), velocity)
 
     def _least(self, before: Array) -> Array:
-        """Who turns round spends a part of the cycle on the way to rest, and gains speed in what is left of it."""
+        """Least speeds: a joint that reverses decelerates for a part of the cycle, and accelerates for the rest."""
         gain, loss = self._gain, self._loss
         turned = -gain * (1.0 - np.minimum(np.abs(before) / self._shares, 1.0))
         return np.asarray(np.where(before > 0.0, np.where(before >= loss, before - loss, turned), before - gain))
@@ -111,5 +111,5 @@ class SpeedBounds:
     def slower(self, before: Array) -> Array:
         """Speeds of the next cycle on the way to rest."""
         left = np.abs(before) - self._loss
-        # less than a millionth of a step is what rounding leaves: no further cycle is spent on it
+        # less than a millionth of a step is rounding: it needs no further cycle
         return np.where(left > _RESIDUE * self._loss, np.sign(before) * left, 0.0)

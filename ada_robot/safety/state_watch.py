@@ -15,8 +15,8 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.speed_bounds import Braking
 from ada_robot.safety.tool_rules import ToolWatch
 
-# scales of speeds are not exact: of each way that is demanded by velocities this share may be missing for ever, and
-# beside it the way at this share of a joint's velocity limit; what is behind by more is held, however slow it should be
+# scales of speeds are not exact: this share of a way demanded by velocities may stay missing, and beside it the way at
+# this share of a joint's velocity limit; a joint that lags by more counts as blocked, however slow it should be
 SLACK, CREEP = 0.25, 0.005
 
 
@@ -54,7 +54,7 @@ class StateWatch:
         self._since = math.nan
 
     def expect(self, now: float, demand: Demand) -> None:
-        """Take note of a demand that is given out, whether or not an answer comes."""
+        """Record a demand that is sent, whether or not an answer comes."""
         if demand.mode is not Mode.VELOCITY:
             return
         if self._expected is not None:
@@ -80,7 +80,7 @@ class StateWatch:
         )
 
     def moving(self, velocity: Array) -> str:
-        """Which joint moves; "" where none does."""
+        """A joint that moves, in words; "" where none does."""
         fast = np.abs(velocity) > self._settings.standstill
         if not fast.any():
             return ""
@@ -91,7 +91,7 @@ class StateWatch:
         )
 
     def out_of_limits(self, position: Array) -> str:
-        """Which joint is beyond its limits by more than the margin; "" where none is."""
+        """A joint beyond its limits by more than the margin, in words; "" where none is."""
         rules, margin = self._rules, self._settings.position_margin
         out = (position < self._lower) | (position > self._upper)
         if not out.any():
@@ -141,7 +141,7 @@ class StateWatch:
         velocity = np.nan_to_num(feedback.velocity, nan=0.0)
         gained = np.maximum(np.abs(velocity) - np.abs(self._before), 0.0)
         self._before = velocity
-        # a ramp begins in the next cycle; were it not needed now, it would begin one later still, faster by `gained`
+        # a ramp begins in the next cycle; postponed once, it begins one later, at a speed higher by `gained`
         fastest = np.abs(velocity) + gained
         ahead = np.where(velocity > 0.0, rules.upper - position, position - rules.lower)
         room = ahead - fastest * (self._settings.drive_lag + 2.0 * self._period) - gained * self._period

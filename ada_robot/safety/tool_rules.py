@@ -130,7 +130,7 @@ class ToolRules:
         if self._tool is None or not velocity.any():
             return velocity
         if not np.isfinite(position).all():
-            return np.zeros_like(velocity)  # where it is not known nothing moves
+            return np.zeros_like(velocity)  # without a known pose nothing moves
         state = self._tool(position)
         moves = state.jacobian @ velocity
         factor = min(1.0, _KEPT * self.speed / max(float(np.linalg.norm(moves)), 1e-12))
@@ -165,9 +165,9 @@ class ToolRules:
 
 
 class ToolWatch:
-    """True if the point that the joints report keeps its limits.
+    """Checks that the measured point keeps its limits.
 
-    Its speed is the way that it went within `WINDOW`: over one cycle, delays of answers would pass for speed. A limit
+    Its speed is the way that it went within `WINDOW`: over one cycle, delays of answers would look like speed. A limit
     that is lowered counts once a robot had the time to slow down.
     """
 
@@ -179,7 +179,7 @@ class ToolWatch:
         self._seen: deque[tuple[float, Array]] = deque()
 
     def broken(self, time: float, position: Array) -> str:
-        """Which limit is not kept, in words; "": none, or nothing is known.
+        """A limit that is not kept, in words; "": none, or nothing is known.
 
         Args:
             time: of the positions [s].

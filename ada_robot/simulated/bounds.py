@@ -25,7 +25,7 @@ from ada_robot.limits import ROUNDING, joint_limits, refused_number
 
 WEIGHTS = 10.0  # of the whole robot, that a force from outside or of a motor without a limit may have
 REACHES = 10.0  # of the robot, that anything may travel in a step
-SLOWEST = 100.0  # [rad/s, m/s]; however long the step, what is slower has not diverged
+SLOWEST = 100.0  # [rad/s, m/s]; slower motion has not diverged, however long the step
 SHARE = 0.1  # of the speed that counts as diverged, which may be given from outside
 
 
@@ -80,9 +80,9 @@ class StateBounds:
         """Limits of the joints, of which some have motors."""
         return [limit._replace(has_motor=name in motors) for name, limit in self.joints.items()]
 
-    # --- what comes from outside --------------------------------------------------------------------------------
+    # --- input --------------------------------------------------------------------------------------------------
     def check_wrench(self, wrench: Sequence[float], link: str) -> None:
-        """See that a wrench [f, n] on a link is one that the robot can be pushed with.
+        """Check that a wrench [f, n] on a link is finite and not too large.
 
         Raises:
             InputError: it is not finite, or too large.
@@ -97,7 +97,7 @@ class StateBounds:
         )
 
     def check_joints(self, positions: Mapping[str, float], velocities: Mapping[str, float]) -> None:
-        """See that positions and velocities of joints are within their limits; names are no matter here.
+        """Check that positions and velocities of joints are within their limits; unknown names are ignored.
 
         Raises:
             InputError: one is not.
@@ -114,7 +114,7 @@ class StateBounds:
                     raise InputError(refusal.text)
 
     def check_moved(self, before: Array, after: Array) -> None:
-        """See that joints which followed others by loops are within their limits, where they were so before.
+        """Check that joints which followed others by loops are within their limits, where they were so before.
 
         Raises:
             InputError: one is not.
@@ -131,7 +131,7 @@ class StateBounds:
                 )
 
     def check_positions(self, q: ArrayLike) -> None:
-        """See that positions are none that digits are lost at.
+        """Check that positions are not so large that digits are lost.
 
         Raises:
             InputError: one is.
@@ -146,7 +146,7 @@ class StateBounds:
             )
 
     def check_velocities(self, v: ArrayLike) -> None:
-        """See that velocities, those of a free root too, are such that the simulation can begin with them.
+        """Check that the simulation can start with velocities, those of a free root too.
 
         Raises:
             InputError: one is too large, or not finite.
@@ -165,7 +165,7 @@ class StateBounds:
 
     # --- the motion ---------------------------------------------------------------------------------------------
     def diverged(self, q: Array, v: Array) -> str:
-        """Why a state is no motion any more, in words; empty where it is one."""
+        """Why a state has diverged, in words; empty where it has not."""
         # NaN fails every comparison
         if (np.abs(v) <= self._fastest).all() and (np.abs(q) <= NO_LIMIT).all():
             return ""
@@ -186,7 +186,7 @@ class StateBounds:
 
 
 def _sliding_velocities(model: Model) -> NDArray[np.bool_]:
-    """By velocity, whether it is one of sliding rather than of turning."""
+    """True for each velocity of sliding rather than of turning."""
     slides = np.zeros(model.nv, dtype=bool)
     for body in model.tree.bodies:
         columns = body.joint.subspace(body.joint.neutral().tolist())

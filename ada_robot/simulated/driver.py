@@ -3,7 +3,7 @@
 
     robot = Robot("ada_robot.simulated.driver:SimulatedDriver", {"robot": "pa10"})
 
-In lock step, whoever calls the cycle holds the clock:
+In lock step the caller of the cycle holds the clock:
 
     cycle = SafeCycle(SimulatedDriver(SimulatedSettings(robot="pa10"), clock=lambda: now))
 """
@@ -67,7 +67,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
         self.plant: Plant | None = None
         self._is_driven = False
 
-    # --- what it does ---------------------------------------------------------------------------------------------
+    # --- operation ------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
         if self.plant is not None:
             return

@@ -25,9 +25,9 @@ from ada_robot.trajectory.trajectory import TrajectoryFollower
 
 _ALL = slice(None)
 _MANY = 1_000_000  # steps
-_LOOK = 50  # steps after which the state is looked at, at the latest: the last good one is no older
+_LOOK = 50  # most steps between checks of the state: the last good one is no older
 _LOG = logging.getLogger(__name__)
-# what a motor does; nothing: it holds its joint, or lets go. The first three come from commands, the last from points
+# modes of a motor; none: it holds its joint, or lets go. The first three come from commands, the last from points
 _IDLE, _EFFORT, _POSITION, _VELOCITY, _TRAJECTORY = range(5)
 _MODES = {_EFFORT: Mode.EFFORT, _POSITION: Mode.POSITION, _VELOCITY: Mode.VELOCITY, _TRAJECTORY: Mode.POSITION}
 _TIMED = (_EFFORT, _VELOCITY)  # commands that end when no newer one comes
@@ -181,7 +181,7 @@ class Plant:
     def advance(self, steps: int) -> None:
         """Take steps, unless the motion has failed.
 
-        A motion that cannot go on, or leaves its bounds, is said by `failure`; the robot stays where it was last.
+        A motion that cannot go on, or leaves its bounds, is reported by `failure`; the robot stays where it was last.
         """
         while steps > 0 and self.failure is None:
             if self.t >= self._expires:
@@ -189,7 +189,7 @@ class Plant:
             if self._is_moving:
                 self._move_targets()
             if self._is_changed:
-                self._tell_servos()
+                self._command_servos()
             count = 1 if self._is_moving else min(steps, self._steps_to_timeout(), _LOOK)
             if not self._take(count):
                 return
@@ -206,7 +206,7 @@ class Plant:
                 problem = f"the motion of model {self.model.name!r} diverged at t = {self.t:.9g} s: {problem}."
         except (AdaError, ArithmeticError) as failure:
             problem = str(failure)
-        except Exception as failure:  # whatever numbers can do to an algorithm, the robot's node outlives it
+        except Exception as failure:  # any numerical failure: the robot's node must outlive it
             _LOG.exception("%s: a step failed", self.model.name)
             problem = f"{type(failure).__name__}: {failure}"
         if not problem:
@@ -253,7 +253,7 @@ class Plant:
         point = self.trajectory.sample(self.t + self._step) if following.any() else None
         if point is not None:
             rows = self._bank.rows(point.names)
-            here = following[rows]  # others have arrived, and do something else by now
+            here = following[rows]  # others have arrived, and left this mode
             targets = np.array([point.position, point.velocity, point.effort])[:, here]
             self._position[rows[here]], self._velocity[rows[here]], self._effort[rows[here]] = targets
             if not self.trajectory.is_active(self.t):
@@ -266,7 +266,7 @@ class Plant:
             reach = self._bank.limits / self._bank.stiffness
         return np.where(np.isfinite(reach), reach, np.inf)
 
-    def _tell_servos(self) -> None:
+    def _command_servos(self) -> None:
         bank, mode = self._bank, self._mode
         placed = np.flatnonzero(mode >= _POSITION)
         bank.hold(self._position[placed], self._velocity[placed], self._effort[placed], placed)
@@ -284,7 +284,7 @@ class Plant:
     # --- state --------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
         """Compile what the first step needs, and be back at the start."""
-        with suppress(AdaError, ArithmeticError):  # the first step itself will say it
+        with suppress(AdaError, ArithmeticError):  # the first step itself will raise it
             self.simulation.step()
         self.simulation.reset()
         self.snapshot()

@@ -59,7 +59,7 @@ def with_drives(model: Model, inertia: float, friction: float) -> Model:
 
 
 def scene_of(model: Model, settings: PhysicsSettings) -> defaults.Scene:
-    """Where the robot starts, the ground under it, and stops at its limits.
+    """Start of the robot, the ground under it, and stops at its limits.
 
     A robot that starts as its document or our defaults have it is put on the ground.
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thread that works at absolute deadlines on the steady clock. No ROS.
 
-Timers of an executor share a thread with everything that the executor does, and each waits for the one before. What
-must happen a thousand times a second has a thread of its own, and leaves the executor what others may have late.
+Timers of an executor share a thread with everything that the executor does, and each waits for the one before. Work
+at a thousand times a second has a thread of its own; the executor keeps the work that may be late.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CATCH_UP = 0.05  # [s] behind its deadlines up to which a loop makes up for what
 TRACES = "ADA_PERIODS"  # environment: a folder into which each loop writes all its wake-ups when it ends
 SWITCH_INTERVAL = 5e-5  # [s]
 _NS = 1e-9  # [s]
-_LONGEST_SLEEP = 50_000_000  # [ns] after which a sleeping loop sees that it is to stop, or has something to do
+_LONGEST_SLEEP = 50_000_000  # [ns] after which a sleeping loop checks for its end and for posted actions
 _REST_AFTER = 1_000_000  # [ns] without deadlines
 _log = logging.getLogger("ada_dynamics")
 
@@ -41,8 +41,8 @@ def reduce_interpreter_jitter() -> None:
     - Threads hand the interpreter over every 0.05 ms instead of every 5 ms. Beside a thread that is busy with pure
       Python, a loop of 1 kHz wakes 5.2 ms late (median; 0.2 ms with this, 0.08 ms without the busy thread) and misses
       five of six periods. The busy thread gets as much done as before.
-    - What lives by now is never looked at again by the garbage collector, which otherwise stops all threads for 30 to
-      60 ms each time that it goes through the 50 000 objects of a compiled robot and of rclpy; with this, for
+    - Objects that exist now are never scanned again by the garbage collector, which otherwise stops all threads for 30
+      to 60 ms each time that it goes through the 50 000 objects of a compiled robot and of rclpy; with this, for
       microseconds.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -62,7 +62,7 @@ class DeadlineLoop:
 
     The first deadline is one period after the start; the deadlines do not drift. A loop that wakes late makes up for
     what it missed in one call, tick(n), as long as it is no more than `catch_up` behind (or one period, where that is
-    longer). Further behind it calls tick(1) and gives up the time of the missed periods, which the statistics tell as
+    longer). Further behind it calls tick(1) and gives up the time of the missed periods, which the statistics count as
     slipped. It sleeps between deadlines and never waits busily.
 
     With the environment's ADA_PERIODS=FOLDER each loop writes all its wake-ups to FOLDER/NAME.npy; see `PeriodTrace`.
@@ -164,7 +164,7 @@ class DeadlineLoop:
             timeout: how long to wait for the thread [s].
 
         Returns:
-            Whether the thread has ended.
+            True if the thread has ended.
         """
         with self._lock:
             self._ending.set()
@@ -180,7 +180,7 @@ class DeadlineLoop:
         return not thread.is_alive()
 
     def post(self, action: Callable[[], T]) -> Future[T]:
-        """Let the loop's thread do something before its next tick, after all that was posted earlier.
+        """Run an action in the loop's thread before its next tick, after all that was posted earlier.
 
         Args:
             action: what it returns or raises goes to the future alone.
@@ -206,7 +206,7 @@ class DeadlineLoop:
             _log.warning("%s: runs with %s", self._name, lacks)
         try:
             self._work(ending, trace)
-        except BaseException as failure:  # whatever it is: it must not end a thread in silence
+        except BaseException as failure:  # no error may end the thread silently
             self.failure = failure
         finally:
             self._close()
@@ -243,18 +243,18 @@ class DeadlineLoop:
             before = now
             self._tick(due)
             if not deadlines.period and now - rested >= _REST_AFTER:
-                sleep(0.0)  # lets go of the interpreter, for the 0.06 ms that the system makes of it
+                sleep(0.0)  # releases the interpreter, for the 0.06 ms that the system makes of it
                 rested = now
 
     def _do_actions(self) -> None:
-        # those that are there by now: one that posts itself again must not keep the loop from its ticks
+        # only those present now: one that posts itself again must not keep the loop from its ticks
         for _ in range(len(self._actions)):
             action, future = self._actions.popleft()
             if not future.set_running_or_notify_cancel():
                 continue
             try:
                 result = action()
-            except BaseException as failure:  # the one who waits for it decides
+            except BaseException as failure:  # the waiting caller handles it
                 future.set_exception(failure)
             else:
                 future.set_result(result)

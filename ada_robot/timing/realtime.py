@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Help of the system for threads and processes that must not be late; where it allows none they do without."""
+"""Scheduling and memory settings for threads and processes with deadlines; without permission they are skipped."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def set_realtime_priority(priority: int) -> str:
     return ""
 
 
-def hurry(priority: int = 0) -> None:
-    """Have the system wake this process in time, as far as it is allowed; nothing is said where it is not.
+def raise_process_priority(priority: int = 0) -> None:
+    """Let the system wake this process promptly, as far as permissions allow; without them nothing is reported.
 
     Args:
-        priority: 1 to 99 of the real-time class SCHED_FIFO; 0, and where that is not allowed: more time than others.
+        priority: 1 to 99 of the real-time class SCHED_FIFO; 0, and where that is not allowed: a lower nice value.
     """
     with contextlib.suppress(OSError, AttributeError):  # no Linux
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, _SLACK, 0, 0, 0)

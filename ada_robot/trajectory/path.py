@@ -107,7 +107,7 @@ class Path:
 
     @property
     def durations(self) -> Array:
-        """Of the segments [s]."""
+        """Durations of the segments [s]."""
         return np.diff(self.knots)
 
     def shifted(self, dt: float) -> Path:
@@ -216,7 +216,7 @@ def _derivative(c: Array) -> Array:
 
 
 def _value(c: Array, s: Array) -> Array:
-    """Of polynomials at points of each, (points, polynomials)."""
+    """Values of polynomials at points of each, (points, polynomials)."""
     value = np.zeros_like(s)
     for row in c[::-1]:  # Horner's rule
         value = value * s + row

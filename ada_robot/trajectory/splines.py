@@ -125,7 +125,7 @@ class QuinticSpline:
 
 
 def segment_coefficients(h: float | Array, start: Sequence[Array], end: Sequence[Array]) -> list[Array]:
-    """Of powers of the time since a segment's start, of the curve of least order from one state to another.
+    """Coefficients, by powers of the time since a segment's start, of the curve of least order between two states.
 
     Args:
         h: how long the segment takes, not zero.

@@ -43,7 +43,7 @@ class _Layer(NamedTuple):
 
 
 class TrajectoryFollower(Tally):
-    """Takes trajectories that keep every rule, and says where their joints shall be.
+    """Takes trajectories that keep every rule, and gives the wanted positions of their joints.
 
     Example::
 
@@ -80,7 +80,7 @@ class TrajectoryFollower(Tally):
         self._layers: dict[str, tuple[_Layer, ...]] = {}
         self._change = Lock()
 
-    # --- trajectories in ------------------------------------------------------------------------------------------
+    # --- input ----------------------------------------------------------------------------------------------------
     def accept(self, offered: OfferedTrajectory, now: float, present: Mapping[str, float]) -> Refusal | None:
         """Judge a trajectory, count it, and follow it if it keeps every rule.
 
@@ -170,7 +170,7 @@ class TrajectoryFollower(Tally):
             )
         joints = [self._joints[name] for name in names]
         lower, upper, speed = (np.tile([joint[k] for joint in joints], (len(finite), 1)) for k in (1, 2, 3))
-        # What is outside already has to come back.
+        # A joint that is outside already has to come back.
         lower[:1] = np.minimum(lower[:1], path.positions[:1])
         upper[:1] = np.maximum(upper[:1], path.positions[:1])
         lower, upper, speed = lower - ROUNDING, upper + ROUNDING, speed * (1.0 + ROUNDING)
@@ -202,7 +202,7 @@ class TrajectoryFollower(Tally):
                 changed[name] = (_resting(at, now),)
         self._layers = changed
 
-    # --- points out -----------------------------------------------------------------------------------------------
+    # --- output ---------------------------------------------------------------------------------------------------
     @property
     def followed(self) -> tuple[str, ...]:
         """Joints that got a trajectory and were not cancelled."""

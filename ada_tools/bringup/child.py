@@ -2,7 +2,7 @@
 """`python -m ada_tools.bringup.child PARENT MODULE|PROGRAM WORDS...`: a process that does not outlive its parent.
 
 MODULE is the dotted name of a module with a function `main`; PROGRAM, a path with a slash. The module is imported at
-once, and begins when a line comes on the standard input: so the parent can look around first without losing time.
+once, and begins when a line comes on the standard input: so the parent can look for other robots meanwhile.
 
 The parent's end, kill -9 included, is a SIGTERM here. The child asks for it, since Python code between fork and exec
 may hang where the parent has threads.
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 
 from ada_dynamics.exit_codes import INTERRUPTED
-from ada_robot.interrupts import heed_interrupts
+from ada_robot.interrupts import restore_sigint
 
 _PR_SET_PDEATHSIG = 1
 _ORPHAN = 143  # as shells count: 128 + SIGTERM
@@ -39,15 +39,15 @@ def end_with_parent(parent: int) -> bool:
 
 
 def main(words: Sequence[str]) -> int:
-    """Become the module or the program."""
+    """Run the module or the program in this process."""
     parent, what, *rest = words
-    heed_interrupts()
+    restore_sigint()
     try:
         if not end_with_parent(int(parent)):
             return _ORPHAN
         run = _program if "/" in what else importlib.import_module(what).main
         if not sys.stdin.readline():
-            return _ORPHAN  # the parent has gone, or wants no more
+            return _ORPHAN  # the parent has gone, or ended the start
         sys.argv = [what, *rest]
         return int(run() or 0)
     except KeyboardInterrupt:  # before the module has put its own handler in place

@@ -76,7 +76,7 @@ class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
         self.plant.advance(1)
         if self.plant.steps % self._every == 0:
             self.latest = self.plant.snapshot()._replace(stamp=self.get_clock().now().nanoseconds)
-            self._outgoing.tell(self.latest)
+            self._outgoing.publish(self.latest)
 
     def close(self) -> None:
         """Write the wake-ups."""

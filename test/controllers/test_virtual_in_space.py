@@ -59,7 +59,7 @@ def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: 
     a = np.linalg.lstsq(whole, np.concatenate([effort - rest, -gamma]), rcond=1e-12)[0][: len(v)]
     np.testing.assert_allclose(controller.signals()["acceleration"], a[controller.v_index], atol=1e-6)
     np.testing.assert_allclose(
-        told.effort, robot.dynamics.inverse(q, v, controller._told[1])[controller.v_index], atol=1e-9
+        told.effort, robot.dynamics.inverse(q, v, controller._result[1])[controller.v_index], atol=1e-9
     )
 
 
@@ -71,7 +71,7 @@ def test_a_floating_base_needs_no_force_for_what_is_wanted(floating: Arms, feedb
     q, v = ada.Dynamics(floating.bar).project(floating.q, 0.3 * rng.normal(size=floating.model.nv))
     controller.reset(State(q, v), 0.0)
     controller.update(State(q, v), floating.reference(0.05, 0.0, 0.02), 0.0)
-    wrench = floating.dynamics.inverse(q, v, controller._told[1])[:6]
+    wrench = floating.dynamics.inverse(q, v, controller._result[1])[:6]
     np.testing.assert_allclose(wrench, 0.0, atol=1e-11)
 
 

@@ -112,7 +112,7 @@ def test_what_may_vary_is_found(source):
     "source",
     [
         "node.get_logger().error('x')",
-        "logger = node.get_logger()\nlogger.info('x')\nlogger.warning('y', throttle_duration_sec=_SAY_AGAIN)",
+        "logger = node.get_logger()\nlogger.info('x')\nlogger.warning('y', throttle_duration_sec=_LOG_INTERVAL)",
         "node.get_logger().warning('x', throttle_duration_sec=5.0, once=True)",
     ],
 )

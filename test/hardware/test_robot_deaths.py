@@ -78,7 +78,7 @@ def test_a_cycle_that_is_frozen_gives_errors_in_time_and_can_be_closed(apart):
     with pytest.raises(NoAnswer, match=r"did not answer within 0.3 s to: stop.*by itself is all that stops"):
         apart.stop("now", timeout=0.3)
     until(lambda: not apart.feedback.is_fresh, "the age of the feedback")
-    with pytest.raises(NoAnswer, match="told nothing new"):
+    with pytest.raises(NoAnswer, match="reported nothing new"):
         apart.wait_feedback(0.2)
     with pytest.raises(NoAnswer, match="The cycle was killed"):
         apart.close(timeout=0.3)

@@ -110,8 +110,8 @@ def test_requests_that_a_phase_does_not_allow_are_refused():
     [
         ({"speed": np.array([0.0, 0.06, 0.0])}, "'j2' moves at 0.06"),
         ({"position": np.array([0.6, 0.0, 0.0])}, r"'j1' is at 0.6, outside of \[-2, 0.5\].*Move it inside"),
-        ({"is_silent": True}, "its pose was not told lately.*no answer"),
-        ({"position": np.array([0.0, math.nan, 0.0])}, "its pose was not told lately.*nothing of j2"),
+        ({"is_silent": True}, "its pose was not reported lately.*no answer"),
+        ({"position": np.array([0.0, math.nan, 0.0])}, "its pose was not reported lately.*nothing of j2"),
     ],
 )
 def test_activation_is_refused_where_the_pose_moves_is_beyond_a_limit_or_not_known(fault, words):

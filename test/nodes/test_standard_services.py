@@ -113,8 +113,8 @@ def test_many_steps_of_the_nodes_own_service_are_taken_exactly_and_told_at_the_s
     overrides = [Parameter(name, value=value) for name, value in parameters.items()]
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
     ros.wait(lambda: node.loop.is_ready, what="the physics")
-    told, tell = [], node.loop._tell
-    node.loop._tell = lambda snapshot: (told.append(snapshot.step), tell(snapshot))
+    told, tell = [], node.loop._publish
+    node.loop._publish = lambda snapshot: (told.append(snapshot.step), tell(snapshot))
     assert ros.call(Trigger, "dynamics_node/step").success
     assert node.loop.plant.steps == 450
     steps = [step for step in dict.fromkeys(told) if step > 0]  # a pause repeats its state

@@ -3,7 +3,7 @@
 
 A record is a digit that counts 0 to 9, six times four hexadecimal digits (Fx Fy Fz Mx My Mz), CR LF. A load of zero is
 8192, the range is that of 14 bits. There is no checksum: a digit that turned into another digit on the line cannot be
-told from a right one; everything else that is no record is refused. (tork-a/dynpick_driver and others.)
+detected; everything else that is no record is refused. (tork-a/dynpick_driver and others.)
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def filter_command(divider: int) -> bytes:
     return f"{divider}F".encode()
 
 
-# --- as the device says it --------------------------------------------------------------------------------------------
+# --- the device's side ------------------------------------------------------------------------------------------------
 def encode_record(number: int, counts: Sequence[int]) -> bytes:
     """A record."""
     return f"{number % 10}{''.join(f'{one:04X}' for one in counts)}\r\n".encode()

@@ -22,8 +22,8 @@ from ada_robot.errors import NoAnswer
 
 V = TypeVar("V")
 _TRIES = 5
-_ANSWER_TIME = 0.1  # [s] for answers to questions, which come once
-_ZERO_REPEATS = 3  # it has no answer; other programs send it as often (tork-a/dynpick_driver)
+_ANSWER_TIME = 0.1  # [s] limit of answers to single questions
+_ZERO_REPEATS = 3  # it is not acknowledged; other programs repeat it as often (tork-a/dynpick_driver)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
 
     # --- open -------------------------------------------------------------------------------------------------------
     def _prepare(self, wire: ByteStream) -> SensorIdentity:
-        self._hush(wire)
+        self._end_stream(wire)
         given, self._refused_before = self.settings.sensitivity, self.counts.refused
         scale = given or self._ask_sensitivity()
         version = self._ask(codec.VERSION, lambda text: text, tries=1) or ""
@@ -125,9 +125,9 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             return
         self._opened().write(codec.filter_command(divider))
         self.counts.sent += 1
-        told = self._ask(codec.FILTER_QUERY, codec.decode_filter)
-        if told != divider:
-            says = "does not answer" if told is None else f"has {told}"
+        reported = self._ask(codec.FILTER_QUERY, codec.decode_filter)
+        if reported != divider:
+            says = "does not answer" if reported is None else f"has {reported}"
             raise NoAnswer(
                 f"{self.NAME} at {self._opened().url}: filter_divider {divider} was set, and the sensor {says}. Older "
                 "units have no such filter: leave it 0."
@@ -166,11 +166,11 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             self._pace()
             self._request()
         if not self._records and not self._receive(self.settings.timeout):
-            self._forget()  # what comes now would be the answer to another request
+            self._forget()  # later bytes would be taken for the answer to another request
             return self._missed()
         self._is_asked = False
         self._due += self.period
-        if self._clock() >= self._due:  # late: the next request is under way before this answer is looked at
+        if self._clock() >= self._due:  # late: send the next request before this answer is decoded
             self._due = self._clock()
             self._request()
         return self._next()
@@ -186,7 +186,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             self._due = self._clock()
 
     def _request(self) -> None:
-        # an answer that nobody asked for must not be taken for this one: all later ones would be a record late
+        # an unrequested answer must not be taken for this one: all later ones would be a record late
         if self._take(self._opened(), 0.0):
             self._records.clear()
         self._send(codec.READ)
@@ -198,7 +198,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         return Sample(when, wrench, is_saturated=record.is_saturated, number=record.number, values=self._values)
 
     def _count(self, record: Record) -> None:
-        """Count lost and doubled records; no more than a hint, as numbers go to 9 alone."""
+        """Count lost and doubled records; only a hint, as numbers go from 0 to 9."""
         if self._number is not None:
             gap = (record.number - self._number) % 10
             self.sequence.lost += max(gap - 1, 0)
@@ -254,7 +254,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         return self._receive(_ANSWER_TIME)
 
     def _forget(self) -> None:
-        """Forget all that has come."""
+        """Drop all received bytes."""
         self._opened().discard_input()
         before = self._parser.refused
         self._parser.restart()

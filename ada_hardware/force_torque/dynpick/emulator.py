@@ -94,7 +94,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         return []
 
     def _answer(self, command: bytes, digit: bytes) -> list[Reply]:
-        """To what older units do not know."""
+        """Answer commands that older units do not know."""
         if command == codec.SENSITIVITY:
             data = codec.encode_sensitivity(self.settings.sensitivity)
         elif command == codec.TEMPERATURE:

@@ -52,7 +52,7 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
         return Serial(baud=codec.BAUD)
 
     def _prepare(self, wire: ByteStream) -> SensorIdentity:
-        self._hush(wire)
+        self._end_stream(wire)
         return SensorIdentity("Robotiq FT 300", codec.SCALE, "protocol")
 
     def _start(self, wire: ByteStream) -> None:

@@ -22,7 +22,7 @@ from ada_robot.errors import NoAnswer
 
 _TRIES, _WAIT = 10, 0.1  # [s] of a start that may get lost (netft_utils)
 _REPEATS = 3  # of requests that have no answer; each does the same as the one before
-_LONGEST_TAKING = 0.02  # [s] before one of them is used, however fast more of them come
+_LONGEST_TAKING = 0.02  # [s] until the newest one is used, however fast more of them come
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ T = TypeVar("T", bound=RdtSettings)
 
 
 class RdtDriver(SensorDriver[T, PacketPort, Record]):
-    """A sensor that sends RDT records for as long as nobody stops it."""
+    """A sensor that sends RDT records until it is stopped."""
 
     SETTINGS: ClassVar[type] = RdtSettings
     _BIAS = Request(codec.BIAS)
@@ -51,16 +51,16 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
         self._watch = SequenceWatch(self.sequence)
         self._measurement = -1  # number of the newest
 
-    # --- what differs ---------------------------------------------------------------------------------------------
+    # --- implemented by devices -----------------------------------------------------------------------------------
     @abstractmethod
     def _verdict(self, status: int) -> tuple[str, str, bool]:
         """Meaning of a status word: error and warning in words, and whether an axis is out of range."""
 
     def _emulator_settings(self) -> dict[str, object]:
-        """Of the sensor of a dry run, which is to be like the one that the settings describe."""
+        """Settings of the emulated sensor of a dry run, by those of the driver."""
         return {"rate": self.settings.rate}
 
-    # --- what it does ---------------------------------------------------------------------------------------------
+    # --- common part ----------------------------------------------------------------------------------------------
     @property
     def period(self) -> float:  # noqa: D102
         return 1.0 / self.settings.rate
@@ -99,7 +99,7 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
         return has_come
 
     def _keep(self, packet: bytes) -> None:
-        """Keep what is new of a packet."""
+        """Keep the new records of a packet."""
         records = codec.decode_records(packet)
         if not records:
             self.counts.refused += 1
@@ -109,9 +109,7 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
 
     def _sample(self, when: float, record: Record) -> Sample:
         if record.sample == self._measurement:
-            self.counts.last_problem = (
-                "records go on, of a measurement that was told before: its transducer has stopped"
-            )
+            self.counts.last_problem = "records go on, but repeat the last measurement: its transducer has stopped"
             return replace(self._last, is_fresh=False)
         self._measurement = record.sample
         error, warning, is_saturated = self._verdict(record.status)

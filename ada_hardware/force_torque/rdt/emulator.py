@@ -101,7 +101,7 @@ class _RdtEmulator(SensorEmulator[E]):
 
     @abstractmethod
     def _set(self, request: Request) -> bool:
-        """Obey what is not the stream; True if the command is known."""
+        """Carry out a command other than start and stop; True if it is known."""
 
     def _records(self, due: int) -> list[Reply]:
         self._sample = (self._sample + due) % _WRAP

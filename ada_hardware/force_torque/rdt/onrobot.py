@@ -72,4 +72,4 @@ class OnRobotDriver(RdtDriver[OnRobotSettings]):
         return error, warning, bool(over)
 
     def reset(self) -> None:
-        """It latches nothing."""
+        """No effect: the device latches nothing."""

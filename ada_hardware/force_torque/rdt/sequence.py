@@ -8,7 +8,7 @@ from ada_hardware.force_torque.sensor_driver import SequenceCounts
 WRAP = 1 << 32
 _WINDOW = 256  # records behind the newest one for which it is known whether they came
 _JUMP = 10_000  # records that may be lost in one piece; a greater jump is damage, or the device counts anew
-_RUN = 3  # far records in a row, each after the other, after which the device counts anew
+_RUN = 3  # consecutive far records after which the device counts anew
 _NEAR_RUN = 32  # the same for numbers within the window, where they may as well be late or come twice
 
 

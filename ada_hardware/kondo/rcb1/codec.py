@@ -5,7 +5,7 @@
     parser = ReplyParser(CommandFrame(Code.GET_POSITIONS, 0))
     parser.feed(bytes_as_they_come)                      # [Reply(...)] once it is complete
 
-What a checksum of seven bits cannot tell: damage that leaves the sum alone modulo 128, among it a flip of any byte's
+A checksum of seven bits does not detect damage that leaves the sum alone modulo 128, such as a flip of any byte's
 highest bit. Values outside of their fields' ranges are refused as well, which catches most of that; who acts upon a
 position has to see whether a servo can have got there (`ada_hardware.plausible`).
 """
@@ -57,7 +57,7 @@ class Reply(NamedTuple):
 
 
 def checksum(data: bytes) -> int:
-    """Of all bytes before it."""
+    """Checksum of all bytes before it."""
     return sum(data) & 0x7F
 
 

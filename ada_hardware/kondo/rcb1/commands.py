@@ -109,12 +109,12 @@ class CommandKind(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Of the command, with its checksum [bytes]."""
+        """Length of the command, with its checksum [bytes]."""
         return 1 + self.keyed + self.names_board + len(self.fields) + 1
 
     @property
     def reply_length(self) -> int:
-        """Of the reply, with its checksum or ACK [bytes]."""
+        """Length of the reply, with its checksum or ACK [bytes]."""
         return 2 if self.reply is None else 1 + len(self.reply) + 1
 
 

@@ -64,15 +64,15 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         self._boards = list(_boards(self.map, (settings.first_id, settings.second_id)))
         self.period = self._cycle_period()
 
-    # --- what it is -----------------------------------------------------------------------------------------------
+    # --- properties -----------------------------------------------------------------------------------------------
     @property
     def board_ids(self) -> tuple[int, ...]:
         """IDs of the boards that have servos, first the one with channels 1 to 12."""
         return tuple(board.id for board in self._boards)
 
-    # --- what it does ---------------------------------------------------------------------------------------------
+    # --- driver ---------------------------------------------------------------------------------------------------
     def reset(self) -> None:
-        """See whether the boards answer; they know no alarms.
+        """Check that the boards answer; they have no alarms.
 
         Raises:
             NoAnswer: one does not.
@@ -80,7 +80,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         for board in self._boards:
             self.bus.ask(c.Code.GET_POSITIONS, board.id)
 
-    # --- beside cycles --------------------------------------------------------------------------------------------
+    # --- outside of cycles ----------------------------------------------------------------------------------------
     def home_position(self) -> Array:
         """Joint positions of the home that the boards store [rad]; those of the map for servos without one.
 
@@ -96,7 +96,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return self.map.positions(angles)
 
     def memory(self) -> BoardMemory:
-        """Motions in the boards; what they play, no rule of safety watches.
+        """Motions in the boards; no safety rule applies while they play.
 
         Raises:
             Refused: the driver is not open, or follows commands.
@@ -147,7 +147,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             raise Refused("khr1: every board on the line takes the ID; connect one, and call set_id(..., alone=True).")
         self.bus.ask(c.Code.SET_ID, board_id)
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
         codes = [c.Code.SET_POSITIONS] + [c.Code.GET_POSITIONS] * (self.settings.feedback == READ)
         return len(self._boards) * sum(wire_time(code) + self.settings.latency for code in codes)
@@ -194,7 +194,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         if angles is not None:
             self._target = angles
             for board in self._boards:
-                with suppress(NoAnswer):  # the other board gets its command all the same
+                with suppress(NoAnswer):  # the other board still gets its command
                     self._send(board, angles, retries=0 if is_blind else None)
 
     def _find(self) -> None:
@@ -207,7 +207,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         self._read_until_believed()
 
     def _find_others(self, board: _BoardState) -> None:
-        """See where servos stand that the map leaves out, so that frames leave them there.
+        """Read where servos stand that the map leaves out, so that frames leave them there.
 
         Raises:
             NoAnswer: the board does not answer.
@@ -259,7 +259,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             values = (speed, *self._bytes(board, angles))
             is_heard = self.bus.try_once(CommandFrame(c.Code.SET_POSITIONS, board.id, values)) is not None
             if self.settings.feedback == READ:
-                is_heard = is_heard and self._read_board(board)  # who is silent is not waited for twice
+                is_heard = is_heard and self._read_board(board)  # do not wait twice for a silent board
             is_fresh = is_fresh and is_heard
         return is_fresh
 

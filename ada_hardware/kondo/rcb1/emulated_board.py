@@ -59,7 +59,7 @@ class EmulatedBoard:
         self._queue: list[tuple[int, int]] = []  # frames that are still to be played
         self._frame_end = 0.0
 
-    # --- what the host asks -----------------------------------------------------------------------------------------
+    # --- commands ---------------------------------------------------------------------------------------------------
     def obey(self, command: CommandFrame, now: float) -> Values | None:
         """Do what a command says; the values of its reply, empty for an ACK; None: it cannot be, there is no answer."""
         v, code = command.values, c.Code

@@ -125,7 +125,7 @@ class BoardMemory:
         for board in self._ids:
             self._bus.ask(c.Code.PLAY_MOTION, board, (number,))
 
-    # --- inside -----------------------------------------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------------------------------------
     def _compare(self, board: int, number: int, index: int, frame: Sequence[int]) -> None:
         stored = self._bus.ask(c.Code.GET_FRAME, board, (number, index)).values
         for place, (wanted, found) in enumerate(zip(frame, stored, strict=True)):

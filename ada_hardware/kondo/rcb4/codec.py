@@ -57,7 +57,7 @@ class Reply(NamedTuple):
 
 
 def checksum(data: bytes) -> int:
-    """Of all bytes before it."""
+    """Checksum of all bytes before it."""
     return sum(data) & 0xFF
 
 
@@ -118,7 +118,7 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame 
 
 
 def _taken_apart(code: Code, body: bytes) -> CommandFrame | None:
-    """What stands between code and checksum; `_is_beginning` has held it to its length."""
+    """Decode the bytes between code and checksum, whose length `_is_beginning` has checked."""
     if code is Code.MOVE:
         return _taken_move(body)
     if code is Code.CALL:
@@ -211,7 +211,7 @@ def _command_length(begin: bytes) -> int | None:
     return length if _is_beginning(begin[:length]) else None
 
 
-# --- what can be ------------------------------------------------------------------------------------------------------
+# --- checks -----------------------------------------------------------------------------------------------------------
 def _is_beginning(data: bytes) -> bool:
     """True if bytes can be the beginning of a command: so a line comes back into step before a wrong length is over."""
     length = data[0] if data else 3

@@ -59,9 +59,9 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._battery, self._battery_time, self._low_readings = math.nan, -math.inf, 0
         self.period = self._cycle_period()
 
-    # --- what it does ---------------------------------------------------------------------------------------------
+    # --- driver ---------------------------------------------------------------------------------------------------
     def reset(self) -> None:
-        """See whether the board answers and has a good supply.
+        """Check that the board answers and has a good supply.
 
         Raises:
             NoAnswer: it does not answer.
@@ -70,13 +70,13 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self.bus.ask(m.AckCheck())
         self._check_ready()
 
-    # --- beside cycles --------------------------------------------------------------------------------------------
+    # --- outside of cycles ----------------------------------------------------------------------------------------
     def home_position(self) -> Array:
         """Joint positions of the angle map's home [rad]."""
         return self.map.positions([servo.home for servo in self.map.servos.values()])
 
     def play_motion(self, motion: int) -> None:
-        """Play a motion that HeartToHeart4 has put into the board. The robot moves, and no rule of safety watches.
+        """Play a motion that HeartToHeart4 has put into the board. The robot moves, and no safety rule applies.
 
         The board's program is stopped, its counter set back, the motion called, and the program started.
 
@@ -114,7 +114,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             raise Refused("khr3: it follows commands, and the board's program would fight them; stop() first.")
         self._configure(run=is_running)
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
         s = self.settings
         asked: list[m.CommandFrame] = [self._moves(c.HOLD, 1)]
@@ -158,13 +158,13 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         if reply is not None and not reply.is_ack:
             self.counts.refused += 1
             self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
-        if self.settings.feedback == READ and reply is not None:  # who is silent is not waited for twice
+        if self.settings.feedback == READ and reply is not None:  # do not wait twice for a silent board
             is_heard = self._read() and is_heard
         return is_heard
 
     def _hold(self, is_blind: bool) -> None:
         if not is_blind and self._target is not None and self._has_arrived():
-            # what a servo under load gives way must not become its target: that would add up over restarts
+            # the deflection of a servo under load must not go into its target: it would add up over restarts
             self.bus.ask(self._moves(self._target, self._frames(self.period)))
         else:
             self._target = None
@@ -179,7 +179,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         switched = c.Config.RUN_PROGRAM | c.Config.VECTOR_JUMP
         config = config | switched if run else config & ~switched
         config = config | c.Config.ICS if ics else config & ~c.Config.ICS
-        config &= ~c.Config.SERVO_RESPONSE  # messages that nobody asked for
+        config &= ~c.Config.SERVO_RESPONSE  # unrequested messages
         self.bus.ask(m.WriteRam(c.CONFIG, (config & 0xFFFF).to_bytes(2, "little")))
 
     def _set_parameters(self) -> None:
@@ -236,7 +236,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._until_believed(self._read, f"{self.bus.url}: the board", hint)
 
     def _read_battery(self) -> None:
-        """The supply, now and then."""
+        """Read the supply at intervals."""
         if self._clock() - self._battery_time < self.settings.battery_interval:
             return
         reply = self.bus.try_once(m.ReadRam(c.ADC, 2))

@@ -130,7 +130,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
             "parameters": {f"{c.Parameter(p).name} of {s}": value for (p, s), value in self.parameters.items()},
         }
 
-    # --- what it does -----------------------------------------------------------------------------------------------
+    # --- actions ----------------------------------------------------------------------------------------------------
     def _obey(self, command: m.CommandFrame) -> codec.Reply:
         self._judge(command)
         code = m.code_of(command)

@@ -63,7 +63,7 @@ class Version(NamedTuple):
 
 
 class AckCheck(NamedTuple):
-    """Ask whether somebody is there."""
+    """Ask whether a board answers."""
 
 
 CommandFrame: TypeAlias = (

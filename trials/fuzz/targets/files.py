@@ -25,7 +25,7 @@ from ada_dynamics.simulation.record.mcap_records import (
 from ada_dynamics.simulation.record.reading import read_log
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_robot.node_state import read_hardware_state
-from ada_robot.ros.parameter_files import told_to_many
+from ada_robot.ros.parameter_files import wildcard_parameters
 from ada_tools.bringup.params_files import passed_over
 from ada_tools.nodes.bag.reading import TopicFile
 from ada_tools.scenario.reader import load
@@ -77,7 +77,7 @@ def _bag(path: Path) -> None:
 
 
 def _params(path: Path) -> None:
-    told_to_many(["--params-file", str(path)])
+    wildcard_parameters(["--params-file", str(path)])
     passed_over(path, ["/dynamics_node"])
 
 
