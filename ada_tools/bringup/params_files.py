@@ -47,7 +47,7 @@ def _form(nodes: Sequence[str]) -> str:
 
 
 def _matches(key: str, node: str) -> bool:
-    """As ROS has it: * is one part of a name, ** any number of parts."""
+    """True if a key fits a node, as in ROS: * is one part of a name, ** any number of parts."""
     parts = [re.escape(part) for part in key.strip("/").split("/")]
     pattern = "".join({r"\*\*": r"(/[^/]+)*", r"\*": r"/[^/]+"}.get(part, f"/{part}") for part in parts)
     return re.fullmatch(pattern, node) is not None
