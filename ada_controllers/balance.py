@@ -276,7 +276,7 @@ class Recovery:
         self._turned_until = -np.inf
 
     def see(self, turn: float, time: float) -> None:
-        """Take note of how far the upper body is turned [rad]."""
+        """Take the present turn of the upper body [rad]."""
         size = abs(turn)
         if size > TURNED:
             self._turned_until = time

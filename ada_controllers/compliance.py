@@ -186,7 +186,7 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         return np.concatenate([_within(x[:3], use.largest_shift), _within(x[3:], use.largest_turn)])
 
     def signals(self) -> dict[str, Array]:
-        """Those of the pose servo, the wrench that acts on the hand [N, N m], and C_h times that [m, rad]."""
+        """Signals of the pose servo, the wrench that acts on the hand [N, N m], and C_h times that [m, rad]."""
         return {**super().signals(), "wrench": self._hand_wrench, "shift": self._shift}
 
 

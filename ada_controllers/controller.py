@@ -98,7 +98,7 @@ class Controller(ABC, Generic[S]):
         self._prepare()
 
     def _commanded_joints(self) -> tuple[str, ...]:
-        """Those that the law commands; all motors where a law says nothing else."""
+        """Joints that the law commands; all motors by default."""
         return tuple(motor_joints(self.model))
 
     # --- helpers of laws ----------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         return Command(effort=self._share * self._weight - self._damping * state.v[self.v_index])
 
     def signals(self) -> dict[str, Array]:
-        """Of the last update: efforts that carry the whole weight [N m, N]."""
+        """Efforts of the last update that carry the whole weight [N m, N]."""
         return {"weight": self._weight}
 
     def _kernel(self) -> Callable[..., Any]:

@@ -128,7 +128,7 @@ class Impedance(Controller[ImpedanceSettings]):
         return np.concatenate([np.full(3, values) if len(values) == 1 else values for values in (linear, angular)])
 
     def _compile(self) -> None:
-        """So that the first update takes no longer than the others."""
+        """Compile kernels, so that the first update takes no longer than the others."""
         q, v, dynamics = self.model.neutral(), self._zero, self._dynamics
         dynamics.gravity(q), dynamics.bias(q, v), dynamics.mass_matrix(q), dynamics.pose(self.link, q)
         dynamics.jacobian(self.link, q), dynamics.jacobian_rate(self.link, q, v)
@@ -169,7 +169,7 @@ class Impedance(Controller[ImpedanceSettings]):
         return Command(effort=self._at_link(state, cast(PoseReference, self.reference)))
 
     def signals(self) -> dict[str, Array]:
-        """Of the last update: error of the joints [rad, m], or x̃ of the link [m, rad]."""
+        """Errors of the last update: of the joints [rad, m], or x̃ of the link [m, rad]."""
         return {"error": self._error}
 
     def _at_joints(self, state: State, wanted: JointReference) -> Array:

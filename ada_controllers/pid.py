@@ -101,7 +101,7 @@ class Pid(Controller[PidSettings]):
         return Command(effort=efforts)
 
     def signals(self) -> dict[str, Array]:
-        """Of the last update: error [rad, m] and the term of the sum, in units of u."""
+        """Error [rad, m] and the term of the sum, in units of u, of the last update."""
         return {"error": self._error, "integral": self._sum}
 
 

@@ -33,7 +33,7 @@ _SELF_MOTION = 1e-3  # share of a self-motion's effect under which it is given u
 
 @dataclass(frozen=True)
 class PoseServoSettings:
-    """Which frame goes to its target, how fast, and what the arm does beside."""
+    """The frame to move, its speed, and the use of the redundancy."""
 
     link: str = setting("", "link that carries the tool; empty: the last one of the longest arm")
     tool_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the controlled frame in the link", unit="m")
@@ -172,7 +172,7 @@ class PoseServoBase(Controller[S]):
         return Command(velocity=self._velocities(state.q[self.q_index], self.arm.jacobian(state.q), wanted))
 
     def _limited(self, twist: Array) -> Array:
-        """No faster than the settings say, in the same direction."""
+        """A twist limited to the speeds of the settings, in the same direction."""
         use, share = self.settings, 1.0
         for most, part in ((use.linear_speed, twist[:3]), (use.angular_speed, twist[3:])):
             if most > 0.0:

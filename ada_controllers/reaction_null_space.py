@@ -34,7 +34,7 @@ from ada_robot.contract import Command
 
 @dataclass(frozen=True)
 class ReactionNullSpaceSettings:
-    """Which reaction on which link there shall be none of, and how the joints follow."""
+    """The reaction to keep at zero, its link, and how the joints follow."""
 
     support: str = setting("", "link that carries the robot; empty: its root")
     held: str = setting(

@@ -291,7 +291,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
 
     # --- signals -----------------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
-        """By name.
+        """Signals by name.
 
         `acceleration`: a*; `gap`: of the loops' conditions; `singular`: 1 where the pose was too near to a singular one
         for the compiled law; `joint_error`, and with virtual forces `virtual_effort` of the joints; with a link

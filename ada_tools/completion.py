@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell offers behind `ada`, read from the parser of all commands: scripts for bash, zsh and fish.
+"""Completion of `ada` in a shell, from the parser of all commands: scripts for bash, zsh and fish.
 
 Own lines instead of shtab: a person who installs the package needs nothing more, robots and devices are completed by
 their names, and the three scripts come from one table. They call nothing: a TAB takes as long as a `case`.
@@ -32,7 +32,7 @@ KNOWN: Mapping[tuple[str, str], Callable[[], Sequence[str]]] = {
 
 @dataclass
 class Place:
-    """What can stand behind a command.
+    """Possible words behind a command.
 
     Attributes:
         path: words of the command, "" for `ada` alone, such as "hw test".
@@ -74,7 +74,7 @@ def _choices_of(action: argparse.Action, path: str) -> list[str]:
 
 
 def _help_of(action: argparse.Action) -> str:
-    """Up to where details begin."""
+    """Help of an action, without details."""
     return (action.help or "").partition(";")[0].partition(" (")[0].replace("%%", "%")
 
 
@@ -164,5 +164,5 @@ def _fish(found: Sequence[Place]) -> str:
 
 
 def _fished(text: str) -> str:
-    """In single quotes, in which fish knows two escapes."""
+    """Text in single quotes, in which fish has two escapes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", " ") + "'"

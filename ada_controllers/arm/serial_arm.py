@@ -97,7 +97,7 @@ class Reach:
 
 
 def _is_constant(places: Array) -> NDArray[np.bool_]:
-    """Which of the places (poses, n, 3) are the same in all poses."""
+    """Mask of the places (poses, n, 3) that are the same in all poses."""
     return np.asarray(np.max(np.ptp(places, axis=0), axis=-1) < _SAME)
 
 

@@ -215,7 +215,7 @@ class Shaper:
 
 
 def bounded(values: Array) -> Array:
-    """With a large number for infinity, as compiled code needs it."""
+    """Values with a large number for infinity, as compiled code needs it."""
     return np.asarray(np.clip(values, -UNLIMITED, UNLIMITED), dtype=np.float64)
 
 
@@ -280,7 +280,7 @@ def _velocity(
     acceleration: Vector,
     dt: Vector,
 ) -> Any:
-    """Nothing else keeps the joint from running into its end."""
+    """Velocities alone: limited near the ends of the joint, as no position command stops it there."""
     allowed = []
     for i, value in enumerate(velocity):
         a = acceleration[i]

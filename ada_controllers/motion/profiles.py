@@ -87,7 +87,7 @@ def quintic(start: Point, goal: Array, time: float) -> JointMotion:
 
 
 def stop(start: Point, bounds: Bounds) -> JointMotion:
-    """To rest as soon as possible, within the limits if possible; all joints in the same time."""
+    """Motion to rest as soon as possible, within the limits if possible; all joints in the same time."""
     if start.is_at_rest:
         return JointMotion.rest(start.position)
     base = 1.5 * float(np.max(np.abs(start.velocity) / bounds.acceleration)) + 1e-3
@@ -101,7 +101,7 @@ def stop(start: Point, bounds: Bounds) -> JointMotion:
 
 
 def brake(start: Point, bounds: Bounds) -> JointMotion:
-    """To rest at the greatest deceleration of each joint: at once, whatever the acceleration was.
+    """Motion to rest at the greatest deceleration of each joint: at once, whatever the acceleration was.
 
     No joint gets faster, and none goes farther than v²/2a. What comes from a motion within the limits therefore stays
     within the range of its joints.

@@ -167,7 +167,7 @@ def _curve(start: Point, h: Array, knots: Array, inner: Array | None, stops: Arr
 
 
 def _accelerations(h: Array, p: Array, v: Array) -> Array:
-    """At the inner knots: between those of the cubics on both sides, the shorter one counting more."""
+    """Accelerations at the inner knots: between those of the cubics on both sides, the shorter one counting more."""
     step, h = np.diff(p, axis=0), h[:, None]
     at_end = (-6.0 * step / h + 2.0 * v[:-1] + 4.0 * v[1:]) / h
     at_begin = (6.0 * step / h - 4.0 * v[:-1] - 2.0 * v[1:]) / h

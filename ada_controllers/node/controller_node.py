@@ -34,7 +34,7 @@ from ada_robot.timing.deadlines import reduce_interpreter_jitter
 NAME = "controller_node"
 SHAPING = "shaping"  # prefix of the settings of command shaping
 _LOOK = 0.05  # [s] between checks of the control thread
-_SAY_AGAIN = 5.0  # [s] after which the same problem is logged again
+_LOG_INTERVAL = 5.0  # [s] after which the same problem is logged again
 
 
 class ControllerNode(ManagedNode):
@@ -192,8 +192,8 @@ class ControllerNode(ManagedNode):
     def _clean_up(self) -> None:
         self.close()
 
-    def _say_refusal(self, text: str) -> None:
-        self.get_logger().warning(text, throttle_duration_sec=_SAY_AGAIN)  # activation is retried
+    def _log_refusal(self, text: str) -> None:
+        self.get_logger().warning(text, throttle_duration_sec=_LOG_INTERVAL)  # activation is retried
 
     def _after_mistake(self, problem: Exception) -> TransitionCallbackReturn:
         self.failure = problem
@@ -207,7 +207,7 @@ class ControllerNode(ManagedNode):
         """Autostart, and deactivate where the control loop has ended."""
         thread = self.thread
         if thread is not None:
-            self._say_refusals(thread)
+            self._log_refusals(thread)
             if self.phase == ACTIVE and not thread.control.is_active:
                 self.get_logger().error(
                     f"stopped: {thread.control.reason}. Activate the node again once that is mended."
@@ -225,12 +225,12 @@ class ControllerNode(ManagedNode):
         if self.trigger_configure() != SUCCESS and self.failure is None:
             self.failure = self.problem  # nobody would retry
 
-    def _say_refusals(self, thread: ControlThread) -> None:
+    def _log_refusals(self, thread: ControlThread) -> None:
         """Log refused states and references, whichever part counted them."""
         count = sum(dict(thread.control.refused).values())
         is_said = count > self._refusals and self.get_logger().warning(
             f"refused {count - self._refusals}, the last one: {thread.control.last_refusal}",
-            throttle_duration_sec=_SAY_AGAIN,
+            throttle_duration_sec=_LOG_INTERVAL,
         )
         if is_said or count < self._refusals:
             self._refusals = count

@@ -15,7 +15,7 @@ CONTACT, ARM = "contact", "arm"
 
 @dataclass(frozen=True)
 class ControllerSettings(RobotSettings):
-    """Which controller for which robot, and when; see the descriptions."""
+    """Settings of the controller node; see the descriptions."""
 
     controller: str = setting(
         "computed_torque", "which one; its own settings are the parameters CONTROLLER.NAME", choices=tuple(CONTROLLERS)

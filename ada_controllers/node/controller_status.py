@@ -11,7 +11,7 @@ from ada_robot.ros.status import Level, Status
 
 
 def control_status(thread: ControlThread) -> Status:
-    """Which controller runs, and what it was not given."""
+    """Diagnostics of the running controller and of its missing inputs."""
     control, inputs = thread.control, thread.inputs
     controller, latest, now = control.controller, control.latest, time.monotonic()
     values: dict[str, object] = {

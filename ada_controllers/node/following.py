@@ -59,7 +59,7 @@ class Following:
         self.renew()
 
     def renew(self, *, keep: bool = False) -> None:
-        """Take note of another controller.
+        """Restart with another controller.
 
         Args:
             keep: go on with the trajectory that is followed.

@@ -170,7 +170,7 @@ class TrajectoryAction:
             self._hold()
             self._end(result.SUCCESSFUL, "cancelled: the joints come to rest", state="canceled")
             return
-        self._tell(goal, progress)
+        self._send_feedback(goal, progress)
         if progress.left:
             self._hold()
             self._end(result.PATH_TOLERANCE_VIOLATED, f"{progress.left} on the way", abort=True)
@@ -188,7 +188,7 @@ class TrajectoryAction:
     def _hold(self) -> None:
         self._thread.ask(self._thread.following.stop)
 
-    def _tell(self, goal: _Goal, progress: Progress) -> None:
+    def _send_feedback(self, goal: _Goal, progress: Progress) -> None:
         feedback = self._kind.Feedback(joint_names=list(self._thread.control.controller.joints))
         feedback.header.stamp = self._node.get_clock().now().to_msg()
         desired, actual = progress.desired, progress.actual

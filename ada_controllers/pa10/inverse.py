@@ -48,7 +48,7 @@ class Unreachable(InputError):
 
 
 class Solutions(NamedTuple):
-    """Of many poses.
+    """Solutions of many poses.
 
     Attributes:
         q: (N, 8, 7) [rad], in the order of `BRANCHES`; not numbers where a pose has none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the solutions of the PA-10 to take along a path: continuous, within limits, away from singular poses.
+"""Choice among the PA-10's inverse solutions along a path: continuous, within limits, away from singular poses.
 
 The redundant angle is taken from a grid for each pose; every pose then has a set of solutions, and the best way through
 all sets is found by dynamic programming. Then the grid is made finer around what was found, again and again, until the
@@ -129,7 +129,7 @@ def resolve_path(
     """
     task = _task(poses, lengths, redundant, start, hand, limits, preferences)
     count = len(task.poses)
-    _insist_on_each(task)
+    _require_each_pose(task)
     some = np.unique(np.linspace(0, count - 1, min(count, _FEW)).round().astype(int))
     stride = math.ceil((count - 1) / max(len(some) - 1, 1))
     try:
@@ -214,7 +214,7 @@ def _within_limits(task: _Task, values: Array) -> tuple[Array, NDArray[np.bool_]
     return q, allowed, found.distance.reshape(count, cells)[:, 0]
 
 
-def _insist_on_each(task: _Task) -> None:
+def _require_each_pose(task: _Task) -> None:
     """Each pose has to have a solution."""
     grid = np.tile(np.linspace(-math.pi, math.pi, _CELLS + 1), (len(task.poses), 1))
     q, allowed, distance = _within_limits(task, grid)
@@ -236,7 +236,7 @@ def _posture_cost(task: _Task, q: Array, allowed: NDArray[np.bool_]) -> Array:
 
 
 def _best_way(task: _Task, sets: _Sets) -> NDArray[np.intp]:
-    """Which solution to take at each pose (dynamic programming)."""
+    """Index of the solution to take at each pose (dynamic programming)."""
     count = len(sets.q)
     here = np.flatnonzero(sets.allowed[0])
     sums = sets.cost[0, here] / count

@@ -132,7 +132,7 @@ class ControlLoop:
         return self.controller.reference if self._offered is None else self._offered
 
     def age(self, time: float) -> float:
-        """Of the newest good state, since it came [s]."""
+        """Age of the newest good state, since it came [s]."""
         return time - self._watch.latest_at
 
     @property

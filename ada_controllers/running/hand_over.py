@@ -28,7 +28,7 @@ class HandOver:
     """
 
     def __init__(self) -> None:
-        """Nothing to hand over."""
+        """Begin without a hand-over."""
         self._start = self._last = Command()
         self._then: float | None = None  # time of the last command; None before the first [s]
         self._way = self._duration = 0.0  # [s]: how far it is, and how far it goes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which measured states a controller may see: not those that are late, impossible, or from before the last one."""
+"""Filter of measured states: drops those that are late, impossible, or older than the last one."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Row = Sequence[Scalar]
 
 
 class RowSpace(NamedTuple):
-    """Of a matrix A = L Q with orthonormal rows Q.
+    """Row space of a matrix A = L Q with orthonormal rows Q.
 
     Attributes:
         rows: Q; those that were dropped are zero.

@@ -166,7 +166,7 @@ def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
 
 
 def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
-    """Motors must do all that the robot can do by itself, but for the fall and the flight of a base that is free."""
+    """Refuse motors that do not drive all motions of the robot, except the fall and flight of a free base."""
     robot, numbers = made.robot, made.study.numbers
     q = made.study.poses[0]
     own = [i for i, (loop, _, _) in enumerate(numbers.conditions) if loop in made.carrier.loops]

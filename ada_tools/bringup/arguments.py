@@ -61,7 +61,7 @@ class Argument:
 
 
 class Values(Mapping[str, str]):
-    """Checked values of all arguments of a setup, and which of them somebody gave."""
+    """Checked values of all arguments of a setup, and which of them were given."""
 
     def __init__(self, arguments: Sequence[Argument], given: Mapping[str, str], setup: str) -> None:
         """Check them.
@@ -95,7 +95,7 @@ class Values(Mapping[str, str]):
         return len(self._values)
 
     def is_wish(self, name: str) -> bool:
-        """True if somebody gave a value that is not the default; False where there is no such argument."""
+        """True if a value was given that is not the default; False where there is no such argument."""
         return name in self.given and self[name] != self._defaults[name]
 
     def flag(self, name: str) -> bool:
@@ -165,7 +165,7 @@ def _pose(name: str, text: str, what: str = "x, y, z [m] and yaw [rad], such as 
 
 
 def _mounting(name: str, text: str) -> str:
-    """Likewise, with all three angles."""
+    """As `_pose`, with all three angles."""
     return _pose(name, text, "x, y, z [m], roll, pitch, yaw [rad], such as '0 0 0.1 0 0 1.57'")
 
 

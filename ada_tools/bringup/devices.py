@@ -88,7 +88,7 @@ def robot_parameters(values: Values, name: str, argument: str) -> dict[str, Para
     parameters = device_parameters(values, name, argument)
     if values["backend"] == EMULATOR:
         parameters[f"{name}.safety.hold_without_commands"] = Parameter(True)
-    elif values["activate"] != "true":  # whoever wishes that wants no further step
+    elif values["activate"] != "true":  # with activate:=true no further step is wanted
         parameters[f"{name}.safety.arm_within"] = Parameter(_ARM_WITHIN)
     return parameters
 
@@ -146,7 +146,7 @@ def _checked_url(values: Values, name: str, argument: str) -> str:
 
 
 def _autostart(values: Values) -> str:
-    """An emulated robot holds without commands; a real one that nobody commands would not stay active."""
+    """An emulated robot holds without commands; a real one without commands would not stay active."""
     wish, is_emulated = values["activate"], values["backend"] == EMULATOR
     if wish == "false" or (wish == AUTO and not is_emulated):
         return _INACTIVE
@@ -167,7 +167,7 @@ def sensor_parameters(values: Values, name: str, argument: str, frame: str) -> P
 
 
 def sensor_place(values: Values, name: str) -> Parameters:
-    """Where the frame of a sensor that stands alone is; a frame that somebody names may be a link, which has its place.
+    """Where the frame of a sensor that stands alone is; a frame with a given name may be a link, which has its place.
 
     Args:
         values: of the setup.

@@ -23,7 +23,7 @@ from ada_tools.bringup.processes import Machine, Process
 
 @dataclass
 class Context:
-    """Of one launch: values of arguments by name, and what the machine has."""
+    """Context of one launch: values of arguments by name, and what the machine has."""
 
     launch_configurations: dict[str, str]
     machine: Machine
@@ -89,7 +89,7 @@ def node(
 
 
 def absolute(namespace: str) -> str:
-    """With its leading slash: nothing is pushed here that it could be relative to."""
+    """A namespace with its leading slash: no pushed namespaces exist here."""
     return namespace if namespace.startswith("/") or not namespace else f"/{namespace}"
 
 

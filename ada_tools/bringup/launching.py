@@ -32,7 +32,7 @@ from ada_tools.bringup.processes import Machine, Parameter, ParameterValue
 from ada_tools.bringup.rviz import topics, with_prefix
 from ada_tools.bringup.starter import RESPAWN_DELAY
 
-_GIVEN = "ada_dynamics.given"  # launch configuration: names of arguments that somebody gave
+_GIVEN = "ada_dynamics.given"  # launch configuration: names of given arguments
 _LEVELS = ("debug", "info", "warn", "error", "fatal")
 _OUR_NODES = (
     "dynamics_node",
@@ -127,7 +127,7 @@ def launched(arguments: Sequence[Any], nodes: Callable[[LaunchValues], Sequence[
         return [one for one in nodes(LaunchValues(context, arguments)) if one is not None]
 
     def generate_launch_description() -> Any:
-        """What can be chosen, and the nodes."""
+        """Arguments and nodes."""
         from launch import LaunchDescription
         from launch.actions import OpaqueFunction
 
@@ -162,7 +162,7 @@ class LaunchValues(Values):
     `values["robot"]` is the text; `values("robot")`, a parameter that is known to come from this argument.
 
     Attributes:
-        notes: what cannot be done as wished, to be said.
+        notes: messages about wishes that cannot be fulfilled.
     """
 
     def __init__(self, context: Any, arguments: Sequence[Any]) -> None:
@@ -192,16 +192,16 @@ class LaunchValues(Values):
         return Parameter(self[name] if value is None else value, name)
 
     def number(self, name: str) -> Parameter:
-        """Likewise, as a number."""
+        """An argument's value as a parameter that is a number."""
         return self(name, float(self[name]))
 
     def is_true(self, name: str) -> Parameter:
-        """Likewise, as a truth."""
+        """An argument's value as a boolean parameter."""
         return self(name, self.flag(name))
 
     @property
     def base_pose(self) -> list[float]:
-        """Of the robot among others; empty: unknown."""
+        """Pose of the robot among others; empty: unknown."""
         return numbers(self.get("base_pose", ""))
 
     @property
@@ -244,7 +244,7 @@ class LaunchValues(Values):
     # --- names --------------------------------------------------------------------------------------------------
     @property
     def namespace(self) -> str:
-        """Of the nodes, absolute; "" for none."""
+        """Namespace of the nodes, absolute; "" for none."""
         own = self["namespace"]
         return own if own.startswith("/") or not own else f"{self._pushed}/{own}"
 
@@ -275,17 +275,17 @@ class LaunchValues(Values):
 
     @cached_property
     def required(self) -> dict[str, Any]:
-        """Of a node that the others need: the launch fails when it ends."""
+        """Options of a node that the others need: the launch fails when it ends."""
         return {**self._common, "on_exit": _required}
 
     @cached_property
     def optional(self) -> dict[str, Any]:
-        """Of a node that the others can do without: it may be started again."""
+        """Options of a node that the others can do without: it may be started again."""
         return {**self._common, "respawn": self.flag("respawn"), "respawn_delay": RESPAWN_DELAY}
 
     @cached_property
     def once(self) -> dict[str, Any]:
-        """Of a node that the others can do without, and that must not begin anew by itself."""
+        """Options of a node that the others can do without, and that must not restart by itself."""
         return self._common
 
     @property

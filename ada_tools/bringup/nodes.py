@@ -15,7 +15,7 @@ from ada_tools.bringup.pictures import Picture
 from ada_tools.bringup.processes import PACKAGE, Parameter, ParameterValue
 
 Settings = Mapping[str, ParameterValue | Parameter]
-STATE = (("state", "dynamics_node/state"),)  # the simulation tells its exact state
+STATE = (("state", "dynamics_node/state"),)  # the exact state of the simulation
 
 
 def robot_node(

@@ -32,10 +32,10 @@ EACH_STEP = {"publish_rate": Parameter(1000.0)}
 EXACT = {"state_source": Parameter("state")}
 # A simulation that is late loses nothing, and one that is pushed hard is to come back to where it was.
 BESIDE_SIMULATION = {"state_timeout": Parameter(2.0), "max_gap": Parameter(0.5), "max_position_jump": Parameter(0.0)}
-# A robot tells no states while its servos come on; what it does without commands is a matter of its own watchdogs.
+# A robot publishes no states while its servos come on; without commands its own watchdogs decide.
 _BESIDE_DEVICE = {"state_timeout": Parameter(2.0)}
 _MEASURED = {"state_source": Parameter("joint_states")}
-# The arm tells its state in each of its cycles of 2 ms.
+# The arm reports its state in each of its cycles of 2 ms.
 _EACH_CYCLE = {"publish_rate": Parameter(500.0), "rate": Parameter(1000.0)}
 
 _BENT = [0.0, math.pi / 6, 0.0, math.pi / 2, 0.0, math.pi / 3, 0.0]  # [rad] far from the arm's singular poses
@@ -158,7 +158,7 @@ def arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> li
 def arm_nodes(values: LaunchValues) -> list[Any]:
     """The arm, its controller and target where there is one, and what watches."""
     is_device, is_controlled = is_driven(values), values["controller"] != NONE
-    # The simulation tells its exact state, and what the joint in front of the hand carries.
+    # The simulation publishes its exact state, and the wrench of the joint in front of the hand.
     wrench = ("wrench", f"dynamics_node/wrench/{_SIMULATED_SENSOR}")
     heard = () if is_device else (*STATE, wrench)
     return [

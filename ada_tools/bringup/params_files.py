@@ -46,9 +46,9 @@ def _form(nodes: Sequence[str]) -> str:
 
 
 def _matches(key: str, node: str) -> bool:
-    """As ROS has it: * is one part of a name, ** any number of parts."""
+    """True if a key fits a node, as in ROS: * is one part of a name, ** any number of parts."""
     parts = node.strip("/").split("/")
-    read = {0}  # how many parts of the node what was read of the key may stand for
+    read = {0}  # numbers of the node's first parts that the key fits, as far as it was read
     for part in key.strip("/").split("/"):
         if part == "**":
             read = set(range(min(read, default=len(parts) + 1), len(parts) + 1))

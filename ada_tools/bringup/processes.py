@@ -44,7 +44,7 @@ class Process:
         package: that it belongs to.
         namespace: of its node, absolute; "" for none.
         parameters: which a file of parameters may overrule.
-        given: parameters that come from arguments that somebody gave; nothing overrules them.
+        given: parameters that come from given arguments; nothing overrules them.
         params_file: file of parameters; it overrules `parameters`.
         remappings: of names of topics.
         arguments: on its command line, in front of ROS's.
@@ -111,7 +111,7 @@ class Process:
 
 
 def params_text(parameters: Mapping[str, ParameterValue], node: str = "/**") -> str:
-    """Parameters as a file in ROS's YAML; empty lists, whose type nobody could tell, are left out.
+    """Parameters as a file in ROS's YAML; empty lists, which have no type, are left out.
 
     Args:
         parameters: by name.

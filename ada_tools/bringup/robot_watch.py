@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches from outside, over DDS, whether a robot or a sensor is published and moves; imports rclpy.
 
-`ada up` says by this when the robot moves, and whether somebody else publishes one of the same name.
+`ada up` says by this when the robot moves, and whether another node publishes one of the same name.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ada_dynamics.errors import InputError
 from ada_robot.ros.decoding import decoded
 from ada_robot.ros.qos import LATCHED
 
-_MOVED = 0.02  # [rad, m] that is no sagging of a servo any more
+_MOVED = 0.02  # [rad, m] more than a servo sags
 _NAME = "ada_up"
 _GLANCE = 0.02  # [s]
-# A burst must not count as less than it is; best effort keeps nobody waiting.
+# Deep enough to count bursts in full; best effort blocks no publisher.
 _QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
 
 
@@ -41,7 +41,7 @@ class RobotWatch:
         count: joint states seen, or wrenches of a sensor.
         first: when the first one came (`time.monotonic`), or None.
         moved: when a joint had moved, or None.
-        devices: what a node of devices says of itself on ~/state; empty before it does.
+        devices: state of a node of devices, from its ~/state; empty before the first message.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RobotWatch:
         joints: str = "joint_states",
         *,
         wrench: str = "",
-        tells_devices: bool = False,
+        reports_devices: bool = False,
     ) -> None:
         """Begin.
 
@@ -60,7 +60,7 @@ class RobotWatch:
             robot: the node's name.
             joints: topic of its joint states.
             wrench: topic of a sensor's wrenches, which are counted instead; "": joint states are.
-            tells_devices: whether the node is one of devices, with ~/state.
+            reports_devices: whether the node is one of devices, with ~/state.
         """
         self.others = 0
         self.count = 0
@@ -71,7 +71,7 @@ class RobotWatch:
         self._start: Sequence[float] | None = None
         self._context = Context()
         rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        # Its namespace is its own affair: ROS_NAMESPACE must not move it away from the robot.
+        # Namespace from the argument alone: ROS_NAMESPACE must not move it away from the robot.
         self._node = Node(
             _NAME,
             context=self._context,
@@ -82,16 +82,16 @@ class RobotWatch:
         )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
-        # Bytes: what is only counted need not be made into an object.
+        # Bytes: messages that are only counted need no decoding.
         if wrench:
             self._node.create_subscription(WrenchStamped, wrench, self._counted, _QOS, raw=True)
         else:
             self._node.create_subscription(JointState, joints, self._seen, _QOS, raw=True)
-        if tells_devices:
-            self._node.create_subscription(String, f"{robot}/state", self._told, LATCHED)
+        if reports_devices:
+            self._node.create_subscription(String, f"{robot}/state", self._take_state, LATCHED)
 
     def look(self, seconds: float) -> None:
-        """Take in what arrives within some seconds."""
+        """Process messages for some seconds."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
@@ -115,7 +115,7 @@ class RobotWatch:
         self._node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
-    def _told(self, message: String) -> None:
+    def _take_state(self, message: String) -> None:
         with suppress(ValueError, RecursionError):  # another program's text
             said = json.loads(message.data)
             self.devices = said if isinstance(said, dict) else self.devices
@@ -135,7 +135,7 @@ class RobotWatch:
             return
         try:
             state = decoded(message, JointState)
-        except InputError:  # of a program that speaks another language on that topic
+        except InputError:  # another program's messages on that topic
             return
         if not state.velocity:  # the start pose of a simulation that is still being compiled
             return

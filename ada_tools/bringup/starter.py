@@ -77,7 +77,7 @@ class Child(ChildProcess):
         self._reader.start()
 
     def begin(self) -> None:
-        """Let it begin; until then it only imports what it needs."""
+        """Let it begin; until then it only imports modules."""
         stream = self.popen.stdin
         assert stream is not None
         self.has_begun = True
@@ -124,9 +124,9 @@ class Starter:
         self._program = program
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._handlers: dict[signal.Signals, Any] = {}
-        self._asked = 0  # how often somebody asked for the end
-        self._said: set[int] = set()  # children whose end was told
-        self._again: list[tuple[float, Process]] = []  # when processes are started again
+        self._asked = 0  # requests to end
+        self._said: set[int] = set()  # children whose end was reported
+        self._again: list[tuple[float, Process]] = []  # processes to be restarted, with the times
 
     def __enter__(self) -> Starter:
         self._listen()
@@ -155,7 +155,7 @@ class Starter:
         return next((child.address for child in self.children if child.address), "")
 
     def begin(self) -> None:
-        """Let the processes begin, which have only imported modules so far."""
+        """Start the processes, which have only imported modules so far."""
         for child in self.children:
             child.begin()
 
@@ -198,11 +198,11 @@ class Starter:
             names = ", ".join(child.process.name for child in running)
             self._console.say(f"still running: {names}; sending {number.name}")
         for child in running:
-            # Before it has begun there is nothing to be put in order, and Python itself may not be ready for a SIGINT.
+            # Before it has begun there is nothing to clean up, and Python itself may not be ready for a SIGINT.
             child.send(number if child.has_begun or number != signal.SIGINT else signal.SIGTERM)
         asked = self._asked
         deadline = time.monotonic() + seconds
-        # Another Ctrl-C while they end: no more patience.
+        # Another Ctrl-C while they end: escalate at once.
         while any(child.code is None for child in running) and time.monotonic() < deadline and self._asked == asked:
             time.sleep(TICK / 5)
 
@@ -213,7 +213,7 @@ class Starter:
         return Child(process, words, self._console, _environment())
 
     def _is_the_end(self, child: Child) -> bool:
-        """Tell, once, that a process has ended; whether that ends the others."""
+        """Report, once, that a process has ended; True if that ends the others."""
         if child.pid not in self._said:
             self._said.add(child.pid)
             child.close()  # its own last words come first
@@ -235,7 +235,7 @@ class Starter:
             child.begin()
 
     def _listen(self) -> None:
-        """Count Ctrl-C and SIGTERM, instead of being torn out of what is being done."""
+        """Count Ctrl-C and SIGTERM, instead of being interrupted by them."""
         if threading.current_thread() is threading.main_thread():
             self._handlers = {number: signal.signal(number, self._count) for number in _ENDINGS}
 
@@ -255,5 +255,5 @@ def _environment() -> dict[str, str]:
 
 
 def _exit_code(code: int) -> int:
-    """As shells have it."""
+    """Exit code as in shells."""
     return code if code >= 0 else 128 - code

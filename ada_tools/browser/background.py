@@ -18,7 +18,7 @@ from ada_tools.browser.pose_page import PosePage
 _FRAME = '<iframe src="{url}" style="width:100%;height:{height}px;border:1px solid #ccc"></iframe>'
 _LINK = '<a href="{url}" target="_blank">the page</a>'
 _HEIGHT = 480
-_END = 2.0  # [s] that a page gets to finish its frame
+_END = 2.0  # [s] limit for a page to finish its frame
 
 
 class BackgroundPage:
@@ -99,7 +99,7 @@ def view_model(model: Model, q: Array | None, **options: Any) -> BackgroundPage:
 
 
 def view_simulation(simulation: Simulation, **options: Any) -> BackgroundPage:
-    """A simulation in real time, at first running; nobody else may step it meanwhile. Options of `BackgroundPage`."""
+    """A simulation in real time, at first running; no other code may step it meanwhile. Options of `BackgroundPage`."""
 
     def make(page: Page) -> Any:
         shown = live_page(page, simulation, None if simulation.contact is None else 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sliders that command positions of motors, or tell a controller where joints shall be, while a box is ticked."""
+"""Sliders that command positions of motors, or set the joint targets of a controller, while a box is ticked."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class CommandSliders(JointSliders):
             self.end(str(problem))
 
     def _is_left_alone(self) -> bool:
-        """True once the last person who looked at the page has closed it."""
+        """True once the last browser has closed the page."""
         is_watched = self._page.is_looked_at
         left = self._was_watched and not is_watched
         self._was_watched = self._was_watched or is_watched
@@ -108,7 +108,7 @@ class CommandSliders(JointSliders):
 
 
 class JointTargets(CommandSliders):
-    """There while a controller follows positions of joints; a target that does not change is sent once."""
+    """Sliders shown while a controller follows joint positions; an unchanged target is sent once."""
 
     def __init__(self, page: Page, model: Model, follower: Follower) -> None:
         """Add them to the page, hidden.
@@ -131,7 +131,7 @@ class JointTargets(CommandSliders):
             super().tick(q)
 
     def _follow(self, positions: Positions | None) -> None:
-        """Tell the controller, of the joints that it has; without new positions it keeps the last ones."""
+        """Send the controller targets of its joints; without new positions it keeps the last ones."""
         targets = self._follower.target_joints()
         if positions is None or targets is None:
             self._sent = None

@@ -38,7 +38,7 @@ STOP = "STOP"
 HOLD, PLAY = "hold to move", "hold to play"
 _ORDER = -3.0  # of motions on the page: above the sliders
 _NONE = -1  # no press
-_INSISTS, _AGAIN = 10.0, 0.5  # [s] for which a stop is asked for, and between times, until the node says that it is
+_REPEATS, _AGAIN = 10.0, 0.5  # [s] for which a stop request is repeated, and the interval, until the node confirms it
 _ONE_PRESS = 0.1  # [s] in which STOP comes by more than one way
 _TRANSITIONS = ("configure", "activate", "deactivate")
 _PRESS_ANEW = "let go, and press anew to arm the robots"
@@ -49,7 +49,7 @@ class DevicePanel:
 
     Attributes:
         node: the robot's.
-        state: the newest that it said.
+        state: its newest one.
         sliders: by robot.
         move: the button that is held; None as long as no node was seen.
         play: likewise, for motions; None where no robot plays any.
@@ -75,7 +75,7 @@ class DevicePanel:
         # in the present press: "say" why nothing moves, "activate", "arm", "failed", "active"
         self._done: set[str] = set()
         self._played_by = ""
-        self._refusals = 0  # of browsers that may move nothing, that were said
+        self._refusals = 0  # of browsers that may not move robots; reported ones
         self._stop_until = self._stopped_at = -math.inf  # [s] on the steady clock
 
         async def gone(client: Any) -> None:
@@ -92,7 +92,7 @@ class DevicePanel:
         """True once such a node was seen: then nothing else shall command its robots."""
         return self.state is not None
 
-    # --- what is on the page ------------------------------------------------------------------------------------
+    # --- layout -------------------------------------------------------------------------------------------------
     def build(self) -> None:
         """Put it on the page, anew after the page was cleared; nothing as long as no node was seen."""
         self.close()
@@ -110,7 +110,7 @@ class DevicePanel:
             self.move = Hold(page, HOLD, color="green", hint="robots go to their sliders only while this is held")
             self._says = Words(gui, 4)
             self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "arm", "reset")}
-            self._status = gui.add_html("")  # last: it is as long as there are devices and alarms
+            self._status = gui.add_html("")  # last: its height varies with devices and alarms
         self._panel.dock_left()
         self._panel.expand()  # on a phone, too, where panels are folded at first
 
@@ -155,7 +155,7 @@ class DevicePanel:
             self.play = Hold(self._page, PLAY, hint="let go, and the robot is deactivated: it stays where it is")
 
     def _lose_play(self) -> None:
-        """The button to play goes away: whoever held it has let go, and what it began is to end."""
+        """The button to play goes away: it counts as released, and its motion ends."""
         if self.play is not None and self._played_in == self.play.presses:
             player = self.state.devices.get(self._played_by) if self.state is not None else None
             if self.play.is_held or (player is not None and player.plays):
@@ -169,7 +169,7 @@ class DevicePanel:
 
     # --- once a frame -------------------------------------------------------------------------------------------
     def tick(self, robot: RobotPage | None) -> None:
-        """Look at what the node says, and command what is to be commanded.
+        """Read the node's state, and send commands.
 
         Args:
             robot: that is shown; None: none.
@@ -181,7 +181,7 @@ class DevicePanel:
         if not was_seen or self.move is None:
             self.build()
         self._build_devices(self.state)
-        self._insist(self.state)
+        self._repeat_stop(self.state)
         is_held = self._tick_move(self.state)
         for name, sliders in self.sliders.items():
             sliders.tick(self.state.devices[name], is_held=is_held)
@@ -201,32 +201,32 @@ class DevicePanel:
         hold = self.move
         if hold is None or not hold.is_held:
             refusal = self._refusal()
-            self._tell(f"held, but nothing moves: {refusal}" if refusal else "let go: nothing moves", GREY)
+            self._show_remark(f"held, but nothing moves: {refusal}" if refusal else "let go: nothing moves", GREY)
             return False
         if hold.presses != self._press:
             self._press, self._done = hold.presses, set()
         problem = self._why_not(state)
         if problem:
-            self._tell(f"held, but nothing moves: {problem}", AMBER)
+            self._show_remark(f"held, but nothing moves: {problem}", AMBER)
             if self._is_first("say"):
                 self._page.say(f"Nothing moves: {problem}")
             return False
         if state.phase == ACTIVE and not _is_armed(state):
             if self._is_first("arm"):
                 self.node.arm(self._answer("arm"))
-            self._tell("held: waiting for the robots to be armed", AMBER)
+            self._show_remark("held: waiting for the robots to be armed", AMBER)
             return False
         if state.phase == ACTIVE:
             self._done.add("active")
-            self._tell("held: robots go to their sliders", GREEN)
+            self._show_remark("held: robots go to their sliders", GREEN)
             return True
         if self._is_first("activate"):
             self.node.change("activate", partial(self._activated, hold.presses))
-        self._tell("held: waiting for the robots to be active", AMBER)
+        self._show_remark("held: waiting for the robots to be active", AMBER)
         return False
 
     def _refusal(self) -> str:
-        """Why a browser that holds a button may not; said to all once for each press."""
+        """Why a browser that holds a button may not; shown to all once for each press."""
         holds = [hold for hold in (self.move, self.play) if hold is not None]
         why = next((hold.refusal for hold in holds if hold.refusal), "")
         refusals = sum(hold.refusals for hold in holds)
@@ -308,23 +308,23 @@ class DevicePanel:
                     break
         ghost.show(robot.q, shown)
 
-    # --- what is asked for, and said ----------------------------------------------------------------------------
+    # --- requests and messages ----------------------------------------------------------------------------------
     def _stop(self) -> None:
         """On the server's thread."""
         now = time.monotonic()
         if now - self._stopped_at < _ONE_PRESS:
             return
-        self._stop_until, self._stopped_at = now + _INSISTS, now
+        self._stop_until, self._stopped_at = now + _REPEATS, now
         self.node.stop(self._answer(STOP))
 
-    def _insist(self, state: HardwareState) -> None:
+    def _repeat_stop(self, state: HardwareState) -> None:
         """Ask for a stop again until the node says that it is latched: a message may be lost, or come too early."""
         now = time.monotonic()
         if state.stopped:
             self._stop_until = -math.inf
         elif now < self._stop_until and now - self._stopped_at > _AGAIN:
             self._stopped_at = now
-            self.node.stop(lambda problem: None)  # what there is to say was said the first time
+            self.node.stop(lambda problem: None)  # the first request has reported already
 
     def _reset(self) -> None:
         self._stop_until = -math.inf
@@ -340,7 +340,7 @@ class DevicePanel:
 
         return then
 
-    def _tell(self, text: str, colour: str) -> None:
+    def _show_remark(self, text: str, colour: str) -> None:
         self._says.show(text, colour)
 
     def _show(self, state: HardwareState) -> None:

@@ -43,7 +43,7 @@ def status_html(name: str, state: HardwareState | None, *, is_there: bool) -> st
 
     Args:
         name: of the node.
-        state: the newest that it said.
+        state: its newest one.
         is_there: whether it is there now.
     """
     if state is None or not is_there:

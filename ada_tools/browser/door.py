@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may come to a page: browsers of this machine, and elsewhere those who bring its token.
+"""Access control of a page: browsers of this machine, and others with its token.
 
-A page on 127.0.0.1 is for who is on this machine, and needs no token. But a browser of this machine may be the tool of
+A page on 127.0.0.1 is for users of this machine, and needs no token. But a browser of this machine may be the tool of
 a page from elsewhere: that gives its own name an address of this machine (DNS rebinding), or just connects. Both say
 where they are from, in the headers Host and Origin, and are refused.
 
@@ -37,11 +37,11 @@ Answer = Callable[[Any, Any], Any]  # what websockets asks before it answers a r
 
 
 class Door:
-    """Looks at each request, before it is answered.
+    """Checks each request before it is answered.
 
     Attributes:
         token: that a request must bring; "" where none is needed.
-        is_given: the token came from the environment: who started the page knows it.
+        is_given: the token came from the environment, so that the user knows it.
     """
 
     def __init__(self, host: str) -> None:
@@ -75,7 +75,7 @@ class Door:
         return ""
 
     def before(self, answer: Answer | None) -> Answer:
-        """What websockets shall ask: this door, then what was asked without it."""
+        """Request handler for websockets: this door first, then the original one."""
 
         def ask(connection: Any, request: Any) -> Any:
             problem = self.refusal(request)
@@ -92,7 +92,7 @@ class Door:
 
     @contextlib.contextmanager
     def hung(self) -> Iterator[None]:
-        """Meanwhile every server of websockets gets this door: viser makes one, and has no argument for it.
+        """In this context every server of websockets gets this door: viser makes one, without an argument for it.
 
         Raises:
             InputError: none was made: this viser serves its page in another way, which would be open to everybody. Who
@@ -126,7 +126,7 @@ class Door:
         return any(_is_same(cookie.strip(), self._cookie) for cookie in cookies)
 
     def _is_own(self, host: str) -> bool:
-        """True if a request's Host is a name that nobody else can give to an address of this machine."""
+        """True if a request's Host is a name that others cannot give to an address of this machine."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -141,7 +141,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_same(said: str, secret: str) -> bool:
-    """Takes as long wherever they differ, so that nobody finds a token letter by letter."""
+    """Comparison in constant time, so that a token cannot be guessed letter by letter."""
     return hmac.compare_digest(said.encode(errors="surrogateescape"), secret.encode())
 
 

@@ -30,7 +30,7 @@ class Follower(Protocol):
 
     @property
     def link(self) -> str:
-        """The link of whose pose it is the target; "" where nobody said it."""
+        """The link of whose pose it is the target; "" where that is not known."""
 
     @property
     def is_there(self) -> bool:
@@ -43,7 +43,7 @@ class Follower(Protocol):
         """The positions that it follows now, by joint, if it follows some."""
 
     def follow_pose(self, target: TargetPose) -> None:
-        """Ask it to follow a pose; InputError where nobody listens."""
+        """Ask it to follow a pose; InputError without a listener."""
 
     def follow_joints(self, positions: Mapping[str, float]) -> None:
-        """Ask it to follow positions; InputError where nobody listens."""
+        """Ask it to follow positions; InputError without a listener."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second, see-through robot in the scene: where the real one is told to be, or shall go."""
+"""A second, see-through robot in the scene: the commanded pose of the real one, or its target."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ada_tools.browser.scene import Scene
 
 NODE = "/ghost"  # name in viser's scene
 COLOUR = (0.16, 0.45, 0.95, 0.35)
-_SHRUNK = 0.98  # parts that are where the real ones are hide in these
+_SHRUNK = 0.98  # smaller, so that parts at the place of real ones are hidden in these
 
 
 class Ghost:
-    """There while there is a pose to be shown; of robots without loops alone: nobody says where passive joints go."""
+    """Shown while there is a pose; for robots without loops alone: passive joints have no commanded positions."""
 
     def __init__(self, page: Page, scene: Scene) -> None:
         """Begin without one.

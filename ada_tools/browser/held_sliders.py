@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sliders for the joints of a device: it goes to them while a button is held, and stays where it is otherwise.
 
-A slider follows its joint until a person moves it. Then it says where the joint shall go the next time that the button
-is held, and goes on to say so: after a pause the motion can be continued, or taken back by a button. When the robot is
-stopped, or lost, all sliders follow their joints again: nobody expects a motion to go on after that.
+A slider follows its joint until a person moves it. Then it sets the target for the next time that the button is
+held, and keeps it: after a pause the motion can be continued, or taken back by a button. When the robot is stopped, or
+lost, all sliders follow their joints again: no motion must go on after that.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _FRESH = 1.0  # [s] that positions count
 _SPEED, _FASTEST = 15.0, 60.0  # [deg/s] of joints, at first and at most
 _SHARE = 0.5  # of a joint's own speed, at most
 _LONGEST = 1.5 * PERIOD  # [s] that a late command makes up for
-_SAME = math.radians(0.05)  # of a joint that is commanded to be where it is
+_SAME = math.radians(0.05)  # between command and position that counts as no difference
 _ORDER = -1.0  # on the page: above what all robots have
-_LINE = (  # one, whatever it says: what is below must not move
+_LINE = (  # of fixed height: controls below must not move
     '<div style="margin:-0.35em 0.8em 0.5em 0.8em;font-size:0.75em;color:#666;text-align:right;height:1.5em;'
     'white-space:nowrap;overflow:hidden;text-overflow:ellipsis">{}</div>'
 )
@@ -72,7 +72,7 @@ class HeldSliders(JointSliders):
 
     def forget(self) -> None:
         """Let all sliders follow their joints again."""
-        self.goal()  # whatever was given so far is read, and over
+        self.goal()  # discard values that were set so far
         self.wanted.clear()
         self._shown_at = -math.inf
 
@@ -122,7 +122,7 @@ class HeldSliders(JointSliders):
     def _command(self, present: Array) -> None:
         now = time.monotonic()
         if not self.is_commanding:
-            # From where it is commanded to be: what sags under its load would sink with each new start.
+            # From the commanded pose: a joint that sags under its load would sink with each new start.
             before = self._all(_fresh(self._node.commanded(self.device.name)))
             is_near = before is not None and bool((np.abs(before - present) < self.lead).all())
             self.commanded = before if is_near and before is not None else present.copy()
@@ -152,7 +152,7 @@ class HeldSliders(JointSliders):
             return "not measured"
         parts = [f"is {_degrees(at):.1f} deg"]
         if commanded is not None:
-            parts.append(f"told {_degrees(commanded):.1f}")
+            parts.append(f"commanded {_degrees(commanded):.1f}")
         scale = self.device.servos.get(joint)
         if scale is not None:
             parts.append(f"servo {scale.angle(at):.0f} deg")
@@ -165,5 +165,5 @@ def _fresh(heard: Heard | None) -> Positions:
 
 
 def _degrees(angle: float) -> float:
-    """To a tenth, and never -0.0."""
+    """Degrees to a tenth, and never -0.0."""
     return round(math.degrees(angle), 1) + 0.0

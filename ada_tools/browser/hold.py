@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A button that counts as held only as long as the browser keeps saying so: a dead-man's switch.
+"""A button that counts as held only as long as the browser keeps saying so: a dead-man switch.
 
 The browser sends a sign of life RATE times a second while the button is down, and a click when it is let go. So a tab
 that is closed, frozen, or cut off lets go by itself, and for good: when it goes on, its signs count for nothing until
-the person has let go of the button and pressed it anew, for nobody knows that there still is a person. Signs that were
+the person has let go of the button and pressed it anew, as a person may no longer be there. Signs that were
 held up somewhere and come all at once count as one, and one alone begins nothing. Signs of a browser that the page's
-guard speaks against count for nothing.
+guard refuses count for nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ada_tools.browser.page import Page
 
 RATE = 20.0  # [Hz] of signs of life
 EXPIRES = 0.3  # [s] without one, after which the button was let go
-FORGOTTEN = 2.0  # [s] without a refusal, after which the next one is said again
+FORGOTTEN = 2.0  # [s] without a refusal, after which the next one is reported again
 _APART = 0.4 / RATE  # [s] between signs that count each
 _LAPSED = "this page stood still while the button was down. Let go of the button, and press it anew"
 

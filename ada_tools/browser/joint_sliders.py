@@ -23,7 +23,7 @@ from ada_tools.browser.slider_range import slider_range
 PERIOD = 0.05  # [s] between commands, so that they do not go stale
 LEAD = 0.5  # [rad] or [m] that a command may be ahead of its joint
 LOOK = 0.2  # [s] between looks at the joints while nothing is commanded
-Send = Callable[[Positions | None], None]  # None ends the commands; InputError where nobody listens
+Send = Callable[[Positions | None], None]  # None ends the commands; InputError without a listener
 
 
 class JointSliders:
@@ -96,7 +96,7 @@ class JointSliders:
             elapsed: since the last command [s].
 
         Raises:
-            InputError: nobody listens.
+            InputError: there is no listener.
         """
         reach = self.speeds * elapsed
         moved = self.commanded + np.clip(goal - self.commanded, -reach, reach)

@@ -18,7 +18,7 @@ from ada_tools.browser.robot_node import Answer, Moment, Positions
 from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.seen import SeenState
 
-_BUSY = 0.8  # of a frame, that may go into steps; the rest is for the page
+_BUSY = 0.8  # share of a frame for steps; the rest is for the page
 _PUSH = 0.1  # [s] a push takes
 
 
@@ -47,12 +47,12 @@ class Pace:
         return steps
 
     def took(self, steps: int, seconds: float) -> None:
-        """Learn what steps cost."""
+        """Learn the time of steps."""
         if steps:
             self._cost = seconds / steps if not self._cost else 0.8 * self._cost + 0.2 * seconds / steps
 
     def forget(self) -> None:
-        """After a pause: nothing is owed."""
+        """Restart after a pause, without catching up."""
         self._owed = 0.0
 
 
@@ -79,7 +79,7 @@ class LocalRobot:
         self._last = time.monotonic()
         self._moments: list[Moment] = []
 
-    # --- what is seen -------------------------------------------------------------------------------------------
+    # --- state --------------------------------------------------------------------------------------------------
     def newest(self) -> SeenState:
         """The state now."""
         now = time.monotonic()
@@ -94,7 +94,7 @@ class LocalRobot:
         return moments
 
     def rate(self) -> float:
-        """Nothing is sent."""
+        """No rate: nothing is sent."""
         return 0.0
 
     def parameters(self) -> Mapping[str, object]:
@@ -106,7 +106,7 @@ class LocalRobot:
         return ()
 
     def watch_marks(self, is_on: bool) -> None:
-        """There are none."""
+        """No effect: there are no marks."""
 
     def _moment(self) -> Moment:
         return float(self._simulation.t), self._simulation.q, self._simulation.v
@@ -124,7 +124,7 @@ class LocalRobot:
             self._say(f"paused at t = {self._simulation.t:.4g} s: {problem}")
         self._pace.took(steps, time.perf_counter() - begin)
 
-    # --- what is asked for --------------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------
     def pause(self, is_paused: bool, then: Answer) -> None:
         """Pause, or go on."""
         self.goes_on, self._last = not is_paused, time.monotonic()
@@ -152,12 +152,12 @@ class LocalRobot:
         self._simulation.push(link, wrench, _PUSH, frame="link", replaces=True)
 
     def command(self, positions: Positions | None, device: str = "") -> None:
-        """Its controller was given with it."""
+        """Refused: its controller moves it."""
         if positions is not None:
             raise InputError("this simulation takes no commands: its controller moves it.")
 
     def set_state(self, positions: Positions) -> None:
-        """It moves by itself."""
+        """Refused: it moves by itself."""
         raise InputError("this simulation takes no poses: it moves by itself.")
 
 

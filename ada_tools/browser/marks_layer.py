@@ -125,7 +125,7 @@ def _new_node(scene: Any, name: str, look: Look, points: Floats) -> Any:
 class MarksPanel:
     """A box for each space of marks that a source has sent, and the marks of those that are ticked.
 
-    Marks are asked for while somebody looks at the page, until a person has unticked all boxes.
+    Marks are requested while a browser has the page open, until all boxes are unticked.
     """
 
     def __init__(self, page: Page, source: RobotSource) -> None:

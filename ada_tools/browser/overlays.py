@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else can be seen of a robot: frames of links, shapes that touch, where mass is; a camera that goes along."""
+"""Overlays of a robot: frames of links, collision shapes, inertias; a camera that follows it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def frames(model: Model) -> list[Part]:
 
 
 def collisions(model: Model) -> list[Part]:
-    """The shapes that links touch others with."""
+    """Collision shapes of links."""
     return [
         Part(part.link, part.solid, part.pose, part.scale, _TOUCHES, part.mesh)
         for link in model.links.values()
@@ -70,7 +70,7 @@ KINDS: dict[str, Callable[[Model], list[Part]]] = {
 
 
 class Overlays:
-    """Boxes beside the scene that say what else is seen; nothing is made before it is asked for."""
+    """Boxes beside the scene that choose overlays; each is made when it is first ticked."""
 
     def __init__(self, page: Page, scene: Scene, refresh: Callable[[], None]) -> None:
         """Add the boxes.

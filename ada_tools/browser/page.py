@@ -90,7 +90,7 @@ class Page:
         self.gui.main_panel.dock_right()
 
     def look(self) -> None:
-        """Move the cameras of those who look at the page to where a newcomer would begin."""
+        """Move the cameras of all browsers to the start view."""
         first = self.server.initial_camera
         for client in self.server.get_clients().values():
             with client.atomic():
@@ -119,7 +119,7 @@ class Page:
 
     @property
     def is_looked_at(self) -> bool:
-        """True while somebody has it open."""
+        """True while a browser has it open."""
         return bool(self.server.get_clients())
 
     def when(self, control: Any, action: Callable[[], None], *, moves: bool = False) -> None:
@@ -130,7 +130,7 @@ class Page:
         Args:
             control: what viser's `gui.add_...` returned.
             action: called by `run`; it reads the control's value itself.
-            moves: it may move a robot: a browser that `guard` speaks against is told so, and the value is taken back.
+            moves: it may move a robot: a browser that `guard` refuses gets the reason, and the value is taken back.
         """
         is_button = hasattr(control, "on_click")
         taken = [control.value]
@@ -148,7 +148,7 @@ class Page:
         listen(noted)
 
     def refuses(self, event: Any) -> bool:
-        """True if the guard refuses the browser that an event of viser's is from; then it is told why."""
+        """True if the guard refuses the browser of an event of viser's; the browser gets the reason."""
         why = self.guard(event.client_id)
         if why and event.client is not None:
             event.client.add_notification("ada", why, auto_close_seconds=8.0)
@@ -161,7 +161,7 @@ class Page:
             self._notes[key] = action
 
     def say(self, text: str) -> None:
-        """Tell everybody who looks at the page."""
+        """Show a message to all browsers."""
         for client in self.server.get_clients().values():
             client.add_notification("ada", text, auto_close_seconds=8.0)
 
@@ -257,7 +257,7 @@ def nearest_free(host: str, port: int) -> int:
 
 
 class SharedNumber:
-    """A slider that the program moves, too, without overwriting what a person has just given and nobody has read yet.
+    """A slider that the program moves, too, without overwriting a new value of a person that is not read yet.
 
     Digits of a number that is typed arrive one by one: an answer to the first must not take the place of the second.
     """
@@ -268,7 +268,7 @@ class SharedNumber:
         self._known = float(control.value)
 
     def read(self) -> float:
-        """The newest value, whoever set it."""
+        """The newest value, of a person or of the program."""
         self._known = float(self.control.value)
         return self._known
 

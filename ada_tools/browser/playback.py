@@ -29,7 +29,7 @@ _NONE = "-"
 
 
 class Clock:
-    """The time that is shown, and how it goes on."""
+    """The displayed time, and its progress."""
 
     def __init__(self, begin: float, end: float) -> None:
         self.begin, self.end = begin, end
@@ -129,7 +129,7 @@ class PlaybackPage:
         self.show()
 
     def step(self, which: str) -> None:
-        """To the first, last, next or previous row of the log."""
+        """Go to the first, last, next or previous row of the log."""
         t = self.log.t
         row = {
             "|<": 0,

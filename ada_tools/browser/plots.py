@@ -14,7 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import PALETTE
 from ada_dynamics.drawing.plots import extreme_rows
 
-CURVES = 8  # more of them nobody can tell apart
+CURVES = 8  # more cannot be distinguished
 _POINTS = 400  # of a curve: as many as the plot has pixels
 _SECONDS = 10.0  # that a live plot goes back
 POINT = _SECONDS / _POINTS  # [s] between points of a live plot

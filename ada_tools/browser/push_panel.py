@@ -32,7 +32,7 @@ class PushPanel:
     """Controls of pushes, and the link that is pulled now.
 
     Attributes:
-        pull: the drag that goes on; None: nobody pulls.
+        pull: the drag that goes on; None: there is none.
     """
 
     def __init__(self, page: Page, scene: Scene, source: RobotSource) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page for a robot that moves elsewhere: it waits for it, learns what it is, says when it is gone, and goes on."""
+"""A page for a robot that moves elsewhere: it waits for it, loads its model, reports its loss, and continues."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RemotePage:
         follower: Follower | None = None,
         push: tuple[str, str, float] | None = None,
     ) -> None:
-        """Say what is waited for.
+        """Show what the page waits for.
 
         Args:
             page: to draw on.
@@ -77,7 +77,7 @@ class RemotePage:
         self._was_lost = False
         self._said = ""
         self._waiting = page.gui.add_markdown("")
-        self._say_what_is_missing()
+        self._show_what_is_missing()
 
     def tick(self) -> None:
         """Once a frame: look at what arrived, and show it."""
@@ -86,7 +86,7 @@ class RemotePage:
             self._make_if_needed(text, seen)
         self.devices.tick(self.robot)
         if self.robot is None:
-            self._say_what_is_missing()
+            self._show_what_is_missing()
             return
         self.robot.tick()
         self._watch()
@@ -99,7 +99,7 @@ class RemotePage:
 
     # --- presence -----------------------------------------------------------------------------------------------
     def _watch(self) -> None:
-        """Tell when the plant goes and when it is back; the status line has it all the time."""
+        """Report when the plant goes and when it is back; the status line shows it all the time."""
         assert self.robot is not None
         is_lost = self.robot.is_lost and self.robot.seen is not None
         if is_lost != self._was_lost:
@@ -107,7 +107,7 @@ class RemotePage:
             name = self.plant.name
             self.page.say(f"{name} is gone; waiting for it to come back." if is_lost else f"{name} is back.")
 
-    def _say_what_is_missing(self) -> None:
+    def _show_what_is_missing(self) -> None:
         text = f"**{self.problem}**" if self.problem else self.plant.waits_for
         if self._maker is not None:
             text = "The robot is being made ready."
@@ -196,7 +196,7 @@ class RemotePage:
         self.problem = f"The robot of {self.plant.name} cannot be shown: {problem}"
         self._clear()
         self._waiting, self._said = self.page.gui.add_markdown(""), ""
-        self._say_what_is_missing()
+        self._show_what_is_missing()
 
     def _clear(self) -> None:
         if self.robot is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What moves a robot, as a page needs it: a simulation here, or a node elsewhere with a simulation or devices.
+"""Source of a robot's motion, as a page needs it: a simulation here, or a node elsewhere with a simulation or devices.
 
-What a node has said so far decides what the page offers: see `RobotNode.state`.
+The reported state of a node decides what the page offers: see `RobotNode.state`.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class Wrench(NamedTuple):
 
 
 class RobotSource(Protocol):
-    """What moves a robot on a page: a simulation here, or a node elsewhere.
+    """Source of the motion on a page: a simulation here, or a node elsewhere.
 
     All calls return at once; answers are given on the thread that runs the page.
     """
 
     @property
     def name(self) -> str:
-        """What moves the robot, for messages."""
+        """Name of the source, for messages."""
 
-    # --- what is seen -------------------------------------------------------------------------------------------
+    # --- state --------------------------------------------------------------------------------------------------
     def newest(self) -> Seen | None:
-        """The newest that was seen of its state."""
+        """Its newest state."""
 
     def passed(self) -> Sequence[Moment]:
         """Moments before the newest state that plots show, too; since the last call."""
@@ -73,11 +73,11 @@ class RobotSource(Protocol):
     def watch_marks(self, is_on: bool) -> None:
         """Begin or end to receive marks."""
 
-    # --- what is asked for --------------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------
     def command(self, positions: Positions | None, device: str = "") -> None:
         """Positions that motors shall go to, of one device or of the whole robot; None ends the commands.
 
-        What nobody hears is lost.
+        Without a listener it is lost.
         """
 
     def reset(self, then: Answer) -> None:
@@ -96,11 +96,11 @@ class RobotSource(Protocol):
         """Let a wrench [f, n] act on a link for a moment, at its origin in its axes, in the place of the last one.
 
         Raises:
-            InputError: nobody listens.
+            InputError: there is no listener.
         """
 
     def set_state(self, positions: Positions) -> None:
-        """Put the robot into a pose; InputError where nobody listens."""
+        """Put the robot into a pose; InputError without a listener."""
 
 
 class RobotNode(RobotSource, Protocol):
@@ -108,7 +108,7 @@ class RobotNode(RobotSource, Protocol):
 
     @property
     def waits_for(self) -> str:
-        """Words for a person who looks at a page without a robot."""
+        """Text for a page without a robot."""
 
     def description(self) -> str | None:
         """The robot's description, or None as long as there is none."""
@@ -123,13 +123,13 @@ class RobotNode(RobotSource, Protocol):
         """True while that node is there."""
 
     def state(self) -> HardwareState | None:
-        """The newest that it said of its phase and its devices; None: no such node was seen, ever."""
+        """The newest state of its phase and its devices; None: no such node was seen so far."""
 
     def measured(self, device: str) -> Heard | None:
         """Where the joints of a device are."""
 
     def commanded(self, device: str) -> Heard | None:
-        """Where they are commanded to be, where the device tells."""
+        """Commanded positions, where the device reports them."""
 
     def wrench(self, device: str) -> Wrench | None:
         """The newest reading of a sensor."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One robot that moves: what is seen of it, and the controls by which it is asked to do something.
+"""One robot that moves: its display, and the controls that send requests to it.
 
-Who moves it is the business of its source: a simulation in this process (live.py), or a node behind ROS. A simulation
+It is moved by its source: a simulation in this process (live.py), or a node behind ROS. A simulation
 can be paused, set back to its start, slowed down and pushed. A device, real or emulated, cannot: it is moved by the
 panel of its node alone, and by a controller whose target is here.
 """
@@ -37,8 +37,8 @@ Sliders = Literal["none", "commands", "poses"]
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 LOST = 1.5  # [s] without a state, after which the source counts as gone
 DRAWN = 0.0  # [s] between drawings, at least; browsers without a GPU want more
-_BELIEVED = 1.0  # [s] that an answer of the source counts more than what is seen of its time
-_IDLE = 0.25  # [s] between drawings of a robot that stands still, or that nobody looks at
+_BELIEVED = 1.0  # [s] that an answer of the source overrides its observed time
+_IDLE = 0.25  # [s] between drawings of a robot that stands still, or on a page that is not open
 _FOLLOWED = 1.0  # [s] that the robot has to follow its sliders, before these follow the robot
 _PLOTS_PER_SECOND = 10.0
 _ROOM = 0.4  # sizes of the robot, to move in without leaving the picture
@@ -168,7 +168,7 @@ class RobotPage:
             self.energy_plot = LivePlot(gui, "energy [J]", ("kinetic", "potential", "total"))
             self.joint_plot = LivePlot(gui, "joint positions [rad, m]", names) if names else None
 
-    # --- what is seen -------------------------------------------------------------------------------------------
+    # --- state --------------------------------------------------------------------------------------------------
     def tick(self) -> None:
         """Once a frame."""
         now = time.monotonic()
@@ -231,7 +231,7 @@ class RobotPage:
         """True if no state arrived for a while."""
         return self.seen is None or time.monotonic() - self.seen.arrived > LOST
 
-    # --- what is shown ------------------------------------------------------------------------------------------
+    # --- display ------------------------------------------------------------------------------------------------
     def show(self) -> None:
         """Show the present state, everywhere."""
         if self._is_closed:
@@ -276,7 +276,7 @@ class RobotPage:
             self.joint_plot.add(t, [float(q[i]) for i in self._plotted])
 
     def _remark(self) -> str:
-        """For the person who looks, above everything else."""
+        """Remark above all other text."""
         name = self.source.name
         if self.seen is None:
             return f"**{name} has sent no state yet.**"
@@ -301,7 +301,7 @@ class RobotPage:
         gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""
         return energy + gap
 
-    # --- what is asked for --------------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------
     def toggle(self) -> None:
         """Play or pause."""
         is_paused = self.is_playing

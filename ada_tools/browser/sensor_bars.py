@@ -84,7 +84,7 @@ class SensorBars:
 
 
 def _grown(greatest: tuple[float, float], values: Array) -> tuple[float, float]:
-    """The scale of the bars: what was measured so far, in steps of a doubling."""
+    """Scale of the bars: the largest values so far, in steps of a doubling."""
     found = []
     for scale, part in zip(greatest, (values[:3], values[3:]), strict=True):
         doublings = max(0, math.ceil(math.log2(max(float(np.abs(part).max()), 1e-9) / scale)))

@@ -29,12 +29,12 @@ class Performer(LocalRobot):
         self._rows = self._servos.rows(targets(0.0))
 
     def advance(self, steps: int) -> None:
-        """Take steps, and tell the servos on the way."""
+        """Take steps, and update the servos' targets on the way."""
         for first in range(0, steps, self._each):
-            self._tell(float(self._simulation.t))
+            self._command_servos(float(self._simulation.t))
             super().advance(min(self._each, steps - first))
 
-    def _tell(self, t: float) -> None:
+    def _command_servos(self, t: float) -> None:
         before, after = (np.array(list(self._targets(at).values())) for at in (t, t + _PERIOD))
         positions, velocities = self._held.copy(), np.zeros_like(self._held)
         positions[self._rows], velocities[self._rows] = before, (after - before) / _PERIOD

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A button, and the key Esc, that are there as long as the page is, and whose message nothing takes the place of.
+"""A STOP button, and the key Esc, that are always on the page, and whose message no other one replaces.
 
 Within 50 ms a page sends one message of all its controls, the newest: a button that is held sends one every 50 ms, and
 a click on another one meanwhile may never leave the browser. What a key triggers is sent at once, by itself. So the
@@ -22,8 +22,8 @@ from typing import Any
 
 from ada_tools.browser.page import Page
 
-SEEN = 1.5  # [s] that a browser's word counts
-_SAYS = 0.25  # [s] between such words, and between looks at the two buttons
+SEEN = 1.5  # [s] that a browser's report counts
+_SAYS = 0.25  # [s] between such reports, and between checks of the two buttons
 _NARROW = 600  # [px] below which the panel is part of a sheet that is scrolled
 _KEY, _WORD = "escape", "insert"  # the second one with all modifiers: no person presses that
 _OUT_OF_SIGHT = (
@@ -39,7 +39,7 @@ _BUTTON = (
     'border-radius:4px;font:inherit;font-size:1.5em">{label}</button>'
 )
 _PRESS = f"document.documentElement.dispatchEvent(new KeyboardEvent('keydown',{{key:'{_KEY.capitalize()}'}}))"
-# A document's scripts do not run in what is put into it later; what an image does that cannot be loaded, does.
+# Scripts do not run in HTML that is inserted later; the error handler of an image that cannot be loaded does.
 _SCRIPT = """
 (() => {
   if (document.getElementById('stop-button')) return;
@@ -125,7 +125,7 @@ class StopButton:
             self._seen.pop(browser, None)
 
     def why_not(self, browser: int) -> str:
-        """Why a browser may move nothing; "" where it may: there the button can be seen and touched."""
+        """Why a browser may not move robots; "" where it may: there the button can be seen and touched."""
         with self._lock:
             return "" if self._clock() - self._seen.get(browser, -1e9) <= SEEN else _OUT_OF_SIGHT
 

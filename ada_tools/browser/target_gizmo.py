@@ -21,7 +21,7 @@ from ada_tools.browser.words import Words
 
 NODE = "/target"  # name in viser's scene
 _SIZE = 0.22  # of the handles, in sizes of the robot
-_SETTLED = 0.5  # [s] that a controller has to take what was dragged
+_SETTLED = 0.5  # [s] for a controller to accept a dragged target
 _SAME = 1e-6  # less of a change is not worth a message
 
 
@@ -129,7 +129,7 @@ class TargetGizmo:
             words = f"{self._follower.link} is {distance} from the target {words}"
         self.words.content = words
 
-    # --- a person ---------------------------------------------------------------------------------------------------
+    # --- dragging ---------------------------------------------------------------------------------------------------
     def _drag(self, pose: Array, is_end: bool) -> None:
         self._is_held = not is_end
         self._kept_until = time.monotonic() + _SETTLED

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words on a page that change while a person uses the controls below them: whatever they say, nothing moves.
+"""Text of changing length on a page, in a box of fixed height.
 
-A text as long as its words pushes all that is below it by a line now and then, just as somebody is about to press it.
+Otherwise the controls below would move when the text changes, just as somebody is about to press one.
 """
 
 from __future__ import annotations

@@ -81,17 +81,17 @@ def run(options: argparse.Namespace) -> int:
     other = read(options.validate, model) if options.validate else log[count:]
     unseen = found.validate(other, window=options.window)
     tried_on = f"`{options.validate}`" if options.validate else f"its last {100 * (1.0 - _LEARNT):g} %"
-    told = {**figures(found, unseen, str(options.recording), tried_on), "gaps": gaps(log.t)}
+    report = {**figures(found, unseen, str(options.recording), tried_on), "gaps": gaps(log.t)}
     if options.report:
-        options.report.write_text(markdown(told), encoding="utf-8")
+        options.report.write_text(markdown(report), encoding="utf-8")
     if options.plot:
         unseen.plot(found.joints, options.plot)
     if options.save:
         write(found.model, options.save)
     if options.json:
-        print_json(told)
+        print_json(report)
     else:
-        _print(told)
+        _print(report)
     is_little = any(issubclass(one.category, LittleExcitationWarning) for one in met)
     return _NOT_SHOWN if is_little else 0
 
@@ -104,15 +104,15 @@ def _model(options: argparse.Namespace) -> Model | None:
     return None
 
 
-def _print(told: dict[str, Any]) -> None:
-    print(f"{told['robot']}: {told['rows']} rows of {told['recording']}, condition {told['condition']:.3g}")
-    for begin, end in told["gaps"]:
+def _print(report: dict[str, Any]) -> None:
+    print(f"{report['robot']}: {report['rows']} rows of {report['recording']}, condition {report['condition']:.3g}")
+    for begin, end in report["gaps"]:
         print(f"gap: nothing from {begin:.6g} to {end:.6g} s; rows beside it are dropped")
-    print(*table(PARAMETERS, parameter_rows(told)), "", sep="\n")
-    others = [row for row in told["combinations"] if row["name"] not in {one["name"] for one in told["parameters"]}]
+    print(*table(PARAMETERS, parameter_rows(report)), "", sep="\n")
+    others = [row for row in report["combinations"] if row["name"] not in {one["name"] for one in report["parameters"]}]
     if others:
         shown = parameter_rows({"combinations": others}, "combinations", short=True)
         print(*table(("combination", *PARAMETERS[1:]), shown), "", sep="\n")
-    print(*table(RESIDUALS, residual_rows(told)), sep="\n")
-    for name in told["not_shown"]:
+    print(*table(RESIDUALS, residual_rows(report)), sep="\n")
+    for name in report["not_shown"]:
         print(f"not shown by this motion: {name}")

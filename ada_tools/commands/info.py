@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _filled(section: Section, model: Model) -> tuple[dict[str, Any], list[str]]:
-    """A section, or why there is none for this model: the others are shown all the same."""
+    """A section, or why there is none for this model: the others are still shown."""
     try:
         return section(model)
     except (AdaError, ArithmeticError) as problem:

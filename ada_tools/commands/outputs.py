@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a command is to write: refused before it has worked for minutes, not afterwards."""
+"""Checks of output files, before a command works for minutes."""
 
 from __future__ import annotations
 

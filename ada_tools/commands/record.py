@@ -103,7 +103,7 @@ def figures(log: Log) -> dict[str, Any]:
 
 
 def _energy(log: Log, usable: bool) -> dict[str, Any]:
-    """Drift and where the energy went, or why nobody can tell."""
+    """Drift and balance of the energy, or why they are unknown."""
     try:
         if usable:
             found = log.balance

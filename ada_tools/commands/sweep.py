@@ -47,7 +47,7 @@ The exit code is 0 if all runs are made, 1 if some are left (or, with --strict, 
 Ctrl-C.
 """
 STATUS, EXPORT = "status", "export"
-HOME = "swept"  # of results that nobody gave a folder; git ignores it in a checkout
+HOME = "swept"  # default folder of results; git ignores it in a checkout
 NOT_ALL = 1
 _USAGE = "write: ada sweep FILE, ada sweep status DIR, or ada sweep export DIR OUT"
 
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     words: list[str] = options.words
     if words[0] == STATUS:
         _expect(words, 2)
-        return _tell(read_result(words[1]), options)
+        return _show(read_result(words[1]), options)
     if words[0] == EXPORT:
         _expect(words, 3)
         return _export(Path(words[1]), Path(words[2]))
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"ada: interrupted. {_kept(output)}", file=sys.stderr)
         return INTERRUPTED
-    return _tell(result, options)
+    return _show(result, options)
 
 
 def _expect(words: Sequence[str], count: int) -> None:
@@ -126,7 +126,7 @@ def _export(folder: Path, out: Path) -> int:
     return 0
 
 
-def _tell(result: SweepResult, options: argparse.Namespace) -> int:
+def _show(result: SweepResult, options: argparse.Namespace) -> int:
     found = result.summary()
     if options.json:
         print_json(found)

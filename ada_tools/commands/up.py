@@ -48,8 +48,8 @@ examples:
 _TICK = 0.05  # [s]
 _AROUND = 0.3  # [s] for other robots to be found; the nodes take longer to import what they need
 _BETWEEN_CHECKS = 0.5  # [s]
-_STILL = 1.0  # [s] after which a robot that was published is said to stand still
-_SETTLING = 20.0  # [s] that a device gets at most, after it was published, to become what it shall be by itself
+_STILL = 1.0  # [s] after which a published robot is reported as standing still
+_SETTLING = 20.0  # [s] limit for a published device to reach the phase that it shall reach by itself
 _SLOW = 5.0  # [s] of waiting, after which a line says so where there is no terminal
 _PATIENCE = 60.0  # [s] that the robot gets at least to appear: a first start compiles, and a machine may be busy
 _FAILED = 1
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     """Start, and wait for the end."""
     if options.list or options.name is None:
         print("\n".join(table(("setup", "short", "what"), [_row(setup) for setup in SETUPS.values()])))
-        return 0 if options.list else _say_usage()
+        return 0 if options.list else _print_usage()
     refuse_no_time("--duration", options.duration)
     setup, shorthand = find_setup(options.name)
     if options.show_args:
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     return _bring_up(what, options.duration)
 
 
-def _say_usage() -> int:
+def _print_usage() -> int:
     print("\nada up NAME [ARG:=VALUE ...]; see ada up --help", file=sys.stderr)
     return USAGE_ERROR
 
@@ -161,7 +161,7 @@ def _bring_up(what: Plan, duration: float | None) -> int:
             what.values["namespace"],
             what.plant,
             wrench="wrench" if _is_sensor(what) else "",
-            tells_devices=bool(what.devices),
+            reports_devices=bool(what.devices),
         )
         try:
             watch.look_around(_AROUND)
@@ -175,7 +175,7 @@ def _bring_up(what: Plan, duration: float | None) -> int:
 
 
 def _is_sensor(what: Plan) -> bool:
-    """True if there are sensors alone, which tell no joint states."""
+    """True if there are sensors alone, which have no joint states."""
     kinds = [kind for name, kind in what.devices.items() if name.endswith(".kind")]
     return bool(kinds) and all(DEVICES[str(kind)].kind == SENSOR for kind in kinds)
 
@@ -192,19 +192,19 @@ class _Watching:
         self.watch = watch
         self.begin = begin
         self.duration = duration
-        self._has_told = False
+        self._has_reported = False
         self._has_warned = False
         self._next_line = _SLOW
         self._next_check = 0.0
 
     def tick(self) -> bool:
-        """Look, tell what is new, and say whether it is time to end."""
-        if self._has_told and self.duration is None:
-            time.sleep(_TICK)  # everything is said: the messages need not come here any longer
+        """Look, report news, and return whether it is time to end."""
+        if self._has_reported and self.duration is None:
+            time.sleep(_TICK)  # everything is reported: messages are no longer needed here
         else:
             self.watch.look(_TICK)
         passed = time.monotonic() - self.begin
-        if not self._has_told:
+        if not self._has_reported:
             self._wait(passed)
         if not self._has_warned and passed > self._next_check:
             self._next_check = passed + _BETWEEN_CHECKS
@@ -213,8 +213,8 @@ class _Watching:
             return False
         if self.watch.first is None:
             return passed >= self._patience
-        # No sooner than it is known whether the robot moves, however busy the machine is.
-        return passed >= self.duration and self._has_told
+        # Not before it is known whether the robot moves, however busy the machine is.
+        return passed >= self.duration and self._has_reported
 
     def _warn_of_others(self) -> None:
         """Nodes find each other within a second or two: another robot may be seen long after the own one."""
@@ -258,10 +258,10 @@ class _Watching:
                 if not sys.stdout.isatty():
                     self.console.say(f"waiting for the robot, {passed:.0f} s")
         elif moved is not None:
-            self._tell(f"moving after {moved - self.begin:.1f} s")
+            self._report(f"moving after {moved - self.begin:.1f} s")
         elif time.monotonic() - first > (_STILL if self._has_settled() else _SETTLING):
             still = "" if _is_sensor(self.what) else f", standing still: {self._why_still()}"
-            self._tell(f"published after {first - self.begin:.1f} s{still}")
+            self._report(f"published after {first - self.begin:.1f} s{still}")
 
     def _why_still(self) -> str:
         if self.what.devices and self._phase() != "active":
@@ -277,31 +277,31 @@ class _Watching:
         return "nothing moves it"
 
     def _has_settled(self) -> bool:
-        """True if a device has become what it shall be by itself, or will not."""
+        """True if a device has reached the phase that it shall reach by itself, or cannot."""
         if not self.what.devices:
             return True
-        told, wanted = self.watch.devices, self.what.devices.get("autostart")
-        return self._phase() in (wanted, "active") or bool(told.get("problem") or told.get("stopped"))
+        state, wanted = self.watch.devices, self.what.devices.get("autostart")
+        return self._phase() in (wanted, "active") or bool(state.get("problem") or state.get("stopped"))
 
     def _phase(self) -> str:
-        """Of the node of devices, which tells of them only once it is connected: news may come late."""
-        told = str(self.watch.devices.get("phase", ""))
-        return "inactive" if told in ("", "unconfigured") else told
+        """Phase of the node of devices, which reports only once it is connected: it may come late."""
+        phase = str(self.watch.devices.get("phase", ""))
+        return "inactive" if phase in ("", "unconfigured") else phase
 
     def _why_inactive(self) -> str:
-        """Why a device does not move, and what makes it."""
-        told, node = self.watch.devices, f"{self.what.values['namespace']}/{self.what.plant}"
+        """Why a device does not move, and how to start it."""
+        state, node = self.watch.devices, f"{self.what.values['namespace']}/{self.what.plant}"
         phase = self._phase()
-        if told.get("stopped"):
-            return f"stopped: {told['stopped']}. Reset it first: ros2 service call {node}/reset std_srvs/srv/Trigger"
-        because = f" ({told['problem']})" if told.get("problem") else ""
+        if state.get("stopped"):
+            return f"stopped: {state['stopped']}. Reset it first: ros2 service call {node}/reset std_srvs/srv/Trigger"
+        because = f" ({state['problem']})" if state.get("problem") else ""
         if self.what.devices["autostart"] == "commanded" and not because:
             return f"{phase}: it follows the first command that comes"
         where = "on the page" if self.starter.address else "in the browser view (view:=true)"
         return f"{phase}{because}: activate it {where}, or by ros2 lifecycle set {node} activate"
 
-    def _tell(self, line: str) -> None:
-        self._has_told = True
+    def _report(self, line: str) -> None:
+        self._has_reported = True
         self.console.progress("")
         for text in (line, *self._invitation()):
             self.console.say(text)
@@ -332,7 +332,7 @@ class _Watching:
         return [*lines, "try next:", *tries]
 
     def _device_invitation(self, space: str) -> list[str]:
-        """Likewise, beside a device."""
+        """The same for a device."""
         node = f"{space}/{self.what.plant}"
         if not shutil.which("ros2"):
             return ["try next:", f"  ada up {self.what.setup} --show-args", "  ada hw --help"]

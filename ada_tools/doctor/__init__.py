@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine has of all that the package can use: checks for `ada doctor`."""
+"""Checks for `ada doctor`: what this machine has of all that the package can use."""
 
 from ada_tools.doctor.examination import examine
 

@@ -49,7 +49,7 @@ class Requirement(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Why what is there will not do; ""."""
+        """Why the installed version is not suitable; "" if it is."""
         found = self.installed
         if not found:
             return f"{self.name} is not installed"
@@ -78,7 +78,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def requirements() -> Mapping[str, list[Requirement]]:
-    """By extra, what it wants, "" for what is always needed; empty where the package is not installed by pip."""
+    """Requirements by extra, "" for those always needed; empty where the package is not installed by pip."""
     try:
         lines = requires(NAME) or []
     except PackageNotFoundError:
@@ -109,9 +109,9 @@ def _check_extra(checks: Checks, extra: str, wanted: list[Requirement]) -> None:
     lacking = [one.name for one in wanted if not one.installed]
     problems = [one.problem for one in wanted if one.installed and one.problem]
     if lacking or problems:
-        told = [*([f"without {', '.join(lacking)}"] if lacking else []), *problems]
+        remarks = [*([f"without {', '.join(lacking)}"] if lacking else []), *problems]
         brings = f" It brings {purpose}:" if purpose else ""
-        checks.miss(f"extra {extra}", f"{', '.join(told)}.{brings} {how_to_install(extra)}")
+        checks.miss(f"extra {extra}", f"{', '.join(remarks)}.{brings} {how_to_install(extra)}")
     else:
         have = ", ".join(f"{one.name} {one.installed}" for one in wanted)
         checks.ok(f"extra {extra}", f"{purpose} ({have})" if purpose else have)

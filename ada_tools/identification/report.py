@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was identified, in words and tables: for the terminal, as Markdown, as plain data for JSON."""
+"""Reports of an identification: for the terminal, as Markdown, as plain data for JSON."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ def figures(found: Identification, unseen: Fit, source: str, validation: str) ->
     }
 
 
-def markdown(told: dict[str, Any]) -> str:
+def markdown(results: dict[str, Any]) -> str:
     """A report of `figures`."""
     lines = [
-        f"# Identification of {told['robot']}",
+        f"# Identification of {results['robot']}",
         "",
-        f"From `{told['recording']}`, {told['rows']} rows; validated on {told['validation']}. "
-        f"Condition number {told['condition']:.3g}.",
+        f"From `{results['recording']}`, {results['rows']} rows; validated on {results['validation']}. "
+        f"Condition number {results['condition']:.3g}.",
         "",
         "## Parameters",
         "",
-        *_markdown(PARAMETERS, parameter_rows(told)),
+        *_markdown(PARAMETERS, parameter_rows(results)),
         "",
         "## What is left of the efforts",
         "",
-        *_markdown(RESIDUALS, residual_rows(told)),
+        *_markdown(RESIDUALS, residual_rows(results)),
         "",
         "## Combinations that efforts depend on",
         "",
-        *_markdown(PARAMETERS, parameter_rows(told, "combinations")),
+        *_markdown(PARAMETERS, parameter_rows(results, "combinations")),
         "",
     ]
     for title, key in (("Not shown by this motion", "not_shown"), ("Without effect on any motion", "without_effect")):
-        if told[key]:
-            lines += [f"## {title}", "", *(f"- {name}" for name in told[key]), ""]
+        if results[key]:
+            lines += [f"## {title}", "", *(f"- {name}" for name in results[key]), ""]
     return "\n".join(lines)
 
 
@@ -66,7 +66,7 @@ PARAMETERS = ("parameter", "model", "identified", "deviation", "%", "")
 RESIDUALS = ("joint", "noise", "left %", "unseen %")
 
 
-def parameter_rows(told: dict[str, Any], of: str = "parameters", short: bool = False) -> list[tuple[Any, ...]]:
+def parameter_rows(results: dict[str, Any], of: str = "parameters", short: bool = False) -> list[tuple[Any, ...]]:
     """Rows of a table; names may be cut short."""
     return [
         (
@@ -77,13 +77,13 @@ def parameter_rows(told: dict[str, Any], of: str = "parameters", short: bool = F
             row["percent"],
             "" if row["status"] == IDENTIFIED else row["status"],
         )
-        for row in told[of]
+        for row in results[of]
     ]
 
 
-def residual_rows(told: dict[str, Any]) -> list[tuple[Any, ...]]:
+def residual_rows(results: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Rows of the table of residuals."""
-    return [tuple(row.values()) for row in told["residuals"]]
+    return [tuple(row.values()) for row in results["residuals"]]
 
 
 def _data(row: Row) -> dict[str, Any]:

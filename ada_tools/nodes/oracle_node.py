@@ -38,7 +38,7 @@ _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class OracleNode(Node):
-    """Publishes ~/differences and tells /diagnostics whether both engines agree.
+    """Publishes ~/differences and reports in /diagnostics whether both engines agree.
 
     Attributes:
         failure: what ended the node, for `run_node`; None while all is well.
@@ -61,7 +61,7 @@ class OracleNode(Node):
         self._watch = OracleWatch(lambda: self._settings.value, _read_joints, _read_state)
         self._differences = self.create_publisher(Float64MultiArray, "~/differences", qos.STATES)
         AwaitedDescription(self, settings.description_timeout, self._described, self._give_up)
-        # Bytes: only what is compared is worth being read.
+        # Bytes: only compared messages are decoded.
         self.create_subscription(JointState, JOINTS, self._joints, _NEWEST, raw=True)
         self._states = self.create_subscription(Float64MultiArray, settings.state_topic, self._state, _NEWEST, raw=True)
         self._health = Diagnostics(self, "oracle")
@@ -71,7 +71,7 @@ class OracleNode(Node):
         self._loop = DeadlineLoop(1.0 / settings.rate, self._compare, name="oracle", on_failure=self._ended)
         self._loop.start()
 
-    # --- what arrives -------------------------------------------------------------------------------------------
+    # --- subscriptions ------------------------------------------------------------------------------------------
     def _described(self, text: str) -> None:
         if text != self._watch.description:
             self.get_logger().info(f"got a robot's description of {len(text)} characters")

@@ -82,7 +82,7 @@ class RecordNode(Node):
         self._skipped: dict[str, str] = {}  # topic: reason
         self._refused: set[str] = set()  # of these, those that are not tried again
         self._definitions: dict[str, str] = {}
-        self._told = 0  # lost, as the middleware tells
+        self._reported_lost = 0  # by the middleware
         self._gaps: dict[str, Gaps] = {}
         self._has_reported_failure = self._is_closed = False
         self.failure: Exception | None = None  # of a node that has ended
@@ -182,12 +182,12 @@ class RecordNode(Node):
         return taken
 
     def _count_lost(self, event: Any) -> None:
-        self._told += event.total_count_change
+        self._reported_lost += event.total_count_change
 
     @property
     def lost(self) -> int:
-        """Messages that never came: those that the middleware tells, or more where more are missing between others."""
-        return max(self._told, sum(one.lost for one in self._gaps.values()))
+        """Messages that never came: as reported by the middleware, or by their numbers where that is more."""
+        return max(self._reported_lost, sum(one.lost for one in self._gaps.values()))
 
     def _empty(self, name: str) -> None:
         """Take what came and waits in the queue."""
@@ -207,7 +207,7 @@ class RecordNode(Node):
             self._skipped[name] = reason
             self.get_logger().warning(f"{name}: {reason}.")
 
-    # --- how it goes --------------------------------------------------------------------------------------------
+    # --- reports ------------------------------------------------------------------------------------------------
     def _report_failure(self) -> bool:
         """True if the file has ended early; no more messages are taken then."""
         failure = self.recording.statistics.failure

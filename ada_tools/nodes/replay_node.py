@@ -125,7 +125,7 @@ class ReplayNode(Node):
         if self._player is not None:
             self._player.stop()
 
-    # --- what is played -----------------------------------------------------------------------------------------
+    # --- publishers ---------------------------------------------------------------------------------------------
     def _make_publishers(self, patterns: Sequence[str]) -> None:
         by_topic: dict[str, list[Channel]] = {}
         for channel in self._file.channels.values():
@@ -198,7 +198,7 @@ class ReplayNode(Node):
             now.clock.sec, now.clock.nanosec = divmod(at, NANOSECONDS)
             self._clock_publisher.publish(now)
 
-    # --- what others ask ----------------------------------------------------------------------------------------
+    # --- services -----------------------------------------------------------------------------------------------
     def _change(self, _old: ReplaySettings, new: ReplaySettings) -> None:
         self._check_start(new.start)
         self.player.set_rate(new.rate)
@@ -225,7 +225,7 @@ class ReplayNode(Node):
         response.success, response.message = True, "paused at the beginning" if self.player.is_paused else "playing"
         return response
 
-    # --- how it goes --------------------------------------------------------------------------------------------
+    # --- reports ------------------------------------------------------------------------------------------------
     @property
     def _duration(self) -> float:
         return (self._file.last - self._file.first) / NANOSECONDS

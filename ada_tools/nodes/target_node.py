@@ -3,8 +3,8 @@
 
     python -m ada_tools.nodes.target_node --ros-args -p joints:="[joint_1]" -p positions:="[0.0]"
 
-The handle is where the controller's own target is, as long as nobody drags it: what the controller does not take, the
-handle does not keep.
+The handle is where the controller's own target is, unless it is dragged: a target that the controller
+refuses is not kept.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from ada_tools.nodes.target.interactive_markers import InteractiveMarkers
 from ada_tools.nodes.target.target_settings import TargetSettings
 
 HANDLE = "target"
-_ROUND = 0.05  # [s] between looks at the controller's target
+_ROUND = 0.05  # [s] between checks of the controller's target
 _GONE = 1.0  # [s] without a target, after which there is none
-_SETTLED = 0.5  # [s] that a controller has to take what was dragged
+_SETTLED = 0.5  # [s] for a controller to accept a dragged target
 _SAME = 1e-4  # [m, rad] less is not worth a message
 _STREAM = streams(50)
 
@@ -73,7 +73,7 @@ class TargetNode(Node):
         self._joint_references = self.create_publisher(JointState, f"{controller}/{JOINT_REFERENCE}", COMMANDS)
         self.create_timer(_ROUND, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    # --- what the controller follows --------------------------------------------------------------------------------
+    # --- present target ---------------------------------------------------------------------------------------------
     def _look(self) -> None:
         now = time.monotonic()
         poses, joints = self._poses.fetch(), self._joints.fetch()
@@ -96,7 +96,7 @@ class TargetNode(Node):
         elif now > self._kept_until and differ(shown.pose, target.pose) > _SAME:
             self._handles.move(HANDLE, target.pose)
 
-    # --- what it shall follow ---------------------------------------------------------------------------------------
+    # --- new targets ------------------------------------------------------------------------------------------------
     def _send_first(self, frame: str) -> None:
         """The first target, as soon as the controller is at work and can hear it."""
         settings = self._settings

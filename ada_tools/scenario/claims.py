@@ -54,7 +54,7 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Of a claim of ours: where it does not hold, our programs are at fault."""
+        """Verdict on a claim of ours: where it does not hold, our programs are at fault."""
         return HOLDS if self.holds else FAILS
 
     def as_json(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Statement(Claim):
 
     @property
     def verdict(self) -> Verdict:
-        """It holds, or it does not for a known reason, or it does not and the fault may be ours."""
+        """Verdict: it holds, or fails for a known reason, or fails and the fault may be ours."""
         if self.holds:
             return HOLDS
         if self.spread is not None:

@@ -64,12 +64,12 @@ class Result:
 def reproduce(scenario: Scenario, output: Path, progress: Progress | None = None) -> Result:
     """Run a scenario, check its claims, draw its figures.
 
-    Whatever goes wrong on the way is told in the result and does not stop the caller.
+    Errors on the way are reported in the result and do not stop the caller.
 
     Args:
         scenario: from `scenarios.load`.
         output: folder for the figures; made if it is not there.
-        progress: told how far it is.
+        progress: called with the share that is done.
     """
     result = Result(scenario.name, scenario.title, scenario.source)
     result.outcome.notes.extend(scenario.notes)
@@ -101,7 +101,7 @@ class _Run:
         self._done = 0
 
     def all(self) -> None:
-        """Claims first, so that they are told even where a figure cannot be drawn."""
+        """Claims first, so that they are reported even where a figure cannot be drawn."""
         try:
             self._output.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
@@ -120,7 +120,7 @@ class _Run:
         return [part for part in self._scenario.statements if part.measure]
 
     def _names_are_known(self) -> None:
-        """A misspelt name is told before anything runs for minutes."""
+        """Report misspelt names before anything runs for minutes."""
         for part in (*self._scenario.claims, *self._measured()):
             try:
                 find_measure(part.measure)

@@ -19,7 +19,7 @@ START: Final = "start."  # of keys
 
 @dataclass(frozen=True)
 class ModelPart:
-    """Which robot.
+    """The robot.
 
     Attributes:
         robot: name in the catalogue, or path of a file, from the scenario's folder.
@@ -146,7 +146,7 @@ class Scenario:
         statements: of the document, which our physics may confirm or not.
         figures: to be drawn.
         experiment: name of a function that does more, see `registry`.
-        settings: what that function is told.
+        settings: of that function.
         notes: for the report.
         tree: all of it as it was read.
         read: (tree, file, folder) -> Scenario, by which it was read; for `with_changes`.

@@ -43,7 +43,7 @@ class ListAxis:
         return self.values
 
     def data(self) -> Any:
-        """For the header of the results."""
+        """Data for the header of the results."""
         return list(self.values)
 
 
@@ -83,7 +83,7 @@ class RandomAxis:
         return tuple(with_unit(x, self.unit) for x in ends)
 
     def data(self) -> Any:
-        """For the header of the results."""
+        """Data for the header of the results."""
         return {self.kind: [with_unit(self.first, self.unit), with_unit(self.second, self.unit)]}
 
 

@@ -87,12 +87,12 @@ def scenario_of(task: Task) -> Scenario:
 
 
 def beside_the_start(changes: Mapping[str, Any]) -> Changes:
-    """Those of the values of a run that are not its start's."""
+    """Values of a run that do not belong to its start."""
     return {key: value for key, value in changes.items() if not key.startswith(START)}
 
 
 def simulation_for(task: Task, others: Changes) -> Simulation | None:
-    """The simulation that runs share, at the start that the scenario itself has, lest it depend on who came first.
+    """The simulation that runs share, at the start of the scenario itself, so that it does not depend on the first run.
 
     None where that start is impossible: then each run has a simulation of its own.
     """
@@ -109,7 +109,7 @@ def simulation_for(task: Task, others: Changes) -> Simulation | None:
 
 
 def forget_simulation(task: Task, others: Changes) -> None:
-    """Where nobody knows in which state it is."""
+    """Forget a simulation in an unknown state."""
     _bench(task).simulations.pop(digest(others), None)
 
 
@@ -119,7 +119,7 @@ _turns = itertools.count()
 
 
 def take_turn(turn: int) -> None:
-    """Tell a worker process which one of its machine it is."""
+    """Set the number of a worker process on its machine."""
     global _first_turn
     _first_turn = turn
 

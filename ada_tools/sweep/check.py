@@ -59,7 +59,7 @@ def check_values(scenario: Scenario, axes: Sequence[Axis]) -> None:
 
 
 def check_side_by_side(sweep: Sweep) -> None:
-    """Refuse a sweep whose runs cannot go side by side, as far as its file tells.
+    """Refuse a sweep whose runs cannot go side by side, as far as its file shows.
 
     Raises:
         InputError: the message says why, and what to change.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who does the runs: processes on this machine, threads, a dask cluster, or any executor with `submit`."""
+"""Workers of a sweep: processes on this machine, threads, a dask cluster, or any executor with `submit`."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Future(Protocol):
         """Call it when there is a result."""
 
     def cancel(self) -> Any:
-        """Do not begin."""
+        """Cancel it, unless it has begun."""
 
 
 class Crew:
-    """An executor that somebody else made, and ends."""
+    """An executor made, and ended, by the caller."""
 
     def __init__(self, executor: Any, workers: int) -> None:
         """Args: anything with submit(function, argument) -> future; how many runs it makes at a time."""
@@ -83,7 +83,7 @@ class Crew:
             raise SweepError(f"the runs cannot go side by side: {why}")
 
     def close(self, abort: bool = False) -> None:
-        """Let go; with abort, without waiting for what is under way."""
+        """Release it; with abort, without waiting for running work."""
 
 
 class Threads(Crew):
@@ -94,7 +94,7 @@ class Threads(Crew):
         super().__init__(ThreadPoolExecutor(jobs, thread_name_prefix="sweep"), jobs)
 
     def close(self, abort: bool = False) -> None:
-        """Wait for what is under way: threads cannot be ended from outside."""
+        """Wait for running work: threads cannot be ended from outside."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
@@ -135,7 +135,7 @@ _HINT = (
 
 @contextmanager
 def crew_for(executor: Any, jobs: int | None, address: str | None = None, device: str | None = None) -> Iterator[Crew]:
-    """Those who do the runs, ended when the block is left.
+    """Workers of a sweep, ended when the block is left.
 
     Args:
         executor: None or "local", "threads", "dask", a dask client, or anything with submit(function, argument).

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handing out the runs of a sweep: a few chunks per worker at a time, each row on disk before the next ones go out.
 
-When a worker dies, whatever was under way is tried once more, one run at a time, so that the run that kills workers is
+When a worker dies, its unfinished runs are tried once more, one run at a time, so that the run that kills workers is
 found, and no other one suffers for it.
 """
 
@@ -108,7 +108,7 @@ def run_sweep(
 
 
 def _to_make(sweep: Sweep, store: Store, statuses: tuple[int, ...], limit: int | None) -> Iterator[int]:
-    # What is wanted is settled now: a run that fails meanwhile is not tried again.
+    # The list of runs is fixed now: a run that fails meanwhile is not tried again.
     status = bytes(store.index.status)
     numbers = (run for run in range(len(sweep)) if status[run] in statuses)
     for i, run in enumerate(numbers):
@@ -145,7 +145,7 @@ class _Drive:
         self._size, self._made, self._failed = 1, 0, 0
 
     def run(self) -> None:
-        """Until nothing is left."""
+        """Run until nothing is left."""
         try:
             while self._fill():
                 try:
@@ -161,7 +161,7 @@ class _Drive:
                 self._save_landed()
             raise
 
-    # --- out ----------------------------------------------------------------------------------------------------
+    # --- sending ------------------------------------------------------------------------------------------------
     def _fill(self) -> bool:
         """Hand out work up to the bound; whether any is under way."""
         if self._broken and not self._flying:
@@ -202,7 +202,7 @@ class _Drive:
         self._flying[future] = runs
         future.add_done_callback(self._landed.put)
 
-    # --- back ---------------------------------------------------------------------------------------------------
+    # --- receiving ----------------------------------------------------------------------------------------------
     def _land(self, future: Future) -> None:
         runs = self._flying.pop(future)
         was_suspect, self._tried_twice = self._tried_twice, False
@@ -244,7 +244,7 @@ class _Drive:
         self._tell(share, f"{self._failed} failed" if self._failed else "")
 
     def _save_landed(self) -> None:
-        """Keep what has come back but is not on disk yet."""
+        """Save rows that came back but are not on disk yet."""
         while not self._landed.empty():
             future = self._landed.get()
             try:

@@ -43,7 +43,7 @@ Member = tuple[int, Changes]
 
 @dataclass(frozen=True)
 class _Group:
-    """What runs have in common.
+    """Common parts of a group of runs.
 
     Attributes:
         scenario: at its own start.
@@ -85,7 +85,7 @@ def fitting(scenario: Scenario, model: Model) -> int:
 
 
 def prepare(task: Task, others: Changes, device: str) -> None:
-    """See that runs can go side by side, as far as that is known before the first one.
+    """Check that runs can go side by side, as far as that is known before the first one.
 
     Raises:
         AdaError: they cannot; the message says why.
@@ -181,7 +181,7 @@ def _results(group: _Group, motions: SideBySide, names: Sequence[str]) -> Iterat
     """Measures of each motion, or the error that it ran into."""
     try:
         yield from _measured(group, motions, names)
-    except Exception:  # a motion that a measure fails of is found, and no other one suffers for it
+    except Exception:  # find the motion at which a measure fails, and keep the others
         for i in range(len(motions)):
             try:
                 yield from _measured(group, motions.of(i), names)

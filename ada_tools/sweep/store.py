@@ -37,7 +37,7 @@ class SweepError(InputError):
 
 
 class Index:
-    """Which runs have rows, and where in the file."""
+    """The runs that have rows, and their places in the file."""
 
     def __init__(self, header: dict[str, Any], end: int) -> None:
         """Args: the header, and where it ends."""
@@ -215,11 +215,11 @@ class Store:
 
 
 def _locked(folder: Path) -> IO[bytes]:
-    """A lock that the operating system takes away when this process ends, however that is."""
+    """A lock that the operating system releases whenever this process ends."""
     file = (folder / LOCK).open("ab")
     try:
         import fcntl
-    except ImportError:  # not on Windows: there nobody looks after it
+    except ImportError:  # not on Windows: no lock there
         return file
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

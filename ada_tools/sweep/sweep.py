@@ -55,7 +55,7 @@ class Runs:
 
     @cached_property
     def random(self) -> tuple[RandomAxis, ...]:
-        """Those of the axes that are random."""
+        """The random axes."""
         return tuple(axis for axis in self.axes if isinstance(axis, RandomAxis))
 
     @cached_property

@@ -110,7 +110,7 @@ def _row(task: Task, run: int, changes: Changes) -> Row:
         measures = measure(scenario, log, task.measures)
         if task.keep == "all":
             _keep(task, run, log)
-    except Exception as problem:  # whatever fails, a measure of the user's own among it, is this run's alone
+    except Exception as problem:  # any failure, also of a user's own measure, is this run's alone
         row = failed_row(run, changes, problem, time.perf_counter() - began)
         if task.keep != "none":
             row["error"]["text"] += _keep_partial(task, run, getattr(problem, "log", log))

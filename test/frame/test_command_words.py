@@ -187,7 +187,7 @@ def test_a_sweep_without_a_folder_leaves_nothing_that_git_would_list(tmp_path, m
     taken = []
     monkeypatch.setattr(sweep_command, "run_sweep", lambda plan, output, *_, **__: taken.append(output))
     monkeypatch.setattr(sweep_command, "load", lambda file: file)
-    monkeypatch.setattr(sweep_command, "_tell", lambda result, options: 0)
+    monkeypatch.setattr(sweep_command, "_show", lambda result, options: 0)
     assert cli.main(["sweep", "some/starts.yaml"]) == 0
     assert taken == [Path("swept/starts")]
     ignored = subprocess.run(["git", "check-ignore", "-q", "swept/starts/runs.jsonl"], cwd=REPOSITORY, check=False)

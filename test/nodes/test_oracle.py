@@ -18,7 +18,7 @@ from ada_tools.nodes.oracle.oracle import (
     Oracle,
     algorithm_for,
     base_of_sizes,
-    is_told_by_joints,
+    is_described_by_joints,
     state_of_joints,
 )
 
@@ -159,10 +159,10 @@ def test_joint_states_that_do_not_say_everything_are_refused(names, position, ve
 
 
 def test_robots_that_joint_states_do_not_describe_are_known():
-    assert is_told_by_joints(ada.load("pa10"))
-    assert is_told_by_joints(ada.load("parallel_gripper"))
-    assert not is_told_by_joints(ada.load("khr1"))
-    assert not is_told_by_joints(ada.load("delta"))  # its legs end in balls
+    assert is_described_by_joints(ada.load("pa10"))
+    assert is_described_by_joints(ada.load("parallel_gripper"))
+    assert not is_described_by_joints(ada.load("khr1"))
+    assert not is_described_by_joints(ada.load("delta"))  # its legs end in balls
 
 
 def test_the_size_of_a_state_tells_the_base():

@@ -303,6 +303,6 @@ def test_sliders_and_bars_of_hardware_stay_where_they_are_whether_it_is_heard_or
     assert "not measured" in here.text() and "nothing is measured" in here.text()
     node.at = node.told_at = {"knee": -0.123}
     node.felt = Wrench(math.inf, "a_frame_whose_name_is_longer_than_the_panel_is_wide", np.full(6, -123.4))
-    stay(here, first, lambda: "told -7.0" in here.text() and "-123.40 N m" in here.text())
+    stay(here, first, lambda: "commanded -7.0" in here.text() and "-123.40 N m" in here.text())
     node.at = node.told_at = node.felt = None
     stay(here, first, lambda: "not measured" in here.text())

@@ -296,8 +296,8 @@ def test_beside_each_slider_stands_where_the_joint_is_and_its_servo(desk):
     desk.clock[0] += 1.0
     desk.tick()
     hip, knee = (line.content for line in desk.sliders._lines)
-    assert "is 5.7 deg, told 11.5, servo 84 deg" in hip, "-1 * 5.7 + 90"
-    assert "is 5.7 deg, told 11.5" in knee and "servo" not in knee
+    assert "is 5.7 deg, commanded 11.5, servo 84 deg" in hip, "-1 * 5.7 + 90"
+    assert "is 5.7 deg, commanded 11.5" in knee and "servo" not in knee
 
 
 # --- the panel --------------------------------------------------------------------------------------------------------

@@ -74,11 +74,11 @@ def chosen_target(options: argparse.Namespace) -> Target:
     if options.emulator and options.url is not None:
         raise InputError(f"--emulator and --url {options.url}: give one of them.")
     if not options.emulator and not options.url:
-        _say_no_address(device)
+        _raise_no_address(device)
     return found
 
 
-def _say_no_address(device: str) -> None:
+def _raise_no_address(device: str) -> None:
     """Raise what a driver without an address raises: it has examples."""
     if DEVICES[device].emulator_class().WIRE == "stream":
         open_device_stream(device, "", Serial())

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Be the device."""
+    """Run the device."""
     find(options.device)
     words = [options.device, f"--seed={options.seed}", f"--http={options.http}"]
     words += [f"--listen={options.listen}"] if options.listen else []

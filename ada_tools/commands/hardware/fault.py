@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         value = 1.0 if options.value is None else options.value
         ask(door, {"fault": options.kind, "value": 0.0 if options.clear else value})
-    _tell([door], as_json=options.json)
+    _show([door], as_json=options.json)
     return 0
 
 
@@ -90,14 +90,14 @@ def _list(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"running": [_facts(door) for door in running], "wire": dict(WIRE_FAULTS), "devices": own})
         return
-    _tell(running, as_json=False)
+    _show(running, as_json=False)
     for title, faults in {**own, "every wire": dict(WIRE_FAULTS)}.items():
         print(f"\n{title}")
         for name, text in faults.items():
             print(f"  {name:20} {text}")
 
 
-def _tell(running: list[DoorOf], *, as_json: bool) -> None:
+def _show(running: list[DoorOf], *, as_json: bool) -> None:
     facts = [_facts(door) for door in running]
     if as_json:
         print_json(facts)

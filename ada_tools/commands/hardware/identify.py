@@ -88,7 +88,7 @@ def _asked(number: int, name: str, down: Array) -> None:
 
 
 def _rehearsed(emulator: EmulatorProcess, sensor: ForceSensor) -> Callable[[int, str, Array], None]:
-    """Put the load of a tool on an emulated sensor, and wait until the sensor tells of it."""
+    """Put the load of a tool on an emulated sensor, and wait until the sensor reports it."""
 
     def turn(number: int, name: str, down: Array) -> None:
         force = _MASS * GRAVITY * down

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw monitor`: what a device tells, live in the terminal."""
+"""`ada hw monitor`: the state of a device, live in the terminal."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         what = what.with_defaults({} if what.is_real else {"record_seconds": 0.0})
     reduce_interpreter_jitter()  # threads that read sensors wake in time
     try:
-        with quiet("ada_hardware"), plugged(what) as plug:  # the picture has what the log would say
+        with quiet("ada_hardware"), plugged(what) as plug:  # the picture shows what the log would
             (_watch_robot if what.is_robot else _watch_sensor)(plug, options)
     except KeyboardInterrupt:
         print(file=sys.stderr)

@@ -58,15 +58,15 @@ def run(options: argparse.Namespace) -> int:
     moves = what.is_robot and (options.move or not what.is_real)
     _check_move(options, what)
 
-    def tell(check: Check) -> None:
+    def show(check: Check) -> None:
         if not options.json:
             print(check.line, flush=True)
 
     if not options.json:
         print(f"{what.kind.name}: {what.kind.summary}", flush=True)
     reduce_interpreter_jitter()  # threads that read sensors wake in time
-    with quiet("ada_hardware"):  # what is provoked here, such as a silent sensor, is not told a second time
-        checks = test_device(what, moves=moves, seconds=options.duration, joints=options.joint, tell=tell)
+    with quiet("ada_hardware"):  # provoked problems, such as a silent sensor, are not logged as well
+        checks = test_device(what, moves=moves, seconds=options.duration, joints=options.joint, report=show)
     if options.json:
         print_json(
             {

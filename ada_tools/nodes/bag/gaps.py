@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts messages of a topic that never came, by the numbers that publishers give them; no rclpy in here.
 
-DDS tells what it could not bring, but not what it has overwritten in a subscriber's full queue.
+DDS reports messages that it lost, but not those that it has overwritten in a subscriber's full queue.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 class Gaps:
     """Numbers of one topic, of one publisher or of several, each of which counts its own messages, one by one.
 
-    Who has sent a message is not told, and need not be: a number that is the next one of a publisher is its. One that
-    is nobody's next is the first one of a publisher that was not heard before; where all were, it has left a gap. So
-    the count is right from when all were heard on.
+    The sender of a message is not known, and need not be: a number that is the next one of a publisher belongs to it.
+    Any other is the first one of a new publisher; where all are known, it has left a gap. So the count is right once
+    all publishers were heard.
 
     Attributes:
         lost: messages that are missing between others.
@@ -25,11 +25,11 @@ class Gaps:
         self._last: list[int] = []
 
     def publishers(self, count: int) -> None:
-        """Take note of how many there are."""
+        """Set the number of publishers."""
         self._publishers = max(self._publishers, count)
 
     def take(self, number: int) -> None:
-        """Take note of a message."""
+        """Count a message."""
         if number - 1 in self._last:
             self._last[self._last.index(number - 1)] = number
             return

@@ -47,7 +47,7 @@ class Offer(NamedTuple):
 
 
 def to_text(offers: Iterable[Offer]) -> str:
-    """As ROS 2 bags have it."""
+    """Offers as text, as in ROS 2 bags."""
     return "\n".join(
         _TEXT.format(
             history=1 if offer.depth else 3,  # keep last, or unknown

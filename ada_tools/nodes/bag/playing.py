@@ -21,7 +21,7 @@ _NANOSECONDS = 1e9
 def latched_first(
     file: TopicFile, channels: Collection[int], latched: Collection[int], since: int
 ) -> Iterator[Recorded]:
-    """Messages from a time on, behind what latched topics had to say until then, or say first.
+    """Messages from a time on, after the last ones of latched topics until then, or their first ones.
 
     Who subscribes to a latched topic knows its last message before others arrive, whenever that was recorded.
 
@@ -92,7 +92,7 @@ class Player:
         self._has_ended = False
         self._thread = threading.Thread(target=self._run, name="player", daemon=True)
 
-    # --- what others ask and say --------------------------------------------------------------------------------
+    # --- requests and state -------------------------------------------------------------------------------------
     @property
     def played(self) -> int:
         """How many messages were played, in all passes."""
@@ -168,7 +168,7 @@ class Player:
                 number = self._pass
                 if self._play(number):
                     self._end_of(number)
-        except Exception as problem:  # whoever made the player hears of it
+        except Exception as problem:  # passed to the owner of the player
             with self._condition:
                 self._is_stopped = True
             if self._on_failure is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes messages in a thread of its own, so that a slow disk holds up nobody who brings them; no rclpy in here."""
+"""Writes messages in a thread of its own, so that a slow disk does not block their sources; no rclpy in here."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Recording:
             while not self._write_next():
                 pass
             self.writer.close()
-        except Exception as problem:  # of any kind: whoever watches the recording must see that it has ended
+        except Exception as problem:  # of any kind: the end of the recording must be visible
             failure = self.writer.failure or f"the recording {self.writer.path} has ended: {problem!r}."
             with self._condition:
                 self._failure = failure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which topics are meant: names, patterns such as wrench/*, or all; no rclpy in here."""
+"""Selection of topics: names, patterns such as wrench/*, or all; no rclpy in here."""
 
 from __future__ import annotations
 

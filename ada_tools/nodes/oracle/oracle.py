@@ -149,7 +149,7 @@ class Oracle:
         return ""
 
     def _forward(self, q: Array, v: Array, tau: Array) -> Array:
-        """By pinocchio's own solver, and by a dense solution from its terms where that one gives up."""
+        """Accelerations by pinocchio's own solver, or by a dense solution from its terms where that one fails."""
         *own, last = self._theirs.solvers
         for solver in own:
             try:
@@ -173,7 +173,7 @@ class Oracle:
 
 
 # --- states from messages -------------------------------------------------------------------------------------------
-def is_told_by_joints(model: Model) -> bool:
+def is_described_by_joints(model: Model) -> bool:
     """True if the values of joints by name say the whole state: each joint that moves has one of each."""
     return all(model.joints[name].nq == model.joints[name].nv == 1 for name in model.joint_names)
 
@@ -188,7 +188,7 @@ def state_of_joints(
     """q, v and tau of what a sensor_msgs/JointState says; joints of other robots may be among them.
 
     Args:
-        model: a robot that `is_told_by_joints`.
+        model: a robot that `is_described_by_joints`.
         names: of joints.
         position: as many.
         velocity: as many.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The knowledge of the oracle node: the robot's description, the newest states, and how the comparisons went. No ROS.
+"""State of the oracle node: the robot's description, the newest states, and results of comparisons. No ROS.
 
 One thread brings what arrives and asks for the report, another one compares: what they share are whole objects that
 take the place of older ones.
@@ -23,7 +23,7 @@ from ada_dynamics.robots.load import load
 from ada_robot.messages.state_message import StateNumbers
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.ros.status import Level, Status
-from ada_tools.nodes.oracle.oracle import Oracle, Verdict, base_of_sizes, is_told_by_joints, state_of_joints
+from ada_tools.nodes.oracle.oracle import Oracle, Verdict, base_of_sizes, is_described_by_joints, state_of_joints
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 
 PATIENCE = 1.0  # [s] of joint states without whole states, after which the base counts as fixed
@@ -47,7 +47,7 @@ class OracleWatch:
         description: newest text of the robot's description; None before the first one.
         joints: newest joint state.
         state: newest whole state.
-        has_states: whether somebody publishes whole states.
+        has_states: whether whole states are published.
         model: the robot; None until it is known.
         verdict: newest comparison.
         problem: why nothing can be compared at all; None where something can, or nothing came yet.
@@ -70,7 +70,7 @@ class OracleWatch:
         self.labels: list[str] = []
         self._text: str | None = None  # of the description in use
         self._fixed: Model | None = None  # the robot on a fixed base
-        self._is_guessed = False  # whether the base is fixed because nobody said anything else
+        self._is_guessed = False  # whether the base is fixed for lack of other information
         self._oracle: Oracle | None = None
         self._has_pinocchio: bool | None = None  # None: not looked for yet
         self.problem: str | None = None
@@ -129,7 +129,7 @@ class OracleWatch:
         return load(text, base=cast("Base", base), gravity=gravity or None)
 
     def _base(self) -> str | None:
-        """How the root is held; None where nobody can tell yet."""
+        """How the root is held; None where it is not known yet."""
         wanted = self._settings().base
         if wanted != AUTO:
             return wanted
@@ -156,7 +156,7 @@ class OracleWatch:
         assert self.model is not None
         joints, state = self.joints, self.state
         late = self._settings().stale_after
-        if joints is not None and is_told_by_joints(self.model) and (state is None or joints.at > state.at - late):
+        if joints is not None and is_described_by_joints(self.model) and (state is None or joints.at > state.at - late):
             return self._of_joints(joints.raw)
         return None if state is None else self._of_state(state.raw)
 
@@ -242,7 +242,7 @@ class OracleWatch:
             return f"no states yet: waiting for joint_states or {self._settings().state_topic}"
         if time.monotonic() - newest > late:
             return f"no states for {time.monotonic() - newest:.1f} s"
-        if self.model is not None and self.state is None and not is_told_by_joints(self.model):
+        if self.model is not None and self.state is None and not is_described_by_joints(self.model):
             return f"joint_states do not say everything of this robot: waiting for {self._settings().state_topic}"
         return None
 

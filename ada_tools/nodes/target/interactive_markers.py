@@ -2,7 +2,7 @@
 """The server's side of ROS 2's interactive markers, with rclpy alone; imports rclpy.
 
 Where RViz has a display InteractiveMarkers with the namespace of the node, it asks ~/get_interactive_markers for what
-there is, follows ~/update, whose messages are numbered without a gap, and tells on ~/feedback what a person does. A
+there is, follows ~/update, whose messages are numbered without a gap, and reports user actions on ~/feedback. A
 client that misses a number asks anew.
 """
 
@@ -26,7 +26,7 @@ from visualization_msgs.srv import GetInteractiveMarkers
 Feedback = Callable[[InteractiveMarkerFeedback], None]
 
 _QUEUE = QoSProfile(depth=100)  # as the clients have it: reliable, so that no number is missed
-_OWNED = 1.0  # [s] after its last word, that a marker belongs to the client that moved it
+_OWNED = 1.0  # [s] after its last message that a marker belongs to the client that moved it
 
 
 class InteractiveMarkers:
@@ -51,25 +51,25 @@ class InteractiveMarkers:
     def put(self, marker: InteractiveMarker) -> None:
         """Show a marker, in place of the one of its name."""
         self._markers[marker.name] = marker
-        self._tell(markers=[marker])
+        self._publish_update(markers=[marker])
 
     def move(self, name: str, pose: Pose) -> None:
         """Move a marker that exists."""
         marker = self._markers[name]
         marker.pose = pose
-        self._tell(poses=[InteractiveMarkerPose(header=marker.header, pose=pose, name=name)])
+        self._publish_update(poses=[InteractiveMarkerPose(header=marker.header, pose=pose, name=name)])
 
     def erase(self, name: str) -> None:
         """Take a marker away, if it is there."""
         if self._markers.pop(name, None) is not None:
             self._owners.pop(name, None)
-            self._tell(erases=[name])
+            self._publish_update(erases=[name])
 
     def get(self, name: str) -> InteractiveMarker | None:
         """A marker as it is now, if it is there."""
         return self._markers.get(name)
 
-    def _tell(self, **changes: Any) -> None:
+    def _publish_update(self, **changes: Any) -> None:
         self._count += 1
         update = InteractiveMarkerUpdate(
             server_id=self._name, seq_num=self._count, type=InteractiveMarkerUpdate.UPDATE, **changes

@@ -23,7 +23,7 @@ def joint_message(positions: Mapping[str, float]) -> JointState:
 
 
 def send_to_listener(publisher: Any, message: Any, name: str) -> None:
-    """Send what somebody must hear.
+    """Send a message that needs a listener.
 
     Args:
         publisher: of the topic.
@@ -31,7 +31,7 @@ def send_to_listener(publisher: Any, message: Any, name: str) -> None:
         name: of the node that should listen.
 
     Raises:
-        InputError: nobody listens.
+        InputError: there is no listener.
     """
     if not publisher.get_subscription_count():
         raise InputError(f"nobody listens to {publisher.topic_name}. Is {name} running?")
@@ -56,7 +56,7 @@ class CommandPublishers:
             publisher.publish(message)
 
     def forget_old(self) -> None:
-        """Take those away that nobody needs; on the thread that spins the node, which must not meet them then."""
+        """Remove unused publishers; on the thread that spins the node, which must not use them meanwhile."""
         now = time.monotonic()
         with self._lock:
             for topic in [name for name, (_, last) in self._each.items() if now - last > _KEPT]:

@@ -32,7 +32,7 @@ class ControllerLink:
 
     Attributes:
         name: of the controller's node.
-        link: whose pose it moves; "" where nobody said it.
+        link: whose pose it moves; "" where that is not known.
     """
 
     def __init__(self, node: Node, controller: str, link: str, prefix: str = "") -> None:
@@ -56,7 +56,7 @@ class ControllerLink:
     # --- on the page's thread ---------------------------------------------------------------------------------------
     @property
     def is_there(self) -> bool:
-        """True if somebody takes references."""
+        """True if references have a subscriber."""
         now = time.monotonic()
         if now - self._looked > _LOOKED:
             self._looked = now

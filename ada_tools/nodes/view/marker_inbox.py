@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Markers of a node, received while somebody wants them; imports rclpy."""
+"""Markers of a node, received while they are wanted; imports rclpy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MarkerInbox:
             topic: of the markers.
             complain: called with markers that cannot be drawn.
         """
-        self._node, self._topic, self._tell = node, topic, complain
+        self._node, self._topic, self._report = node, topic, complain
         self._inbox: Inbox | None = None
         self._kept = KeptMarks()
         self._since = math.inf
@@ -51,7 +51,7 @@ class MarkerInbox:
         self._kept.clear()
 
     def present(self, worlds: Collection[str], *, is_sure: bool) -> list[Mark]:
-        """Those that have not faded.
+        """Marks that have not faded.
 
         Args:
             worlds: names that the world's frame may have.
@@ -65,7 +65,7 @@ class MarkerInbox:
         return self._kept.present(now)
 
     def _complain(self, problem: str) -> None:
-        self._tell(f"{self._topic}: a marker {problem}")
+        self._report(f"{self._topic}: a marker {problem}")
 
 
 def _ignore(_: str) -> None:

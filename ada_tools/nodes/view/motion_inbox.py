@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of a robot from topics: its exact state, or joints and transforms where nobody sends that; imports rclpy.
+"""The motion of a robot from topics: its exact state, or joints and transforms where that is not sent; imports rclpy.
 
 Of the exact states only the newest is decoded.
 """
@@ -25,7 +25,7 @@ from ada_tools.browser.seen import Seen, SeenJoints, SeenState
 
 try:
     from tf2_msgs.msg import TFMessage
-except ImportError:  # no wheel has it, and without a compiler nobody could make it: free bases stay where they are then
+except ImportError:  # not in the wheels, and building it needs a compiler: without it free bases stay in place
     TFMessage = None
 
 
@@ -80,7 +80,7 @@ class MotionInbox:
         self._states = Inbox(node, Float64MultiArray, state_topic, _STREAMS, raw=True)
 
     def look_around(self) -> None:
-        """Listen to joint states while nobody sends exact ones; on the thread that spins the node."""
+        """Listen to joint states while no exact ones come; on the thread that spins the node."""
         has_state = self._raw is not None and time.monotonic() - self._raw.at < _FRESH
         if has_state and self._fallback:
             inboxes, self._fallback = self._fallback, None
@@ -92,7 +92,7 @@ class MotionInbox:
             self._fallback = joints, TFMessage and Inbox(self._node, TFMessage, "/tf", _STREAMS)
 
     def newest(self) -> Seen | None:
-        """The newest exact state, or what was seen of the joints where nobody sends that."""
+        """The newest exact state, or joint states where that is not sent."""
         self._fetch()
         raw, joints = self._raw, self._joints
         if raw is not None and (joints is None or joints.at < raw.at + _FRESH):
@@ -136,7 +136,7 @@ class MotionInbox:
             self._rated = now, self._count
 
     def _take_joints(self, message: JointState) -> None:
-        """Several nodes may each tell some of the joints."""
+        """Merge joint states: several nodes may each publish some of the joints."""
         names = message.name
         if len(message.position) not in (0, len(names)) or len(message.velocity) not in (0, len(names)):
             self._complain(f"joint_states: {len(names)} names, but another number of positions or velocities.")

@@ -80,7 +80,7 @@ class NodeRequests:
         self.ask("get_parameters", GetParameters.Request(names=[name]), read, lambda problem: None)
 
     def forget_old(self) -> None:
-        """Give up what nobody has answered; to be called now and then by the thread that spins the node."""
+        """Give up unanswered requests; to be called regularly by the thread that spins the node."""
         now = time.monotonic()
         with self._lock:
             old = [future for future, pending in self._pending.items() if now > pending.until]

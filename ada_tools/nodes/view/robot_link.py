@@ -38,7 +38,7 @@ from ada_tools.nodes.view.marker_inbox import MarkerInbox
 from ada_tools.nodes.view.motion_inbox import MotionInbox
 from ada_tools.nodes.view.node_requests import NodeRequests, Post, reason_of
 
-_ROUND = 0.25  # [s] between looks at who is there
+_ROUND = 0.25  # [s] between looks for nodes
 _LEARNED = 2.0  # [s] between looks at the node's parameters
 _PARAMETERS = ("model.gravity", "real_time_factor", "world_frame")
 _STREAMS = streams(100)
@@ -55,7 +55,7 @@ _TRANSITIONS = {
     "deactivate": Transition.TRANSITION_DEACTIVATE,
     "cleanup": Transition.TRANSITION_CLEANUP,
 }
-_TOLD = {"states": JointState, "commanded": JointState, "wrench": WrenchStamped}  # by devices, on topics of their own
+_OF_DEVICE = {"states": JointState, "commanded": JointState, "wrench": WrenchStamped}  # topics of each device
 
 
 class RobotLink:
@@ -96,7 +96,7 @@ class RobotLink:
         # devices
         self.is_there = False
         self._state: HardwareState | None = None
-        self._inboxes: dict[tuple[str, str], Inbox] = {}  # by device and what it tells
+        self._inboxes: dict[tuple[str, str], Inbox] = {}  # by device and quantity
         self._topics: dict[tuple[str, str], str] = {}
         self._heard: dict[tuple[str, str], Heard] = {}
         self._wrenches: dict[str, Wrench] = {}
@@ -110,7 +110,7 @@ class RobotLink:
         self._text = message.data
 
     def _look_around(self) -> None:
-        """See who is there, and listen to them."""
+        """Find nodes, and subscribe to them."""
         for requests in (self._simulation, self._driver):
             requests.forget_old()
         self._commands.forget_old()
@@ -135,7 +135,7 @@ class RobotLink:
         return tuple(sorted({one.node_name for one in found if (one.node_name, one.node_namespace) != own}))
 
     def _take_phases(self, message: String) -> None:
-        """Listen to what the devices tell, and to no more."""
+        """Subscribe to the topics of the devices, and to no others."""
         try:
             self._state = state = read_hardware_state(message.data)
         except InputError as problem:
@@ -143,13 +143,15 @@ class RobotLink:
             return
         self.is_there = True
         devices = state.devices.values()
-        wanted = {(one.name, what): topic for one in devices for what, topic in one.topics.items() if what in _TOLD}
+        wanted = {
+            (one.name, what): topic for one in devices for what, topic in one.topics.items() if what in _OF_DEVICE
+        }
         for key in [key for key, topic in self._topics.items() if wanted.get(key) != topic]:
             del self._topics[key]
             self._inboxes.pop(key).close()
         for key, topic in wanted.items():
             if key not in self._topics:
-                self._inboxes[key] = Inbox(self._node, _TOLD[key[1]], topic, _STREAMS)
+                self._inboxes[key] = Inbox(self._node, _OF_DEVICE[key[1]], topic, _STREAMS)
                 self._topics[key] = topic
 
     def _learn(self, name: str, value: Any) -> None:
@@ -163,10 +165,10 @@ class RobotLink:
             self._complained.add(problem)
             self._node.get_logger().warning(f"a message is left out: {problem}")
 
-    # --- on the page's thread: what is known --------------------------------------------------------------------
+    # --- on the page's thread: state ----------------------------------------------------------------------------
     @property
     def waits_for(self) -> str:
-        """A page without a robot says this."""
+        """Text of a page without a robot."""
         topic = self._node.resolve_topic_name("robot_description")
         return f"Waiting for the robot's description on topic **{topic}**. Node `{self.name}` sends it: is it running?"
 
@@ -202,7 +204,7 @@ class RobotLink:
         """Begin or end to receive markers."""
         self._markers.want(is_on)
 
-    # --- on the page's thread: what devices tell ----------------------------------------------------------------
+    # --- on the page's thread: state of devices -----------------------------------------------------------------
     def state(self) -> HardwareState | None:
         """The newest of the phases."""
         return self._state
@@ -241,7 +243,7 @@ class RobotLink:
         """Other nodes that command a device."""
         return self._others.get(device, ())
 
-    # --- on the page's thread: what is asked for ----------------------------------------------------------------
+    # --- on the page's thread: requests -------------------------------------------------------------------------
     def command(self, positions: Positions | None, device: str = "") -> None:
         """Send positions; what is not sent again is over: watchdogs see to that.
 
@@ -266,7 +268,7 @@ class RobotLink:
         """Send a wrench; its stamp is empty: it counts from its arrival, whichever clock the node has.
 
         Raises:
-            InputError: it is not finite, or nobody listens.
+            InputError: it is not finite, or there is no listener.
         """
         if not np.isfinite(wrench).all():
             raise InputError(
@@ -280,7 +282,7 @@ class RobotLink:
         send_to_listener(self._pushes, message, self.name)
 
     def reset(self, then: Answer) -> None:
-        """Of the node that drives devices, once one was seen."""
+        """Reset, by the node that drives devices, once one was seen."""
         if self._state is None:
             self._simulation.trigger("reset", then)
         else:
@@ -321,7 +323,7 @@ class RobotLink:
         self._driver.trigger("bias", then, _SLOW)
 
     def play(self, path: str, then: Answer) -> None:
-        """Say which motion, then begin with it."""
+        """Set the motion, then start it."""
 
         def named(problem: str | None) -> None:
             if problem is not None:
