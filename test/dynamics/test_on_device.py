@@ -116,7 +116,8 @@ def test_forward_dynamics_of_arrays_here_and_there_in_rows_and_columns(world):
 def test_joint_wrenches(world):
     expected = world.here.joint_wrenches(*world.states)
     found = world.there.joint_wrenches(*world.states)
-    assert found.tier == expected.tier
+    assert (found.tier, found.moment_length) == (expected.tier, expected.moment_length)
+    assert world.model.loops or found.moment_length == 1.0
     for name in expected:
         agree(found[name], expected[name])
         assert np.array_equal(found.unique[name], expected.unique[name])
@@ -223,6 +224,8 @@ def test_single_precision_is_for_arrays_that_are_all_float32(world):
         assert found.dtype == np.float32
         # 6e-8 times the condition of the mass matrix, and of the loops' pivots
         agree(found, expected, 2e-3)
+    for other in (np.float16, np.int8):
+        assert world.there.forward(floats[0], floats[1], floats[2].astype(other)).dtype == np.float64
 
 
 def test_results_go_where_the_caller_wants_them(arm):
@@ -261,6 +264,10 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
         with pytest.warns(SingularPoseWarning):
             found = there.forward(*states)
         agree(found, expected)
+    # unchecked they are what they are here, without a word
+    here, there = (ada.Dynamics(model, checked=False, **more) for more in ({}, {"device": device}))
+    found = there.forward(q, v, tau)
+    assert np.array_equal(found[[7, 19]], here.forward(q, v, tau)[[7, 19]])
 
 
 def taken_over(world: World, bits: int = 64, name: str = "forward") -> list[int]:
@@ -412,6 +419,8 @@ def test_devices_that_are_none_and_models_without_code_of_their_own_are_refused(
         ada.Dynamics(model, device="gpu")
     with pytest.raises(InputError, match="no code of its own"):
         ada.Dynamics(ada.planar_chain(70), device="host")
+    with pytest.raises(InputError, match="no code of its own"):
+        ada.Dynamics(ada.planar_chain(2), kernel="generic", device="host")
 
 
 def test_the_arguments_of_a_dynamics_are_shown_with_those_of_devices():
@@ -472,6 +481,26 @@ def test_refused_states_by_the_thousand_are_fetched_together(arm, columns, monke
     found = np.asarray(arm.there.forward(*arm.placed(*floats, columns=columns)))
     assert np.array_equal(found[3:40], expected[3:40].astype(np.float32))  # these were computed in double precision
     agree(found, expected, 2e-3)
+
+
+def test_states_with_velocities_are_looked_at_once_and_64_of_them(linkage, device, monkeypatch):
+    looked: list[tuple[str, int, int]] = []
+    q, v, _ = linkage.states
+    for checked in (True, False):
+        there = ada.Dynamics(linkage.model, device=device, checked=checked)
+        look = there._look_once
+
+        def recorded(name: str, q: np.ndarray, v: np.ndarray, look=look) -> None:
+            looked.append((name, len(q), len(v)))
+            look(name, q, v)
+
+        monkeypatch.setattr(there, "_look_once", recorded)
+        there.gravity(*linkage.placed(q))
+        for _ in range(2):
+            there.bias(*linkage.placed(q, v))
+        there.bias(*linkage.placed(q[:5], v[:5]))
+        assert looked == ([("bias", 64, 64)] if checked else [])
+        looked.clear()
 
 
 def test_of_many_states_five_are_named():

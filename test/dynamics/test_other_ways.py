@@ -93,6 +93,9 @@ def test_kernels_are_there_to_be_called_by_their_names(kernel: str) -> None:
     dynamics = ada.Dynamics(model, kernel=kernel)
     agree([dynamics.kernel("forward").batch(*states)], [dynamics.forward(*states)], 1e-12)
     agree([dynamics.kernel("inverse").batch(*states)], [dynamics.inverse(*states)], 1e-12)
+    for name, inputs, result in (("forward", ["q", "v", "tau"], "a"), ("inverse", ["q", "v", "a"], "tau")):
+        signature = dynamics.kernel(name).signature
+        assert ([one for one, _ in signature.inputs], signature.outputs) == (inputs, ((result, (model.nv,)),))
     with pytest.raises(InputError, match="no kernel is named 'backward'"):
         dynamics.kernel("backward")
 
@@ -235,22 +238,24 @@ def test_algorithms_of_trees_get_what_they_take(monkeypatch: Any) -> None:
     used: list[Any] = []
 
     def solver(name: str) -> Any:
-        return lambda tree, q, v, tau, *external, **more: (used.append((name, more)), [x * 1.0 for x in tau])[1]
+        return lambda tree, q, v, tau, *external, **more: (used.append((name, tree, more)), [x * 1.0 for x in tau])[1]
 
     monkeypatch.setattr(equations, "FORWARD", {name: solver(name) for name in equations.FORWARD})
+    monkeypatch.setattr(equations, "for_efforts", lambda tree: "regrouped")
     tree, cuts = branches(2).tree, ("joint_0_0",)
-    for algorithm, external, order, name, more in (
-        ("lagrange", False, None, "lagrange", {}),
-        ("lagrange", True, None, "crba", {}),
-        ("aba", True, None, "aba", {}),
-        ("order_n", False, None, "order_n", {}),
-        ("hybrid", False, None, "hybrid", {"cuts": "auto"}),
-        ("hybrid", False, cuts, "hybrid", {"cuts": cuts}),
-        ("ada", False, "chain", "ada", {"order": "chain"}),
+    for algorithm, external, order, name, of, more in (
+        ("lagrange", False, None, "lagrange", "regrouped", {}),
+        ("lagrange", True, None, "crba", "regrouped", {}),
+        ("aba", True, None, "aba", "regrouped", {}),
+        ("order_n", False, None, "order_n", tree, {}),
+        ("hybrid", False, None, "hybrid", tree, {"cuts": "auto"}),
+        ("hybrid", False, cuts, "hybrid", tree, {"cuts": cuts}),
+        ("ada", False, "chain", "ada", tree, {"order": "chain"}),
+        ("dca", False, None, "dca", tree, {"order": None}),
     ):
         used.clear()
         equations.forward(tree, algorithm, external, order).trace()  # type: ignore[arg-type]
-        assert used == [(name, more)]
+        assert used == [(name, of, more)]
 
 
 @pytest.mark.parametrize(("before", "after", "missing"), [(2, 4, 0), (2, 3, 1), (1, 1, 2)])

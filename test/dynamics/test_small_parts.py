@@ -318,6 +318,9 @@ def test_a_map_of_velocities_is_refused_by_its_pivots_and_by_its_size() -> None:
     assert len(found.guards) == len(order.pivots) + 1
     for guard in found.guards[:-1]:
         assert 0.1 < float(guard) + 1e-4 < 20.0
+    # which changes with the pose
+    moved = along_loops.velocity_map(tree, order, units).body(q=model.integrate(q, 0.3 * np.ones(model.nv)).tolist())
+    assert max(abs(float(a) - float(b)) for a, b in zip(moved.guards, found.guards[:-1], strict=False)) > 1e-2
     tenfold = replace(order, typical=tuple(10.0 * x for x in order.typical))
     others = along_loops.velocity_map(tree, tenfold, units).body(q=q.tolist()).guards
     for one, other in zip(found.guards[:-1], others[:-1], strict=True):
