@@ -13,6 +13,7 @@ from random_trees import random_tree
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.robots import mechanisms
 
 ARGUMENTS = {
     "forward": "q v tau",
@@ -55,6 +56,19 @@ def test_a_method_taken_before_its_first_call_runs_the_kernel_after_it(model, na
         monkeypatch.setattr(type(dynamics), "_compute", None)
     assert np.array_equal(call(*given), first)
     assert np.array_equal(call(**dict(zip(ARGUMENTS[name].split(), given, strict=True))), first)
+
+
+def test_calls_that_no_kernel_answers_alone_stay_methods():
+    """The loop kernels of every robot are called another way, and motors of loops share efforts."""
+    names = ("forward", "inverse", "bias", "gravity", "com")
+    (looped, start), chain = mechanisms.four_bar(), ada.planar_chain(2)
+    for dynamics, compiled in (
+        (ada.Dynamics(chain), set(names)),
+        (ada.Dynamics(chain, kernel="generic"), {"com"}),
+        (ada.Dynamics(looped, pose=start), {*names} - {"inverse"}),
+    ):
+        found = {name for name in names if inspect.isbuiltin(getattr(dynamics, name))}
+        assert found == (compiled if reason_for_fallback() is None else set())
 
 
 @pytest.mark.parametrize(

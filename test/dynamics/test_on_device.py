@@ -10,6 +10,7 @@ import inspect
 import pickle
 import warnings
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ import ada_dynamics as ada
 from ada_dynamics.dynamics import on_device
 from ada_dynamics.errors import InputError, NoDeviceError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.jit.device_array import DeviceArray
+from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.thread_batch import Pieces
 from ada_dynamics.robots import mechanisms
 
@@ -522,3 +524,105 @@ def test_a_kernel_takes_over_where_it_is_another_one(name, bits, taken_over_by):
     there = ada.Dynamics(ada.load(name), device="host")
     found = {one: there.thread_kernel(one, bits=bits).robust is not None for one in taken_over_by}
     assert found == taken_over_by
+
+
+# --- which way a call goes ----------------------------------------------------------------------------------------
+QUESTIONS = ("forward", "inverse", "forward_derivatives", "joint_wrenches")
+
+
+@pytest.fixture
+def ways(monkeypatch) -> World:
+    """A dynamics of a device that computes nothing, and tells the way: "here", in "pieces", or "there"."""
+    model = ada.planar_chain(2)
+    there = ada.Dynamics(model, device="host")
+    monkeypatch.setattr(there, "_on_device", lambda name, values, *rest: ("there", name, sorted(values)))
+    monkeypatch.setattr(there, "_through_pieces", lambda name, _, arrays, *rest: ("pieces", name, sorted(arrays)))
+    for name in QUESTIONS:
+        monkeypatch.setattr(ada.Dynamics, name, lambda self, *given, **more: ("here", len(given), more))
+    rows = np.arange(6.0).reshape(3, 2)
+    return World(model, there, there, (rows, rows, rows))
+
+
+@pytest.mark.parametrize(("name", "third"), [("forward", "tau"), ("inverse", "a"), ("forward_derivatives", "tau")])
+def test_batches_go_in_pieces_arrays_of_the_device_stay_there_and_single_states_here(ways, name, third):
+    call, rows, names = getattr(ways.there, name), ways.states, sorted(("q", "v", third))
+    assert call(*rows) == ("pieces", name, names)
+    assert call(rows[0], rows[1][0], rows[2]) == ("pieces", name, names)
+    assert call(*ways.placed(*rows)) == call(*ways.placed(rows[0]), *rows[1:]) == ("there", name, names)
+    assert call(*(x[0] for x in rows))[0] == call(*(x[:0] for x in rows))[0] == "here"
+    for more in ({"out": rows[0]}, {"stream": 0}):
+        with pytest.raises(InputError, match="out and stream are for arrays on the device"):
+            call(*rows, **more)
+    wrenches = {ways.model.link_names[-1]: np.ones(6)}
+    if name == "forward_derivatives":
+        return
+    assert call(*rows, external=wrenches) == ("pieces", name, [*names, "wrenches"])
+    assert call(*ways.placed(*rows), external=wrenches) == ("there", name, [*names, "wrenches"])
+    assert call(*(x[0] for x in rows), external=wrenches)[2] == {"external": wrenches}
+
+
+def test_derivatives_that_devices_do_not_have_are_found_here(ways):
+    wrenches = {ways.model.link_names[-1]: np.ones(6)}
+    for more in ({"by": "independent"}, {"external": wrenches}, {}):
+        if not more:
+            ways.there.__dict__["_is_written_out"] = False
+        assert ways.there.forward_derivatives(*ways.states, **more)[0] == "here"
+        with pytest.raises(InputError, match="with external wrenches or of long chains, cannot be computed on a dev"):
+            ways.there.forward_derivatives(*ways.placed(*ways.states), **more)
+
+
+@pytest.mark.parametrize("is_redundant", [False, True])
+@pytest.mark.parametrize("is_dense_only", [False, True])
+def test_loops_that_only_numbers_solve_are_computed_here(ways, is_redundant, is_dense_only):
+    asked = []
+    ways.there.kernels.closed = SimpleNamespace(
+        refuse_locked=lambda: asked.append("locked"),
+        study=SimpleNamespace(is_redundant=is_redundant),
+        plans=SimpleNamespace(is_dense_only=is_dense_only),
+    )
+    ways.there._quantities.shared_inverse = lambda external, bits, by_all: None if is_dense_only else "made"
+    placed = ways.placed(*ways.states)
+    for name in QUESTIONS:
+        call = getattr(ways.there, name)
+        is_here = is_dense_only or (name == "joint_wrenches" and is_redundant)
+        if is_here:
+            assert call(*ways.states)[0] == "here"
+            with pytest.raises(InputError, match="cannot be computed on a device"):
+                call(*placed)
+        else:
+            found = call(*placed)  # of wrenches the first array
+            assert (found if name == "joint_wrenches" else found[0]) == "there"
+        assert bool(asked) == (name != "inverse" and not (name == "joint_wrenches" and is_here))
+        asked.clear()
+
+
+@pytest.mark.parametrize("refused", [[], [1]])
+def test_wrenches_of_a_batch_are_made_of_one_result_unless_a_state_is_refused(ways, refused, monkeypatch):
+    asked = []
+
+    def run(kernel, arrays, robust):
+        asked.append((kernel, len(arrays), robust))
+        return [np.arange(36.0).reshape(3, 2, 6)], refused
+
+    monkeypatch.setattr(ways.there, "thread_kernel", lambda name: name)
+    monkeypatch.setattr(ways.there, "_pieces", SimpleNamespace(run=run))
+    found = ways.there.joint_wrenches(*ways.states)
+    assert asked == [("joint_wrenches", 3, False)]
+    if refused:
+        assert found == ("here", 3, {})
+        return
+    assert (found.tier, found.moment_length, list(found)) == ("fast", 1.0, list(ways.model.joint_names))
+    assert found[ways.model.joint_names[1]].tolist() == np.arange(36.0).reshape(3, 2, 6)[:, 1].tolist()
+    wrenches = {ways.model.link_names[-1]: np.ones(6)}
+    assert ways.there.joint_wrenches(*ways.states, wrenches)[:2] == ("here", 4)
+    assert ways.there.joint_wrenches(*(x[0] for x in ways.states))[0] == "here"
+    assert len(asked) == 1
+
+
+def test_calls_of_a_device_s_dynamics_are_looked_at_first():
+    """Compiled code in front of them would take an array that lies elsewhere for one that lies here."""
+    model = ada.planar_chain(2)
+    here, there = ada.Dynamics(model), ada.Dynamics(model, device="host")
+    for name in ("bias", "mass_matrix", "inverse_derivatives"):
+        assert inspect.ismethod(getattr(there, name))
+        assert inspect.isbuiltin(getattr(here, name)) or reason_for_fallback() is not None

@@ -11,9 +11,9 @@ import pytest
 from random_trees import random_tree, sprung_chain, states_of
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import computation, derivatives, kernels
+from ada_dynamics.dynamics import closed_derivatives, computation, derivatives, kernels, quantities
 from ada_dynamics.dynamics.geometry import Adjusted
-from ada_dynamics.dynamics.quantities import equations
+from ada_dynamics.dynamics.quantities import derivative_products, equations
 from ada_dynamics.dynamics.quantities.derivatives import side_by_side
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.loop_kernel import LoopKernel
@@ -277,3 +277,31 @@ def test_lengths_that_loops_leave_no_room_are_counted_and_named(before: int, aft
 def test_a_robot_has_code_of_its_own_up_to_sixty_velocities() -> None:
     for length, is_generic in ((59, False), (60, True)):
         assert ada.Dynamics(branches(length)).is_generic == is_generic
+
+
+def test_derivatives_are_those_of_the_algorithm_that_is_in_use(monkeypatch: Any) -> None:
+    """Lanes stay lanes where they are differentiated; what has no articulated bodies, or has loops, is factorised."""
+    used: list[str] = []
+
+    def recorded(name: str, function: Any) -> Any:
+        return lambda *given: (used.append(name), function(*given))[1]
+
+    for name in ("aba", "lanes"):
+        own = recorded(f"forward by {name}", derivative_products.ARTICULATED[name])
+        monkeypatch.setitem(derivative_products.ARTICULATED, name, own)
+    inverse = recorded("inverse by lanes", derivative_products.lanes.inverse_dynamics)
+    monkeypatch.setattr(derivative_products, "lanes", SimpleNamespace(inverse_dynamics=inverse))
+    tree = branches(2, 2).tree
+    for algorithm in ("aba", "lanes", "crba"):
+        made = quantities.open_equations(tree, lambda algorithm=algorithm: algorithm)
+        ways = {"lanes"} if algorithm == "lanes" else set()
+        for make, forward in ((quantities.inverse_change, set()), (quantities.forward_along, {algorithm} - {"crba"})):
+            used.clear()
+            make(made).trace()
+            assert set(used) == {f"inverse by {name}" for name in ways} | {f"forward by {name}" for name in forward}
+    model, start = mechanisms.four_bar()
+    closed = ada.Dynamics(model, pose=start).kernels.closed
+    used.clear()
+    made = closed_derivatives.equations(closed)._replace(algorithm=lambda: "lanes")
+    quantities.forward_along(made).trace()
+    assert not used

@@ -306,17 +306,20 @@ def test_no_state_is_the_nearest_where_nothing_resists_what_the_loops_allow(monk
             assert closed._metric(np.zeros(2), np.zeros(2)).s.shape == (1,)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize(("share", "is_refused"), [(0.99e-14, True), (1.01e-14, False)])
-def test_a_body_resists_by_its_share_of_all_that_it_has_of_mass_and_inertia(share: float, is_refused: bool) -> None:
+def test_a_body_resists_by_its_share_of_all_that_it_has_of_mass_and_inertia(
+    axis: int, share: float, is_refused: bool
+) -> None:
     """Mass and moments about all three axes count; what is about the joint's axis is next to nothing beside them."""
-    mass, moments = 2.0, [3.0, 0.0, 7.0]
-    moments[1] = share * 12.0
+    mass, moments = 2.0, [3.0, 5.0, 7.0]
+    moments[axis] = share * (mass + sum(moments) - moments[axis])
     inertia = RigidInertia(mass, ZERO3, symmetric_of([moments[0], 0.0, 0.0, moments[1], 0.0, moments[2]]))
     columns = SimpleNamespace(
         inertias=(np.array([mass]), np.zeros((1, 3)), np.diag(moments)[None]),
         loads=np.zeros((1, 3)),
         parents=[WORLD],
-        kinds=[Revolute(1)],
+        kinds=[Revolute(axis)],
         inertia=lambda i: inertia,
     )
     tree: Any = SimpleNamespace(columns=columns, frames={}, bodies=[SimpleNamespace(name="pin")])
@@ -334,6 +337,8 @@ def test_pivots_of_velocities_are_watched_where_some_body_resists_not_every_moti
     found = closed_quantities._inertia_guards(chain(0.0).tree, plans, closed)
     assert found == pytest.approx([0.5, 1e12 / 2.0 - 0.5, 4.0, 1e12 / 0.25 - 4.0], rel=1e-15)
     assert closed_quantities._inertia_guards(chain(1.0).tree, plans, closed) == []
+    plans.inertias = ()  # of a very long mechanism
+    assert closed_quantities._inertia_guards(chain(0.0).tree, plans, closed) == []
 
 
 @pytest.mark.parametrize(("limit", "is_written_out"), [(4, False), (5, True), (6, True)])

@@ -32,7 +32,7 @@ from ada_dynamics.expr import Function, select, trace
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.tree import Body, Tree
+from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
@@ -102,8 +102,9 @@ def symbolic_body(kind: Kind, k: Row) -> Body:
     armature, damping, friction = k[22:25] if kind.has_loads else (0.0, 0.0, 0.0)
     stiffness, rest = k[25:27] if kind.has_spring else (0.0, 0.0)
     joint = joint_on_z(kind.name, k)
-    own_q, own_v = slice(0, joint.nq), slice(0, joint.nv)
-    body = Body(kind.name, 0, 0, joint, placement, inertia, own_q, own_v, armature, damping, friction)
+    own_q, own_v = slice(joint.nq), slice(joint.nv)
+    # a step is told of the one body: nothing asks for its place in a tree
+    body = Body(kind.name, WORLD, WORLD, joint, placement, inertia, own_q, own_v, armature, damping, friction)
     return replace(body, stiffness=stiffness, rest=rest)
 
 

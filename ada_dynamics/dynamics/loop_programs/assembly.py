@@ -131,8 +131,8 @@ def _body(kind: Kind, joint: JointType, k: Row) -> Body:
         joint,
         placement,
         RigidInertia(0.0, ZERO3, ZERO33),  # not asked for: the operators are in the table
-        slice(0, joint.nq),
-        slice(0, joint.nv),
+        slice(joint.nq),
+        slice(joint.nv),
         armature if kind.has_rotor else 0.0,
         damping if kind.has_losses else 0.0,
         friction if kind.has_losses else 0.0,

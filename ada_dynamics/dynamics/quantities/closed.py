@@ -226,7 +226,7 @@ def _determinant_left(plans: Plans, closed: Closed, typical: Sequence[float], le
 
 def _inertia_guards(tree: Tree, plans: Plans, closed: Closed) -> list[Scalar]:
     guards: list[Scalar] = []
-    if has_degenerate_bodies(tree):
+    if plans.inertias and has_degenerate_bodies(tree):  # of very long mechanisms none are known
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
             guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
     return guards
