@@ -67,6 +67,15 @@ def test_rows_have_room_for_the_numbers_of_the_way_back_and_for_no_more(name: st
         assert len(made.outputs["back"]) == assembly.back_size(kind) == size - assembly.BACK
 
 
+def test_where_the_parent_is_a_link_as_it_is_its_operators_at_the_joint_are_constants() -> None:
+    operations = {}
+    for parent in ("world", "link", "assembled"):
+        kind = assembly.Kind("revolute", parent, False, False)
+        size, constants = assembly.row_size([kind]), assembly.constants_size([kind])
+        operations[parent] = len(assembly._traced(kind, assembly._close, False, size, constants).nodes())
+    assert operations["world"] < operations["link"] < operations["assembled"]
+
+
 def test_an_unknown_algorithm_is_refused() -> None:
     with pytest.raises(ada.InputError, match=r"'aba' or 'ada', not 'dca'"):
         loop_kernel(ada.planar_chain(2).uniform_tree, "forward", False, "dca")

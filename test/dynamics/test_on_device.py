@@ -626,3 +626,31 @@ def test_calls_of_a_device_s_dynamics_are_looked_at_first():
     for name in ("bias", "mass_matrix", "inverse_derivatives"):
         assert inspect.ismethod(getattr(there, name))
         assert inspect.isbuiltin(getattr(here, name)) or reason_for_fallback() is not None
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_results_need_as_many_arrays_as_there_are(ways, count):
+    kernel = SimpleNamespace(signature=SimpleNamespace(outputs=(("a", (2,)), ("b", (2,)))), dtype=np.dtype(float))
+    q, *others = ways.placed(*np.zeros((4, 3, 2)))
+    assert len(ways.there._places(kernel, others[:2], {"q": q}, 0)) == 2
+    with pytest.raises(InputError, match=f"out must hold 2 arrays, not {count}"):
+        ways.there._places(kernel, others[:count], {"q": q}, 0)
+
+
+def test_a_refused_state_is_computed_here_with_vectors_and_wrenches_of_its_own():
+    model = ada.planar_chain(2)
+    here, there = ada.Dynamics(model), ada.Dynamics(model, device="host")
+    rng = np.random.default_rng(6)
+    q, v, tau = (x.astype(np.float32) for x in (rng.normal(size=(5, 2)), *rng.normal(size=(2, 2))))
+    q[3, 0] += 2e5 * np.pi  # beyond what sines of single precision take
+    world = World(model, here, there, ())
+    wrenches = {model.link_names[-1]: rng.normal(size=(5, 6))}
+    for more in ({}, {"external": wrenches}):
+        (out,) = world.placed(np.zeros((5, 2), dtype=np.float32))
+        expected = here.forward(*(x.astype(float) for x in (q, v, tau)), **more)
+        assert there.forward(*world.placed(q, v), tau, out=out, **more) is out
+        assert np.array_equal(np.asarray(out)[3], expected[3].astype(np.float32))
+        agree(out, expected, 1e-4)
+        agree(there.forward(*world.placed(q), v, tau, **more), expected, 1e-4)
+    with pytest.raises(InputError, match=r"q has shape \(5, 1, 2\)"):
+        there.forward(*world.placed(q[:, None]), v, tau)

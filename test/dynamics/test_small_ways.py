@@ -13,6 +13,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.dynamics import (
     along_loops,
+    closed_derivatives,
     closed_efforts,
     compiled_method,
     derivatives,
@@ -25,10 +26,10 @@ from ada_dynamics.dynamics.device_quantities import DeviceQuantities
 from ada_dynamics.dynamics.loop_programs import articulated
 from ada_dynamics.dynamics.quantities import base
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.errors import CompileError, InputError, ModelError
+from ada_dynamics.errors import CompileError, InputError, ModelError, SingularPoseError
 from ada_dynamics.jit import GuardError, gpu
 from ada_dynamics.loops.singular import Solution
-from ada_dynamics.model.joints import Revolute
+from ada_dynamics.model.joints import JOINT_TYPES, Revolute
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.inertia import RigidInertia
@@ -317,7 +318,7 @@ def test_a_body_resists_by_its_share_of_all_that_it_has_of_mass_and_inertia(
     inertia = RigidInertia(mass, ZERO3, symmetric_of([moments[0], 0.0, 0.0, moments[1], 0.0, moments[2]]))
     columns = SimpleNamespace(
         inertias=(np.array([mass]), np.zeros((1, 3)), np.diag(moments)[None]),
-        loads=np.zeros((1, 3)),
+        loads=np.array([[0.0, 4.0, 5.0]]),  # damping and friction resist no acceleration
         parents=[WORLD],
         kinds=[Revolute(axis)],
         inertia=lambda i: inertia,
@@ -463,3 +464,79 @@ def test_velocities_along_loops_are_a_function_where_a_kernel_can_tell_what_it_r
     assert ada.Dynamics(chain()).velocity_map_quantity() is None
     monkeypatch.setattr("ada_dynamics.dynamics.kernels.SPECIALISE_UP_TO", 2)
     assert ada.Dynamics(model, pose=start).velocity_map_quantity() is None
+
+
+def test_loops_that_leave_no_motion_are_locked_and_singular_states_told_one_by_one(monkeypatch: Any) -> None:
+    closed: Any = object.__new__(ClosedDynamics)
+    closed.model = SimpleNamespace(name="m", nv=3, loop_names=["a", "b"])
+    told: list[Any] = []
+    monkeypatch.setattr(closed, "_warn", lambda solution, q, what: told.append((*q, what)), raising=False)
+    monkeypatch.setattr(
+        closed, "_solution", lambda q, v: (None, SimpleNamespace(is_singular=q[0] == v[0])), raising=False
+    )
+    for mobility, rank in ((1, 3), (0, 0), (0, 3)):
+        closed.__dict__["_chosen"] = (SimpleNamespace(mobility=mobility, rank=rank), None, "")
+        if mobility == 0 and rank:
+            with pytest.raises(ModelError, match=r"is locked: its loops \('a', 'b'\) hold all of its 3 velocities"):
+                closed.refuse_locked()
+        else:
+            closed.refuse_locked()
+        rows = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]])
+        closed.warn_if_singular(rows, np.array([[1.0], [0.0], [3.0]]))
+        closed.warn_if_singular(rows[1], rows[1])
+        closed.warn_if_singular(rows[:0], rows[:0])
+        assert told == ([(1.0, 5.0, "state"), (3.0, 7.0, "state"), (2.0, 6.0, "state")] if rank else [])
+        told.clear()
+
+
+def test_forward_dynamics_of_loops_is_made_by_the_solver_of_its_name(monkeypatch: Any) -> None:
+    closed: Any = object.__new__(ClosedDynamics)
+    closed.kernels = SimpleNamespace(order="order")
+    closed.__dict__.update({"_chosen": (SimpleNamespace(numbers=SimpleNamespace(tree="tree")), "plans", "")})
+    closed.__dict__["_softness"] = ("softness", "usual")
+    monkeypatch.setattr(closed, "_assembly_pivots", lambda name: f"pivots of {name}", raising=False)
+    for name in ("all_conditions", "assembly", "elimination", "forward"):
+        monkeypatch.setattr(closed_quantities, name, lambda tree, plans, *given, name=name: (name, *given))
+    for name, solver in (
+        (ALL, ("all_conditions", "softness", "usual")),
+        ("ada", ("assembly", "ada", "order", "pivots of ada")),
+        ("dca", ("assembly", "dca", "order", "pivots of dca")),
+        (LATE, ("elimination", LATE)),
+        ("kkt sparse", ("elimination", "kkt sparse")),
+    ):
+        assert closed.quantity(name, True, False) == ("forward", solver, True, False, False)
+        assert closed.quantity(name, False, True, True) == ("forward", solver, False, True, True)
+
+
+def test_states_that_stopped_a_kernel_are_found_one_by_one_and_singular_ones_told_by_number() -> None:
+    def of_state(x: Array, y: Array) -> Any:
+        assert x.flags.c_contiguous and y.flags.c_contiguous
+        if x[0] < 0.0:
+            raise SingularPoseError("flat")
+        return (x + y, y) if several else x + y
+
+    x, y = np.arange(6.0).reshape(2, 3).T, np.ones((3, 2))
+    for several in (False, True):
+        one, many = (closed_derivatives.rescue(of_state, *given) for given in (([x[1], y[1]], False), ([x, y], True)))
+        for single, rows, expected in zip(*((one, many) if several else ((one,), (many,))), (x + y, y), strict=False):
+            np.testing.assert_array_equal(single, expected[1])
+            np.testing.assert_array_equal(rows, expected)
+        assert isinstance(many, tuple) == several
+    x[2, 0] = -1.0
+    with pytest.raises(SingularPoseError, match=r"^state 2: flat"):
+        closed_derivatives.rescue(of_state, [x, y], True)
+    with pytest.raises(SingularPoseError, match=r"^flat"):
+        closed_derivatives.rescue(of_state, [x[2], y[2]], False)
+
+
+@pytest.mark.parametrize("name", sorted(JOINT_TYPES.keys() - {"fixed"}))
+def test_rows_of_articulated_bodies_are_filled_without_a_gap(name: str) -> None:
+    for has_loads in (False, True):
+        kind = articulated.Kind(name, has_loads, False)
+        size, constants = articulated.row_size([kind]), articulated.constants_size([kind])
+        filled: dict[int, int] = {}
+        for _, step, stores in articulated._FORWARD:
+            outputs = articulated._traced(kind, step, "tau", False, size, constants).outputs
+            filled |= {offset: len(outputs[one]) for one, (region, offset) in stores.items() if region == "own"}
+        places = sorted(filled)
+        assert [offset + filled[offset] for offset in places] == [*places[1:], size] and places[0] == 0
