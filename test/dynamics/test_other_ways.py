@@ -166,6 +166,13 @@ def test_long_robots_take_the_generic_kernels_unless_told_otherwise(monkeypatch:
     assert not ada.Dynamics(model, pose=start).is_generic
 
 
+def test_a_dynamics_builds_the_one_tree_that_its_kernels_need() -> None:
+    for kernel, built in (("generic", "uniform_tree"), ("specialised", "tree")):
+        model = ada.planar_chain(3)
+        ada.Dynamics(model, kernel=kernel)  # type: ignore[arg-type]
+        assert {name for name in vars(model) if name.endswith("tree")} == {built}
+
+
 def branches(*lengths: int) -> ada.Model:
     """Branches of hinges, all on a base that turns by one."""
     builder = ada.Builder("branches").link("ground").link("base", 1.0, inertia=(1, 1, 1))

@@ -96,6 +96,8 @@ def test_positions_without_digits_or_off_unit_length_are_told_with_their_state(m
     assert "the numbers overflow" in explain(model, {"q": q})
     q[4] = -1.7e9
     assert explain(model, {"q": q}).startswith("q[4] is -1.7e+09 (joint 'wrist'); angles beyond 1.6e+09 rad")
+    two = explain(ada.planar_chain(3), {"q": np.array([0.0, 2e9, -3e9])})
+    assert two.startswith("q[1] is 2e+09 (joint 'joint_2'); angles beyond")
     q[4], q[3] = 0.0, 2.0
     assert "shoulder" in explain(model, {"q": q}) and not explain(model, {"q": q}).startswith("state")
     assert explain(model, {"q": np.array([[0.0, 0.0, 0.0, 1.0, 0.0], q])}).startswith("state 1: ")
