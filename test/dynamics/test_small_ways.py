@@ -540,3 +540,18 @@ def test_rows_of_articulated_bodies_are_filled_without_a_gap(name: str) -> None:
             filled |= {offset: len(outputs[one]) for one, (region, offset) in stores.items() if region == "own"}
         places = sorted(filled)
         assert [offset + filled[offset] for offset in places] == [*places[1:], size] and places[0] == 0
+
+
+def test_accelerations_of_loops_that_overflow_are_explained_unless_unchecked(monkeypatch: Any) -> None:
+    model, start = mechanisms.four_bar()
+    arrays = {"q": np.asarray(start), "v": np.zeros(3), "tau": np.zeros(3)}
+    for checked in (True, False):
+        dynamics = ada.Dynamics(model, pose=start, checked=checked)
+        closed: Any = dynamics.kernels.closed
+        for found in (np.ones(3), np.array([0.0, np.inf, 0.0])):
+            monkeypatch.setattr(closed, "rescue", lambda *given, found=found: found)
+            if checked and found[1] > 1.0:
+                with pytest.raises(InputError, match="is not finite: the numbers overflow"):
+                    dynamics._rescued(closed, arrays)
+            else:
+                assert dynamics._rescued(closed, arrays) is found
