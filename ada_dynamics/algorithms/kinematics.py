@@ -115,6 +115,11 @@ def world_and_bodies(
     return {WORLD: base, **dict(enumerate(motions(tree, X, q, v, None, base)))}
 
 
+def standing_still(tree: Tree) -> dict[int, Moving]:
+    """The same without velocities and without weight."""
+    return dict.fromkeys((WORLD, *range(len(tree.bodies))), at_rest())
+
+
 def link_pose(tree: Tree, q: Sequence[Scalar], link: str) -> Transform:
     """Pose of a link in the world."""
     frame = tree.frames[link]

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
-from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.kinematics import standing_still, transforms
 from ada_dynamics.algorithms.kkt import Equations, softened, solved
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix
@@ -44,7 +44,7 @@ def system(tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: S
     """The equations above, in y and λ."""
     plan, nv, rest = sharing.plan, tree.nv, no_velocity(tree)
     X = transforms(tree, q)
-    rows = planned_rows(tree, X, q, rest, world_and_bodies(tree, X, q, rest, gravity=False), plan)
+    rows = planned_rows(tree, X, q, rest, standing_still(tree), plan)
     matrix = SymmetricMatrix(nv + plan.conditions)
     for i in sharing.motors:
         matrix.add(i, i, 1.0)

@@ -276,8 +276,8 @@ class ClosedDynamics:
     def rescue(self, name: str, inputs: Sequence[Array], is_batch: bool) -> Array:
         """Accelerations where some state of the arguments stopped the fast kernel."""
         if not is_batch or self.plans.is_dense_only:
-            found = np.array([m.accelerations for m in self.motions(name, inputs, is_batch)])
-            return found if is_batch else found[0]
+            found = [m.accelerations for m in self.motions(name, inputs, is_batch)]
+            return np.array(found) if is_batch else np.concatenate(found)
         a = np.full((len(inputs[0]), self.model.nv), np.nan)
         refused = np.arange(len(a))
         for order in (name, self.robust(name)):
@@ -307,16 +307,15 @@ class ClosedDynamics:
         return found
 
     # --- inverse dynamics ---------------------------------------------------------------------------------------
-    def efforts(self, q: Array, v: Array, wanted: Array, a: Array | None = None) -> Array:
+    def efforts(self, q: Array, v: Array, wanted: Array, a: Array) -> Array:
         """Least efforts of the motors that do what efforts on all joints of the tree would, state by state.
 
         In a singular pose: along the branch on which the mechanism moves. At rest there they do it along all motions,
         where the motors can, and else along the branch of the acceleration a, or of one that they can move along.
         """
         if q.ndim == 2:
-            begun = np.zeros_like(v) if a is None else a
-            return np.array([self.efforts(*row) for row in zip(q, v, wanted, begun, strict=True)]).reshape(wanted.shape)
-        q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
+            return np.array([self.efforts(*row) for row in zip(q, v, wanted, a, strict=True)]).reshape(wanted.shape)
+        q, v, a = np.ascontiguousarray(q), np.ascontiguousarray(v), np.ascontiguousarray(a)
         system, solution = self._solution(q, v)
         rank = self.study.rank
         if solution.is_singular:
@@ -332,9 +331,8 @@ class ClosedDynamics:
         own = along(v)
         if own is not None:
             return motor_efforts(self.model, own, wanted)
-        ways = [None if a is None else along(np.ascontiguousarray(a))]
-        if ways[0] is None and solution.is_at_rest:
-            ways = [along(w) for w in self.tangents(q)]
+        begun = along(a)
+        ways = [along(w) for w in self.tangents(q)] if begun is None and solution.is_at_rest else [begun]
         bases = [directions(system.J, rank - solution.lost_rank), *(N for N in ways if N is not None)]
         return self._first_possible(bases, wanted)
 

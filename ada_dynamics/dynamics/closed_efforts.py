@@ -7,7 +7,6 @@ do not drive all motions by themselves, are for `ClosedDynamics.efforts`.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import reduce
 from operator import mul
@@ -18,7 +17,7 @@ import numpy as np
 from ada_dynamics.algorithms import rnea, shared_efforts
 from ada_dynamics.algorithms.elimination import Closed, Plan
 from ada_dynamics.algorithms.shared_efforts import Sharing
-from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, quantity
+from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, quantity, tag_of
 from ada_dynamics.dynamics.quantities.closed import EARLY_THRESHOLD, FIXED_THRESHOLD, SOFTNESS, usual_pivots
 from ada_dynamics.expr import Traced
 from ada_dynamics.loops.choices import velocities_of
@@ -63,12 +62,10 @@ def inverse(
         acting = None if wrenches is None else body_wrenches(tree, wrenches)
         wanted = rnea.inverse_dynamics(short, q, v, a, acting)
         tau, found = shared_efforts.solve(tree, q, wanted, sharing)
-        guards = _guards(found, typical, smallest, is_redundant)
-        return Traced({"tau": tau}, [g for g in guards if not (isinstance(g, float) and g >= 0.0)])
+        return Traced({"tau": tau}, _guards(found, typical, smallest, is_redundant))
 
-    tag = hashlib.blake2b(repr((sharing, typical, smallest)).encode(), digest_size=6).hexdigest()
     inputs = ("q", "v", "a", "wrenches") if external else ("q", "v", "a")
-    name = f"inverse_shared_{tag}{'_external' * external}"
+    name = f"inverse_shared_{tag_of(sharing, typical, smallest)}{'_external' * external}"
     return quantity(name, tree, inputs, {"tau": (nv,)}, body)
 
 

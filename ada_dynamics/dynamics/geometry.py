@@ -85,7 +85,7 @@ class Adjusted:
             return np.asarray(-du @ by_q[np.ix_(own, self.added)])
         whole = closed.system(full, speed, self.velocities(tau))
         system = singular.System(whole.M[np.ix_(own, own)], whole.r[own], whole.J[:, own], whole.rate)
-        a, multipliers = closed_derivatives.regular(closed, system, v, lambda: self._rates(full, speed))
+        a, multipliers = closed_derivatives.regular(closed, system, v, lambda: self._rates(closed.rates(full, speed)))
         by_q, _ = closed_derivatives.residual(closed).single(full, speed, self.velocities(a), multipliers)
         rows = [*own, *range(n, n + len(system.J))]
         return closed_derivatives.accelerated(closed, system, by_q[np.ix_(rows, self.added)])
@@ -115,10 +115,7 @@ class Adjusted:
         T = self.dynamics.velocity_map(self.at(q), self.by(by))
         return np.asarray((J @ T)[:, -len(self.added) :])
 
-    def _rates(self, q: Array, v: Array) -> singular.Rates:
-        closed = self.dynamics.kernels.closed
-        assert closed is not None
-        rates = closed.rates(q, v)
+    def _rates(self, rates: singular.Rates) -> singular.Rates:
         return singular.Rates(rates.J[:, self.own], rates.rate_by_q, rates.rate_by_v[:, self.own])
 
     def _residual(self) -> quantities.Quantity:

@@ -259,7 +259,7 @@ class DeviceDynamics(Dynamics):
             few = range(min(LOOKED_AT, next(len(x) for x in arrays.values() if x.ndim == 2)))
             self._look_once(name, _rows(arrays["q"], few), _rows(arrays["v"], few))
         results, refused = self._pieces.run(kernel, list(arrays.values()))
-        if len(refused) and (self.checked or self.kernels.closed is not None):
+        if len(refused):
             if self.checked:
                 self._check_state(arrays)
             again = here(*(_rows(x, refused) for x in list(arrays.values())[:3]), **_rows_of_wrenches(more, refused))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -140,13 +140,13 @@ def _one_and(w: Vec3, first: Scalar, second: Scalar) -> list[list[Scalar]]:
     ]
 
 
-@lru_cache(maxsize=1)
+@cache
 def _between() -> Callable[..., Any]:
     kernel = _between_kernel()
     return kernel.python_call(kernel.single)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _between_kernel() -> Kernel:
     """(T, T') -> T^∨ of T⁻¹ T', and its way and turn."""
 
@@ -163,7 +163,7 @@ def _between_kernel() -> Kernel:
     return compiled_kernel("twist_between", {"pose": 16, "other": 16}, body)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _screw() -> Callable[..., Any]:
     """Twist -> upper three rows of the pose that it leads to."""
 

@@ -69,8 +69,8 @@ def _resistance(joint: JointType, inertia: RigidInertia) -> float:
 
 def _refuse_massless_subtrees(model: Model, tree: Tree, size: list[float]) -> None:
     """Raise where inertia and armature of a joint and all that it carries are nothing; `size` is each body's own."""
-    for i in range(len(size) - 1, -1, -1):
-        if size[i] == 0.0:
+    for i in reversed(range(len(size))):
+        if not size[i]:
             raise ModelError(
                 f"model {model.name!r}: nothing that joint {tree.bodies[i].name!r} carries has mass, so its "
                 "acceleration is undefined. Give a link mass, give the joint an armature, or make the joint fixed."

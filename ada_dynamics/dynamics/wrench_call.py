@@ -40,12 +40,13 @@ def joint_wrenches(
     q, v = inputs[:2]
     closed = kernels.closed
     multipliers: list[Array] = []
+    by_loop: Mapping[str, Array] = {}
     if closed is None:
         a, flags, tier, length = forward(*inputs[:3], external), everything_unique(model), FAST, 1.0
-        held_by = np.zeros((*a.shape[:-1], 0))
         kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
     else:
-        a, held_by, flags, tier = closed.wrenches.held(kernels.candidate, inputs[:4] if external else inputs, is_batch)
+        a, held_by, flags, tier = closed.wrenches.held(kernels.candidate, inputs[:4], is_batch)
+        by_loop = closed.wrenches.by_loop(held_by)
         length = closed.study.numbers.length
         kernel = closed.wrenches.kernel(bool(external))
         multipliers = [held_by] if closed.plans.conditions else []
@@ -53,5 +54,4 @@ def joint_wrenches(
     stacked, status = (kernel.batch_status if is_batch else kernel.single_status)(*given)
     if status:
         raise InputError(explain(model, arrays))
-    by_loop = {} if closed is None else closed.wrenches.by_loop(held_by)
     return JointWrenches(model, q, stacked, by_loop, flags, tier, length)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.kinematics import standing_still, transforms
 from ada_dynamics.algorithms.rnea import wrenches_inward
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
@@ -108,8 +108,8 @@ class LoopNumbers:
     def _rows(tree: Tree, positions: Sequence[Any]) -> list[closure.Row]:
         rest = [0.0] * tree.nv
         X = transforms(tree, positions)
-        moving = world_and_bodies(tree, X, positions, rest, gravity=False)
-        return [r for loop in tree.loops for r in closure.loop_rows(tree, X, positions, rest, moving, loop)]
+        still = standing_still(tree)
+        return [r for loop in tree.loops for r in closure.loop_rows(tree, X, positions, rest, still, loop)]
 
     def jacobian(self, q: Array) -> Array:
         """J: one row per condition."""

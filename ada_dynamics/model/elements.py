@@ -157,7 +157,7 @@ class Part:
     @property
     def line(self) -> int | None:
         """Line in the file; None for what was not read from one."""
-        element = vars(self)["element"]
+        element = vars(self).get("element")  # a builder gives none
         return None if element is None else int(element.line)
 
 

@@ -300,6 +300,6 @@ def _closed(solver: Solver) -> Callable[[Vector, Vector, Acting], tuple[Vector, 
     def implicit(q: Vector, v: Vector, acting: Acting) -> tuple[Vector, Sequence[Scalar]]:
         more = {"added": acting.added, "added_armature": acting.armature}
         found: Closed = solver.run(q, v, acting.tau, acting.wrenches, **more)
-        return found.accelerations, [g for g in solver.guards(found) if not (isinstance(g, float) and g >= 0.0)]
+        return found.accelerations, solver.guards(found)
 
     return implicit

@@ -13,6 +13,7 @@ from random_trees import random_tree
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.robots import mechanisms
 
 ARGUMENTS = {
     "forward": "q v tau",
@@ -55,6 +56,45 @@ def test_a_method_taken_before_its_first_call_runs_the_kernel_after_it(model, na
         monkeypatch.setattr(type(dynamics), "_compute", None)
     assert np.array_equal(call(*given), first)
     assert np.array_equal(call(**dict(zip(ARGUMENTS[name].split(), given, strict=True))), first)
+
+
+def test_calls_that_no_kernel_answers_alone_stay_methods():
+    """The loop kernels of every robot are called another way, and motors of loops share efforts."""
+    names = ("forward", "inverse", "bias", "gravity", "com")
+    (looped, start), chain = mechanisms.four_bar(), ada.planar_chain(2)
+    for dynamics, compiled in (
+        (ada.Dynamics(chain), set(names)),
+        (ada.Dynamics(chain, kernel="generic"), {"com"}),
+        (ada.Dynamics(looped, pose=start), {*names} - {"inverse"}),
+    ):
+        found = {name for name in names if inspect.isbuiltin(getattr(dynamics, name))}
+        assert found == (compiled if reason_for_fallback() is None else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("forward_derivatives", 3),
+        ("inverse_derivatives", 3),
+        ("forward_jvp", 6),
+        ("inverse_jvp", 6),
+        ("forward_vjp", 4),
+        ("inverse_vjp", 4),
+        ("forward_hvp", 7),
+        ("inverse_hvp", 7),
+    ],
+)
+def test_derivatives_run_their_kernel_after_the_first_call(name, arguments, monkeypatch):
+    dynamics = ada.Dynamics(ada.planar_chain(2))
+    call, given = getattr(dynamics, name), np.random.default_rng(4).normal(size=(arguments, 2))
+    first = call(*given)
+    if reason_for_fallback() is None:
+        assert inspect.isbuiltin(call)
+        monkeypatch.setattr(type(dynamics), "_run", None)  # the way through Python
+        monkeypatch.setattr(type(dynamics), "_compute", None)
+    again = call(*given)
+    assert type(again) is type(first)
+    assert all(np.array_equal(a, b) for a, b in zip(again, first, strict=True))
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from random_trees import assert_same, floats, random_tree, states_of
@@ -13,6 +15,7 @@ from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.loop_programs import assembly, loop_kernel
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vec3 import Vec3
 
@@ -53,6 +56,24 @@ def test_robots_with_the_same_kinds_of_joints_share_one_program() -> None:
     kinds = {tuple(sorted(set(assembly.kinds_of(tree)))) for tree in (one, other)}
     assert len(kinds) == 1
     assert assembly.program(False, kinds.pop()) is assembly.program(False, tuple(sorted(set(assembly.kinds_of(one)))))
+
+
+@pytest.mark.parametrize("name", sorted(JOINT_TYPES.keys() - {"fixed"}))
+def test_rows_have_room_for_the_numbers_of_the_way_back_and_for_no_more(name: str) -> None:
+    for parent, has_rotor in itertools.product(("world", "link", "assembled"), (False, True)):
+        kind = assembly.Kind(name, parent, has_rotor, False)
+        size = assembly.row_size([kind])
+        made = assembly._traced(kind, assembly._close, False, size, assembly.constants_size([kind]))
+        assert len(made.outputs["back"]) == assembly.back_size(kind) == size - assembly.BACK
+
+
+def test_where_the_parent_is_a_link_as_it_is_its_operators_at_the_joint_are_constants() -> None:
+    operations = {}
+    for parent in ("world", "link", "assembled"):
+        kind = assembly.Kind("revolute", parent, False, False)
+        size, constants = assembly.row_size([kind]), assembly.constants_size([kind])
+        operations[parent] = len(assembly._traced(kind, assembly._close, False, size, constants).nodes())
+    assert operations["world"] < operations["link"] < operations["assembled"]
 
 
 def test_an_unknown_algorithm_is_refused() -> None:

@@ -38,7 +38,7 @@ def told(gaps: Any, drifts: Any, scales: Any = 0.0, batch: bool = False, at_rest
 
 def test_gaps_are_told_from_a_ten_thousandth_of_the_length_on() -> None:
     limit, none = 1e-4 * LENGTH, [0.0] * 3
-    assert told([0.99 * limit] * 3, none) == []
+    assert told([limit] * 3, none) == []
     for gaps, words in (
         ([1.01 * limit, 0.0, 0.0], "given: 'a' by 0.000303 m. The results"),
         ([0.0, 2.0, 0.0], "given: 'b' by 2 m."),
@@ -51,8 +51,8 @@ def test_gaps_are_told_from_a_ten_thousandth_of_the_length_on() -> None:
 
 def test_velocities_are_told_by_the_larger_of_the_length_and_what_they_would_add_up_to() -> None:
     none = [0.0] * 3
-    for scale, limit in ((0.0, 1e-4 * LENGTH), (2.0, 1e-4 * LENGTH), (50.0, 5e-3)):
-        assert told(none, [0.0, 0.99 * limit, 0.0], scale) == []
+    for scale, limit in ((0.0, 1e-4 * LENGTH), (2.0, 1e-4 * LENGTH), (50.0, 1e-4 * 50.0)):
+        assert told(none, [0.0, limit, 0.0], scale) == []
         ((kind, said),) = told(none, [0.0, 1.01 * limit, 0.0], scale)
         assert kind is LoopVelocityWarning and f"model 'm': 'b' by {1.01 * limit:.3g} m/s. No motion" in said
     assert told(none, [1.0] * 3, at_rest=True) == []

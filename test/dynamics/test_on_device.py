@@ -10,6 +10,7 @@ import inspect
 import pickle
 import warnings
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ import ada_dynamics as ada
 from ada_dynamics.dynamics import on_device
 from ada_dynamics.errors import InputError, NoDeviceError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.jit.device_array import DeviceArray
+from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.thread_batch import Pieces
 from ada_dynamics.robots import mechanisms
 
@@ -116,7 +118,8 @@ def test_forward_dynamics_of_arrays_here_and_there_in_rows_and_columns(world):
 def test_joint_wrenches(world):
     expected = world.here.joint_wrenches(*world.states)
     found = world.there.joint_wrenches(*world.states)
-    assert found.tier == expected.tier
+    assert (found.tier, found.moment_length) == (expected.tier, expected.moment_length)
+    assert world.model.loops or found.moment_length == 1.0
     for name in expected:
         agree(found[name], expected[name])
         assert np.array_equal(found.unique[name], expected.unique[name])
@@ -223,6 +226,8 @@ def test_single_precision_is_for_arrays_that_are_all_float32(world):
         assert found.dtype == np.float32
         # 6e-8 times the condition of the mass matrix, and of the loops' pivots
         agree(found, expected, 2e-3)
+    for other in (np.float16, np.int8):
+        assert world.there.forward(floats[0], floats[1], floats[2].astype(other)).dtype == np.float64
 
 
 def test_results_go_where_the_caller_wants_them(arm):
@@ -261,6 +266,10 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
         with pytest.warns(SingularPoseWarning):
             found = there.forward(*states)
         agree(found, expected)
+    # unchecked they are what they are here, without a word
+    here, there = (ada.Dynamics(model, checked=False, **more) for more in ({}, {"device": device}))
+    found = there.forward(q, v, tau)
+    assert np.array_equal(found[[7, 19]], here.forward(q, v, tau)[[7, 19]])
 
 
 def taken_over(world: World, bits: int = 64, name: str = "forward") -> list[int]:
@@ -412,6 +421,8 @@ def test_devices_that_are_none_and_models_without_code_of_their_own_are_refused(
         ada.Dynamics(model, device="gpu")
     with pytest.raises(InputError, match="no code of its own"):
         ada.Dynamics(ada.planar_chain(70), device="host")
+    with pytest.raises(InputError, match="no code of its own"):
+        ada.Dynamics(ada.planar_chain(2), kernel="generic", device="host")
 
 
 def test_the_arguments_of_a_dynamics_are_shown_with_those_of_devices():
@@ -474,6 +485,26 @@ def test_refused_states_by_the_thousand_are_fetched_together(arm, columns, monke
     agree(found, expected, 2e-3)
 
 
+def test_states_with_velocities_are_looked_at_once_and_64_of_them(linkage, device, monkeypatch):
+    looked: list[tuple[str, int, int]] = []
+    q, v, _ = linkage.states
+    for checked in (True, False):
+        there = ada.Dynamics(linkage.model, device=device, checked=checked)
+        look = there._look_once
+
+        def recorded(name: str, q: np.ndarray, v: np.ndarray, look=look) -> None:
+            looked.append((name, len(q), len(v)))
+            look(name, q, v)
+
+        monkeypatch.setattr(there, "_look_once", recorded)
+        there.gravity(*linkage.placed(q))
+        for _ in range(2):
+            there.bias(*linkage.placed(q, v))
+        there.bias(*linkage.placed(q[:5], v[:5]))
+        assert looked == ([("bias", 64, 64)] if checked else [])
+        looked.clear()
+
+
 def test_of_many_states_five_are_named():
     assert [on_device._few(range(n)) for n in (1, 5, 6)] == ["0", "0, 1, 2, 3, 4", "0, 1, 2, 3, 4, ..."]
 
@@ -493,3 +524,133 @@ def test_a_kernel_takes_over_where_it_is_another_one(name, bits, taken_over_by):
     there = ada.Dynamics(ada.load(name), device="host")
     found = {one: there.thread_kernel(one, bits=bits).robust is not None for one in taken_over_by}
     assert found == taken_over_by
+
+
+# --- which way a call goes ----------------------------------------------------------------------------------------
+QUESTIONS = ("forward", "inverse", "forward_derivatives", "joint_wrenches")
+
+
+@pytest.fixture
+def ways(monkeypatch) -> World:
+    """A dynamics of a device that computes nothing, and tells the way: "here", in "pieces", or "there"."""
+    model = ada.planar_chain(2)
+    there = ada.Dynamics(model, device="host")
+    monkeypatch.setattr(there, "_on_device", lambda name, values, *rest: ("there", name, sorted(values)))
+    monkeypatch.setattr(there, "_through_pieces", lambda name, _, arrays, *rest: ("pieces", name, sorted(arrays)))
+    for name in QUESTIONS:
+        monkeypatch.setattr(ada.Dynamics, name, lambda self, *given, **more: ("here", len(given), more))
+    rows = np.arange(6.0).reshape(3, 2)
+    return World(model, there, there, (rows, rows, rows))
+
+
+@pytest.mark.parametrize(("name", "third"), [("forward", "tau"), ("inverse", "a"), ("forward_derivatives", "tau")])
+def test_batches_go_in_pieces_arrays_of_the_device_stay_there_and_single_states_here(ways, name, third):
+    call, rows, names = getattr(ways.there, name), ways.states, sorted(("q", "v", third))
+    assert call(*rows) == ("pieces", name, names)
+    assert call(rows[0], rows[1][0], rows[2]) == ("pieces", name, names)
+    assert call(*ways.placed(*rows)) == call(*ways.placed(rows[0]), *rows[1:]) == ("there", name, names)
+    assert call(*(x[0] for x in rows))[0] == call(*(x[:0] for x in rows))[0] == "here"
+    for more in ({"out": rows[0]}, {"stream": 0}):
+        with pytest.raises(InputError, match="out and stream are for arrays on the device"):
+            call(*rows, **more)
+    wrenches = {ways.model.link_names[-1]: np.ones(6)}
+    if name == "forward_derivatives":
+        return
+    assert call(*rows, external=wrenches) == ("pieces", name, [*names, "wrenches"])
+    assert call(*ways.placed(*rows), external=wrenches) == ("there", name, [*names, "wrenches"])
+    assert call(*(x[0] for x in rows), external=wrenches)[2] == {"external": wrenches}
+
+
+def test_derivatives_that_devices_do_not_have_are_found_here(ways):
+    wrenches = {ways.model.link_names[-1]: np.ones(6)}
+    for more in ({"by": "independent"}, {"external": wrenches}, {}):
+        if not more:
+            ways.there.__dict__["_is_written_out"] = False
+        assert ways.there.forward_derivatives(*ways.states, **more)[0] == "here"
+        with pytest.raises(InputError, match="with external wrenches or of long chains, cannot be computed on a dev"):
+            ways.there.forward_derivatives(*ways.placed(*ways.states), **more)
+
+
+@pytest.mark.parametrize("is_redundant", [False, True])
+@pytest.mark.parametrize("is_dense_only", [False, True])
+def test_loops_that_only_numbers_solve_are_computed_here(ways, is_redundant, is_dense_only):
+    asked = []
+    ways.there.kernels.closed = SimpleNamespace(
+        refuse_locked=lambda: asked.append("locked"),
+        study=SimpleNamespace(is_redundant=is_redundant),
+        plans=SimpleNamespace(is_dense_only=is_dense_only),
+    )
+    ways.there._quantities.shared_inverse = lambda external, bits, by_all: None if is_dense_only else "made"
+    placed = ways.placed(*ways.states)
+    for name in QUESTIONS:
+        call = getattr(ways.there, name)
+        is_here = is_dense_only or (name == "joint_wrenches" and is_redundant)
+        if is_here:
+            assert call(*ways.states)[0] == "here"
+            with pytest.raises(InputError, match="cannot be computed on a device"):
+                call(*placed)
+        else:
+            found = call(*placed)  # of wrenches the first array
+            assert (found if name == "joint_wrenches" else found[0]) == "there"
+        assert bool(asked) == (name != "inverse" and not (name == "joint_wrenches" and is_here))
+        asked.clear()
+
+
+@pytest.mark.parametrize("refused", [[], [1]])
+def test_wrenches_of_a_batch_are_made_of_one_result_unless_a_state_is_refused(ways, refused, monkeypatch):
+    asked = []
+
+    def run(kernel, arrays, robust):
+        asked.append((kernel, len(arrays), robust))
+        return [np.arange(36.0).reshape(3, 2, 6)], refused
+
+    monkeypatch.setattr(ways.there, "thread_kernel", lambda name: name)
+    monkeypatch.setattr(ways.there, "_pieces", SimpleNamespace(run=run))
+    found = ways.there.joint_wrenches(*ways.states)
+    assert asked == [("joint_wrenches", 3, False)]
+    if refused:
+        assert found == ("here", 3, {})
+        return
+    assert (found.tier, found.moment_length, list(found)) == ("fast", 1.0, list(ways.model.joint_names))
+    assert found[ways.model.joint_names[1]].tolist() == np.arange(36.0).reshape(3, 2, 6)[:, 1].tolist()
+    wrenches = {ways.model.link_names[-1]: np.ones(6)}
+    assert ways.there.joint_wrenches(*ways.states, wrenches)[:2] == ("here", 4)
+    assert ways.there.joint_wrenches(*(x[0] for x in ways.states))[0] == "here"
+    assert len(asked) == 1
+
+
+def test_calls_of_a_device_s_dynamics_are_looked_at_first():
+    """Compiled code in front of them would take an array that lies elsewhere for one that lies here."""
+    model = ada.planar_chain(2)
+    here, there = ada.Dynamics(model), ada.Dynamics(model, device="host")
+    for name in ("bias", "mass_matrix", "inverse_derivatives"):
+        assert inspect.ismethod(getattr(there, name))
+        assert inspect.isbuiltin(getattr(here, name)) or reason_for_fallback() is not None
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_results_need_as_many_arrays_as_there_are(ways, count):
+    kernel = SimpleNamespace(signature=SimpleNamespace(outputs=(("a", (2,)), ("b", (2,)))), dtype=np.dtype(float))
+    q, *others = ways.placed(*np.zeros((4, 3, 2)))
+    assert len(ways.there._places(kernel, others[:2], {"q": q}, 0)) == 2
+    with pytest.raises(InputError, match=f"out must hold 2 arrays, not {count}"):
+        ways.there._places(kernel, others[:count], {"q": q}, 0)
+
+
+def test_a_refused_state_is_computed_here_with_vectors_and_wrenches_of_its_own():
+    model = ada.planar_chain(2)
+    here, there = ada.Dynamics(model), ada.Dynamics(model, device="host")
+    rng = np.random.default_rng(6)
+    q, v, tau = (x.astype(np.float32) for x in (rng.normal(size=(5, 2)), *rng.normal(size=(2, 2))))
+    q[3, 0] += 2e5 * np.pi  # beyond what sines of single precision take
+    world = World(model, here, there, ())
+    wrenches = {model.link_names[-1]: rng.normal(size=(5, 6))}
+    for more in ({}, {"external": wrenches}):
+        (out,) = world.placed(np.zeros((5, 2), dtype=np.float32))
+        expected = here.forward(*(x.astype(float) for x in (q, v, tau)), **more)
+        assert there.forward(*world.placed(q, v), tau, out=out, **more) is out
+        assert np.array_equal(np.asarray(out)[3], expected[3].astype(np.float32))
+        agree(out, expected, 1e-4)
+        agree(there.forward(*world.placed(q), v, tau, **more), expected, 1e-4)
+    with pytest.raises(InputError, match=r"q has shape \(5, 1, 2\)"):
+        there.forward(*world.placed(q[:, None]), v, tau)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,12 +12,15 @@ import pytest
 from random_trees import random_tree, sprung_chain, states_of
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import computation, derivatives, kernels
+from ada_dynamics.dynamics import closed_derivatives, computation, derivatives, kernels, quantities
 from ada_dynamics.dynamics.geometry import Adjusted
-from ada_dynamics.dynamics.quantities import equations
+from ada_dynamics.dynamics.quantities import derivative_products, equations
 from ada_dynamics.dynamics.quantities.derivatives import side_by_side
 from ada_dynamics.errors import InputError
+from ada_dynamics.jit import Target
 from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.model import Limits, Mimic
+from ada_dynamics.model.edit import open_loops, with_gravity, with_parts
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 
@@ -93,6 +97,9 @@ def test_kernels_are_there_to_be_called_by_their_names(kernel: str) -> None:
     dynamics = ada.Dynamics(model, kernel=kernel)
     agree([dynamics.kernel("forward").batch(*states)], [dynamics.forward(*states)], 1e-12)
     agree([dynamics.kernel("inverse").batch(*states)], [dynamics.inverse(*states)], 1e-12)
+    for name, inputs, result in (("forward", ["q", "v", "tau"], "a"), ("inverse", ["q", "v", "a"], "tau")):
+        signature = dynamics.kernel(name).signature
+        assert ([one for one, _ in signature.inputs], signature.outputs) == (inputs, ((result, (model.nv,)),))
     with pytest.raises(InputError, match="no kernel is named 'backward'"):
         dynamics.kernel("backward")
 
@@ -157,6 +164,13 @@ def test_long_robots_take_the_generic_kernels_unless_told_otherwise(monkeypatch:
     # loops and joints that follow others have no generic kernels
     model, start = mechanisms.stewart()
     assert not ada.Dynamics(model, pose=start).is_generic
+
+
+def test_a_dynamics_builds_the_one_tree_that_its_kernels_need() -> None:
+    for kernel, built in (("generic", "uniform_tree"), ("specialised", "tree")):
+        model = ada.planar_chain(3)
+        ada.Dynamics(model, kernel=kernel)  # type: ignore[arg-type]
+        assert {name for name in vars(model) if name.endswith("tree")} == {built}
 
 
 def branches(*lengths: int) -> ada.Model:
@@ -235,22 +249,24 @@ def test_algorithms_of_trees_get_what_they_take(monkeypatch: Any) -> None:
     used: list[Any] = []
 
     def solver(name: str) -> Any:
-        return lambda tree, q, v, tau, *external, **more: (used.append((name, more)), [x * 1.0 for x in tau])[1]
+        return lambda tree, q, v, tau, *external, **more: (used.append((name, tree, more)), [x * 1.0 for x in tau])[1]
 
     monkeypatch.setattr(equations, "FORWARD", {name: solver(name) for name in equations.FORWARD})
+    monkeypatch.setattr(equations, "for_efforts", lambda tree: "regrouped")
     tree, cuts = branches(2).tree, ("joint_0_0",)
-    for algorithm, external, order, name, more in (
-        ("lagrange", False, None, "lagrange", {}),
-        ("lagrange", True, None, "crba", {}),
-        ("aba", True, None, "aba", {}),
-        ("order_n", False, None, "order_n", {}),
-        ("hybrid", False, None, "hybrid", {"cuts": "auto"}),
-        ("hybrid", False, cuts, "hybrid", {"cuts": cuts}),
-        ("ada", False, "chain", "ada", {"order": "chain"}),
+    for algorithm, external, order, name, of, more in (
+        ("lagrange", False, None, "lagrange", "regrouped", {}),
+        ("lagrange", True, None, "crba", "regrouped", {}),
+        ("aba", True, None, "aba", "regrouped", {}),
+        ("order_n", False, None, "order_n", tree, {}),
+        ("hybrid", False, None, "hybrid", tree, {"cuts": "auto"}),
+        ("hybrid", False, cuts, "hybrid", tree, {"cuts": cuts}),
+        ("ada", False, "chain", "ada", tree, {"order": "chain"}),
+        ("dca", False, None, "dca", tree, {"order": None}),
     ):
         used.clear()
         equations.forward(tree, algorithm, external, order).trace()  # type: ignore[arg-type]
-        assert used == [(name, more)]
+        assert used == [(name, of, more)]
 
 
 @pytest.mark.parametrize(("before", "after", "missing"), [(2, 4, 0), (2, 3, 1), (1, 1, 2)])
@@ -272,3 +288,132 @@ def test_lengths_that_loops_leave_no_room_are_counted_and_named(before: int, aft
 def test_a_robot_has_code_of_its_own_up_to_sixty_velocities() -> None:
     for length, is_generic in ((59, False), (60, True)):
         assert ada.Dynamics(branches(length)).is_generic == is_generic
+
+
+def test_derivatives_are_those_of_the_algorithm_that_is_in_use(monkeypatch: Any) -> None:
+    """Lanes stay lanes where they are differentiated; what has no articulated bodies, or has loops, is factorised."""
+    used: list[str] = []
+
+    def recorded(name: str, function: Any) -> Any:
+        return lambda *given: (used.append(name), function(*given))[1]
+
+    for name in ("aba", "lanes"):
+        own = recorded(f"forward by {name}", derivative_products.ARTICULATED[name])
+        monkeypatch.setitem(derivative_products.ARTICULATED, name, own)
+    inverse = recorded("inverse by lanes", derivative_products.lanes.inverse_dynamics)
+    monkeypatch.setattr(derivative_products, "lanes", SimpleNamespace(inverse_dynamics=inverse))
+    tree = branches(2, 2).tree
+    for algorithm in ("aba", "lanes", "crba"):
+        made = quantities.open_equations(tree, lambda algorithm=algorithm: algorithm)
+        ways = {"lanes"} if algorithm == "lanes" else set()
+        for make, forward in ((quantities.inverse_change, set()), (quantities.forward_along, {algorithm} - {"crba"})):
+            used.clear()
+            make(made).trace()
+            assert set(used) == {f"inverse by {name}" for name in ways} | {f"forward by {name}" for name in forward}
+    model, start = mechanisms.four_bar()
+    closed = ada.Dynamics(model, pose=start).kernels.closed
+    used.clear()
+    made = closed_derivatives.equations(closed)._replace(algorithm=lambda: "lanes")
+    quantities.forward_along(made).trace()
+    assert not used
+
+
+def test_derivatives_of_what_has_a_constant_mass_matrix_share_nothing_among_their_columns() -> None:
+    builder = ada.Builder("slides").link("base").link("a", 1.0, inertia=(1, 1, 1)).link("b", 3.0, inertia=(1, 1, 1))
+    builder.joint("along", "prismatic", "base", "a", axis=(1, 0, 0)).joint(
+        "across", "prismatic", "a", "b", axis=(0, 1, 0)
+    )
+    dynamics = ada.Dynamics(builder.build())
+    found = dynamics.forward_derivatives(*np.ones((3, 2)))
+    assert not found.dq.any() and not found.dv.any()
+    np.testing.assert_allclose(found.du, np.diag([1.0 / 4.0, 1.0 / 3.0]), atol=1e-15)
+
+
+def test_models_whose_kernels_differ_have_other_fingerprints() -> None:
+    """By these, kernels are found on the disk: limits and rests of springs that do not pull change none."""
+    model, _ = mechanisms.four_bar()
+    name = model.joint_names[1]
+    joint, link, loop = model.joints[name], model.links[model.joints[name].child], model.loops["closing"]
+    shift, turn = np.array([0.0, 0.0, 0.125]), np.diag([1.0, -1.0, -1.0])
+    followed = Mimic(model.joint_names[0], 2.0)
+    sprung = replace(joint, stiffness=2.0)
+    others = [
+        with_gravity(model, (0.0, 0.0, -1.625)),
+        *(
+            with_parts(model, part)
+            for part in (
+                replace(joint, xyz=joint.xyz + shift),
+                replace(joint, rotation=turn @ joint.rotation),
+                replace(joint, axis=-joint.axis),
+                replace(joint, kind="prismatic"),
+                replace(joint, armature=0.5),
+                replace(joint, damping=0.5),
+                replace(joint, friction=0.5),
+                sprung,
+                replace(sprung, rest=0.5),
+                replace(joint, mimic=followed),
+                replace(joint, mimic=replace(followed, multiplier=3.0)),
+                replace(joint, mimic=replace(followed, offset=0.5)),
+                replace(link, mass=link.mass + 1.0),
+                replace(link, com=link.com + shift),
+                replace(link, inertia=2.0 * link.inertia),
+                replace(loop, parent_xyz=loop.parent_xyz + shift),
+                replace(loop, child_xyz=loop.child_xyz + shift),
+                replace(loop, parent_rotation=turn @ loop.parent_rotation),
+                replace(loop, child_rotation=turn @ loop.child_rotation),
+                replace(loop, kind="spherical"),
+            )
+        ),
+        open_loops(model),
+    ]
+    found = [kernels.tree_fingerprint(one.tree) for one in (model, *others)]
+    assert len(set(found)) == len(found)
+    tips = [ada.Builder("tip").link("base").link("arm", 1.0, inertia=(1, 1, 1)).link("tip") for _ in range(2)]
+    for k, builder in enumerate(tips):
+        builder.joint("turn", "revolute", "base", "arm").joint("at", "fixed", "arm", "tip", (0.0, 0.0, 1.0 + k))
+    assert len({kernels.tree_fingerprint(builder.build().tree) for builder in tips}) == 2
+    same = (replace(joint, limits=Limits(-1.0, 1.0)), replace(joint, rest=0.5))
+    assert {kernels.tree_fingerprint(with_parts(model, part).tree) for part in same} == {found[0]}
+    assert kernels.tree_fingerprint(mechanisms.four_bar()[0].tree) == found[0]
+
+
+def test_instructions_are_counted_for_the_processor_at_hand_or_for_a_usual_one(monkeypatch: Any) -> None:
+    monkeypatch.setattr(kernels, "instructions", lambda function, bits: (function, bits))
+    for reason, bits in ((None, Target.host().vector_bits), ("no compiler", 256)):
+        monkeypatch.setattr(kernels, "reason_for_fallback", lambda reason=reason: reason)
+        assert kernels.Kernels.costs({"a": 1, "b": 2}) == {"a": (1, bits), "b": (2, bits)}  # type: ignore[dict-item]
+
+
+def test_generic_kernels_go_by_assembly_where_that_is_asked_for(monkeypatch: Any) -> None:
+    model = ada.planar_chain(3)
+    monkeypatch.setattr(kernels, "loop_kernel", lambda tree, *given: [tree is model.uniform_tree, *given])
+    for algorithm, forward in (("auto", "aba"), ("aba", "aba"), ("ada", "ada")):
+        at = kernels.Kernels(model, algorithm, True, True)
+        for name, by in (("forward", forward), ("inverse", "aba")):
+            for external in (False, True):
+                found: Any = at.loop(name, external)
+                assert found == [True, name, external, by] and at.loop(name, external) is found
+    name = model.joint_names[1]
+    follows = with_parts(model, replace(model.joints[name], mimic=Mimic(model.joint_names[0])))
+    with pytest.raises(InputError, match="has mimic joints, which the generic loop kernels cannot couple"):
+        kernels.Kernels(follows, "auto", True, True).loop("forward", False)
+
+
+def test_code_of_long_mechanisms_with_loops_and_of_generic_ones_is_interpreted(monkeypatch: Any) -> None:
+    (looped, start), chain = mechanisms.four_bar(), ada.planar_chain(3)
+    for limit, is_long in ((3, False), (2, True)):
+        monkeypatch.setattr(kernels, "SPECIALISE_UP_TO", limit)
+        for model, generic, is_large in ((chain, False, False), (chain, True, is_long), (looped, False, is_long)):
+            at = kernels.Kernels(model, "auto", generic, True, start if model is looped else None)
+            made = at.get("gravity", lambda: quantities.gravity(chain.tree))
+            assert at.large == is_large
+            assert type(made).__name__ == ("TapeKernel" if is_large else "Kernel")
+            assert at.get("gravity", lambda: pytest.fail("made again")) is made
+
+
+def test_loops_have_the_algorithm_of_their_plan() -> None:
+    model, start = mechanisms.four_bar()
+    for candidate, algorithm in (("kkt late", "crba"), ("aba early", "aba"), ("lagrange", "lagrange"), ("ada", "ada")):
+        at = kernels.Kernels(model, "auto", False, True, start)
+        at._candidate = candidate
+        assert at.algorithm == algorithm

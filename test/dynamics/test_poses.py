@@ -17,7 +17,7 @@ from ada_dynamics.spatial.vec3 import Mat3, Vec3
 Array = Any
 # Each axis is once the largest: of a half turn about it, that one's quaternion entry is taken.
 AXES = [*np.eye(3), (0.6, -0.8, 0.0), (1.0, 2.0, -2.0), (-2.0, 1.0, 2.0), (2.0, -2.0, 1.0)]
-ANGLES = [0.0, 1e-9, 3e-5, 1.9e-4, 2.1e-4, 1e-3, 0.4, 1.6, 2.5, np.pi - 1e-6]
+ANGLES = [0.0, 1e-9, 3e-5, 9.9e-5, 1.9e-4, 2.1e-4, 1e-3, 0.4, 1.6, 2.5, np.pi - 1e-6]
 
 
 def pose(turn: Array, way: Array) -> Array:
@@ -49,6 +49,18 @@ def test_a_rotation_has_its_vector_and_the_inverse_of_its_way(axis: Array, angle
     turned, (b, c) = poses.rotated(Vec3(*w.tolist()))
     np.testing.assert_allclose(turned, R, atol=1e-15)
     np.testing.assert_allclose(np.eye(3) + b * cross(w) + c * cross(w) @ cross(w), V, atol=1e-12)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-6, 5e-5, 9.9e-5, 1.9e-4])
+def test_factors_of_small_turns_are_the_first_terms_of_their_series(angle: float) -> None:
+    """(1 - h cot h) / θ² with θ = 2 h; (1 - cos θ) / θ² and (θ - sin θ) / θ³."""
+    w, square = angle * np.array([2.0, -1.0, 2.0]) / 3.0, angle * angle
+    _, k = poses.rotation_vector(Mat3.of(Rotation.from_rotvec(w).as_matrix().tolist()))
+    assert abs(float(k) - (1.0 / 12.0 + square / 720.0)) < 1e-15
+    if angle < 1e-4:
+        _, (b, c) = poses.rotated(Vec3(*w.tolist()))
+        assert abs(float(b) - (0.5 - square / 24.0)) < 1e-15
+        assert abs(float(c) - (1.0 / 6.0 - square / 120.0)) < 1e-15
 
 
 def test_twists_between_poses_are_the_logarithm_and_lead_there() -> None:

@@ -96,6 +96,8 @@ def test_positions_without_digits_or_off_unit_length_are_told_with_their_state(m
     assert "the numbers overflow" in explain(model, {"q": q})
     q[4] = -1.7e9
     assert explain(model, {"q": q}).startswith("q[4] is -1.7e+09 (joint 'wrist'); angles beyond 1.6e+09 rad")
+    two = explain(ada.planar_chain(3), {"q": np.array([0.0, 2e9, -3e9])})
+    assert two.startswith("q[1] is 2e+09 (joint 'joint_2'); angles beyond")
     q[4], q[3] = 0.0, 2.0
     assert "shoulder" in explain(model, {"q": q}) and not explain(model, {"q": q}).startswith("state")
     assert explain(model, {"q": np.array([[0.0, 0.0, 0.0, 1.0, 0.0], q])}).startswith("state 1: ")
@@ -318,6 +320,9 @@ def test_a_map_of_velocities_is_refused_by_its_pivots_and_by_its_size() -> None:
     assert len(found.guards) == len(order.pivots) + 1
     for guard in found.guards[:-1]:
         assert 0.1 < float(guard) + 1e-4 < 20.0
+    # which changes with the pose
+    moved = along_loops.velocity_map(tree, order, units).body(q=model.integrate(q, 0.3 * np.ones(model.nv)).tolist())
+    assert max(abs(float(a) - float(b)) for a, b in zip(moved.guards, found.guards[:-1], strict=False)) > 1e-2
     tenfold = replace(order, typical=tuple(10.0 * x for x in order.typical))
     others = along_loops.velocity_map(tree, tenfold, units).body(q=q.tolist()).guards
     for one, other in zip(found.guards[:-1], others[:-1], strict=True):

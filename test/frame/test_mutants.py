@@ -163,6 +163,18 @@ def test_a_change_is_shown_by_its_line():
     assert difference(text, changed) == ("return x + 1", "return x - 1")
 
 
+def test_a_change_is_made_where_its_site_is():
+    """A bare star among parameters is no product."""
+    text = "def f(a, *, b):\n    return a * b\n\n\ndef g(a, *, b=2 * 3):\n    return -a * b + 1 if a < b else 3\n"
+    found = sites("x.py", text, 1)
+    assert {one.place[0] for one in found if "BinaryOperator_Mul" in one.operator} == {2, 5, 6}
+    for one in found:
+        changed = mutated(text, one.operator, one.occurrence)
+        assert changed is not None
+        (line,) = [i for i, (a, b) in enumerate(zip(text.split("\n"), changed.split("\n"), strict=True), 1) if a != b]
+        assert line == one.place[0]
+
+
 def test_a_change_that_cosmic_ray_cannot_make_is_none():
     text = "try:\n    f()\nexcept (OSError, *MORE):\n    pass\n"
     found = [mutated(text, one.operator, one.occurrence) for one in sites("a.py", text, 1)]

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from jit_examples import mixed
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit import Target
+from ada_dynamics.jit import Target, compiler
 from ada_dynamics.jit.compiler import assembly
 from ada_dynamics.jit.emit_batch import batch_module
 from ada_dynamics.jit.emit_kernel import single_module
@@ -58,3 +60,27 @@ def test_the_host_is_one_of_the_known_shapes():
 def test_an_unknown_target_is_refused_with_the_choices():
     with pytest.raises(InputError, match="avx512"):
         Target.named("z80")
+
+
+def test_code_for_another_kind_of_processor_needs_all_of_llvms_and_no_other_does():
+    asked = []
+
+    def target(triple):
+        return SimpleNamespace(create_target_machine=lambda **options: (triple, options["cpu"]))
+
+    process = object.__new__(compiler._Process)
+    process.llvm = SimpleNamespace(
+        get_process_triple=lambda: "aarch64-apple-darwin",
+        initialize_all_targets=lambda: asked.append("targets"),
+        initialize_all_asmprinters=lambda: asked.append("printers"),
+        Target=SimpleNamespace(from_triple=target, from_default_triple=lambda: target("here")),
+    )
+    for triple, needed in (
+        ("", []),
+        ("aarch64-unknown-linux-gnu", []),
+        ("x86_64-apple-darwin", ["targets", "printers"]),
+    ):
+        asked.clear()
+        chosen = replace(Target.named("sse2"), triple=triple)
+        assert process.machine(chosen) == (triple or "here", chosen.cpu)
+        assert asked == needed

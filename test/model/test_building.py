@@ -154,3 +154,8 @@ def test_a_chain_in_space_has_its_masses_where_its_description_says():
     base = model.links["base"]
     assert (base.mass, base.com.tolist()) == (m, [0.0] * 3)
     np.testing.assert_allclose(base.inertia, m * length**2 * np.eye(3))
+
+
+def test_a_link_of_negative_mass_is_refused_where_it_is_added():
+    with pytest.raises(ModelError, match="the mass of link 'arm' is -2 kg; it must not be negative: mend its sign"):
+        ada.Builder("wrong").link("base").link("arm", -2.0)

@@ -102,7 +102,7 @@ def _positions(text: str) -> Iterator[tuple[str, int, tuple[int, int]]]:
     nodes: dict[bool, list[Any]] = {True: [], False: []}
     for node in ast_nodes(get_ast(text)):
         if node.type == "operator":
-            if node.value in _ARITHMETIC and node.parent.type != "parameters":
+            if node.value in _ARITHMETIC:
                 nodes[True].append(node)
         elif node.type not in _NOTHING_TO_CHANGE:
             nodes[False].append(node)
@@ -110,7 +110,8 @@ def _positions(text: str) -> Iterator[tuple[str, int, tuple[int, int]]]:
         occurrence = 0
         for node in nodes[name.startswith("ReplaceBinaryOperator")]:
             for start, _ in operator.mutation_positions(node):
-                yield name, occurrence, start
+                if node.parent.type != "parameters":  # a bare star, which cosmic-ray takes for a product
+                    yield name, occurrence, start
                 occurrence += 1
 
 

@@ -32,7 +32,7 @@ from ada_dynamics.expr import Function, select, trace
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.tree import Body, Tree
+from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
@@ -102,8 +102,9 @@ def symbolic_body(kind: Kind, k: Row) -> Body:
     armature, damping, friction = k[22:25] if kind.has_loads else (0.0, 0.0, 0.0)
     stiffness, rest = k[25:27] if kind.has_spring else (0.0, 0.0)
     joint = joint_on_z(kind.name, k)
-    own_q, own_v = slice(0, joint.nq), slice(0, joint.nv)
-    body = Body(kind.name, 0, 0, joint, placement, inertia, own_q, own_v, armature, damping, friction)
+    own_q, own_v = slice(joint.nq), slice(joint.nv)
+    # a step is told of the one body: nothing asks for its place in a tree
+    body = Body(kind.name, WORLD, WORLD, joint, placement, inertia, own_q, own_v, armature, damping, friction)
     return replace(body, stiffness=stiffness, rest=rest)
 
 
@@ -122,7 +123,7 @@ def _wrench(row: Row) -> Force:
 
 def _inertia(row: Row) -> ArticulatedInertia:
     x = row[INERTIA:ACCELERATION]
-    return ArticulatedInertia(symmetric_of(x[0:6]), mat(x[6:15]), symmetric_of(x[15:21]))
+    return ArticulatedInertia(symmetric_of(x[:6]), mat(x[6:15]), symmetric_of(x[15:]))
 
 
 def _flat_inertia(inertia: ArticulatedInertia) -> tuple[Scalar, ...]:
@@ -183,9 +184,9 @@ def _forward_2(at: At) -> dict[str, Any]:
 
 def _forward_3(at: At) -> dict[str, Any]:
     rows = [at.own[PIVOTS + 7 * i : PIVOTS + 7 * i + 7] for i in range(at.body.joint.nv)]
-    pivots = [aba.Pivot(Force(Vec3(*p[0:3]), Vec3(*p[3:6])), p[6]) for p in rows]
+    pivots = [aba.Pivot(Force(Vec3(*p[:3]), Vec3(*p[3:-1])), p[-1]) for p in rows]
     above = at.parent[ACCELERATION : ACCELERATION + 6]
-    carried = _pose(at.own).to_child(Motion(Vec3(*above[0:3]), Vec3(*above[3:6])))
+    carried = _pose(at.own).to_child(Motion(Vec3(*above[:3]), Vec3(*above[3:])))
     rates, acceleration = aba.joint_acceleration(at.body, at.q, pivots, carried)
     return {"rates": tuple(rates), "acceleration": (*acceleration.angular, *acceleration.linear)}
 

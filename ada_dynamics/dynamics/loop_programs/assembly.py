@@ -75,7 +75,7 @@ def flat_symmetric(operator: Operator) -> tuple[Scalar, ...]:
 def read_symmetric(x: Sequence[Scalar]) -> Operator:
     """A symmetric Φ."""
     la = mat(x[6:15])
-    return Operator(symmetric_of(x[0:6]), la.T, la, symmetric_of(x[15:21]))
+    return Operator(symmetric_of(x[:6]), la.T, la, symmetric_of(x[15:]))
 
 
 def read_general(x: Sequence[Scalar]) -> Operator:
@@ -84,11 +84,11 @@ def read_general(x: Sequence[Scalar]) -> Operator:
 
 
 def _motion(x: Sequence[Scalar]) -> Motion:
-    return Motion(Vec3(*x[0:3]), Vec3(*x[3:6]))
+    return Motion(Vec3(*x[:3]), Vec3(*x[3:]))
 
 
 def _force(x: Sequence[Scalar]) -> Force:
-    return Force(Vec3(*x[0:3]), Vec3(*x[3:6]))
+    return Force(Vec3(*x[:3]), Vec3(*x[3:]))
 
 
 # --- joints whose constants are variables ---------------------------------------------------------------------------
@@ -131,8 +131,8 @@ def _body(kind: Kind, joint: JointType, k: Row) -> Body:
         joint,
         placement,
         RigidInertia(0.0, ZERO3, ZERO33),  # not asked for: the operators are in the table
-        slice(0, joint.nq),
-        slice(0, joint.nv),
+        slice(joint.nq),
+        slice(joint.nv),
         armature if kind.has_rotor else 0.0,
         damping if kind.has_losses else 0.0,
         friction if kind.has_losses else 0.0,
@@ -257,7 +257,7 @@ def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) ->
     start = take(len(unknown))
     pulled = {handle: [_motion(take(6)) for _ in unknown] for handle in handles}
     rates = [
-        ada.Rate(take(1)[0], take(len(unknown)), {handle: _motion(take(6)) for handle in handles})
+        ada.Rate(take(1).pop(), take(len(unknown)), {handle: _motion(take(6)) for handle in handles})
         for _ in terms.efforts
     ]
     return ada.WayBack([terms], known, unknown, DenseFactors(lower, (), ()), start, pulled, rates)

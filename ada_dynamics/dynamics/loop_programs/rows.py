@@ -37,7 +37,8 @@ def flat(A: Mat3) -> tuple[Scalar, ...]:
 
 def mat(x: Sequence[Scalar]) -> Mat3:
     """Nine numbers as a matrix."""
-    return Mat3.of((x[0:3], x[3:6], x[6:9]))
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = x
+    return Mat3.of(((xx, xy, xz), (yx, yy, yz), (zx, zy, zz)))
 
 
 def constants_of(names: Iterable[str]) -> int:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from ada_dynamics.algorithms import closure
-from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.kinematics import standing_still, transforms
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.velocity_map import velocity_map as solved
-from ada_dynamics.dynamics.quantities.base import Quantity, position_rates, quantity, reshape, substitute
+from ada_dynamics.dynamics.quantities.base import Quantity, position_rates, quantity, reshape, substitute, tag_of
 from ada_dynamics.expr import Traced, jvp
 from ada_dynamics.loops.map_order import MapOrder
 from ada_dynamics.loops.velocities import SUSPICIOUS
@@ -31,11 +30,11 @@ def velocity_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantit
 
     def body(q: Sequence[Scalar]) -> Traced:
         X, rest = transforms(tree, q), no_velocity(tree)
-        moving = world_and_bodies(tree, X, q, rest, gravity=False)
+        still = standing_still(tree)
         found = [
             row.columns
             for loop in tree.loops
-            for row in closure.loop_rows(tree, X, q, rest, moving, loop, order.rows[loop.name])
+            for row in closure.loop_rows(tree, X, q, rest, still, loop, order.rows[loop.name])
         ]
         T, pivots = solved(found, order.pivots, order.chosen)
         guards = [
@@ -48,8 +47,8 @@ def velocity_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantit
         whole = [[T[k].get(column, 0.0) for column in range(len(order.chosen))] for k in range(tree.nv)]
         return Traced({"T": whole}, [*guards, SUSPICIOUS**-2 - size])
 
-    digest = hashlib.blake2b(repr((order, tuple(units))).encode(), digest_size=8).hexdigest()
-    return quantity(f"velocity_map_{digest}", tree, ("q",), {"T": (tree.nv, len(order.chosen))}, body)
+    name = f"velocity_map_{tag_of(order, tuple(units))}"
+    return quantity(name, tree, ("q",), {"T": (tree.nv, len(order.chosen))}, body)
 
 
 def velocity_map_rate(of_position: Quantity, tree: Tree) -> Quantity:

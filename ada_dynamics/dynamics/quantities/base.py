@@ -6,6 +6,7 @@ Here, and only here, the algorithms' [angular; linear] becomes the public [linea
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,11 @@ def quantity(
             raise ModelError(_singular_everywhere(tree)) from None
 
     return Quantity(name, wanted, shapes, traced, guarded)
+
+
+def tag_of(*what: object) -> str:
+    """A part of a name: differs where the texts of these do."""
+    return hashlib.blake2b(repr(what).encode(), digest_size=6).hexdigest()
 
 
 def _singular_everywhere(tree: Tree) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from math import log
@@ -13,7 +12,7 @@ from ada_dynamics.algorithms import ada, closed_aba, closure, dca, kkt, lagrange
 from ada_dynamics.algorithms.assemble import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
-from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms, world_and_bodies
+from ada_dynamics.algorithms.kinematics import at_rest, motions, standing_still, transforms, world_and_bodies
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.dynamics.quantities.base import (
@@ -25,6 +24,7 @@ from ada_dynamics.dynamics.quantities.base import (
     quantity,
     reshape,
     substitute,
+    tag_of,
 )
 from ada_dynamics.dynamics.quantities.equations import Order, order_tag
 from ada_dynamics.errors import ModelError
@@ -139,8 +139,7 @@ def all_conditions(tree: Tree, plans: Plans, softness: Sequence[float], usual: S
             left = left * (pivot * (1.0 / scale))
         return [left - FIXED_THRESHOLD, *_inertia_guards(tree, plans, found)]
 
-    tag = hashlib.blake2b(repr((softness, usual)).encode(), digest_size=6).hexdigest()
-    return Solver(f"all_{tag}", plan, run, guards)
+    return Solver(f"all_{tag_of(softness, usual)}", plan, run, guards)
 
 
 def usual_pivots(samples: Sequence[Sequence[float]]) -> list[float]:
@@ -187,7 +186,7 @@ def forward(
         if judged:
             outputs["margin"] = [reduce(minimum, solver.guards(closed), 1.0)]
             return Traced(outputs)
-        return Traced(outputs, [g for g in solver.guards(closed) if not (isinstance(g, float) and g >= 0.0)])
+        return Traced(outputs, solver.guards(closed))
 
     shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
     if multipliers and plan.conditions:
@@ -204,8 +203,7 @@ def digest(tree: Tree, plans: Plans, plan: Plan) -> str:
     """A plan is found on numbers; another one is another kernel."""
     sides = [loop.is_turned for loop in tree.loops]
     scales = (plans.following_typical,) if plan.combinations else (plans.typical, plans.determinant)
-    text = repr((plan, scales, bool(plans.following), sides))
-    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+    return tag_of(plan, scales, bool(plans.following), sides)
 
 
 def _pivot_guards(tree: Tree, plans: Plans, closed: Closed, threshold: float) -> list[Scalar]:
@@ -228,7 +226,7 @@ def _determinant_left(plans: Plans, closed: Closed, typical: Sequence[float], le
 
 def _inertia_guards(tree: Tree, plans: Plans, closed: Closed) -> list[Scalar]:
     guards: list[Scalar] = []
-    if plans.inertias and has_degenerate_bodies(tree):
+    if plans.inertias and has_degenerate_bodies(tree):  # of very long mechanisms none are known
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
             guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
     return guards
@@ -305,14 +303,14 @@ def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scala
     if correct is None:
         raise ModelError(f"{solver.tag} does not close gaps; eliminations do")
     X, rest = transforms(tree, q), no_velocity(tree)
-    rows = planned_rows(tree, X, q, rest, world_and_bodies(tree, X, q, rest, gravity=False), plan, solver.weights)
+    rows = planned_rows(tree, X, q, rest, standing_still(tree), plan, solver.weights)
     speeds = [sum((row.columns.get(k, 0.0) * x for k, x in enumerate(v)), ZERO) for row in rows]
     gaps = plan.in_use(tree, solver.weights, lambda loop, own: closure.gap(tree, X, loop, own), _weighted_sum)
     of_position, of_velocity = correct(q, gaps), correct(q, speeds)
     moved = position_rates(tree, q, of_position.accelerations)
     kept = [a + b for a, b in zip(v, of_velocity.accelerations, strict=True)]
     outputs = {"position": [a + b for a, b in zip(q, moved, strict=True)], "velocity": kept}
-    return Traced(outputs, [g for g in solver.guards(of_position) if not (isinstance(g, float) and g >= 0.0)])
+    return Traced(outputs, solver.guards(of_position))
 
 
 def _weighted_sum(weights: Sequence[Scalar], items: Sequence[Scalar]) -> Scalar:
@@ -378,8 +376,7 @@ def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[in
     inputs = ["q", "v", "a"] + (["wrenches"] if external else [])
     shapes: dict[str, tuple[int, ...]] = {"wrench": (len(tree.bodies) + len(tree.loops), 6)}
     sides = [loop.is_turned for loop in tree.loops]
-    tag = hashlib.blake2b(repr((sorted(rows.items()), sides)).encode(), digest_size=6).hexdigest()
-    name = f"joint_wrenches_{tag}" + ("_external" if external else "")
+    name = f"joint_wrenches_{tag_of(sorted(rows.items()), sides)}" + ("_external" if external else "")
     return quantity(name, tree, inputs, shapes, body, extra={"multipliers": count} if count else {})
 
 
@@ -392,8 +389,7 @@ def _closing_wrenches(
     needed: list[Force],
 ) -> list[Force]:
     """Wrenches of the loop joints, which also are taken off what their two bodies need from the tree."""
-    rest = no_velocity(tree)
-    still = world_and_bodies(tree, X, q, rest, gravity=False)
+    rest, still = no_velocity(tree), standing_still(tree)
     left = iter(multipliers)
     result = []
     for loop in tree.loops:

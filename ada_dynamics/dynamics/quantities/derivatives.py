@@ -137,7 +137,7 @@ class Equations(NamedTuple):
         state = {"q": q, "v": v, "a": closed.accelerations}
         if self.plan.conditions:
             state["multipliers"] = closed.multipliers
-        return Solved(factors, state, [g for g in self.guards(closed) if not (isinstance(g, float) and g >= 0.0)])
+        return Solved(factors, state, self.guards(closed))
 
     def quantity(
         self, name: str, shapes: dict[str, tuple[int, ...]], body: Callable[..., Traced], extra: Sequence[str] = ()
@@ -153,7 +153,7 @@ class Solved(NamedTuple):
 
     factors: Factors
     state: dict[str, Sequence[Scalar]]  # q, v, a and the multipliers: arguments of the residual
-    guards: list[Scalar]
+    guards: Sequence[Scalar]
 
 
 def open_equations(tree: Tree, algorithm: Callable[[], str] = lambda: "crba", way: str = "") -> Equations:
@@ -270,7 +270,7 @@ def side_by_side(tree: Tree) -> list[list[int]]:
             branches.append(own)
     groups: list[list[int]] = [[]]
     for branch in branches:
-        if len(groups) > 1 and _follow(groups[-1], branch) and (len(groups[-1]) <= SHORT or len(branch) < SHORT):
+        if _follow(groups[-1], branch) and (len(groups[-1]) <= SHORT or len(branch) < SHORT):
             groups[-1] += branch
         else:
             groups.append(list(branch))

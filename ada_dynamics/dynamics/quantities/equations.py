@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from ada_dynamics.algorithms import aba, ada, crba, dca, jacobian_method, lagrange, order_n, rnea, unit_vector
 from ada_dynamics.algorithms.assembly_order import Nesting
-from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, quantity
+from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, quantity, tag_of
 from ada_dynamics.hybrid import forward as hybrid
 from ada_dynamics.hybrid import lanes
 from ada_dynamics.model.regroup import for_efforts
@@ -59,7 +58,7 @@ def forward(tree: Tree, algorithm: str, external: bool, order: Order = None) -> 
 
 def order_tag(order: Order) -> str:
     """An order of assembly as part of a name."""
-    return "" if order is None else "_" + hashlib.blake2b(repr(order).encode(), digest_size=4).hexdigest()
+    return "" if order is None else f"_{tag_of(order)}"
 
 
 def inverse(tree: Tree, external: bool) -> Quantity:

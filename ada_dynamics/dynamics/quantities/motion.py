@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
@@ -16,6 +15,7 @@ from ada_dynamics.dynamics.quantities.base import (
     linear_first,
     position_rates,
     quantity,
+    tag_of,
 )
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
@@ -91,8 +91,7 @@ def link_jacobian(tree: Tree, links: str | Sequence[str], frame: str) -> Quantit
 
     if isinstance(links, str):
         return quantity(f"jacobian_{frame}_{_tag(tree, links)}", tree, ("q",), {"J": (6, tree.nv)}, body)
-    tags = "_".join(_tag(tree, link) for link in links).encode()
-    name = f"jacobians_{frame}_{hashlib.blake2b(tags, digest_size=6).hexdigest()}"
+    name = f"jacobians_{frame}_{tag_of(*(_tag(tree, link) for link in links))}"
     return quantity(name, tree, ("q",), {"J": (len(links), 6, tree.nv)}, body)
 
 
