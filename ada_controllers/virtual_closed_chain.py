@@ -252,7 +252,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         if self._pressing is not None:
             effort = self._pressing.efforts(q, effort)
         elif self.mechanism.carrier.loops:
-            effort = self.mechanism.dynamics.kernels.closed.efforts(q, state.v, effort)  # type: ignore[union-attr]
+            rest = np.zeros_like(state.v)
+            effort = self.mechanism.dynamics.kernels.closed.efforts(q, state.v, effort, rest)  # type: ignore[union-attr]
         return Command(effort=effort[self.v_index])
 
     def _way_left(self, q: Array) -> Array:

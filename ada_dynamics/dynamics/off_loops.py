@@ -46,13 +46,13 @@ def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
 
 def _worst(numbers: LoopNumbers, values: Array, is_noticed: NDArray[np.bool_], unit: str, is_batch: bool) -> str:
     """The worst noticed value of each loop in words; nothing where there is none."""
-    told: dict[str, list[float]] = {}
+    found: dict[str, list[float]] = {}
     for (loop, _, _), row, noticed in zip(numbers.conditions, values, is_noticed, strict=True):
         if noticed.any():
-            told.setdefault(loop, []).extend(row[noticed].tolist())
-    shown = ", ".join(f"{loop!r} by {max(found):.3g} {unit}" for loop, found in told.items())
+            found.setdefault(loop, []).extend(row[noticed].tolist())
+    shown = ", ".join(f"{loop!r} by {max(sizes):.3g} {unit}" for loop, sizes in found.items())
     states = np.flatnonzero(is_noticed.any(axis=0))
-    if not told or not is_batch:
+    if not found or not is_batch:
         return shown
     return f"{shown} (state {states[0]}" + (f" and {len(states) - 1} others)" if len(states) > 1 else ")")
 

@@ -103,7 +103,7 @@ def symbolic_body(kind: Kind, k: Row) -> Body:
     stiffness, rest = k[25:27] if kind.has_spring else (0.0, 0.0)
     joint = joint_on_z(kind.name, k)
     own_q, own_v = slice(joint.nq), slice(joint.nv)
-    # a step is told of the one body: nothing asks for its place in a tree
+    # a step knows this body alone: nothing asks for its place in a tree
     body = Body(kind.name, WORLD, WORLD, joint, placement, inertia, own_q, own_v, armature, damping, friction)
     return replace(body, stiffness=stiffness, rest=rest)
 

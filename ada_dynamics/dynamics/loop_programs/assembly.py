@@ -257,7 +257,7 @@ def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) ->
     start = take(len(unknown))
     pulled = {handle: [_motion(take(6)) for _ in unknown] for handle in handles}
     rates = [
-        ada.Rate(take(1).pop(), take(len(unknown)), {handle: _motion(take(6)) for handle in handles})
+        ada.Rate(take(1)[0], take(len(unknown)), {handle: _motion(take(6)) for handle in handles})
         for _ in terms.efforts
     ]
     return ada.WayBack([terms], known, unknown, DenseFactors(lower, (), ()), start, pulled, rates)
