@@ -201,7 +201,10 @@ def test_other_files_are_refused_by_name(tmp_path):
     (tmp_path / "beginning.mcap").write_bytes(b"\x89MCAP0\r\n")
     np.savez(tmp_path / "other.npz", x=np.zeros(3))
     np.savez(tmp_path / "pickle.npz", text_format=np.array({"a": 1}, dtype=object))
-    (tmp_path / "broken.npz").write_bytes((tmp_path / "other.npz").read_bytes()[:100])
+    whole = (tmp_path / "other.npz").read_bytes()
+    (tmp_path / "broken.npz").write_bytes(whole[:100])
+    flags = whole.index(b"PK\x01\x02") + 8  # of the first member, in the directory at the end
+    (tmp_path / "locked.npz").write_bytes(whole[:flags] + b"\x01" + whole[flags + 1 :])
     with (tmp_path / "foreign.mcap").open("wb") as file:
         foreign = writer.Writer(file)
         foreign.start()
@@ -214,6 +217,7 @@ def test_other_files_are_refused_by_name(tmp_path):
         ("other.npz", "no log that Log.save wrote"),
         ("pickle.npz", "no log that Log.save wrote"),
         ("broken.npz", "damaged"),
+        ("locked.npz", "a member of it is encrypted"),
         ("foreign.mcap", "no recording of this library"),
         ("beginning.mcap", "no recording of this library.*no end"),
     ):

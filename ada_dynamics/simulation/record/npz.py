@@ -27,6 +27,7 @@ DAMAGE = (
     *(NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
 )
 _MOST_MEMBERS = 1000
+_ENCRYPTED = 0x1  # of a member's flags
 MOST_EXPANDED = 128 * 1024 * 1024  # [byte] of compressed members; a log's are not compressed
 _ROWS = ("t", "q", "v", "a", "tau")
 
@@ -67,6 +68,8 @@ def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:
     """Refuse members that are more than the file, before anything of them is read."""
     if len(members) > _MOST_MEMBERS:
         raise ValueError(f"it has {len(members)} members; at most {_MOST_MEMBERS} are read")
+    if any(member.flag_bits & _ENCRYPTED for member in members):  # zipfile raises a RuntimeError only when it is read
+        raise ValueError("a member of it is encrypted")
     expanded = sum(member.file_size for member in members)
     if expanded > max(size, MOST_EXPANDED):
         raise ValueError(f"its members have {expanded} bytes, compressed; at most {MOST_EXPANDED} are read")
