@@ -201,7 +201,7 @@ def test_a_number_is_needed_by_the_tasks_that_take_it_the_next_one_last() -> Non
     tasks += [keeping.Task(keeping.Do.DELIVER, tasks[-1].node), keeping.Task(keeping.Do.DELIVER, tasks[0].node)]
     found = keeping._Keeper(tasks, 4, 3)
     for index, uses in found.uses.items():
-        assert uses == [turn for turn in range(len(tasks) - 1, -1, -1) if index in found._operands(tasks[turn])]
+        assert uses == [turn for turn in range(len(tasks) - 1, -1, -1) if index in tasks[turn].operands]
     assert found.free == {True: [2, 1, 0], False: []}
 
 

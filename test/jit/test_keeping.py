@@ -12,7 +12,6 @@ from ptx_machine import PtxKernel
 
 import ada_dynamics as ada
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.expr.graph import CONST
 from ada_dynamics.jit import Signature, Target, emit_thread_columns, emit_threads, keeping
 from ada_dynamics.jit.compiler import compile_text
 from ada_dynamics.jit.emit_threads import GROUP, threads_module
@@ -32,11 +31,6 @@ def derivatives() -> Function:
     return ada.Dynamics(PA10, device="host").thread_kernel("forward_derivatives")._trace()
 
 
-def operands(task: Task) -> list[int]:
-    nodes = (task.node,) if task.do is Do.DELIVER else task.node.args
-    return list(dict.fromkeys(node.index for node in nodes if node.op is not CONST))
-
-
 def carried_out(plan: Plan) -> list[Task]:
     """The tasks of a plan; every number is looked for where the plan says that it is."""
     done: list[Task] = []
@@ -52,7 +46,7 @@ def carried_out(plan: Plan) -> list[Task]:
                 held.add(step.node.index)
             else:
                 done.append(Task(step.do, step.node))
-                assert set(operands(done[-1])) <= held
+                assert set(done[-1].operands) <= held
                 held.add(step.node.index)
     return done
 
@@ -62,7 +56,7 @@ def most_at_once(steps: list[Step]) -> int:
     stays: list[list[int]] = []
     current: dict[int, list[int]] = {}
     for i, step in enumerate(steps):
-        used = [step.node.index] if step.do is Do.PUT else operands(Task(step.do, step.node))
+        used = [step.node.index] if step.do is Do.PUT else Task(step.do, step.node).operands
         for index in used if step.do is not Do.FETCH else ():
             current[index][1] = i
         if step.do in (Do.COMPUTE, Do.FETCH):
