@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stops from outer interfaces for real: a node over DDS, and a program, by the clock on the wall."""
 
+from collections.abc import Iterator
+
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 
-from outer.table import STATES, WAYS, rows
+from outer.table import STATES, WAYS, end_scene, rows
 
 pytestmark = pytest.mark.ros
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_scene_stays() -> Iterator[None]:
+    yield
+    end_scene()
 
 
 @pytest.mark.parametrize("way", ["service ~/stop", "program: Robot.stop", "kill -9 of program"])

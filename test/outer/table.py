@@ -147,6 +147,11 @@ class _Kept:
 _kept = _Kept()
 
 
+def end_scene() -> None:
+    """End the programs of the last trial, which else wait for another one."""
+    _kept.end()
+
+
 def _tried(scene: Scene, way: str, state: str) -> Row:
     _, act, limit, _, undo = WAYS[way]
     STATES[state](scene)
