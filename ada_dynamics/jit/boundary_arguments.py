@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM text that all call boundaries share: keywords put in order, numbers read from lists and from other arrays.
+"""LLVM text that all call boundaries share: keywords put in order, numbers read from lists and other arrays.
 
 None of it depends on the sizes of a kernel, so that it is compiled once. `self` of a boundary is a tuple (context,
 general, owner); context is a bytes object with the words listed in CONTEXT, so that no address is part of the code.
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from string import Template
+
+from ada_dynamics.jit.boundary_results import NEW_FLAGS, NPY_DOUBLE, RESULT
 
 # "entry" is the address of a `native.Entry`; "names" is a tuple of parameter names, or zero where only plain positional
 # arrays are taken; "record_type" is a class derived from tuple, or zero for plain tuples; "spares" is a list of two
@@ -31,7 +33,7 @@ CONTEXT = (
     "tuple_new",
     "spares",
 )
-EXPORTS = ("arranged", "call_general", "numbers")
+EXPORTS = ("arranged", "call_general", "numbers", "result")
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED
 _CONTIGUOUS, _ALIGNED = 0x1, 0x100
 # PyBUF_STRIDES | PyBUF_FORMAT
@@ -414,11 +416,12 @@ def arguments_module(mode: str, layout: Layout, int64_format: str) -> str:
         int64_format: letter of int64 in the buffer protocol.
     """
     values: dict[str, object] = {**vars(layout), "aligned": _ALIGNED, "contiguous": _CONTIGUOUS}
+    values |= {"new": NEW_FLAGS, "npy_double": NPY_DOUBLE}
     values |= {"strided_buffer": _STRIDED_BUFFER, "int64": ord(int64_format)}
     for position, name in enumerate(CONTEXT):
         at = f"%{name}_at = getelementptr ptr, ptr %context, i64 {position}"
         values[f"load_{name}"] = f"{at}\n  %{name} = load ptr, ptr %{name}_at"
     copies = [Template(_COPY).substitute(kind=kind, type=t, convert=c) for kind, (t, c) in _KINDS.items()]
     array = _ARRAY_BUFFER if mode == "buffer" else _ARRAY_STRUCT
-    texts = (_GENERAL, _ARRANGED, _LIST, array, _NUMBERS)
+    texts = (_GENERAL, _ARRANGED, _LIST, array, _NUMBERS, RESULT)
     return DECLARATIONS + "".join(copies) + "".join(Template(text).substitute(values) for text in texts)

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from math import prod
 
 from ada_dynamics.jit.boundary_arguments import CONTEXT, DECLARATIONS, Layout
+from ada_dynamics.jit.boundary_results import NPY_DOUBLE
 from ada_dynamics.jit.llvm_text import Body
 from ada_dynamics.jit.native import Entry
 
 ENTRY = "boundary"
 
-_NPY_DOUBLE = 12
 # Py_buffer: buf 0, obj 8, len 16, itemsize 24, readonly 32, ndim 36, format 40 ... 80 bytes in all.
 _VIEW = "[80 x i8]"
 _VIEW_NDIM, _VIEW_FORMAT, _VIEW_SHAPE = 36, 40, 48
@@ -26,14 +26,13 @@ _BUFFER_FLAGS = 0x38 | 0x04
 _FORMAT_D = 100  # "d" and the terminating zero, little-endian
 # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 _ARRAY_FLAGS = 0x101
-# The same, NPY_ARRAY_OWNDATA and NPY_ARRAY_WRITEABLE: as a new array has them
-_NEW_FLAGS = 0x505
 _REUSED = 512  # numbers of the largest results that are used again
 
 _ELSEWHERE = """\
 declare i1 @arranged(ptr, ptr, i64, ptr, ptr, i64)
 declare ptr @call_general(ptr, ptr, i64, ptr)
 declare ptr @numbers(ptr, ptr, i64, ptr)
+declare ptr @result(ptr, i64, i32, ptr)
 """
 _PARAMETERS = "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"
 
@@ -238,60 +237,26 @@ class _Path:
         body.label(f"{label}_not")
 
     def new_array(self, i: int, shape: tuple[int, ...]) -> str:
+        dims = self.dims(i, shape)
+        return self.body.emit(
+            f"call ptr {self.context('array_new')}(ptr {self.context('array_type')}, i32 {len(dims)}, ptr %dims{i}, "
+            f"i32 {NPY_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)"
+        )
+
+    def dims(self, i: int, shape: tuple[int, ...]) -> list[str]:
+        """Sizes of the axes of result i, which are written down."""
         dims = [*([self.count] if self.many else []), *map(str, shape)]
         for axis, size in enumerate(dims):
             place = self.body.emit(f"getelementptr i64, ptr %dims{i}, i64 {axis}")
             self.body.do(f"store i64 {size}, ptr {place}")
-        return self.body.emit(
-            f"call ptr {self.context('array_new')}(ptr {self.context('array_type')}, i32 {len(dims)}, ptr %dims{i}, "
-            f"i32 {_NPY_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null)"
-        )
+        return dims
 
     def result(self, i: int, shape: tuple[int, ...]) -> str:
-        """An array for result i of one state, as a rule one of the last two.
-
-        These are kept, as Python keeps small objects that are free, for a new array takes longer than all the rest of a
-        call. One to which nobody else refers, not even weakly, becomes the next result, if it is still as it was made.
-        Two, because the last one is often in use: a = f(a).
-        """
+        """An array for result i, of one state as a rule one of the last two: see `boundary_results`."""
         if self.mode != "struct" or self.many or prod(shape) > _REUSED:
             return self.new_array(i, shape)
-        body, spares = self.body, self.context("spares")
-        found = []
-        for k in (0, 1):
-            spare = body.emit(f"call ptr @PyList_GetItem(ptr {spares}, i64 {2 * i + k})")
-            found.append(spare)
-            exact = body.emit(f"icmp eq ptr {self.at(spare, 8, 'ptr')}, {self.context('array_type')}")
-            body.do(f"br i1 {exact}, label %spare{i}{k}, label %not{i}{k}")
-            body.label(f"spare{i}{k}")
-            body.do(f"br i1 {self._is_free(spare, shape)}, label %measure{i}{k}, label %not{i}{k}")
-            body.label(f"measure{i}{k}")
-            dims = self.at(spare, self.layout.dims, "ptr")
-            sizes = [body.emit(f"icmp eq i64 {self.at(dims, 8 * j, 'i64')}, {n}") for j, n in enumerate(shape)]
-            body.do(f"br i1 {self.all_of('true', *sizes)}, label %take{i}{k}, label %not{i}{k}")
-            body.label(f"take{i}{k}")
-            body.do(f"call void @Py_IncRef(ptr {spare})")
-            body.do(f"br label %had{i}")
-            body.label(f"not{i}{k}")
-        made = self.new_array(i, shape)
-        body.do(f"br i1 {body.emit(f'icmp eq ptr {made}, null')}, label %had{i}, label %keep{i}")
-        body.label(f"keep{i}")  # the older one goes
-        for place, array in ((1, found[0]), (0, made)):
-            body.do(f"call void @Py_IncRef(ptr {array})")
-            body.emit(f"call i32 @PyList_SetItem(ptr {spares}, i64 {2 * i + place}, ptr {array})")
-        body.do(f"br label %had{i}")
-        body.label(f"had{i}")
-        ways = [(found[0], f"take{i}0"), (found[1], f"take{i}1"), (made, f"not{i}1"), (made, f"keep{i}")]
-        return body.emit("phi ptr " + ", ".join(f"[{array}, %{label}]" for array, label in ways))
-
-    def _is_free(self, array: str, shape: tuple[int, ...]) -> str:
-        body, layout = self.body, self.layout
-        alone = body.emit(f"icmp eq i32 {self.at(array, 0, 'i32')}, 1")
-        unwatched = body.emit(f"icmp eq ptr {self.at(array, layout.weak, 'ptr')}, null")
-        rank = body.emit(f"icmp eq i32 {self.at(array, layout.ndim, 'i32')}, {len(shape)}")
-        double = body.emit(f"icmp eq ptr {self.at(array, layout.dtype, 'ptr')}, {self.context('double_type')}")
-        flags = body.emit(f"and i32 {self.at(array, layout.flags, 'i32')}, {_NEW_FLAGS}")
-        return self.all_of(alone, unwatched, rank, double, body.emit(f"icmp eq i32 {flags}, {_NEW_FLAGS}"))
+        dims = self.dims(i, shape)
+        return self.body.emit(f"call ptr @result(ptr %context, i64 {2 * i}, i32 {len(dims)}, ptr %dims{i})")
 
     def drop(self, outputs: Sequence[str]) -> None:
         for array in outputs:
