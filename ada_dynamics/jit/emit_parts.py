@@ -34,7 +34,7 @@ class Code(NamedTuple):
 
 def block_code(function: Function, target: Target, checked: bool) -> Code:
     """Code for a block; `function` has no lanes of its own."""
-    parts = _Parts(function, target)
+    parts = _Parts(function, target, checked)
     if function.columns or len(parts.nodes) == 1:
         text, called, _ = kernel(function, target, Lanes(target.lanes), checked)
         return Code(text, [LANES], 0, called)
@@ -44,8 +44,9 @@ def block_code(function: Function, target: Target, checked: bool) -> Code:
 
 
 class _Parts:
-    def __init__(self, function: Function, target: Target) -> None:
-        self.function, self.target, self.lanes = function, target, Lanes(target.lanes)
+    def __init__(self, function: Function, target: Target, checked: bool) -> None:
+        self.function, self.target, self.checked = function, target, checked
+        self.lanes = Lanes(target.lanes)
 
     @cached_property
     def nodes(self) -> list[list[Expr]]:
@@ -100,7 +101,8 @@ class _Parts:
                 watch.watch(lanes, value)
         for kind, sine in emitter.sines:
             watch.watch(kind, sine)
-        body.do(f"ret i32 {status_of(body, either(body, watch.flags()), either(body, failed) if failed else None)}")
+        status = status_of(body, either(body, watch.flags()), either(body, failed) if failed else None)
+        body.do(f"ret i32 {status if self.checked else 0}")
         head = f"define internal i32 @{name}({parameters(self.function, 'ptr %kept')})"
         return f"{head} noinline alignstack({8 * lanes.width}) #0 {{\n{body}\n}}\n", emitter.called
 

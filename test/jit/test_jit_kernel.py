@@ -72,6 +72,17 @@ def test_code_in_parts_gives_the_bits_of_the_whole(target, order, near, checked,
             assert np.array_equal(one, [state[i] for state in expected[:count]])
 
 
+def test_code_in_parts_that_is_unchecked_refuses_no_state(in_parts):
+    kernel = kernel_of(FUNCTION, key="unchecked in parts of 10", checked=False)
+    batch = states(FUNCTION, 41)
+    batch[0][18, 1], batch[1][40, 1] = np.nan, -60.0
+    found, status = kernel.batch_status(*batch)
+    assert status == 0
+    for i, one in enumerate(found):
+        for k in (0, 18, 40):
+            assert np.array_equal(one[k], kernel.single(*(x[k] for x in batch))[i], equal_nan=True)
+
+
 def test_code_in_parts_tells_what_is_wrong_with_any_state(in_parts):
     kernel = kernel_of(FUNCTION, key="told in parts of 10")
     for place in (0, 18, 40):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import gc
 import sys
 import threading
@@ -77,7 +78,7 @@ HOLDS = {
     "a memoryview": memoryview,
     "an iterator": lambda x: np.nditer(x),
     "a buffer of bytes": lambda x: np.frombuffer(x, dtype=np.uint8),
-    "a pointer of ctypes": lambda x: x.ctypes.data_as(__import__("ctypes").c_void_p),
+    "a pointer of ctypes": lambda x: x.ctypes.data_as(ctypes.c_void_p),
     "an array of objects": lambda x: np.array([x, None], dtype=object),
     "a bound method": lambda x: x.sum,
     "a closure": lambda x: lambda: x,
@@ -94,7 +95,7 @@ def test_whoever_refers_to_a_result_keeps_it(call, expected, kind):
     del result
     for x in INPUTS[1:]:
         assert address(call(*x)) != place
-    numbers = (np.ctypeslib.ctypes.c_double * 7).from_address(place)
+    numbers = (ctypes.c_double * 7).from_address(place)
     assert list(numbers) == expected[0].tolist()
     del holder
 
