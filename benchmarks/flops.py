@@ -35,6 +35,7 @@ from benchmarks.timing import Contender, Plan, Timings, measure
 BATCH = 1024  # small enough for the caches
 CALL, SINGLE, BATCHES = "call", "one state", "batch"
 SHOWN = (ADD, MUL, FMA, REC, SQRT, SIN)
+PEAKS = RATE, DIVISIONS, CHAIN = "rate", "divisions", "chain"
 # Goals: times the floor of the processor at hand, and ns of a call from Python above the code for one state.
 GOALS, CALLING = {SINGLE: 1.15, BATCHES: 1.3}, 60.0
 # Times pinocchio's time per state in batches, or what the goal of batches allows where the processor cannot do as much.
@@ -60,7 +61,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
             times = [timings.median(peak.label) * 1e9 for peak in floor.peaks]
             measured = timings.median(label) * 1e9
             distances.append([robot.name, label, floor.mixture.total / times[0], floor.mixture.total / measured])
-            distances[-1] += [*times, *[""] * (3 - len(times)), measured, shortest[label]]
+            distances[-1] += [*times, *[""] * (len(PEAKS) - len(times)), measured, shortest[label]]
         goals += [(f"{robot.name}: {label} / floor", shortest[label], GOALS[label], "x", False) for label in floors]
         above = (timings.median(CALL) - timings.median(SINGLE)) * 1e9
         goals.append((f"{robot.name}: call from Python above one state", above, CALLING, "ns", False))
@@ -72,17 +73,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     columns = ["robot", "kernel", "algorithm", "additions", "products", "fused", "divisions"]
     report.table("instructions of one state, or of a block of states", columns, counts)
     report.note("with those of sines and cosines; what is in lanes of one state is one instruction")
-    columns = [
-        "robot",
-        "kernel",
-        "best per ns",
-        "per ns",
-        "rate ns",
-        "divisions ns",
-        "chain ns",
-        "measured ns",
-        "x floor",
-    ]
+    columns = ["robot", "kernel", "best per ns", "per ns", *(f"{peak} ns" for peak in PEAKS), "measured ns", "x floor"]
     report.table("distance to the floors, per state", columns, distances)
     for what, measured, limit, unit, at_least in goals:
         report.aim(what, measured, limit, unit, at_least=at_least)
@@ -104,10 +95,10 @@ def _floors(function: Function, latency: Mapping[str, int]) -> dict[str, _Floor]
     floors = {}
     for label, nodes, lanes in ((SINGLE, one, 1), (BATCHES, many, target.lanes)):
         mixture, count = _count(nodes, sines_at_once if lanes == 1 else 1, target)
-        floors[label] = _Floor(mixture, count, [at_best_rate(f"{label}: rate", mixture, lanes)])
-        floors[label].peaks.append(divisions(f"{label}: divisions", count, lanes))
+        floors[label] = _Floor(mixture, count, [at_best_rate(f"{label}: {RATE}", mixture, lanes)])
+        floors[label].peaks.append(divisions(f"{label}: {DIVISIONS}", count, lanes))
     chain = critical_path(one, latency) / latency[FMA]
-    floors[SINGLE].peaks.append(one_by_one(f"{SINGLE}: chain", chain))
+    floors[SINGLE].peaks.append(one_by_one(f"{SINGLE}: {CHAIN}", chain))
     return floors
 
 

@@ -276,8 +276,8 @@ class ClosedDynamics:
     def rescue(self, name: str, inputs: Sequence[Array], is_batch: bool) -> Array:
         """Accelerations where some state of the arguments stopped the fast kernel."""
         if not is_batch or self.plans.is_dense_only:
-            found = [m.accelerations for m in self.motions(name, inputs, is_batch)]
-            return np.array(found) if is_batch else np.concatenate(found)
+            found = np.array([m.accelerations for m in self.motions(name, inputs, is_batch)])
+            return found if is_batch else found[0]
         a = np.full((len(inputs[0]), self.model.nv), np.nan)
         refused = np.arange(len(a))
         for order in (name, self.robust(name)):

@@ -226,7 +226,7 @@ class Dynamics(ParameterQueries, LoopQueries):
 
     def _loop_in_python(self, name: str, inputs: Sequence[Array]) -> Array:
         """The algorithm itself, on numbers or on columns of states, where nothing can be compiled."""
-        q, v, u = ([*x.T] for x in inputs[:3])
+        q, v, u = ([*x.T] if x.ndim == 2 else x.tolist() for x in inputs[:3])
         tree = self.model.uniform_tree
         wrenches = quantities.body_wrenches(tree, [*inputs[3].T]) if len(inputs) > 3 else None
         algorithm: Callable[..., Any] = aba.forward_dynamics if name == "forward" else rnea.inverse_dynamics

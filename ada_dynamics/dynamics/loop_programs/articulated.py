@@ -184,7 +184,7 @@ def _forward_2(at: At) -> dict[str, Any]:
 
 def _forward_3(at: At) -> dict[str, Any]:
     rows = [at.own[PIVOTS + 7 * i : PIVOTS + 7 * i + 7] for i in range(at.body.joint.nv)]
-    pivots = [aba.Pivot(Force(Vec3(*p[:3]), Vec3(*p[3:-1])), p[-1]) for p in rows]
+    pivots = [aba.Pivot(Force(Vec3(*p[:3]), Vec3(*p[3:6])), p[6]) for p in rows]
     above = at.parent[ACCELERATION : ACCELERATION + 6]
     carried = _pose(at.own).to_child(Motion(Vec3(*above[:3]), Vec3(*above[3:])))
     rates, acceleration = aba.joint_acceleration(at.body, at.q, pivots, carried)
