@@ -87,7 +87,10 @@ ROOMS = {
         *_of("dynamics", "export_c front_door generic_ada geometry_derivatives helical inverse_at_singular_poses"),
         *_of("dynamics", "closed_parts joint_wrench_parts other_ways"),
         *_of("dynamics", "long_chains loops_to_the_world on_device parameters poses row_threads second_derivatives"),
-        *_of("dynamics", "off_loops singular_passing small_parts small_ways threads wrench_derivatives"),
+        *_of(
+            "dynamics",
+            "off_loops singular_passing small_parts small_ways small_ways_of_loops threads wrench_derivatives",
+        ),
         *_of("algorithms", "shared_efforts springs"),
         "controllers/test_pose_servo",
         "hybrid/test_hybrid_worked_example",
