@@ -128,8 +128,9 @@ class RobotTopics:
             A reading of all positions that was published just now.
         """
         feedback = self.robot.feedback
-        waited = self._lookout.look()
+        self._lookout.look()
         for message, sender in self._inbox.fetch_sent():
+            waited = self._lookout.look()  # for each: this thread may stand still while it fetches, or between two
             if not is_active:
                 self.commands.ignored()
             elif plays:

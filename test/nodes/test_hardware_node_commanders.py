@@ -71,6 +71,31 @@ def test_a_command_without_a_stamp_moves_a_robot_only_where_that_is_allowed(ros,
     sender.until(lambda: fleet.robot.told, stamp=0.0, velocity=[0.1] * 7)
 
 
+def test_a_command_moves_nothing_where_the_node_stands_still_while_it_is_fetched(ros, fleet, monkeypatch):
+    node = hardware(ros, **ONE, until="active", require_stamps=False)
+    topics = node.connection.robots["pa10"]
+    inbox, stands_still = topics._inbox, []
+
+    def fetch_and_stand():
+        found = fetch()
+        if stands_still and found:
+            time.sleep(0.3)  # as a signal does it, or a busy machine
+        return found
+
+    fetch = inbox.fetch_sent
+    monkeypatch.setattr(inbox, "fetch_sent", fetch_and_stand)
+    sender, told = Commander(ros).ready(), fleet.robot.told
+    for _ in range(3):  # a busy machine may have stood still by itself just before
+        sender.until(lambda: told, stamp=0.0, velocity=[0.1] * 7)
+        stands_still.append(True)
+        ros.wait(lambda: not inbox.fetch_sent(), what="an empty inbox")
+        told.clear()
+        topics.commands.last_refusal = ""
+        sender.until(lambda: "stood still" in topics.commands.last_refusal, stamp=0.0, velocity=[0.1] * 7)
+        assert not told
+        stands_still.clear()
+
+
 def test_what_waited_while_the_node_was_frozen_moves_nothing(ros):
     arm = {"variant": "7c", "device_timeout": 0.4, "period": 0.006, "reply_timeout": 0.0055}
     words = ["device:=pa10", "dry_run:=true", "autostart:=commanded", "require_stamps:=false", "tf_rate:=0.0"]
