@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds for all tests: what they may import, where kernels are kept; none changes the process's priority."""
 
+import faulthandler
 import os
 import sys
 from pathlib import Path
@@ -35,6 +36,41 @@ def pytest_collection_modifyitems(config, items):
         kept = list(first.values())
         config.hook.pytest_deselected(items=[item for item in items if first.get(item.path) is not item])
         items[:] = kept
+
+
+def pytest_xdist_auto_num_workers(config):
+    """Half as many again as processors: tests of programs wait for much of their time."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processors + (processors + 1) // 2
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    """Where a worker crashes is kept, for xdist tells no more than that it did, and shown at the end."""
+    folder = crashes(config)
+    if folder is None:
+        return
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None:
+        for old in folder.iterdir():
+            old.unlink()
+    else:
+        faulthandler.enable((folder / worker).open("w"))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """What workers said when they crashed."""
+    folder = crashes(config)
+    for kept in sorted(folder.iterdir()) if folder is not None else []:
+        if text := kept.read_text(errors="replace"):
+            terminalreporter.section(f"crash of worker {kept.name}")
+            terminalreporter.write(text)
+
+
+def crashes(config):
+    """Folder of what crashed workers said; none with -p no:cacheprovider."""
+    kept = getattr(config, "cache", None)
+    return None if kept is None else kept.mkdir("ada_crashes")
 
 
 def pytest_runtest_logreport(report):

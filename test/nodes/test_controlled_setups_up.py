@@ -88,9 +88,12 @@ def test_a_hand_gives_way_to_a_push_and_comes_back(ros):
     begin = running.signal("reference")[:3]
     push = running.push("flange", (20.0, 0.0, 0.0))  # for 0.1 s on the robot's clock, again and again
     timer = ros.tester.create_timer(0.05, push)
-    # K_h is 1000 N/m: 20 mm along the hand's x axis.
-    ros.wait(lambda: abs(running.signal("shift")[0] - 0.02) < 2e-3, MOTION, "20 mm along x")
-    assert running.signal("wrench")[0] == pytest.approx(20.0, abs=3.0)
+
+    def gives_way():
+        """K_h is 1000 N/m; on a busy machine the push ends now and then before it is renewed."""
+        return abs(running.signal("shift")[0] - 0.02) < 2e-3 and abs(running.signal("wrench")[0] - 20.0) < 3.0
+
+    ros.wait(gives_way, MOTION, "20 mm along the hand's x axis, by 20 N")
     timer.cancel()
     ros.wait(lambda: np.abs(running.signal("shift")).max() < 1e-3, MOTION, "the way back")
     np.testing.assert_allclose(running.signal("reference")[:3], begin, atol=1e-12)  # the target stays
