@@ -135,11 +135,11 @@ class Nodes(Scene):
             self._commander = Commander(self.ros)
         self.is_commanded = on
 
-    def ask(self, name: str, node: str = "hardware_node") -> bool:
+    def ask(self, name: str) -> bool:
         """Ask for a transition."""
         wanted = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
         request = ChangeState.Request(transition=wanted)
-        return bool(self.ros.call(ChangeState, f"{node}/change_state", request).success)
+        return bool(self.ros.call(ChangeState, "hardware_node/change_state", request).success)
 
     def becomes(self, state: str, by: str) -> None:
         """Ask for a transition until it has come about; an answer may be lost."""
@@ -167,7 +167,6 @@ class Nodes(Scene):
         values = ("robot:=pa10_7c", "controller:=joint_trajectory", "state_timeout:=20.0", "max_gap:=20.0")
         self.controller = self.start("ada_controllers.node.controller_node", *values)
         goals = self.ros.matched(self.ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
-        self.ask("cleanup", "controller_node")  # refused, as it is active or becomes so; the service is found then
 
         def led() -> bool:
             if not call(self.ros, "arm").success:
@@ -222,9 +221,11 @@ class Program(Scene):
             self.process.stdin.flush()
 
     def tell(self, order: str) -> None:
+        """Say it, and wait until it has been done; answers to what was said before come first."""
         self.say(order)
-        if not self.process.stdout.readline():
-            raise Spoiled(f"the program ended before {order}")
+        while (answer := self.process.stdout.readline().decode().strip()) != order:
+            if not answer:
+                raise Spoiled(f"the program ended before {order}")
 
     def command(self, on: bool) -> None:
         self.is_commanded = on
