@@ -278,7 +278,10 @@ class RosWorld:
                 raise AssertionError(f"a callback failed while waiting for {what}: {failure!r}") from failure
             if patience.is_over:
                 pytest.fail(f"waited {timeout:g} s for {what}, in vain.{self._outputs()}")
-            time.sleep(POLL)
+            try:
+                time.sleep(POLL)
+            except pytest.fail.Exception as out_of_time:  # pytest-timeout's
+                pytest.fail(f"{out_of_time}; waited for {what}.{self._outputs()}")
         return found
 
     def _outputs(self) -> str:
