@@ -309,6 +309,7 @@ class Robot:
         Raises:
             Refused: the robot is not ACTIVE, has no such mode; a number is missing, not finite or over a limit.
         """
+        made_at = time.monotonic()
         try:
             numbers = np.array(values)
             if np.iscomplexobj(numbers):
@@ -318,16 +319,20 @@ class Robot:
             text = f"the command is {values!r:.80}; give one number for each of {', '.join(self.joints)}."
             raise self._refused(Refusal(Reason.NOT_FINITE, text)) from None
         self._refuse_inactive()
-        demand = Demand(mode, numbers)
+        demand = Demand(mode, numbers, made_at)
         refusal = self._check.refused_numbers(demand)
         if refusal is not None:
             raise self._refused(refusal)
         return self.send(demand)
 
     def send(self, demand: Demand) -> float:
-        """Send a demand that was judged at its source already to the cycle, which judges it anew; see `command`."""
+        """Send a demand that was judged at its source already to the cycle, which judges it anew; see `command`.
+
+        Its age counts from its stamp, where it has one: a thread that stands still before it sends makes it old.
+        """
         link = self._refuse_inactive()
-        demand = demand._replace(stamp=time.monotonic())
+        if demand.stamp == -math.inf:
+            demand = demand._replace(stamp=time.monotonic())
         if not link.command(demand):
             text = "the robot's cycle takes no commands: it is frozen, or overloaded."
             raise self._refused(Refusal(Reason.NOT_TAKEN, text))

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -130,6 +131,7 @@ class RobotTopics:
         feedback = self.robot.feedback
         self._lookout.look()
         for message, sender in self._inbox.fetch_sent():
+            came_at = time.monotonic()
             waited = self._lookout.look()  # for each: this thread may stand still while it fetches, or between two
             if not is_active:
                 self.commands.ignored()
@@ -138,7 +140,7 @@ class RobotTopics:
             elif waited:
                 self.commands.refuse(Reason.OLD, _STOOD_STILL.format(waited, self._stale))
             else:
-                self._take(message, sender, feedback)
+                self._take(message, sender, feedback, came_at)
         if not feedback.is_fresh or feedback.time - self._published_at < self._gap:
             return None
         self._published_at = feedback.time
@@ -151,8 +153,8 @@ class RobotTopics:
         self.newest = feedback
         return feedback
 
-    def _take(self, message: Any, sender: bytes | None, feedback: Feedback) -> None:
-        """A command that came just now; the first commander whose command passes the checks keeps the robot."""
+    def _take(self, message: Any, sender: bytes | None, feedback: Feedback, came_at: float) -> None:
+        """A command that had come by this time; the first commander whose command passes the checks keeps the robot."""
         refusal = self.lease.refusal(sender, lambda: self._inbox.publishers)
         if refusal:
             self.commands.refuse(Reason.OTHER_COMMANDER, refusal)
@@ -164,7 +166,7 @@ class RobotTopics:
             return
         self.lease.claim(sender)
         try:
-            self.commands.sent(self.robot.send(demand))
+            self.commands.sent(self.robot.send(demand._replace(stamp=came_at)))
         except HardwareError:  # the robot has counted it, and has the reason
             self.commands.lost()
 

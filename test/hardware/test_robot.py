@@ -3,6 +3,7 @@
 
 import math
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, moving, names, 
 
 from ada_dynamics.errors import InputError
 from ada_hardware.robot import Robot
-from ada_robot.contract import Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
 from ada_robot.robot_status import RobotStatus
@@ -156,6 +157,19 @@ def test_which_commands_are_followed_is_told_by_when_they_were_made(either):
     refused = either.command(Mode.POSITION, here + 1.5)
     until(lambda: either.judged == (taken, refused), "the refusal")
     until(lambda: either.status().refused["jump"] == 1, "its count")
+
+
+def test_a_demand_is_as_old_as_what_it_was_made_of(either):
+    """A thread may stand still between hearing of a command and sending it."""
+    either.open(60.0)
+    either.wait_feedback(10.0)
+    either.activate()
+    here = either.feedback.position
+    heard_at = time.monotonic() - 0.5
+    assert either.send(Demand(Mode.POSITION, here, heard_at)) == heard_at
+    until(lambda: either.status().refused["too old"] == 1, "the refusal")
+    before = time.monotonic()
+    assert either.send(Demand(Mode.POSITION, here)) >= before, "made when it is sent, where nothing else is said"
 
 
 def test_the_newest_refusal_is_told_wherever_it_was(robot):

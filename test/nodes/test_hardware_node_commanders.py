@@ -86,7 +86,9 @@ def test_a_command_moves_nothing_where_the_node_stands_still_while_it_is_fetched
     monkeypatch.setattr(inbox, "fetch_sent", fetch_and_stand)
     sender, told = Commander(ros).ready(), fleet.robot.told
     for _ in range(3):  # a busy machine may have stood still by itself just before
+        begin = time.monotonic()
         sender.until(lambda: told, stamp=0.0, velocity=[0.1] * 7)
+        assert begin < told[-1].stamp < time.monotonic(), "its age counts from when it was fetched"
         stands_still.append(True)
         ros.wait(lambda: not inbox.fetch_sent(), what="an empty inbox")
         told.clear()
