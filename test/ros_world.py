@@ -95,8 +95,11 @@ class Process:
         return self._popen.poll() is None
 
     def signal(self, number: int = signal.SIGINT) -> None:
-        """Send a signal to the process, not to its children."""
+        """Send a signal to the process, not to its children; after a SIGSTOP it has stopped."""
         self._popen.send_signal(number)
+        if number == signal.SIGSTOP:  # on a busy machine it goes on for milliseconds
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Its exit code (-n: ended by signal n), with all of its output read."""

@@ -34,11 +34,11 @@ class Lookout:
         self._awake_before = self._settled_at = -1e9  # [s] last look before a standstill, end of the backlog
 
     def look(self) -> float:
-        """How long a message fetched now may have waited [s]; 0 where it came just now."""
-        now = self._clock()
-        if now - self._looked_at > self._longest:
-            if now > self._settled_at:  # else one of several standstills in a row: the wait counts from the first
-                self._awake_before = self._looked_at
+        """How long a message that came since the look before may have waited [s]; 0 where it came just now."""
+        now, before = self._clock(), self._looked_at
+        if now - before > self._longest:
+            if before > self._settled_at:  # else one of several standstills in a row: the wait counts from the first
+                self._awake_before = before
             self._settled_at = now + SETTLED
         self._looked_at = now
-        return now - self._awake_before if now <= self._settled_at else 0.0
+        return now - self._awake_before if before <= self._settled_at else 0.0

@@ -129,10 +129,10 @@ class RobotTopics:
             A reading of all positions that was published just now.
         """
         feedback = self.robot.feedback
-        self._lookout.look()
+        waited = self._lookout.look()
         for message, sender in self._inbox.fetch_sent():
             came_at = time.monotonic()
-            waited = self._lookout.look()  # for each: this thread may stand still while it fetches, or between two
+            waited = max(waited, self._lookout.look())  # this thread may stand still while it fetches, or between two
             if not is_active:
                 self.commands.ignored()
             elif plays:
