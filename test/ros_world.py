@@ -220,7 +220,7 @@ class RosWorld:
     def tester(self) -> Node:
         """The node behind `collect`, `publisher` and `call`."""
         if self._tester is None:
-            # Nobody asks for its log and parameters; and what is not there cannot crash at its end, beside killed peers.
+            # Nobody asks for its log and parameters, and what is not there cannot crash at its end beside killed peers.
             self._tester = self.node("tester", enable_rosout=False, start_parameter_services=False)
         return self._tester
 

@@ -15,7 +15,7 @@ import numpy as np
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
-from ada_robot.errors import HardwareError
+from ada_robot.errors import HardwareError, Refused
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from peers.fault import Fault, Outcome
@@ -26,6 +26,7 @@ from peers.udp import UdpPeer
 
 WATCHDOG = 0.4  # [s] of a 7C: a machine that is busy for some milliseconds is no part of these trials
 PATIENCE = 20.0  # [s]
+TRIES = 5  # to activate an arm on a machine that is busy
 SAFETY = SafetySettings(tool_speed=0.0, record_seconds=0.0, realtime_priority=0)
 
 
@@ -50,7 +51,7 @@ def _moving() -> Iterator[tuple[UdpPeer, Robot, StreamJudge]]:
         try:
             time.sleep(1.0)
             judge.activated(time.monotonic())
-            robot.activate()
+            _activate(robot)
             _drive(robot, 0.3)
             yield served, robot, judge
         finally:
@@ -59,6 +60,17 @@ def _moving() -> Iterator[tuple[UdpPeer, Robot, StreamJudge]]:
                 judge.strangers.clear()
             with suppress(HardwareError):
                 robot.close()
+
+
+def _activate(robot: Robot) -> None:
+    """Where a busy machine stood still after the arm was opened, it has stopped, and is reset first."""
+    for _ in range(TRIES):
+        try:
+            robot.activate()
+            return
+        except Refused:
+            robot.reset()
+    robot.activate()
 
 
 def _drive(robot: Robot, seconds: float) -> None:
