@@ -55,7 +55,7 @@ def pytest_configure(config):
         for old in folder.iterdir():
             old.unlink()
     else:
-        faulthandler.enable((folder / worker).open("w"))
+        faulthandler.enable((folder / worker).open("a"))  # a test may run pytest itself
 
 
 def pytest_terminal_summary(terminalreporter, config):

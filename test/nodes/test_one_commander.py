@@ -104,16 +104,18 @@ def test_what_a_standstill_kept_waiting_is_as_old_as_the_standstill(clock):
 def test_nothing_that_waited_longer_than_a_standstill_is_ever_taken_for_new(steps):
     """Messages are sent at any time, come up to SETTLED after the end of a standstill, and wait for the next look."""
     clock = Clock()
-    lookout, standstills = Lookout(0.1, clock), []
+    lookout = Lookout(0.1, clock)
+    standstills, perhaps = [], []  # with steps of 0.1 s, of which rounding decides
     for step in steps:
         before = clock.now
         clock.now += step
         waited = lookout.look()
-        if step > 0.1 + 1e-9:
-            standstills.append((before, clock.now))
+        standstills += [(before, clock.now)] if step > 0.1 + 1e-9 else []
+        perhaps += [(before, clock.now)] if step > 0.1 - 1e-9 else []
         # of a message that comes now, the oldest that it may be
         kept = [begin for begin, end in standstills if before < end + SETTLED - 1e-9]
         assert waited >= clock.now - min(kept, default=clock.now) - 1e-9
+        assert waited == 0.0 or any(before < end + SETTLED + 1e-9 for _, end in perhaps), "nothing is old without one"
 
 
 # --- what the robot's own safety refused ------------------------------------------------------------------------------
