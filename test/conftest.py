@@ -38,6 +38,7 @@ def pytest_collection_modifyitems(config, items):
         items[:] = kept
 
 
+@pytest.hookimpl(optionalhook=True)  # without xdist there is none
 def pytest_xdist_auto_num_workers(config):
     """Half as many again as processors: tests of programs wait for much of their time."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

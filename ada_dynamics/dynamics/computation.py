@@ -13,7 +13,7 @@ from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain
-from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
+from ada_dynamics.dynamics.kernels import Kernels, is_long
 from ada_dynamics.dynamics.off_loops import warn_if_off_loops
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
 from ada_dynamics.dynamics.quantities.equations import Order
@@ -59,7 +59,7 @@ class Computation:
                 bodies, equal limbs side by side), order_n (Rosenthal and Kane), or auto: the one with the fewest
                 instructions.
             kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
-                60 velocities.
+                60 velocities in a row, or 120 in all.
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.
             boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
                 "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
@@ -78,7 +78,7 @@ class Computation:
         choice("kernel", kernel, KERNELS)
         if model.nv == 0:
             raise InputError(f"model {model.name!r} has no joint that moves; there are no dynamics to compute.")
-        large = model.nv > SPECIALISE_UP_TO and not model.has_mimics and not model.loops
+        large = not model.has_mimics and not model.loops and is_long(model)
         generic = kernel == "generic" or (kernel == "auto" and large)
         if order is not None:
             if algorithm not in ("ada", "dca"):
@@ -199,9 +199,9 @@ class Computation:
             warn_if_off_loops(self._kernels.closed.study.numbers, q, v)
 
     def _check_state(self, arrays: Mapping[str, Array]) -> None:
-        if not all(np.isfinite(x).all() for x in arrays.values()):
+        positions = self._kernels.positions
+        usable = all(np.isfinite(x).all() for x in arrays.values())
+        if usable and positions is not None:
+            usable = positions.batch_status(np.atleast_2d(arrays["q"]))[1] == 0
+        if not usable:
             raise InputError(explain(self.model, arrays))
-        if self.model.has_manifold_coordinates:
-            for q in np.atleast_2d(arrays["q"]):
-                if self.model.position_problems(q):
-                    raise InputError(explain(self.model, arrays))

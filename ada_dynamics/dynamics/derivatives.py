@@ -274,7 +274,8 @@ class DerivativeQueries(AlongLoops):
         if self._kernels.generic:
             raise InputError(
                 f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
-                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
+                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities in a "
+                "row."
             )
         if self._kernels.large:
             raise InputError(

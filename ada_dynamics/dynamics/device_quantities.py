@@ -13,6 +13,7 @@ from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.threads import wrenches_of_efforts
+from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function
 from ada_dynamics.model.model import Model
 
@@ -30,12 +31,19 @@ class DeviceQuantities:
 
     def fast(self, name: str, external: bool, bits: int) -> Quantity:
         """By the cheapest order of elimination, where there are loops; wrenches on links are an argument if wanted."""
+        if name == "joint_wrenches" and self._is_redundant:
+            if bits != 64:
+                raise InputError(
+                    f"joint wrenches of model {self.model.name!r}, whose loops are redundant, need double precision; "
+                    "pass arrays of float64."
+                )
+            return _MAKE[name](self, external, bits, ALL)  # their multipliers are the least ones
         return _MAKE[name](self, external, bits, "")
 
     def robust(self, name: str, external: bool, bits: int) -> Quantity | None:
         """In double precision, by the robust order; None where that is no other function."""
         closed = self.kernels.closed
-        if closed is None:
+        if closed is None or (name == "joint_wrenches" and self._is_redundant):
             return None
         order = closed.robust(SPARSE if name == "forward_derivatives" else self.kernels.candidate)
         # derivatives are those of fixed conditions, and inverse dynamics has one order for all independent ones
@@ -44,6 +52,10 @@ class DeviceQuantities:
         if order is None and bits == 64:
             return None
         return _MAKE[name](self, external, 64, order or LATE)
+
+    @property
+    def _is_redundant(self) -> bool:
+        return self.kernels.closed is not None and self.kernels.closed.study.is_redundant
 
     def shared_inverse(self, external: bool, bits: int, by_all: bool) -> Quantity | None:
         """Inverse dynamics with loops, found once; None where numbers alone can tell."""

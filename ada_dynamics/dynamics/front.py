@@ -178,7 +178,7 @@ class Dynamics(ParameterQueries, LoopQueries):
 
     def runs_compiled(self, name: str) -> bool:
         """True if plain calls of a `compiled_method` can go straight to a kernel."""
-        if name in ("forward", "inverse", "bias", "gravity") and self._kernels.generic:
+        if name in ("bias", "gravity") and self._kernels.generic:
             return False
         return name != "inverse" or self._kernels.closed is None
 
@@ -219,6 +219,8 @@ class Dynamics(ParameterQueries, LoopQueries):
             result = self._loop_in_python(name, inputs)
         else:
             kernel = self._kernels.loop(name, external)
+            if not external and name in self.entries:
+                kernel.connect(self.entries[name], self.checked, self._kernels.positions if self.checked else None)
             result = kernel.batch(*inputs) if is_batch else kernel.single(*map(np.ascontiguousarray, inputs))
         if self.checked and not np.isfinite(result).all():
             raise InputError(explain(self.model, arrays))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
@@ -15,6 +16,7 @@ from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
 from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.dynamics.quantities.base import quantity
 from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import InputError
@@ -28,7 +30,8 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.regroup import depth
 from ada_dynamics.model.tree import Tree
 
-# Past this many velocities a robot's own code costs more to compile, and to fetch into the processor, than it saves.
+# Past this many velocities in a row a robot's own code costs more to compile, and to fetch into the processor, than it
+# saves. Of trees with short branches, whose mass matrix has no more numbers than that of such a chain, twice as many.
 SPECIALISE_UP_TO = 60
 # Composite inertias and joint-space elimination need fewer operations than articulated bodies on shallow trees only;
 # deeper ones are not worth tracing twice.
@@ -41,6 +44,21 @@ CLOSED_ALGORITHMS = {
     "ada": "ada",
     "dca": "dca",
 }
+
+
+def is_long(model: Model) -> bool:
+    """True if a tree is too large for code of its own."""
+    if model.nv <= SPECIALISE_UP_TO:
+        return False
+    if model.nv > 2 * SPECIALISE_UP_TO:
+        return True
+    moving: dict[str, int] = {}  # velocities that move a link
+    numbers = 0  # of the lower half of the mass matrix
+    for joint in model.joints.values():  # depth first
+        before = moving.get(joint.parent, 0)  # the world has no link where a base floats
+        moving[joint.child] = before + joint.nv
+        numbers += joint.nv * before + joint.nv * (joint.nv + 1) // 2
+    return numbers > SPECIALISE_UP_TO * (SPECIALISE_UP_TO + 1) // 2
 
 
 class Kernels:
@@ -70,7 +88,9 @@ class Kernels:
     @property
     def large(self) -> bool:
         """True if the model's own code would take too long to compile: then it is interpreted."""
-        return self.model.nv > SPECIALISE_UP_TO and (self.generic or self.closed is not None)
+        if self.closed is not None:
+            return self.model.nv > SPECIALISE_UP_TO
+        return self.generic and is_long(self.model)
 
     @property
     def tree(self) -> Tree:
@@ -139,6 +159,15 @@ class Kernels:
             # Threads that meet here get the same one.
             kernel = self._kernels.setdefault(name, made(signature, quantity.trace, key, checked=self._checked))
         return kernel
+
+    @cached_property
+    def positions(self) -> Kernel | None:
+        """Computes nothing, and has a status where positions cannot be used; None where all finite ones can."""
+        if not self.model.has_manifold_coordinates:
+            return None
+        made = quantity("positions", self.tree, ("q",), {}, lambda **_: {})
+        signature = Signature(made.name, tuple(made.inputs.items()), ())
+        return Kernel(signature, made.trace, f"{self.fingerprint()}|{made.name}")
 
     def forward(self, external: bool) -> Kernel:
         """Forward dynamics."""

@@ -156,12 +156,12 @@ class DeviceDynamics(Dynamics):
         """Wrenches at all joints; see `Dynamics.joint_wrenches`.
 
         For arrays on the device: (N, joints, 6) there, tree joints first, then loop joints. Those of redundant loops
-        are computed here.
+        need double precision.
         """
         closed = self.kernels.closed
         here = partial(Dynamics.joint_wrenches, self)
-        if closed is not None and (closed.study.is_redundant or closed.plans.is_dense_only):
-            self._refuse_on_device("joint wrenches of redundant loops", (q, v, tau))
+        if closed is not None and closed.plans.is_dense_only:
+            self._refuse_on_device(f"joint wrenches of model {self.model.name!r}", (q, v, tau))
             return here(q, v, tau, external)
         values = {"q": q, "v": v, "tau": tau}
         if any(map(on_device, values.values())):

@@ -68,7 +68,7 @@ def python_source(function: Function, namespace: str = "math") -> str:
             lines.append(f"    {_name(node)} = {forms[node.op].format(*map(_name, node.args))}")
     groups = [*function.outputs.values(), function.guards]
     texts = ["(" + "".join(f"{_name(x)}, " for x in group) + ")" for group in groups]
-    lines.append(f"    return {', '.join(texts)}")
+    lines.append(f"    return {', '.join(texts)},")  # one alone is a tuple, too
     return "\n".join(lines) + "\n"
 
 

@@ -42,7 +42,7 @@ class _Process:
                 cls._instance = cls()
             return cls._instance
 
-    def machine(self, target: Target) -> Any:
+    def machine(self, target: Target, effort: int = 2) -> Any:
         """LLVM's target machine; position-independent, so that an object can be loaded anywhere."""
         llvm = self.llvm
         if target.triple and target.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
@@ -50,7 +50,7 @@ class _Process:
             llvm.initialize_all_asmprinters()
         chosen = llvm.Target.from_triple(target.triple) if target.triple else llvm.Target.from_default_triple()
         return chosen.create_target_machine(
-            cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+            cpu=target.cpu, features=target.features, opt=effort, reloc="pic", codemodel="small"
         )
 
     def jit(self) -> Any:
@@ -68,10 +68,10 @@ def llvm_version() -> str:
     return ".".join(map(str, _Process.get().llvm.llvm_version_info))
 
 
-def _optimised(text: str, target: Target, level: int) -> tuple[Any, Any]:
+def _optimised(text: str, target: Target, level: int, effort: int = 2) -> tuple[Any, Any]:
     process = _Process.get()
     llvm = process.llvm
-    machine = process.machine(target)
+    machine = process.machine(target, effort)
     try:
         module = llvm.parse_assembly(with_constants(text))
     except RuntimeError as error:
@@ -86,7 +86,7 @@ def _optimised(text: str, target: Target, level: int) -> tuple[Any, Any]:
     return module, machine
 
 
-def compile_text(text: str, target: Target, level: int = 2) -> bytes:
+def compile_text(text: str, target: Target, level: int = 2, effort: int = 2) -> bytes:
     """Machine code of a module, as a relocatable object; for graphics processors PTX, which their driver compiles.
 
     Args:
@@ -94,9 +94,11 @@ def compile_text(text: str, target: Target, level: int = 2) -> bytes:
         target: processor.
         level: of the optimisations before code is generated: 2, or 0 for inlining alone. Straight-line kernels come
             folded and without repetitions from the graph, so that level 2 only takes longer.
+        effort: of the code generator: 2, or 1, which leaves out what takes most of the time where hundreds of stores
+            follow one another, and gains nothing there: LLVM's second scheduler compares each with all.
     """
     with _lock:
-        module, machine = _optimised(text, target, level)
+        module, machine = _optimised(text, target, level, effort)
         return str(machine.emit_assembly(module)).encode() if target.is_gpu else bytes(machine.emit_object(module))
 
 

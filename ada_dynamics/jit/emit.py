@@ -82,8 +82,8 @@ class Emitter:
             self.spread[place] = lane_text.spread(self.body, kind, self.names[scalar.index])
         return self.spread[place]
 
-    def emit(self, nodes: Sequence[Expr]) -> None:
-        """Emit nodes (operands first) in the given order, which is the order in which they were made."""
+    def emit(self, nodes: Sequence[Expr], then: Callable[[Expr], None] | None = None) -> None:
+        """Emit nodes (operands first) in the given order; `then` is called after each of them."""
         if self.lanes.width == 1 and self.target.vector_bits > 64:
             self._gather_angles(nodes)
         elif any(node.lanes > 1 for node in nodes):
@@ -93,6 +93,8 @@ class Emitter:
         for node in nodes:
             if node.op is not CONST and node.index not in self.names:
                 self.names[node.index] = self._instruction(node)
+            if then is not None:
+                then(node)
 
     def read_again(self) -> None:
         """Forget which variables were loaded: those that are emitted from here on are loaded anew.

@@ -7,12 +7,12 @@ sincos), bit 1 a guard fails. Arguments are pointers to doubles: the inputs, the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import Expr, Scalar, live_nodes
+from ada_dynamics.expr.graph import VAR, Expr, Scalar, live_nodes
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.emit_columns import call_columns, columns_functions, needed
 from ada_dynamics.jit.emit_runs import Run, runs, store_runs
@@ -23,12 +23,18 @@ from ada_dynamics.jit.schedule import critical_first, hungriest_first
 from ada_dynamics.jit.target import Target
 
 SINGLE_VECTOR_BITS = 256
+WIDE = 160  # results that do not wait for the end
 NOT_FINITE = 1
 GUARD_FAILED = 2
 
 SINGLE = "kernel"
 REPEAT = "kernel_repeat"
 LANES = "kernel_lanes"
+
+
+def is_wide(output_sizes: Iterable[int]) -> bool:
+    """True if results are so many that the code for one state lets each go as soon as it is known."""
+    return sum(output_sizes) > WIDE
 
 
 def single_vector_bits(function: Function, vector_bits: int) -> int:
@@ -76,12 +82,17 @@ def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> t
             watch.watch_vector(f"%in_{name}", size)
     results = {name: runs(elements) for name, elements in function.outputs.items()}
     of_columns, called, widths = columns_functions(function, target, lanes)
-    emitter.emit(
-        _order([*(run.value for one in results.values() for run in one), *needed(function), *function.guards], many)
-    )
+    wanted = [*(run.value for one in results.values() for run in one), *needed(function), *function.guards]
+    # All stores come after all loads, so that an output may lie where an input was.
+    if not many and is_wide(map(len, function.outputs.values())):
+        order = live_nodes([x for x in wanted if isinstance(x, Expr)])
+        emitter.emit([node for node in order if node.op is VAR])
+        emitter.emit(order, _Leaving(emitter, results, watch).leave)
+        results = {name: [run for run in one if not isinstance(run.value, Expr)] for name, one in results.items()}
+    else:
+        emitter.emit(_order(wanted, many))
     flags = call_columns(body, function, emitter)
     status = status_word(function, results, emitter, watch, flags) if checked else "0"
-    # All stores come after all loads, so that an output may lie where an input was.
     for name, one in results.items():
         store_runs(emitter, one, f"%out_{name}")
     body.do(f"ret i32 {status}")
@@ -90,6 +101,27 @@ def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> t
     # LLVM does not align what it spills by itself: every other vector would straddle two lines of the cache
     aligned = f" alignstack({8 * lanes.width})" if lanes.width > 2 else ""
     return f"{of_columns}{head} noinline{aligned} #0 {{\n{body}\n}}\n", emitter.called | called, widths
+
+
+class _Leaving:
+    """Stores results as soon as they are known: of a thousand that wait, each costs the compiler as long as all do."""
+
+    def __init__(self, emitter: Emitter, results: Mapping[str, Sequence[Run]], watch: NotFinite) -> None:
+        self._emitter, self._watch = emitter, watch
+        self._left: dict[int, list[tuple[str, Run]]] = {}
+        for name, one in results.items():
+            for run in one:
+                if isinstance(run.value, Expr):
+                    self._left.setdefault(run.value.index, []).append((f"%out_{name}", run))
+
+    def leave(self, node: Expr) -> None:
+        """Store what the node is the value of."""
+        places = self._left.pop(node.index, ())
+        for pointer, run in places:
+            store_runs(self._emitter, [run], pointer)
+        if places:
+            kind = self._emitter.kind(node)
+            self._watch.watch(kind, self._emitter.value(node, kind))
 
 
 def _order(wanted: Sequence[Scalar], many: bool) -> list[Expr]:

@@ -197,7 +197,7 @@ class Kernel:
                 (see `boundary.make_builtin`).
         """
         backend = self.backend
-        if not isinstance(backend, NativeBackend):
+        if isinstance(backend, PythonBackend):
             return general
         try:
             entry = Entry(backend.lanes, takes_few=parameters is not None)
@@ -211,7 +211,7 @@ class Kernel:
     def connect(self, entry: Entry) -> None:
         """Let a call boundary that was made before this kernel run it, where it is compiled."""
         backend = self.backend
-        if isinstance(backend, NativeBackend):
+        if not isinstance(backend, PythonBackend):
             backend.connect(entry)
 
     def info(self) -> KernelInfo:

@@ -7,7 +7,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -16,14 +16,20 @@ import numpy.typing as npt
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit import compiler
+from ada_dynamics.jit.emit_kernel import SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.jit.kernel import Kernel
+from ada_dynamics.jit.llvm_text import Body
 from ada_dynamics.jit.loops import LoopProgram, entry_point, loop_text
-from ada_dynamics.jit.native import Report, obtain
+from ada_dynamics.jit.native import Entry, Report, obtain
 from ada_dynamics.jit.signature import Signature
+from ada_dynamics.jit.table_entry import load_entry, pointers_of, status_of_numbers
 from ada_dynamics.jit.target import Target
 
 # Above this size of workspace a batch runs state by state: lanes would multiply it, and the caches hold none of it.
 MAX_LANE_WORKSPACE = 64 * 2**20
+# Numbers of workspace above which calls go through Python: that costs little beside them, and keeps the workspace.
+MAX_ENTRY_WORKSPACE = 2**17
 
 _lock = threading.RLock()
 _libraries: dict[str, compiler.Library] = {}
@@ -43,8 +49,7 @@ class LoopTables:
     @cached_property
     def pointers(self) -> list[int]:
         """Addresses, in the order of the entry point."""
-        tables = (self.kinds, self.parents, self.places_q, self.places_v, self.constants, self.base)
-        return [table.ctypes.data for table in tables]
+        return [getattr(self, field.name).ctypes.data for field in fields(self)]
 
 
 class LoopKernel:
@@ -91,6 +96,41 @@ class LoopKernel:
         for _ in range(repeats):
             self._run(1, columns, result, count)
 
+    def connect(self, entry: Entry, checked: bool, positions: Kernel | None) -> None:
+        """From now on a call boundary at this entry runs single states by this kernel.
+
+        Args:
+            entry: of the boundary.
+            checked: whether numbers that are not finite are refused.
+            positions: refuses positions that cannot be used; None where all can.
+        """
+        with _lock:
+            if entry.owner is None and self._room(1) <= MAX_ENTRY_WORKSPACE:
+                entry.owner = (self, self._entry(checked, positions), positions)
+                entry.single = entry.owner[1].address(SINGLE)
+
+    def _entry(self, checked: bool, positions: Kernel | None) -> compiler.Library:
+        """Code that is called with a state alone, and checks it."""
+        tables = dict(zip((field.name for field in fields(LoopTables)), self._tables.pointers, strict=True))
+        state, joints = pointers_of(self.signature), len(self._tables.kinds)
+        sizes = (*(size for _, size in self.signature.inputs), *self.signature.output_sizes)
+        kinds = ", ".join(["ptr"] * (len(tables) + 1 + len(state)))
+        functions = {f"i32 @{entry_point(1)}({kinds}, i64, i64)": self._library(1).address(entry_point(1))}
+        if positions is not None:
+            functions["i32 @positions(ptr)"] = positions.native_address()
+
+        def inside(body: Body, room: str) -> str:
+            given = ", ".join(f"ptr {place}" for place in (*(f"@{name}" for name in tables), room, *state))
+            status = body.emit(f"call i32 @{entry_point(1)}({given}, i64 {joints}, i64 1)")
+            if checked:
+                status = body.emit(f"or i32 {status}, {status_of_numbers(body, zip(state, sizes, strict=True))}")
+            if positions is not None:
+                status = body.emit(f"or i32 {status}, {body.emit(f'call i32 @positions(ptr {state[0]})')}")
+            return status
+
+        key = f"{self._key}|{checked}|{positions is not None}|{joints}"
+        return load_entry(key, self.signature, self._room(1), inside, tables, functions)
+
     def _run(self, width: int, inputs: Sequence[Array], result: Array, states: int) -> None:
         function = self._functions.get(width) or self._load(width)
         work = self._workspace(width)
@@ -99,13 +139,21 @@ class LoopKernel:
 
     def _workspace(self, width: int) -> Array:
         """Kept from call to call, by each thread for itself."""
-        size = (len(self._tables.kinds) + 1) * len(self._tables.base) * width
+        size = self._room(width)
         held: Array | None = getattr(self._own, "work", None)
         if held is None or held.size < size:
             held = self._own.work = np.empty(size)
         return held
 
+    def _room(self, width: int) -> int:
+        return (len(self._tables.kinds) + 1) * len(self._tables.base) * width
+
     def _load(self, width: int) -> Callable[..., int]:
+        pointers = (ctypes.c_void_p,) * (8 + len(self.signature.inputs))
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, *pointers, ctypes.c_int64, ctypes.c_int64)
+        return self._functions.setdefault(width, prototype(self._library(width).address(entry_point(width))))
+
+    def _library(self, width: int) -> compiler.Library:
         with _lock:
             kind = f"width {width}"
             name = f"{self._key}|{kind}"
@@ -115,8 +163,5 @@ class LoopKernel:
                 code, note = obtain(self._key, kind, lambda: (loop_text(self._program(), target, (width,)), {}), target)
                 _libraries[name] = compiler.load(code, [entry_point(width)])
                 self.report.cached[kind] = note["cached"]
-            self.report.seconds[kind] = time.perf_counter() - start
-            pointers = (ctypes.c_void_p,) * (8 + len(self.signature.inputs))
-            prototype = ctypes.CFUNCTYPE(ctypes.c_int, *pointers, ctypes.c_int64, ctypes.c_int64)
-            self._functions[width] = prototype(_libraries[name].address(entry_point(width)))
-            return self._functions[width]
+            self.report.seconds.setdefault(kind, time.perf_counter() - start)
+            return _libraries[name]

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ada_dynamics.arrays import Array
@@ -40,13 +41,18 @@ class Entry(ctypes.Structure):
         """Args: states of the smallest batch of the batch code; whether fewer rows go to the code for one state."""
         super().__init__(None, None, None, lanes)
         self.takes_few = takes_few
-        self.owner: NativeBackend | None = None  # of the code, which lives as long
+        self.owner: Any = None  # of the code, which lives as long
 
 
 def obtain(
-    key: str, kind: str, make: Callable[[], tuple[str, dict[str, Any]]], target: Target, level: int = 2
+    key: str,
+    kind: str,
+    make: Callable[[], tuple[str, dict[str, Any]]],
+    target: Target,
+    level: int = 2,
+    effort: int = 2,
 ) -> tuple[bytes, Any]:
-    """The object of a key, from the cache or compiled from what `make` returns (text, metadata)."""
+    """The object of a key, from the cache or compiled (see `compiler`) from what `make` returns (text, metadata)."""
     store = cache.ObjectCache.default()
     name = ""
     if store.directory is not None:
@@ -55,7 +61,7 @@ def obtain(
         if entry is not None:
             return entry.code, {**entry.metadata, "cached": True}
     text, metadata = make()
-    code = compiler.compile_text(text, target, level)
+    code = compiler.compile_text(text, target, level, effort)
     store.store(name, code, metadata)
     return code, {**metadata, "cached": False}
 
@@ -89,7 +95,9 @@ class NativeBackend:
         with self._lock:
             if kind not in self._libraries:
                 start = time.perf_counter()
-                code, metadata = obtain(self._key, kind, lambda: self._text(kind), self.target, level=0)
+                effort = 1 if emit_kernel.is_wide(self.signature.output_sizes) else 2
+                make = partial(self._text, kind)
+                code, metadata = obtain(self._key, kind, make, self.target, level=0, effort=effort)
                 self._libraries[kind] = compiler.load(code, _EXPORTS[kind])
                 for entry in self._entries:
                     self._fill(entry, kind)

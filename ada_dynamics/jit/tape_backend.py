@@ -13,7 +13,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.building import keeping_all
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import cache
-from ada_dynamics.jit.native import Report
+from ada_dynamics.jit.emit_kernel import SINGLE
+from ada_dynamics.jit.native import Entry, Report
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.tape import Tape, make_tape
 from ada_dynamics.jit.tape_machine import TapeMachine
@@ -44,6 +45,7 @@ class TapeBackend:
         self._checked = checked
         self._lock = threading.RLock()
         self._tape: Tape | None = None
+        self._entries: list[Entry] = []
         self._machines: dict[int, TapeMachine] = {}
 
     @property
@@ -78,6 +80,15 @@ class TapeBackend:
     def machine(self, width: int) -> TapeMachine:
         """The tape with the interpreter of a width, made at first need; CompileError where it cannot be."""
         return self._machines.get(width) or self._load(width)
+
+    def connect(self, entry: Entry) -> None:
+        """From now on boundaries at this entry run single states on the tape, as soon as it is there."""
+        with self._lock:
+            if entry.owner is None:
+                entry.owner = self
+                self._entries.append(entry)
+                if 1 in self._machines:
+                    self._fill()
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
         """Status of one state."""
@@ -114,6 +125,11 @@ class TapeBackend:
             begin += size
         return self._watched(status)
 
+    def _fill(self) -> None:
+        self._code = self._machines[1].entry(self._checked)  # which lives as long
+        for entry in self._entries:
+            entry.single = self._code.address(SINGLE)
+
     def _watched(self, status: int) -> int:
         return status if self._checked else 0
 
@@ -125,4 +141,6 @@ class TapeBackend:
                 machine = self._machines[width] = TapeMachine(tape, self.signature, width, self._target)
                 self.report.seconds[f"width {width}"] = time.perf_counter() - start
                 self.report.cached[f"width {width}"] = machine.cached
+                if width == 1 and self._entries:
+                    self._fill()
             return self._machines[width]

@@ -12,7 +12,7 @@ import pytest
 from random_trees import random_tree, sprung_chain, states_of
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import closed_derivatives, computation, derivatives, kernels, quantities
+from ada_dynamics.dynamics import closed_derivatives, derivatives, kernels, quantities
 from ada_dynamics.dynamics.geometry import Adjusted
 from ada_dynamics.dynamics.quantities import derivative_products, equations
 from ada_dynamics.dynamics.quantities.derivatives import side_by_side
@@ -155,12 +155,23 @@ def test_derivatives_by_other_algorithms_are_other_functions(chain: Any) -> None
     assert ways == {"auto": "", "aba": "_aba", "crba": "_crba", "order_n": "_order_n"}
 
 
+def fan(branches: int) -> ada.Model:
+    """So many rods that turn on one base."""
+    builder = ada.Builder("fan").link("base")
+    for i in range(branches):
+        builder.link(f"rod_{i}", 1.0, (0.0, 0.0, 0.5), 0.1 * np.eye(3))
+        builder.joint(f"joint_{i}", "revolute", "base", f"rod_{i}", axis=(1.0, 0.0, 0.0))
+    return builder.build()
+
+
 def test_long_robots_take_the_generic_kernels_unless_told_otherwise(monkeypatch: Any) -> None:
-    monkeypatch.setattr(computation, "SPECIALISE_UP_TO", 3)
-    for length, generic in ((3, {"generic"}), (4, {"generic", "auto"})):
-        chain = ada.chain_3d(length)
-        kernels = {kernel: ada.Dynamics(chain, kernel=kernel) for kernel in ("auto", "generic", "specialised")}
-        assert {kernel for kernel, dynamics in kernels.items() if dynamics.is_generic} == generic
+    monkeypatch.setattr(kernels, "SPECIALISE_UP_TO", 3)
+    always, by_itself = {"generic"}, {"generic", "auto"}
+    # the mass matrix of a chain of three has 6 numbers
+    trees = ((ada.chain_3d(3), always), (ada.chain_3d(4), by_itself), (fan(6), always), (fan(7), by_itself))
+    for tree, generic in trees:
+        found = {kernel: ada.Dynamics(tree, kernel=kernel) for kernel in ("auto", "generic", "specialised")}
+        assert {kernel for kernel, dynamics in found.items() if dynamics.is_generic} == generic
     # loops and joints that follow others have no generic kernels
     model, start = mechanisms.stewart()
     assert not ada.Dynamics(model, pose=start).is_generic
