@@ -13,6 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.building import keeping_all
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import cache
+from ada_dynamics.jit.compiler import Library
 from ada_dynamics.jit.emit_kernel import SINGLE
 from ada_dynamics.jit.native import Entry, Report
 from ada_dynamics.jit.signature import Signature
@@ -46,6 +47,7 @@ class TapeBackend:
         self._lock = threading.RLock()
         self._tape: Tape | None = None
         self._entries: list[Entry] = []
+        self._code: Library | None = None
         self._machines: dict[int, TapeMachine] = {}
 
     @property
@@ -125,10 +127,16 @@ class TapeBackend:
             begin += size
         return self._watched(status)
 
+    def address(self) -> int:
+        """Address of code for one state; valid while this object lives."""
+        with self._lock:
+            if self._code is None:
+                self._code = self.machine(1).entry(self._checked)
+            return self._code.address(SINGLE)
+
     def _fill(self) -> None:
-        self._code = self._machines[1].entry(self._checked)  # which lives as long
         for entry in self._entries:
-            entry.single = self._code.address(SINGLE)
+            entry.single = self.address()
 
     def _watched(self, status: int) -> int:
         return status if self._checked else 0

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from ada_dynamics.errors import CompileError
 from ada_dynamics.expr.function import Function
+from ada_dynamics.jit.emit_kernel import SINGLE
 from ada_dynamics.jit.kernel import Kernel
 from ada_dynamics.jit.tape_backend import TapeBackend
 from ada_dynamics.jit.target import Target
@@ -30,8 +29,11 @@ class TapeKernel(Kernel):
     def _compiled(self, target: Target) -> TapeBackend:
         return TapeBackend(self.signature, lambda: self.function, self._key, target, self._checked)
 
-    def native_address(self, symbol: str = "kernel") -> NoReturn:
-        """There is none: CompileError."""
-        raise CompileError(
-            f"kernel {self.signature.name} runs on a tape; it has no compiled code {symbol!r} of its own"
-        )
+    def native_address(self, symbol: str = SINGLE) -> int:
+        """Address of code for one state that runs the tape; CompileError for any other code: there is none."""
+        backend = self.backend
+        if symbol != SINGLE or not isinstance(backend, TapeBackend):
+            raise CompileError(
+                f"kernel {self.signature.name} runs on a tape; it has no compiled code {symbol!r} of its own"
+            )
+        return backend.address()

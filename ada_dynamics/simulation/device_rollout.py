@@ -174,7 +174,7 @@ def _refuse(motion: Motion) -> None:
     why = ""
     if method.is_adaptive:
         why = f"integrator {method.name!r} chooses its steps; take rk4, rkf45 or semi_implicit"
-    elif not system.is_compiled:
+    elif not system.has_own_code:
         why = "its loops are solved on numbers"
     elif _depends_on_time(system.step if method.is_direct else system.rate):
         why = "what acts on it depends on time"

@@ -70,7 +70,7 @@ class Steps:
                 "derivatives of motion take given efforts, or a CompiledController without a control period: "
                 "controllers that are called, servos, and wrenches over time have none here."
             )
-        if not self.system.is_compiled:
+        if not self.system.has_own_code:
             raise InputError(
                 f"derivatives of motion need a robot's own code; model {self.model.name!r} is simulated with the "
                 "generic kernels, or on numbers."

@@ -28,6 +28,9 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation import rates
 from ada_dynamics.simulation.rates import Equations, Loads
 
+# Velocities of a robot without code of its own up to which the rate is a tape: to write one down takes some ms a joint.
+ON_TAPE_UP_TO = 256
+MANY = 20_000  # rows for which code for batches is compiled
 FEW = 8  # rows that are computed one by one where one of them needs it
 
 
@@ -56,8 +59,13 @@ class System:
     # --- kernels ------------------------------------------------------------------------------------------------
     @property
     def is_compiled(self) -> bool:
-        """True if the rate is one kernel; very large models and those for dense solutions are computed call by call."""
-        return not self.kernels.generic and not self.kernels.large and self.has_step
+        """True if the rate is one kernel, compiled or on a tape; else it is computed call by call."""
+        return self.has_step and (self.has_own_code or self.kernels.large and self.model.nv <= ON_TAPE_UP_TO)
+
+    @property
+    def has_own_code(self) -> bool:
+        """True if the rate is compiled for this model: very large ones, and those for dense solutions, have none."""
+        return self.has_step and not self.kernels.generic and not self.kernels.large
 
     @property
     def has_step(self) -> bool:
@@ -183,7 +191,7 @@ class System:
             return closed.quantity(self._candidate, self._wrenches, multipliers=False).body
         if closed is not None:
             return closed_quantities.forward(closed.tree, closed.plans, self.solver(chosen), self._wrenches).body
-        tree, kernels = self.kernels.tree, self.kernels
+        tree, kernels = tree_of(self.dynamics), self.kernels
         return quantities.forward(tree, kernels.algorithm, self._wrenches, kernels.order).body
 
     # --- on numbers ---------------------------------------------------------------------------------------------
@@ -229,7 +237,9 @@ class System:
     def accelerations(self, X: Array, U: Array, T: Array) -> Array:
         """Accelerations in rows of states, inputs and times."""
         if self.is_compiled:
-            found, status = self.rate.batch_status(X, U, T[:, None])
+            # code for batches would have to be compiled first, for longer than it saves on few rows
+            run = self.rate.rows_status if 0 < len(T) <= MANY else self.rate.batch_status
+            found, status = run(X, U, T[:, None])
             if not status:
                 return np.asarray(found[:, self.model.nq :])
             chosen = self.chosen(X)

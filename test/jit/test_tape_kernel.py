@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import numpy as np
 import pytest
 from jit_examples import TARGETS, mixed, reference, states, tape_of
@@ -162,7 +163,11 @@ def test_there_is_no_code_of_its_own():
     assert all(map(np.array_equal, call(*state), expected))
     assert kernel.info().backend == "tape"
     with pytest.raises(CompileError, match="mixed runs on a tape"):
-        kernel.native_address()
+        kernel.native_address("kernel_columns")
+    inputs, outputs = [*state], [np.empty_like(x) for x in expected]
+    native = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 6)(kernel.native_address())
+    assert native(*(x.ctypes.data for x in (*inputs, *outputs))) == 0
+    assert all(map(np.array_equal, outputs, expected))
     with pytest.raises(InputError, match="'lanes'; prepare 'single' or 'batch'"):
         kernel.prepare("lanes")
 

@@ -5,10 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from random_trees import random_tree
 from scipy.integrate import solve_ivp
 
 import ada_dynamics as ada
-from ada_dynamics.simulation import Simulation, integration
+from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
+from ada_dynamics.dynamics import kernels
+from ada_dynamics.jit import TapeKernel
+from ada_dynamics.simulation import Simulation, integration, system
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.stepper import Stepper
 
@@ -59,6 +63,34 @@ def test_the_adaptive_march_and_the_same_in_python_take_the_same_steps(arm, name
     other = plain.run(1.0)
     assert log.info["steps"] == other.info["steps"]
     np.testing.assert_allclose(log.q, other.q, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rkf45", "semi_implicit", *ADAPTIVE])
+def test_a_robot_too_large_for_code_of_its_own_is_marched_on_a_tape(name, monkeypatch):
+    """Its bodies have other axes than those of its own code, in which contacts push."""
+    model = random_tree(5, ["revolute", "spherical", "prismatic"], "floating")
+    q, v = model.random_state(np.random.default_rng(2))
+    ball = ContactSphere("ball", model.link_names[-1], (0.1, 0.0, 0.2), 0.5)
+    ground = Contact(spheres=[ball], ground=Ground(height=1.0), material=Material(stiffness=50.0))
+
+    def run(**options):
+        sim = Simulation(model, q, 0.1 * v, integrator=name, step=1e-3, contact=ground, **options)
+        sim.run(0.05)
+        return sim
+
+    monkeypatch.setattr(kernels, "SPECIALISE_UP_TO", 3)
+    taped = run()
+    assert taped.motion.stepper.is_native and taped.dynamics.is_generic
+    assert isinstance(taped.motion.system.rate, TapeKernel)
+    monkeypatch.setattr(system, "ON_TAPE_UP_TO", 3)
+    called = run()
+    assert not called.motion.stepper.is_native
+    monkeypatch.undo()
+    own = run()
+    assert own.motion.system.has_own_code
+    for other in (called, own):
+        np.testing.assert_allclose(state(taped), state(other), rtol=0, atol=1e-9)
+    assert np.max(np.abs(state(taped) - state(Simulation(model, q, 0.1 * v)))) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["rk4", "rkf45"])
