@@ -60,7 +60,7 @@ class System:
     @property
     def is_compiled(self) -> bool:
         """True if the rate is one kernel, compiled or on a tape; else it is computed call by call."""
-        return self.has_step and (self.has_own_code or self.kernels.large and self.model.nv <= ON_TAPE_UP_TO)
+        return self.has_step and (self.has_own_code or (self.kernels.large and self.model.nv <= ON_TAPE_UP_TO))
 
     @property
     def has_own_code(self) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+
 import numpy as np
 import pytest
 from jit_examples import TARGETS, mixed, reference, states, tape_of
