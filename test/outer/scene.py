@@ -158,14 +158,15 @@ class Nodes(Scene):
             raise Spoiled("nobody armed it in time")
 
     def controlled(self) -> None:
-        """A controller leads it to the far end of its first axis."""
+        """A controller leads it to the far end of its first axis, no faster than it can follow."""
         from sensor_msgs.msg import JointState
 
         from ada_robot.ros import qos
 
         self.inactive()
         values = ("robot:=pa10_7c", "controller:=joint_trajectory", "state_timeout:=20.0", "max_gap:=20.0")
-        self.controller = self.start("ada_controllers.node.controller_node", *values)
+        slow = "joint_trajectory.speed_scale:=0.2"
+        self.controller = self.start("ada_controllers.node.controller_node", *values, slow)
         goals = self.ros.matched(self.ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
 
         def led() -> bool:
@@ -176,7 +177,7 @@ class Nodes(Scene):
             return self.told_ago() < 0.05
 
         self.until(led, "the controller moves it")
-        time.sleep(0.3)
+        time.sleep(1.0)  # a motion that the arm does not follow has ended by then
 
     def is_renewed(self) -> bool:
         if not (self.node.is_running and self.controller is None and super().is_renewed()):
