@@ -8,6 +8,7 @@ import contextlib
 import io
 import os
 import shutil
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -74,21 +75,36 @@ def plain_light(page):
     page.scene.add_light_ambient("/light", intensity=2.0)
 
 
-class Visit:
-    """A page that runs, and the browser that looks at it."""
+def browser_processes(driver):
+    """The browser and all that it has started."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found, new = [], [driver.service.process.pid]
+    while new:
+        new = [pid for pid, parent in parents.items() if parent in new]
+        found += new
+    return found
 
-    def __init__(self, browser, page, shown, end):
-        """Args: the browser; a page that runs; what is shown on it; what leaves and ends it."""
-        self.browser, self.page, self.shown, self._end = browser, page, shown, end
-        browser.get_log("browser")
-        browser.get(page.url)
-        self.until(page.server.get_clients, "the browser connects")
+
+def signal_all(pids, number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+class Person:
+    """Somebody in front of a browser."""
+
+    def __init__(self, browser):
+        self.browser = browser
 
     def until(self, holds, what, every=0.1):
         patience = Patience(PATIENCE)
         while not holds():
             assert not patience.is_over, f"waited {PATIENCE} s until {what}"
-            self.page._ended.wait(every)
+            time.sleep(every)
 
     def picture(self):
         from PIL import Image
@@ -144,10 +160,49 @@ class Visit:
 
         self.until(clicked, f"the button {text!r} stays long enough")
 
+    def types(self, number, text):
+        """Replace what stands in one of the fields for numbers."""
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.common.keys import Keys
+
+        fields = "input[inputmode=decimal], input[inputmode=numeric]"
+        found = []
+
+        def is_there():
+            found[:] = self.browser.find_elements(By.CSS_SELECTOR, fields)
+            return len(found) > number
+
+        self.until(is_there, f"there are {number + 1} fields")
+        found[number].send_keys(Keys.CONTROL, "a")
+        found[number].send_keys(str(text))
+
+    def presses(self, text):
+        """Press a button, and hold it."""
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.browser).click_and_hold(self.button(text)).perform()
+
+    def lets_go(self):
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.browser).release().perform()
+
     def keep(self, name):
         folder = Path(os.environ.get("ADA_ARTIFACTS", Path(__file__).parents[1] / "build/test-artifacts"))
         folder.mkdir(parents=True, exist_ok=True)
         self.browser.save_screenshot(str(folder / f"{name}.png"))
+
+
+class Visit(Person):
+    """A page that runs, and the browser that looks at it."""
+
+    def __init__(self, browser, page, shown, end):
+        """Args: the browser; a page that runs; what is shown on it; what leaves and ends it."""
+        super().__init__(browser)
+        self.page, self.shown, self._end = page, shown, end
+        browser.get_log("browser")
+        browser.get(page.url)
+        self.until(page.server.get_clients, "the browser connects")
 
     def leave(self):
         """Nothing went wrong, and nothing came from elsewhere."""

@@ -314,6 +314,11 @@ class Commander:
         self._ros.matched(self._publisher)
         return self
 
+    def end(self) -> None:
+        """Be no commander any more."""
+        with self._ros.paused():
+            self._ros.tester.destroy_publisher(self._publisher)
+
     def send(self, *, names: Any = ARM, stamp: float | None = None, **numbers: Any) -> None:
         """Send a command, stamped now; with the stamp 0 for one that does not say when it was made."""
         message = self._kind(name=list(names))

@@ -14,22 +14,27 @@ from pathlib import Path
 from benchmarks.ros.domains import open_lock
 
 _TURN = "ada_dynamics_test_turn.lock"
-_held: list[None] = []  # as often as this process is in its turn
+_held: list[int] = []  # the lock, as often as this process is in its turn
 
 
 @contextlib.contextmanager
 def own_turn() -> Iterator[None]:
-    """Wait until no other process of this machine is in here; a killed process gives its turn back."""
-    lock = None if _held else open_lock(Path(tempfile.gettempdir()) / _TURN)
-    _held.append(None)
+    """Wait until no other process of this machine is in here; a killed process gives its turn back.
+
+    A process that is in here more than once keeps its turn until it has left for the last time.
+    """
+    if not _held:
+        lock = open_lock(Path(tempfile.gettempdir()) / _TURN)
+        with _not_timed():
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        _held.append(lock)
+    else:
+        _held.append(_held[0])
     try:
-        if lock is not None:
-            with _not_timed():
-                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
-        _held.pop()
-        if lock is not None:
+        lock = _held.pop()
+        if not _held:
             os.close(lock)
 
 

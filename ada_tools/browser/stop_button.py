@@ -8,7 +8,8 @@ button presses that key, as soon as it is touched, and clicks as others do besid
 Panels can be minimized, scrolled and moved, and on a phone they are the folded sections of a sheet. So wherever the
 button of the panel is out of sight, and on narrow screens, the page's document has another one in front of everything.
 And it says several times a second, by a key of its own, that one of the two can be seen and touched. A browser that
-does not say so moves nothing: see `Page.guard`.
+does not say so moves nothing: see `Page.guard`. A page that goes out of sight as a whole, behind another tab or window,
+lets go of its buttons at once, and does not wait until that is noticed.
 """
 
 from __future__ import annotations
@@ -71,6 +72,10 @@ _SCRIPT = """
     document.body.classList.toggle('stop-floats', floats);
     if (!floats || isSeen(stop)) send(WORD, {ctrlKey: true, altKey: true, shiftKey: true});
   };
+  const release = (one) => one.dispatchEvent(new PointerEvent('pointercancel', {bubbles: true}));
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) document.querySelectorAll('button').forEach(release);
+  });
   look();
   setInterval(look, PERIOD);
 })()

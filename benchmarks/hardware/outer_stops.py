@@ -34,13 +34,13 @@ def main(arguments: list[str] | None = None) -> int:
     ways = [way for way in WAYS if chosen.only in way]
     for row in rows(ways, [state for state in STATES if chosen.state in state]):
         made.append(row)
-        times = f"{row.told:9.3f} {row.moved:10.3f} {row.limit:10.3f}"
-        print(f"{row.way:30} {row.state:26} {times}  {'; '.join(row.problems)}", flush=True)
+        times = f"{row.told:9.3f} {row.moved:10.3f} {row.limit:10.3f}  {'; '.join(row.problems)}"
+        print(f"{row.way:30} {row.state:26} {row.left_out or times}", flush=True)
     if chosen.json is not None:
         chosen.json.write_text("".join(json.dumps(row._asdict()) + "\n" for row in made), encoding="utf-8")
-    late = sum(bool(row.problems) for row in made)
-    print(f"{len(made)} trials; {late} not as they must be")
-    return int(late > 0 or not made)
+    late, left_out = sum(bool(row.problems) for row in made), sum(bool(row.left_out) for row in made)
+    print(f"{len(made) - left_out} trials; {late} not as they must be; {left_out} left out")
+    return int(late > 0 or left_out == len(made))
 
 
 if __name__ == "__main__":

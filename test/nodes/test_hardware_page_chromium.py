@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hardware panel in a real browser, the hardware node with an emulated robot behind DDS: held, stopped, killed."""
 
-import contextlib
-import os
 import signal
 import sys
-from pathlib import Path
 
 import pytest
-from chromium import Visit, plain_light
+from chromium import Visit, browser_processes, plain_light, signal_all
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
@@ -77,27 +74,17 @@ class Stand:
 
     def types(self, joint, degrees):
         """What a person types into the field beside a slider."""
-        from selenium.webdriver.common.by import By
-        from selenium.webdriver.common.keys import Keys
-
         sliders = self.panel.sliders[self.device]
         i = [motor.name for motor in sliders.device.motors].index(joint)
-        fields = self.page.browser.find_elements(By.CSS_SELECTOR, "input[inputmode=decimal], input[inputmode=numeric]")
-        field = fields[1 + i]  # the first one is that of the speed
-        field.send_keys(Keys.CONTROL, "a")
-        field.send_keys(str(degrees))
+        self.page.types(1 + i, degrees)  # the first one is that of the speed
         self.page.until(lambda: sliders.sliders[i].value == degrees, "the slider is where it was typed to be")
         self.page.until(lambda: i in sliders.wanted, "the slider was moved")
 
     def presses(self):
-        from selenium.webdriver import ActionChains
-
-        ActionChains(self.page.browser).click_and_hold(self.page.button("hold to move")).perform()
+        self.page.presses("hold to move")
 
     def lets_go(self):
-        from selenium.webdriver import ActionChains
-
-        ActionChains(self.page.browser).release().perform()
+        self.page.lets_go()
 
     def moves(self, joint, by=0.1):
         start = self.where(joint)
@@ -116,25 +103,6 @@ class Stand:
 
     def phase(self):
         return self.panel.state.devices[self.device].phase
-
-
-def browser_processes(driver):
-    """The browser and all that it has started."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    found, new = [], [driver.service.process.pid]
-    while new:
-        new = [pid for pid, parent in parents.items() if parent in new]
-        found += new
-    return found
-
-
-def signal_all(pids, number):
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
 
 
 def test_a_humanoid_follows_its_sliders_while_a_person_holds_the_button_and_is_stopped_by_the_red_one(ros, browser):

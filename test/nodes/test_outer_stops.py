@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 
-from outer.table import STATES, WAYS, end_scene, rows
+from outer.table import LED, STATES, WAYS, end_scene, rows
 
 pytestmark = pytest.mark.ros
 
@@ -24,6 +24,15 @@ def test_an_arm_is_stopped_in_time_at_rest_and_in_motion_and_stays_so(way) -> No
     assert [row.state for row in made] == ["armed, at rest", "moving"]
     for row in made:
         assert not row.problems, row
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["page: STOP touched", "page: browser frozen"])
+def test_an_arm_that_a_page_leads_is_stopped_in_time_and_stays_so(way) -> None:
+    (row,) = rows([way], [LED])
+    if row.left_out:
+        pytest.skip(row.left_out)
+    assert not row.problems, row
 
 
 def test_every_interface_has_a_state_that_it_is_tried_in() -> None:

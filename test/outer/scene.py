@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from chromium import Person, browser_processes, chromium, signal_all
 from hardware_world import Commander, call, life
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
@@ -38,6 +40,12 @@ _PATIENCE = 30.0  # [s] of a machine that does nothing else
 
 class Spoiled(Exception):
     """The machine stood still, and something else came to pass than was meant."""
+
+
+try:
+    from selenium.common.exceptions import WebDriverException
+except ImportError:  # there are no pages then
+    WebDriverException = Spoiled
 
 
 class Scene:
@@ -135,6 +143,13 @@ class Nodes(Scene):
             self._commander = Commander(self.ros)
         self.is_commanded = on
 
+    def _forget_commander(self) -> None:
+        """A page leaves an arm alone that somebody else may command."""
+        self.is_commanded, commander, self._commander = False, self._commander, None
+        time.sleep(5.0 / RATE)
+        if commander is not None:
+            commander.end()
+
     def ask(self, name: str) -> bool:
         """Ask for a transition."""
         wanted = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
@@ -158,14 +173,15 @@ class Nodes(Scene):
             raise Spoiled("nobody armed it in time")
 
     def controlled(self) -> None:
-        """A controller leads it to the far end of its first axis."""
+        """A controller leads it to the far end of its first axis, no faster than it can follow."""
         from sensor_msgs.msg import JointState
 
         from ada_robot.ros import qos
 
         self.inactive()
         values = ("robot:=pa10_7c", "controller:=joint_trajectory", "state_timeout:=20.0", "max_gap:=20.0")
-        self.controller = self.start("ada_controllers.node.controller_node", *values)
+        slow = "joint_trajectory.speed_scale:=0.2"
+        self.controller = self.start("ada_controllers.node.controller_node", *values, slow)
         goals = self.ros.matched(self.ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
 
         def led() -> bool:
@@ -176,7 +192,7 @@ class Nodes(Scene):
             return self.told_ago() < 0.05
 
         self.until(led, "the controller moves it")
-        time.sleep(0.3)
+        time.sleep(1.0)  # a motion that the arm does not follow has ended by then
 
     def is_renewed(self) -> bool:
         if not (self.node.is_running and self.controller is None and super().is_renewed()):
@@ -191,6 +207,141 @@ class Nodes(Scene):
     def cycle(self) -> int:
         """Number of the process that the robot's cycle is in."""
         return next(pid for pid in descendants(self.node.pid) if "ada_robot.cycle" in command_of(pid))
+
+
+class Guest(Person):
+    """Who sits at the page of a node that is a process of its own."""
+
+    def until(self, holds: Callable[[], Any], what: str, every: float = 0.02) -> None:
+        patience = Patience(2.0 * _PATIENCE)  # drawing without a GPU takes seconds
+        while not holds():
+            if patience.is_over:
+                raise Spoiled(f"not on the page: {what}")
+            time.sleep(every)
+
+
+class Page(Nodes):
+    """With a view node beside them, and a browser that has its page.
+
+    Attributes:
+        view: the view node.
+        browser: as selenium drives it.
+        guest: who sits at it.
+    """
+
+    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        self.browser = stack.enter_context(chromium(folder / "chromium"))  # first: where none is, nothing is begun
+        stack.callback(self.everything, signal.SIGCONT)
+        super().__init__(folder, stack)
+        self.view = self.start("outer.view", "port:=0", "open_browser:=false", "plant:=hardware_node")
+        address = self.until(lambda: re.search(r"view: (\S+)", self.view.output), "the address of the page")[1]
+        self.browser.set_window_size(1000, 700)
+        self.browser.switch_to.new_window("tab")  # one stays when it is closed
+        self.guest = Guest(self.browser)
+        self._tab = self.browser.current_window_handle
+        self.browser.get(address)
+        self._was_led = False
+        self.shown()
+
+    def shown(self, *words: str) -> None:
+        """The panel is on the page."""
+
+        def is_there() -> bool:
+            text = self.guest.text()
+            return all(word in text for word in ("STOP", "hold to move", *words)) and "made ready" not in text
+
+        self.guest.until(is_there, "the panel")
+
+    def inactive(self) -> None:
+        """As the others, and the page has got over the robot, which takes seconds without a GPU."""
+        super().inactive()
+        self.guest.until(lambda: "Waiting for" not in self.guest.text(), "the robot")
+        self.shown("pa10: joints")
+        answers: list[float] = []
+
+        def is_prompt() -> bool:
+            asked = time.monotonic()
+            self.guest.text()
+            answers.append(time.monotonic() - asked)
+            return len(answers) >= 20 and max(answers[-20:]) < 0.05
+
+        self.guest.until(is_prompt, "it answers at once")
+
+    def returns(self) -> None:
+        """It is there again, and shows what holds now."""
+        self.guest.until(lambda: "robots go to their sliders" not in self.guest.text(), "the page goes on")
+        self.shown()
+
+    def led(self) -> None:
+        """The page leads it to the far end of its first axis, while a button of it is held."""
+        self._forget_commander()
+        self.inactive()
+        self._was_led = True
+        for _ in range(5):
+            self.becomes("active", "activate")
+            with contextlib.suppress(Spoiled, WebDriverException):
+                self.guest.types(1, 170)  # the first field is that of the speed
+                time.sleep(0.3)
+                self.guest.presses("hold to move")
+                self.until(lambda: self.told_ago() < 0.05, "the page moves it", 1.5)
+                time.sleep(0.3)
+                return
+            self.guest.lets_go()
+        raise Spoiled("the page does not move it")
+
+    def is_in_front(self, is_so: bool) -> None:
+        """Whether it is this page that is seen, or another one."""
+        if is_so:
+            self.browser.switch_to.window(self._tab)
+        else:
+            self.browser.switch_to.new_window("tab")
+
+    def _heard(self, act: Callable[[], object]) -> float:
+        """When the page hears of what a person does [s]: without a GPU it may draw for long before it does."""
+        self.browser.execute_script(
+            "window.heard = 0; const hears = () => { window.heard ||= Date.now(); };"
+            "for (const one of ['pointerdown', 'pointerup']) addEventListener(one, hears, true);"
+            "addEventListener('keydown', one => { if (one.key === 'Escape') hears(); }, true);"
+        )
+        moved = self.told_ago() < 0.1
+        act()
+        heard = time.monotonic() - time.time() + self.browser.execute_script("return window.heard") / 1e3
+        if moved and float(self.device.state()["told_at"]) < heard - 0.1:
+            raise Spoiled("it came to rest before the page heard of it")
+        return heard
+
+    def stops(self) -> float:
+        """A finger on the red button, whatever the mouse is at."""
+        press = "dispatchEvent(new PointerEvent('pointerdown', {bubbles: true}))"
+        touch = f"document.querySelector('[data-stop=panel]').{press}"
+        return self._heard(lambda: self.browser.execute_script(touch))
+
+    def escapes(self) -> float:
+        """The key that stops."""
+        from selenium.webdriver import ActionChains
+        from selenium.webdriver.common.keys import Keys
+
+        return self._heard(ActionChains(self.browser).send_keys(Keys.ESCAPE).perform)
+
+    def lets_go(self) -> float:
+        """Nobody holds the button any more."""
+        return self._heard(self.guest.lets_go)
+
+    def hangs(self) -> None:
+        """The page does nothing, for as long as the arm is watched, and a little longer."""
+        loop = "const end = Date.now() + 1300; while (Date.now() < end);"
+        self.browser.execute_script(f"setTimeout(() => {{ {loop} }}, 0)")
+
+    def everything(self, number: int) -> None:
+        """A signal to all processes of the browser."""
+        signal_all(browser_processes(self.browser), number)
+
+    def network(self, number: int) -> None:
+        """A signal to the process that the browser's connections are in."""
+        signal_all([one for one in browser_processes(self.browser) if "NetworkService" in command_of(one)], number)
+
+    def is_renewed(self) -> bool:
+        return not self._was_led and self.view.is_running and super().is_renewed()
 
 
 class Program(Scene):

@@ -18,12 +18,19 @@ from one_at_a_time import own_turn
 from std_srvs.srv import Trigger
 
 from ada_robot.errors import NoAnswer
-from outer.scene import Nodes, Program, Scene, Spoiled
+from ada_tools.browser.hold import EXPIRES
+from outer.scene import Nodes, Page, Program, Scene, Spoiled, WebDriverException
 
 WATCHED = 1.2  # [s] after the act, commanded all the while
 RESUMED = 0.3  # [s] of commands at the end, from whoever had fallen silent
 ATTEMPTS = 3  # where the machine stands still before the act
 CONTROLLED = "moving under a controller"
+LED = "led by a page"
+MOVING = ("moving", CONTROLLED, LED)
+
+
+def _nothing(scene: Scene) -> None:
+    """Nothing is to be undone."""
 
 
 class Way(NamedTuple):
@@ -33,11 +40,14 @@ class Way(NamedTuple):
     act: Callable[[Any], object]
     limit: float
     states: Sequence[str] = ()
-    undo: Callable[[Any], object] = lambda scene: None
+    undo: Callable[[Any], object] = _nothing
 
 
 class Row(NamedTuple):
-    """A trial: until when the arm was told to move, and moved, after the act [s], and what else was wrong."""
+    """A trial: until when the arm was told to move, and moved, after the act [s], and what else was wrong.
+
+    Where something is missing on this machine it is left out, and says why.
+    """
 
     way: str
     state: str
@@ -45,6 +55,7 @@ class Row(NamedTuple):
     moved: float
     limit: float
     problems: list[str]
+    left_out: str = ""
 
 
 STATES: dict[str, Callable[[Any], object]] = {
@@ -54,12 +65,19 @@ STATES: dict[str, Callable[[Any], object]] = {
     "armed, at rest": lambda scene: scene.armed(),
     "moving": lambda scene: (scene.armed(), scene.moves()),
     CONTROLLED: lambda scene: scene.controlled(),
+    LED: lambda scene: scene.led(),
     "holding": lambda scene: (scene.armed(), scene.holds()),
     "fault latched": lambda scene: (scene.armed(), scene.faults()),
 }
 
 
-ASKED, SILENT, LONE, LOST = 0.5, 0.5, 0.8, 1.0  # [s]; see docs/safety_scope.md
+ASKED, SILENT, LONE = 0.5, 0.5, 0.8  # [s]; see docs/safety_scope.md
+LEASED = EXPIRES + SILENT  # the button counts as held for so long; then commands cease
+
+
+def _going_on(of: str) -> Callable[[Any], object]:
+    """What was frozen goes on."""
+    return lambda scene: getattr(scene, of)(signal.SIGCONT)
 
 
 def _sent(number: int, to: str) -> Callable[[Any], object]:
@@ -96,8 +114,30 @@ WAYS: dict[str, Way] = {
         )
     },
     **_ended("program", Program, "process", SILENT),
+    "page: STOP touched": Way(Page, lambda scene: scene.stops(), ASKED),
+    "page: Esc": Way(Page, lambda scene: scene.escapes(), ASKED, ("moving", CONTROLLED, LED)),
+    **{
+        f"page: {name}": Way(Page, act, limit, (LED,), undo)
+        for name, act, limit, undo in (
+            ("button let go", lambda scene: scene.lets_go(), SILENT, _nothing),
+            ("tab closed", lambda scene: scene.browser.close(), SILENT, _nothing),
+            ("reloaded", lambda scene: scene.browser.refresh(), SILENT, lambda scene: scene.returns()),
+            (
+                "another tab in front",
+                lambda scene: scene.is_in_front(False),
+                LEASED,
+                lambda scene: scene.is_in_front(True),
+            ),
+            ("hangs", lambda scene: scene.hangs(), LEASED, _nothing),
+            ("connection frozen", lambda scene: scene.network(signal.SIGSTOP), LEASED, _going_on("network")),
+            ("connection cut", lambda scene: scene.network(signal.SIGKILL), SILENT, lambda scene: scene.returns()),
+            ("browser frozen", lambda scene: scene.everything(signal.SIGSTOP), LEASED, _going_on("everything")),
+            ("kill -9 of the browser", lambda scene: scene.everything(signal.SIGKILL), SILENT, _nothing),
+        )
+    },
+    **_ended("view_node", Page, "view", SILENT, (LED,)),
 }
-_LACKS: dict[type[Scene], Sequence[str]] = {Nodes: (), Program: (CONTROLLED, "unconfigured")}
+_LACKS: dict[type[Scene], Sequence[str]] = {Nodes: (LED,), Program: (CONTROLLED, LED, "unconfigured"), Page: ()}
 
 
 def rows(ways: Sequence[str] = tuple(WAYS), states: Sequence[str] = tuple(STATES)) -> Iterator[Row]:
@@ -115,7 +155,9 @@ def _row(way: str, state: str) -> Row:
         with own_turn():
             try:
                 return _tried(_kept.scene(WAYS[way].scene), way, state)
-            except (NoAnswer, Spoiled, pytest.fail.Exception) as spoiled:
+            except pytest.skip.Exception as missing:
+                return Row(way, state, 0.0, 0.0, WAYS[way].limit, [], str(missing))
+            except (NoAnswer, Spoiled, WebDriverException, pytest.fail.Exception) as spoiled:
                 problem = str(spoiled)
                 _kept.end()
     return Row(way, state, 0.0, 0.0, WAYS[way].limit, [f"not tried: {problem}"])
@@ -140,7 +182,8 @@ class _Kept:
         except (Spoiled, pytest.fail.Exception):
             pass
         self.end()
-        self._scene = kind(Path(self._stack.enter_context(tempfile.TemporaryDirectory())), self._stack)
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # a killed browser may still write into it
+        self._scene = kind(Path(self._stack.enter_context(folder)), self._stack)
         return self._scene
 
 
@@ -155,10 +198,10 @@ def end_scene() -> None:
 def _tried(scene: Scene, way: str, state: str) -> Row:
     _, act, limit, _, undo = WAYS[way]
     STATES[state](scene)
-    if (scene.told_ago() < 0.1) != (state in ("moving", CONTROLLED)):
+    if (scene.told_ago() < 0.1) != (state in MOVING):
         raise Spoiled(f"it is not {state}")
     at = time.monotonic()
-    if state != CONTROLLED:
+    if state not in (CONTROLLED, LED):
         scene.command(True)
     found = act(scene)
     at = found if isinstance(found, float) else at
@@ -169,6 +212,6 @@ def _tried(scene: Scene, way: str, state: str) -> Row:
     scene.command(True)
     time.sleep(RESUMED)
     problems = [one.text for one in scene.device.violations()[:2]]
-    problems += ["it moves again by itself"] if scene.told_ago() < RESUMED + WATCHED - limit else []
+    problems += ["it moves again by itself"] if float(scene.device.state()["told_at"]) - at > limit else []
     problems += [f"later than {limit:g} s"] if max(told, moved) > limit else []
     return Row(way, state, told, moved, limit, problems)

@@ -12,6 +12,7 @@ from chromium import Visit, chromium
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
+from ada_tools.browser import stop_button
 from ada_tools.browser.hold import Hold
 from ada_tools.browser.page import Page
 from ada_tools.browser.stop_button import StopButton
@@ -131,6 +132,23 @@ def test_each_press_arrives_while_another_button_is_held(here):
     ActionChains(browser).release().perform()
     here.arrives(ActionChains(browser).send_keys(Keys.ESCAPE).perform)
     here.visit.keep("stop-button")
+
+
+def test_a_page_that_goes_out_of_sight_lets_go_at_once_and_for_good(here, monkeypatch):
+    from selenium.webdriver import ActionChains
+
+    monkeypatch.setattr(stop_button, "SEEN", 1e9)  # what it says of STOP does not end it
+    ActionChains(here.browser).click_and_hold(here.visit.button("hold to play")).perform()
+    here.visit.until(lambda: here.play.is_held, "it is held")
+    presses, page = here.play.presses, here.browser.current_window_handle
+    here.browser.switch_to.new_window("tab")
+    here.visit.until(lambda: not here.play.is_held, "it is let go", every=0.01)
+    here.browser.close()
+    here.browser.switch_to.window(page)
+    here.page._ended.wait(1.0)
+    assert not here.play.is_held and here.play.presses == presses, "the mouse is still down"
+    ActionChains(here.browser).release().perform()
+    assert here.holds()
 
 
 def test_a_panel_that_is_folded_away_leaves_stop_on_the_page(here):
