@@ -21,7 +21,7 @@ from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, measure
 
 T = TypeVar("T")
-OWN = "ada"
+OWN, CALL = "ada", "a call from Python"
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096, 100_000)
 QUICK = (8, 64)
 AGAINST_PINOCCHIO = 512
@@ -30,6 +30,7 @@ FIT_FROM = 64  # shorter chains show the cost of a call
 EXPONENT = 1.1
 # Shorter chains need less memory than what the process has spare already.
 MEMORY_FROM = 512
+CALL_GOAL_AT, CALL_GOAL = (64, 256), 1.1
 LINKS_PER_CALL = 4096  # so many states that the call itself does not count
 PINOCCHIO_BYTES = 5e9  # seen at 512 links; it grows with the cube
 
@@ -42,6 +43,7 @@ class Row:
     seconds: float
     set_up: float  # [s]
     bytes_per_link: float  # model, tables and workspace
+    call: float = 0.0  # of one state, from Python [s]
     pinocchio: float | None = None  # [s]
     pinocchio_bytes: float | None = None
     ratio: float | None = None
@@ -55,8 +57,8 @@ class Row:
         theirs: list[object] = ["", "", ""]
         if self.pinocchio is not None and self.ratio is not None:
             theirs = [self.pinocchio * 1e6, memory[1], self.ratio]
-        own: list[object] = [self.links, self.seconds * 1e6, self.seconds * 1e9 / self.links, memory[0], self.set_up]
-        return [*own, *theirs]
+        times = self.seconds * 1e6, self.seconds * 1e9 / self.links, self.call * 1e6
+        return [self.links, *times, memory[0], self.set_up, *theirs]
 
 
 def run(report: Report, plan: Plan, quick: bool) -> None:
@@ -67,12 +69,15 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     rows = []
     for n in QUICK if quick else LENGTHS:
         rows.append(_one(n, plan, with_pinocchio and n <= AGAINST_PINOCCHIO and _fits(report, n)))
-    columns = ["links", "us", "ns/link", "bytes/link", "set-up s", "pinocchio us", "bytes/link", "pinocchio / ada"]
+    columns = ["links", "us", "ns/link", "call us", "bytes/link", "set-up s"]
+    columns += ["pinocchio us", "bytes/link", "pinocchio / ada"]
     report.table("one state, native", columns, [row.cells() for row in rows])
     report.note("pinocchio's memory grows with the cube of the length: it is not asked beyond 512 links")
     for row in rows:
         if row.links == GOAL_AT and row.ratio is not None:
             report.aim(f"{GOAL_AT} links: pinocchio / ada", row.ratio, GOAL, "x", at_least=True)
+        if row.links in CALL_GOAL_AT:
+            report.aim(f"{row.links} links: a call from Python / native", row.call / row.seconds, CALL_GOAL, "x")
     long = {row.links: row.seconds for row in rows if row.links >= FIT_FROM}
     if len(long) > 2:
         slope = float(np.polyfit(np.log(list(long)), np.log(list(long.values())), 1)[0])
@@ -95,7 +100,11 @@ def _one(n: int, plan: Plan, against: bool) -> Row:
     start = time.perf_counter()
     kernel, grown = _growth(lambda: _own_kernel(n))
     row = Row(n, 0.0, time.perf_counter() - start, grown / n)
-    contenders = [rows_in_turn(OWN, kernel, (q, v, tau))]
+    dynamics = ada.Dynamics(ada.chain_3d(n), kernel="generic")
+    state = {"q": q[0], "v": v[0], "tau": tau[0]}
+    dynamics.forward(*state.values())
+    names = {**state, "f": dynamics.forward}
+    contenders = [rows_in_turn(OWN, kernel, (q, v, tau)), Contender(CALL, "f(q, v, tau)", names)]
     if against:
         peer, theirs = _growth(lambda: _pinocchio(n, q, v, tau))
         row.pinocchio_bytes = theirs / n
@@ -104,7 +113,7 @@ def _one(n: int, plan: Plan, against: bool) -> Row:
         peers.insist(f"chain of {n}: ada against pinocchio", ours, np.array(peer.names["out"]).T, 1e-7)
         contenders.append(peer)
     timings = measure(contenders, plan)
-    row.seconds = timings.median(OWN)
+    row.seconds, row.call = timings.median(OWN), timings.median(CALL)
     if against:
         row.pinocchio, row.ratio = timings.median(PINOCCHIO), timings.ratio(PINOCCHIO, OWN)
     return row
