@@ -123,7 +123,8 @@ def _mark_of(marker: Marker, complain: Callable[[str], None]) -> Mark | None:
     size = (marker.scale.x, marker.scale.y, marker.scale.z)[: _SIZES[kind]]
     colour = (marker.color.r, marker.color.g, marker.color.b, marker.color.a)
     pose = matrix_of(marker.pose.position, marker.pose.orientation)
-    points = np.array(rows).reshape(-1, 3) @ pose[:3, :3].T + pose[:3, 3]
+    with np.errstate(invalid="ignore", over="ignore"):  # what comes of it is looked at below
+        points = np.array(rows).reshape(-1, 3) @ pose[:3, :3].T + pose[:3, 3]
     if len(points) < _FEWEST_POINTS[kind] or (kind is Kind.ARROW and len(points) != 2):
         complain(f"has {len(points)} points; arrows are seen from one to another, lines through two or more")
         return None
