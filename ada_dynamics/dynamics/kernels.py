@@ -147,15 +147,18 @@ class Kernels:
             self._fingerprint = tree_fingerprint(self.tree)
         return self._fingerprint
 
-    def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False) -> Kernel:
-        """The kernel of a quantity of the bodies, or of the single links where some are fixed to each other."""
+    def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False, on_tape: bool = False) -> Kernel:
+        """The kernel of a quantity of the bodies, or of the single links where some are fixed to each other.
+
+        On a tape it is sooner there: for what is asked for now and then, by code that takes longer than the kernel.
+        """
         kernel = self._kernels.get(name)
         if kernel is None:
             quantity = make()
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
             fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint()
             key = f"{fingerprint}|{quantity.name}"
-            made = TapeKernel if self.large else Kernel
+            made = TapeKernel if self.large or on_tape else Kernel
             # Threads that meet here get the same one.
             kernel = self._kernels.setdefault(name, made(signature, quantity.trace, key, checked=self._checked))
         return kernel
