@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -119,8 +119,8 @@ class LoopKernel:
         if positions is not None:
             functions["i32 @positions(ptr)"] = positions.native_address()
 
-        def inside(body: Body, room: str) -> str:
-            given = ", ".join(f"ptr {place}" for place in (*(f"@{name}" for name in tables), room, *state))
+        def inside(body: Body, room: str, places: Mapping[str, str]) -> str:
+            given = ", ".join(f"ptr {place}" for place in (*places.values(), room, *state))
             status = body.emit(f"call i32 @{entry_point(1)}({given}, i64 {joints}, i64 1)")
             if checked:
                 status = body.emit(f"or i32 {status}, {status_of_numbers(body, zip(state, sizes, strict=True))}")

@@ -3,12 +3,14 @@
 
     i32 @kernel(in..., out...)
 
-as of every kernel (see `emit_kernel`). Tables are symbols that are resolved when the object is loaded: no address is
-part of the code. Room is taken for each call, so that threads do not meet in it.
+as of every kernel (see `emit_kernel`). Room is taken for each call, so that threads do not meet in it. Tables are
+symbols that are resolved when the object is loaded: no address is part of the code, which is kept in the cache. The
+linker for Windows resolves functions alone, so that there addresses are written into the code, which is not kept.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from ada_dynamics.jit import compiler
@@ -29,8 +31,8 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 _EXPONENT = 0x7FF << 52  # all of its bits are set in infinities and in what is no number
 
-# Puts the call into a body, for the address of the room; gives the i32 of its status.
-Inside = Callable[[Body, str], str]
+# Puts the call into a body, for the room and the tables, all of them operands; gives the i32 of its status.
+Inside = Callable[[Body, str, Mapping[str, str]], str]
 
 
 def load_entry(
@@ -46,25 +48,45 @@ def load_entry(
         tables: addresses by name.
         functions: addresses of what it calls, by the text of the declaration.
     """
-
-    def text() -> tuple[str, dict[str, object]]:
-        body = Body()
-        room_ = body.emit(f"call ptr @PyMem_RawMalloc(i64 {8 * room + _ALIGNMENT})")
-        body.leave_if(body.emit(f"icmp eq ptr {room_}, null"), str(NO_ROOM))
-        past = body.emit(f"add i64 {body.emit(f'ptrtoint ptr {room_} to i64')}, {_ALIGNMENT - 1}")
-        aligned = body.emit(f"inttoptr i64 {body.emit(f'and i64 {past}, {-_ALIGNMENT}')} to ptr")
-        status = inside(body, aligned)
-        body.do(f"call void @PyMem_RawFree(ptr {room_})")
-        body.do(f"ret i32 {status}")
-        symbols = [*(f"@{name} = external global i8" for name in tables), *(f"declare {one}" for one in functions)]
-        arguments = ", ".join(f"ptr {pointer}" for pointer in pointers_of(signature))
-        head = f"define i32 @{SINGLE}({arguments}) #0"
-        return "\n".join([_DECLARATIONS, *symbols, f"{head} {{\n{body}\n}}\n{preamble((), target, ())}"]), {}
-
     target = Target.host()
-    code, _ = obtain(f"entry|{key}|{signature}|{room}", "entry", text, target)
     called = {declaration.split("@")[1].split("(")[0]: place for declaration, place in functions.items()}
-    return compiler.load(code, [SINGLE], {**compiler.python_symbols(_MEMORY), **tables, **called})
+    symbols = {**compiler.python_symbols(_MEMORY), **called}
+    if sys.platform == "win32":
+        written = {name: f"inttoptr (i64 {address} to ptr)" for name, address in tables.items()}
+        code = compiler.compile_text(_text(signature, room, inside, written, functions, target), target)
+    else:
+        named = {name: f"@{name}" for name in tables}
+        symbols |= tables
+        code, _ = obtain(
+            f"entry|{key}|{signature}|{room}",
+            "entry",
+            lambda: (_text(signature, room, inside, named, functions, target), {}),
+            target,
+        )
+    return compiler.load(code, [SINGLE], symbols)
+
+
+def _text(
+    signature: Signature,
+    room: int,
+    inside: Inside,
+    tables: Mapping[str, str],
+    functions: Iterable[str],
+    target: Target,
+) -> str:
+    body = Body()
+    memory = body.emit(f"call ptr @PyMem_RawMalloc(i64 {8 * room + _ALIGNMENT})")
+    body.leave_if(body.emit(f"icmp eq ptr {memory}, null"), str(NO_ROOM))
+    past = body.emit(f"add i64 {body.emit(f'ptrtoint ptr {memory} to i64')}, {_ALIGNMENT - 1}")
+    aligned = body.emit(f"inttoptr i64 {body.emit(f'and i64 {past}, {-_ALIGNMENT}')} to ptr")
+    status = inside(body, aligned, tables)
+    body.do(f"call void @PyMem_RawFree(ptr {memory})")
+    body.do(f"ret i32 {status}")
+    declared = [f"{place} = external global i8" for place in tables.values() if place.startswith("@")]
+    declared += [f"declare {one}" for one in functions]
+    arguments = ", ".join(f"ptr {pointer}" for pointer in pointers_of(signature))
+    head = f"define i32 @{SINGLE}({arguments}) #0"
+    return "\n".join([_DECLARATIONS, *declared, f"{head} {{\n{body}\n}}\n{preamble((), target, ())}"])
 
 
 def pointers_of(signature: Signature) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -67,15 +67,16 @@ class TapeMachine:
         inputs, outputs = tape.slots, tape.slots + tape.inputs  # where these begin in the room, behind the slots
         sizes_in, sizes_out = (size for _, size in signature.inputs), signature.output_sizes
 
-        def inside(body: Body, room: str) -> str:
+        def inside(body: Body, room: str, places: Mapping[str, str]) -> str:
             given, wanted = body.element(room, inputs), body.element(room, outputs)
             state = iter(pointers_of(signature))
-            copy(body, body.element(room, tape.inputs), "@constants", len(tape.constants))
+            copy(body, body.element(room, tape.inputs), places["constants"], len(tape.constants))
             for start, size in _starts(sizes_in):
                 copy(body, body.element(given, start), next(state), size)
             numbers = ", ".join(f"i64 {number}" for number in (*self._numbers, 1))
-            places = ", ".join(f"ptr {place}" for place in ("@runs", "@words", "@ends", room, given, wanted))
-            status = body.emit(f"call i32 @{entry_point(1)}({places}, {numbers})")
+            program = (places[name] for name in ("runs", "words", "ends"))
+            pointers = ", ".join(f"ptr {place}" for place in (*program, room, given, wanted))
+            status = body.emit(f"call i32 @{entry_point(1)}({pointers}, {numbers})")
             for start, size in _starts(sizes_out):
                 copy(body, next(state), body.element(wanted, start), size)
             return status if checked else "0"

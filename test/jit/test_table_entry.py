@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from test_jit_boundary import assert_leaks_nothing
 import ada_dynamics as ada
 from ada_dynamics.dynamics import kernels
 from ada_dynamics.errors import InputError
+from ada_dynamics.jit import table_entry
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.jit.signature import Signature
@@ -31,8 +34,15 @@ def state(model, name, seed=0):
     return [q, rng.normal(size=model.nv), rng.normal(size=model.nv)][: NAMES[name]]
 
 
+@pytest.fixture(params=["linux", "win32"])
+def system(request, monkeypatch):
+    """Where addresses are symbols, and where they are written into the code."""
+    monkeypatch.setattr(table_entry, "sys", SimpleNamespace(platform=request.param))
+    monkeypatch.setenv("ADA_CACHE", "off")
+
+
 @pytest.fixture(params=NAMES)
-def call(request, monkeypatch):
+def call(request, monkeypatch, system):
     """A method that a loop kernel or a tape answers, and arguments; Python answered the first call."""
     monkeypatch.setattr(kernels, "SPECIALISE_UP_TO", 2)
     if request.param == "closed":
@@ -119,10 +129,8 @@ def test_nothing_is_left_of_calls_and_of_refusals(call):
 
 
 def test_where_there_is_no_memory_for_the_workspace_the_status_says_so():
-    import ctypes
-
     signature = Signature("nothing", (("q", 1),), (("a", (1,)),))
-    library = load_entry("no room", signature, 2**57, lambda body, room: "0", {}, {})
+    library = load_entry("no room", signature, 2**57, lambda body, room, tables: "0", {}, {})
     q = np.zeros(1)
     kernel = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address("kernel"))
     assert kernel(q.ctypes.data, q.ctypes.data) == NO_ROOM
