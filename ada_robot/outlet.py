@@ -50,6 +50,7 @@ class Outlet:
         self.dropped = 0
         self._waiting: deque[bytes] = deque()
         self._size = 0  # bytes that wait
+        self._is_within_line = False  # what was kept last ends there
         self._is_writing = False
         self._changed = threading.Condition()
         self._real = self._reading = -1
@@ -108,11 +109,16 @@ class Outlet:
     def _keep(self, data: bytes) -> None:
         self._waiting.append(data)
         self._size += len(data)
+        self._is_within_line = not data.endswith(b"\n")
 
     def _notice(self) -> bytes:
         """A line with the number of dropped lines; empty where there are none."""
         count, self.dropped = self.dropped, 0
-        return f"[{count} lines are missing here: nobody read what was said]\n".encode() if count else b""
+        if not count:
+            return b""
+        start = "\n" if self._is_within_line else ""
+        self._is_within_line = False
+        return f"{start}[{count} lines are missing here: nobody read what was said]\n".encode()
 
     def _hand_on(self) -> None:
         while True:

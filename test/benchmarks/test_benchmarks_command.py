@@ -27,6 +27,7 @@ JUDGED = {
     "hybrid",
     "compile",
     "flops",
+    "chains",
     "simulation",
     "linkages",
     "controllers",

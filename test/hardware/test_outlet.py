@@ -10,6 +10,7 @@ import time
 from patience import Patience
 from robot_world import assert_ended_along_a_ramp, violations
 
+from ada_robot.outlet import Outlet
 from ada_robot.safety.flight_recorder import sibling_environment
 
 # some 600 lines fill a pipe, the queue and the pipe in front of it: the cycle would be blocked 400 lines before the end
@@ -84,6 +85,15 @@ def test_what_there_was_no_room_for_is_counted_where_it_is_missing():
     numbers = [int(line[5:9]) for line in lines[:gap]]
     assert numbers == list(range(gap)), "up to there, nothing is missing"
     assert lines[gap] == f"[{5000 - gap} lines are missing here: nobody read what was said]"
+
+
+def test_the_count_of_what_is_missing_begins_a_line_of_its_own():
+    outlet = Outlet()
+    for kept, start in ((b"a line\n", b""), (b"another\nhalf of", b"\n"), (b"the rest\n", b"")):
+        outlet._keep(kept)
+        outlet.dropped = 3
+        assert outlet._notice() == start + b"[3 lines are missing here: nobody read what was said]\n"
+        assert outlet._notice() == b""
 
 
 def test_a_process_whose_words_nobody_takes_ends_all_the_same():

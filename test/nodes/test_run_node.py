@@ -93,7 +93,8 @@ def test_a_node_is_halted_at_once_while_a_callback_still_runs(ros):
 MAKING = """
     def being_made():
         try:
-            print("making", flush=True)
+            sys.stdout.write("making\\n")
+            sys.stdout.flush()
             while True:  # a signal that comes just before a long sleep does not end it
                 time.sleep(0.01)
         finally:
