@@ -36,7 +36,7 @@ class Outlet:
     """Stands between this process and one of its descriptors, from `__enter__` or `open` on.
 
     Attributes:
-        dropped: lines that there was no room for, and that were not reported yet.
+        dropped: lines that there was no room for, in whole or in part, and that were not reported yet.
     """
 
     def __init__(self, descriptor: int = STDERR, room: int = ROOM) -> None:
@@ -51,6 +51,7 @@ class Outlet:
         self._waiting: deque[bytes] = deque()
         self._size = 0  # bytes that wait
         self._is_within_line = False  # what was kept last ends there
+        self._is_counted = False  # the line that is being written has lost something already
         self._is_writing = False
         self._changed = threading.Condition()
         self._real = self._reading = -1
@@ -101,15 +102,25 @@ class Outlet:
                 if not data:
                     return
                 if self._size + len(data) > self._room:
-                    self.dropped += max(1, data.count(b"\n"))
+                    self._drop(data)
                 else:
-                    self._keep(self._notice() + data)
+                    self._keep(data)
                 self._changed.notify()
 
+    def _drop(self, data: bytes) -> None:
+        """Count the lines that lose something, each once."""
+        ends_within = not data.endswith(b"\n")
+        self.dropped += data.count(b"\n") + ends_within - self._is_counted
+        self._is_counted = ends_within
+
     def _keep(self, data: bytes) -> None:
-        self._waiting.append(data)
-        self._size += len(data)
-        self._is_within_line = not data.endswith(b"\n")
+        """Let it wait, behind the number of lines that were dropped before it."""
+        if b"\n" in data:
+            self._is_counted = False
+        kept = self._notice() + data
+        self._waiting.append(kept)
+        self._size += len(kept)
+        self._is_within_line = not kept.endswith(b"\n")
 
     def _notice(self) -> bytes:
         """A line with the number of dropped lines; empty where there are none."""

@@ -96,6 +96,25 @@ def test_the_count_of_what_is_missing_begins_a_line_of_its_own():
         assert outlet._notice() == b""
 
 
+def test_each_line_that_loses_something_is_counted_once():
+    outlet, total = Outlet(), 0
+    for data, is_kept, count in (
+        (b"whole\nhalf of ", True, 0),
+        (b"a line\nthe next\nand ", False, 3),  # the rest of one, one, the beginning of one
+        (b"some more of it ", False, 3),
+        (b"and its end\nwhole\n", True, 3),
+        (b"gone\n", False, 4),
+        (b"gone in ", False, 5),
+        (b"parts\n", False, 5),
+        (b"without an end", True, 5),
+        (b" but here\n", False, 6),
+    ):
+        reported = outlet.dropped if is_kept else 0
+        (outlet._keep if is_kept else outlet._drop)(data)
+        total += reported
+        assert total + outlet.dropped == count, data
+
+
 def test_a_process_whose_words_nobody_takes_ends_all_the_same():
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
