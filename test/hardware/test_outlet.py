@@ -22,6 +22,7 @@ from ada_hardware.robot import Robot
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.phases import Phase
 trace, flights = sys.argv[1:]
+sys.stderr = sys.stdout  # where the words of this program itself, an error's, are read
 safety = SafetySettings(record_folder=flights, hold_without_commands=True, host_timeout=30.0, record_seconds=1.0)
 with Robot(ARM, {"trace": trace, "says": "x" * 2000, **PATIENT}, safety) as robot:
     robot.wait_feedback(20.0)
