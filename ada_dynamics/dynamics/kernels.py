@@ -31,7 +31,7 @@ from ada_dynamics.model.regroup import depth
 from ada_dynamics.model.tree import Tree
 
 # Past this many velocities in a row a robot's own code costs more to compile, and to fetch into the processor, than it
-# saves. Of trees with short branches, whose mass matrix has no more numbers than that of such a chain, twice as many.
+# saves. Of trees with short branches, which have no more pairs of a body and a velocity that moves it, twice as many.
 SPECIALISE_UP_TO = 60
 # Composite inertias and joint-space elimination need fewer operations than articulated bodies on shallow trees only;
 # deeper ones are not worth tracing twice.
@@ -48,17 +48,9 @@ CLOSED_ALGORITHMS = {
 
 def is_long(model: Model) -> bool:
     """True if a tree is too large for code of its own."""
-    if model.nv <= SPECIALISE_UP_TO:
-        return False
-    if model.nv > 2 * SPECIALISE_UP_TO:
-        return True
-    moving: dict[str, int] = {}  # velocities that move a link
-    numbers = 0  # of the lower half of the mass matrix
-    for joint in model.joints.values():  # depth first
-        before = moving.get(joint.parent, 0)  # the world has no link where a base floats
-        moving[joint.child] = before + joint.nv
-        numbers += joint.nv * before + joint.nv * (joint.nv + 1) // 2
-    return numbers > SPECIALISE_UP_TO * (SPECIALISE_UP_TO + 1) // 2
+    if model.nv <= SPECIALISE_UP_TO or model.nv > 2 * SPECIALISE_UP_TO:
+        return model.nv > SPECIALISE_UP_TO
+    return quantities.moving_pairs(model.tree) > SPECIALISE_UP_TO * (SPECIALISE_UP_TO + 1) // 2
 
 
 class Kernels:
@@ -170,7 +162,8 @@ class Kernels:
             return None
         made = quantity("positions", self.tree, ("q",), {}, lambda **_: {})
         signature = Signature(made.name, tuple(made.inputs.items()), ())
-        return Kernel(signature, made.trace, f"{self.fingerprint()}|{made.name}")
+        kind = TapeKernel if self.large else Kernel
+        return kind(signature, made.trace, f"{self.fingerprint()}|{made.name}")  # it judges whatever is checked
 
     def forward(self, external: bool) -> Kernel:
         """Forward dynamics."""

@@ -7,7 +7,7 @@ sincos), bit 1 a guard fails. Arguments are pointers to doubles: the inputs, the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -23,18 +23,13 @@ from ada_dynamics.jit.schedule import critical_first, hungriest_first
 from ada_dynamics.jit.target import Target
 
 SINGLE_VECTOR_BITS = 256
-WIDE = 160  # results that do not wait for the end
+WIDE = 160  # results; of more, each leaves as soon as it is known
 NOT_FINITE = 1
 GUARD_FAILED = 2
 
 SINGLE = "kernel"
 REPEAT = "kernel_repeat"
 LANES = "kernel_lanes"
-
-
-def is_wide(output_sizes: Iterable[int]) -> bool:
-    """True if results are so many that the code for one state lets each go as soon as it is known."""
-    return sum(output_sizes) > WIDE
 
 
 def single_vector_bits(function: Function, vector_bits: int) -> int:
@@ -84,7 +79,7 @@ def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> t
     of_columns, called, widths = columns_functions(function, target, lanes)
     wanted = [*(run.value for one in results.values() for run in one), *needed(function), *function.guards]
     # All stores come after all loads, so that an output may lie where an input was.
-    if not many and is_wide(map(len, function.outputs.values())):
+    if not many and sum(map(len, function.outputs.values())) > WIDE:
         order = live_nodes([x for x in wanted if isinstance(x, Expr)])
         emitter.emit([node for node in order if node.op is VAR])
         emitter.emit(order, _Leaving(emitter, results, watch).leave)

@@ -95,7 +95,9 @@ class NativeBackend:
         with self._lock:
             if kind not in self._libraries:
                 start = time.perf_counter()
-                effort = 1 if emit_kernel.is_wide(self.signature.output_sizes) else 2
+                # code for W states stores as it goes; that for one state is in it where results are many
+                many = emit_kernel.WIDE if kind == "single" else emit_batch.WIDE
+                effort = 1 if sum(self.signature.output_sizes) > many else 2
                 make = partial(self._text, kind)
                 code, metadata = obtain(self._key, kind, make, self.target, level=0, effort=effort)
                 self._libraries[kind] = compiler.load(code, _EXPORTS[kind])

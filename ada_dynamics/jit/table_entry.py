@@ -95,7 +95,7 @@ def pointers_of(signature: Signature) -> list[str]:
 
 
 def status_of_numbers(body: Body, arrays: Iterable[tuple[str, int]]) -> str:
-    """i32: whether something in arrays, of so many numbers each, is not finite."""
+    """i32: whether something in arrays, of so many numbers each, is not finite; by loops, for arrays may be long."""
     found = body.variable("i32", "0")
     for pointer, size in arrays:
         with body.repeat(str(size)) as i:

@@ -595,9 +595,11 @@ def test_it_drives_an_emulator_behind_a_pseudo_terminal(name):
         driver.start()
         q = driver.idle().position
         q[list(driver.joints).index("neck_yaw")] += math.radians(10)
-        fresh = sum(driver.cycle(Demand(Mode.POSITION, q)).is_fresh for _ in range(20))
+        fresh = cycles = 0
+        while cycles < 20 or (fresh < 15 and cycles < 200):  # the machine may be busy
+            fresh, cycles = fresh + driver.cycle(Demand(Mode.POSITION, q)).is_fresh, cycles + 1
         driver.stop()
-        assert fresh >= 8  # of 20: the machine may be busy
+        assert fresh >= 15
         assert device.state()["targets"]["neck_yaw"] == pytest.approx(80 if name == "khr1" else 10, abs=0.02)
         assert device.violations() == []
         device.fault("disconnect", 1)
