@@ -235,7 +235,7 @@ class Session:
         answer = self._link.exchange(PacketType.CYCLE, payload, self._settings.reply_timeout)
         if answer is None:
             return None
-        state = self._translation.state_of(answer.payload, self._clock())
+        state = self._translation.state_of(answer.payload, self._clock(), self._link.took)
         if state is None:
             self._counts.received -= 1
             self._counts.refused += 1

@@ -142,12 +142,13 @@ class Translation:
             axes[slot] = AxisCommand(bits, torque, speed)
         return encode_command(CyclicCommand(tuple(axes), self._controller if is_on else 0), self._variant)
 
-    def state_of(self, payload: bytes, time: float) -> ArmState | None:
+    def state_of(self, payload: bytes, time: float, took: float) -> ArmState | None:
         """State in an answer; None where the angles are implausible.
 
         Args:
             payload: of the answer.
             time: when it came [s].
+            took: from the question to it [s].
         """
         response = decode_response(payload, self._variant)
         axes = [response.axes[slot] for slot in self._slots]
@@ -155,7 +156,7 @@ class Translation:
         reported = np.array([axis.speed for axis in axes]) * SPEED_COUNT if self._variant.tells_speed else None
         if not self._plausibility.believes(time, position, reported):
             return None
-        velocity = self._speed_of(position, time) if reported is None else reported
+        velocity = self._speed_of(position, time - 0.5 * took) if reported is None else reported
         effort = np.array([axis.torque for axis in axes]) * self._torque_count
         words = tuple(axis.status for axis in axes)
         own = response.controller
@@ -166,7 +167,12 @@ class Translation:
         return ArmState(time, position, velocity, effort, words, own, found, keeps, off, values)
 
     def _speed_of(self, position: Array, time: float) -> Array:
-        """From the angles of the last cycles: an old 7C does not report speeds. NaN after a gap."""
+        """From the angles of the last cycles: an old 7C does not report speeds. NaN after a gap.
+
+        Args:
+            position: newest angles [rad].
+            time: between question and answer: a host that reads its answers late then errs by half of its lateness [s].
+        """
         while self._past and time <= self._past[-1][0]:
             self._past.pop()
         if self._past and time - self._past[-1][0] > _OLDEST:

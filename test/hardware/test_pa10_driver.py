@@ -14,11 +14,20 @@ from pa10_in_lock_step import LockStep
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT, decode_command
+from ada_hardware.pa10.arm import arm as describe_arm
+from ada_hardware.pa10.cyclic import (
+    ANGLE_COUNT,
+    SPEED_COUNT,
+    AxisResponse,
+    CyclicResponse,
+    decode_command,
+    encode_response,
+)
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType
 from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.pa10.translation import Translation
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
@@ -175,6 +184,23 @@ def test_feedback_is_what_the_arm_does_in_si_units(name):
     assert feedback.is_driven
     # an old 7C does not tell speeds: they come from angles, a count at each end of 8 ms
     assert feedback.velocity == pytest.approx(speeds, abs=SPEED_COUNT if name == "ce" else 2 * ANGLE_COUNT / 0.008)
+
+
+def test_an_answer_that_is_read_late_makes_a_speed_wrong_by_half_of_that():
+    """An old 7C tells no speeds; a busy host reads one answer of five late, and the arm goes on at 1 rad/s."""
+    speed, period, late = 1.0, 0.006, 0.005
+    settings = Pa10Settings(variant="7c")
+    translation = Translation(settings, describe_arm("7c", settings.axes))
+    found = []
+    for k in range(12):
+        angle = round(speed * k * period / ANGLE_COUNT)
+        axes = tuple(AxisResponse(status=0, angle=angle) for _ in range(7))
+        took = late if k % 5 == 0 else 0.0
+        payload = encode_response(CyclicResponse(axes), variant("7c"))
+        found.append(translation.state_of(payload, k * period + took, took).velocity[0])
+    of_a_window = [abs(velocity - speed) for velocity in found[4:]]
+    bound = speed * 0.5 * late / (4 * period - 0.5 * late) + 2 * ANGLE_COUNT / (4 * period)
+    assert 0.5 * bound < max(of_a_window) < bound
 
 
 @VARIANTS

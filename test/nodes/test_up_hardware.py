@@ -52,6 +52,7 @@ ARM_PATIENT = """
     pa10.safety.max_missed: 60
     pa10.safety.longest_gap: 1.0
     pa10.safety.tool_speed: 0.0
+    pa10.safety.velocity_margin: 1.0
 /**/controller_node:
   ros__parameters:
     state_timeout: 20.0
