@@ -2,8 +2,9 @@
 """How far the kernels are from what the processor can do at most.
 
 The floor of a kernel is the time that its own operations take at the best rate of their mixture, no less than its
-divisions take, and for one state no less than its longest chain of dependent operations takes. Nothing else counts:
-neither loads and stores nor the checks of arguments. No kernel can be faster.
+divisions take, and for one state no less than what they take where each waits for its operands (`shortest_time`; the
+longest chain alone is printed beside it). Nothing else counts: neither loads and stores nor the checks of arguments. No
+kernel can be faster.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ from ada_dynamics.jit.llvm_text import Lanes
 from ada_dynamics.jit.sincos import sincos_definition
 from benchmarks import peers, robots
 from benchmarks.native import batch_by_address, rows_in_turn
-from benchmarks.peaks import Mixture, at_best_rate, divisions, latencies, one_by_one
+from benchmarks.peaks import Mixture, at_best_rate, best_rate, divisions, latencies, one_by_one
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Report
+from benchmarks.shortest import shortest_time
 from benchmarks.timing import Contender, Plan, Timings, measure
 
 BATCH = 1024  # small enough for the caches
 CALL, SINGLE, BATCHES = "call", "one state", "batch"
 SHOWN = (ADD, MUL, FMA, REC, SQRT, SIN)
-PEAKS = RATE, DIVISIONS, CHAIN = "rate", "divisions", "chain"
+PEAKS = RATE, DIVISIONS, CHAIN, ORDER = "rate", "divisions", "chain", "order"
 # Goals: times the floor of the processor at hand, and ns of a call from Python above the code for one state.
 GOALS, CALLING = {SINGLE: 1.15, BATCHES: 1.3}, 60.0
 # Times pinocchio's time per state in batches, or what the goal of batches allows where the processor cannot do as much.
@@ -45,7 +47,10 @@ AGAINST_PINOCCHIO = {"pa10full": 50.0, "humanoid": 40.0}
 def run(report: Report, plan: Plan, quick: bool) -> None:
     """Counts, and distances to the floors."""
     report.begin("flops", "forward dynamics against the peak rates of one core")
-    latency = latencies(plan.seconds if quick else 0.2)
+    seconds = plan.seconds if quick else 0.2
+    latency = latencies(seconds)
+    products, all_kinds = best_rate(Mixture(0, 1, 1), seconds), best_rate(Mixture(1, 0, 1), seconds)
+    rates = [((MUL, FMA), products), ((ADD, SUB, MUL, FMA), max(products, all_kinds))]
     described = [robots.pa10()] if quick else [robots.pa10(), robots.pa10(full=True), robots.humanoid()]
     counts, distances = [], []
     goals: list[tuple[str, float, float, str, bool]] = []
@@ -53,7 +58,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
         dynamics = ada.Dynamics(robot.model())
         kernel = dynamics.kernel("forward")
         assert isinstance(kernel, Kernel)
-        floors = _floors(kernel.function, latency)
+        floors = _floors(kernel.function, latency, rates)
         timings = _times(robot, dynamics, kernel, [peak for floor in floors.values() for peak in floor.peaks], plan)
         shortest = {label: min(timings.ratio(label, peak.label) for peak in floors[label].peaks) for label in floors}
         for label, floor in floors.items():
@@ -87,7 +92,9 @@ class _Floor(NamedTuple):
     peaks: list[Contender]
 
 
-def _floors(function: Function, latency: Mapping[str, int]) -> dict[str, _Floor]:
+def _floors(
+    function: Function, latency: Mapping[str, int], rates: Sequence[tuple[tuple[str, ...], float]]
+) -> dict[str, _Floor]:
     """Of one state, and of a batch."""
     target = Target.host()
     one, many = fused(function).nodes(), without_lanes(fused(function)).nodes()
@@ -97,8 +104,8 @@ def _floors(function: Function, latency: Mapping[str, int]) -> dict[str, _Floor]
         mixture, count = _count(nodes, sines_at_once if lanes == 1 else 1, target)
         floors[label] = _Floor(mixture, count, [at_best_rate(f"{label}: {RATE}", mixture, lanes)])
         floors[label].peaks.append(divisions(f"{label}: {DIVISIONS}", count, lanes))
-    chain = critical_path(one, latency) / latency[FMA]
-    floors[SINGLE].peaks.append(one_by_one(f"{SINGLE}: {CHAIN}", chain))
+    for label, time in ((CHAIN, critical_path(one, latency)), (ORDER, shortest_time(one, latency, rates))):
+        floors[SINGLE].peaks.append(one_by_one(f"{SINGLE}: {label}", time / latency[FMA]))
     return floors
 
 
