@@ -49,8 +49,9 @@ ROOMS = {
         "jit",
         *_of(
             "jit",
-            "cuda device_array jit_* keeping kernels lane_text lanes march_memory ptx tape_kernel tape_large threads",
+            "cuda device_array jit_* keeping kernels lane_text lanes march_memory ptx spares table_entry tape_kernel",
         ),
+        *_of("jit", "tape_large threads"),
         "expr/test_columns",
         "dynamics/test_generic_ada",
         *_of("simulation", "marches motion_derivatives"),

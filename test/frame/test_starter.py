@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The starter starts the nodes of a plan, and leaves nothing behind."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from patience import Patience
+from processes import is_alive
+
+from ada_dynamics.errors import AdaError
+from ada_tools.bringup import Plan, Process
+from ada_tools.bringup.console import Console
+from ada_tools.bringup.starter import Starter, program_of
+
+TALK = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+print("up", *sys.argv[1:], flush=True)
+try:
+    while True:  # a signal that comes just before a long sleep does not end it
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    print("bye", flush=True)
+"""
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("up", flush=True)
+while True:
+    time.sleep(1)
+"""
+FAILING = "import sys; print('no robot'); sys.exit(5)"
+
+
+class Runner:
+    """A starter with scripts for nodes."""
+
+    def __init__(self, folder, **scripts):
+        self.paths = {}
+        for name, text in scripts.items():
+            self.paths[name] = folder / f"{name}.py"
+            self.paths[name].write_text(textwrap.dedent(text))
+        self.stream = io.StringIO()
+
+    def starter(self, *processes):
+        return Starter(Plan("test", {}, tuple(processes)), Console(self.stream), self.program)
+
+    def program(self, process):
+        return [sys.executable, str(self.paths[process.executable])]
+
+    @property
+    def lines(self):
+        return self.stream.getvalue().splitlines()
+
+    def has(self, line):
+        return lambda: line in self.lines
+
+
+def until(condition, seconds=10.0):
+    """A tick that ends the run when something holds."""
+    patience = Patience(seconds)
+
+    def tick():
+        time.sleep(0.01)
+        assert not patience.is_over
+        return condition()
+
+    return tick
+
+
+def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_interrupt(tmp_path):
+    runner = Runner(tmp_path, talk=TALK)
+    process = Process("talk", "node", namespace="/n", parameters={"a": 1.5}, given={"b": "x"}, arguments=("-d", "f"))
+    with runner.starter(process) as starter:
+        starter.begin()
+        assert starter.run(until(lambda: any("up" in line for line in runner.lines))) == 0
+        (first,) = runner.lines
+        words = first.split()
+        assert first.startswith("[node] up -d f --ros-args -r __node:=node -r __ns:=/n --params-file")
+        files = [Path(words[i + 1]) for i, word in enumerate(words) if word == "--params-file"]
+        assert ["a: 1.5" in file.read_text() for file in files] == [True, False]
+        assert ['b: "x"' in file.read_text() for file in files] == [False, True]
+        (child,) = starter.children
+    assert runner.lines[-1] == "[node] bye"
+    assert child.code == 0
+    assert not any(file.exists() for file in files)
+
+
+def test_a_process_does_not_begin_before_it_is_told_to_and_ends_all_the_same(tmp_path):
+    runner = Runner(tmp_path, talk=TALK)
+    with runner.starter(Process("talk", "one")) as starter:
+        starter.run(until(lambda: Path(f"/proc/{starter.children[0].pid}/wchan").exists()))
+    assert runner.lines == []
+    assert starter.children[0].code is not None
+
+
+def test_a_process_that_the_others_need_ends_all_with_its_exit_code(tmp_path):
+    runner = Runner(tmp_path, talk=TALK, failing=FAILING)
+    with runner.starter(Process("talk", "one"), Process("failing", "two")) as starter:
+        starter.begin()
+        assert starter.run() == 5
+    assert "[two] no robot" in runner.lines
+    assert "two has ended (exit code 5); ending" in runner.lines
+    assert [child.code is None for child in starter.children] == [False, False]
+
+
+def test_an_optional_process_may_end(tmp_path):
+    runner = Runner(tmp_path, talk=TALK, failing=FAILING)
+    said = "two has ended (exit code 5); going on without it"
+    with runner.starter(Process("talk", "one"), Process("failing", "two", optional=True)) as starter:
+        starter.begin()
+        assert starter.run(until(runner.has(said))) == 0
+        assert starter.children[0].code is None
+    assert runner.lines.count(said) == 1
+
+
+def test_a_process_that_may_be_is_started_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("ada_tools.bringup.starter.RESPAWN_DELAY", 0.1)
+    runner = Runner(tmp_path, talk=TALK, failing=FAILING)
+    with runner.starter(Process("talk", "robot"), Process("failing", "view", optional=True, respawn=True)) as starter:
+        starter.begin()
+        assert starter.run(until(lambda: runner.lines.count("[view] no robot") == 3)) == 0
+        assert [child.process.name for child in starter.children] == ["robot", "view"]
+    assert "view has ended (exit code 5); starting it again in 0.1 s" in runner.lines
+
+
+def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):
+    runner = Runner(tmp_path, talk=TALK)
+    with runner.starter(Process("talk", "one")) as starter:
+        starter.begin()
+        starter.run(until(runner.has("[one] up --ros-args -r __node:=one")))
+        os.kill(starter.children[0].pid, signal.SIGKILL)
+        assert starter.run() == 128 + signal.SIGKILL
+    assert "one has ended (SIGKILL); ending" in runner.lines
+
+
+def test_a_process_that_ignores_all_requests_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "ada_tools.bringup.starter.STAGES", ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 5.0))
+    )
+    runner = Runner(tmp_path, stubborn=STUBBORN)
+    with runner.starter(Process("stubborn", "one")) as starter:
+        starter.begin()
+        starter.run(until(runner.has("[one] up")))
+    assert starter.children[0].code == -signal.SIGKILL
+    assert "still running: one; sending SIGTERM" in runner.lines
+
+
+def test_an_interrupt_ends_the_run_with_success(tmp_path):
+    runner = Runner(tmp_path, talk=TALK)
+    before = signal.getsignal(signal.SIGINT)
+    with runner.starter(Process("talk", "one")) as starter:
+        starter.begin()
+        starter.run(until(runner.has("[one] up --ros-args -r __node:=one")))
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        assert starter.run() == 0
+        assert starter.is_asked_to_end
+    assert runner.lines[-1] == "[one] bye"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_address_that_a_process_prints_is_remembered(tmp_path):
+    runner = Runner(tmp_path, talk="print('view: http://127.0.0.1:8081   (Ctrl-C ends)', flush=True)\n" + TALK)
+    with runner.starter(Process("talk", "view")) as starter:
+        starter.begin()
+        starter.run(until(lambda: starter.address))
+        assert starter.address == "http://127.0.0.1:8081"
+
+
+PARENT = """
+import sys
+from ada_tools.bringup import Plan, Process
+from ada_tools.bringup.console import Console
+from ada_tools.bringup.starter import Starter
+plan = Plan("test", {}, (Process("talk", "one"),))
+with Starter(plan, Console(), lambda process: [sys.executable, sys.argv[1]]) as starter:
+    print(starter.children[0].pid, flush=True)
+    starter.begin()
+    starter.run()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of their parent's end")
+def test_processes_do_not_outlive_a_parent_that_is_killed(tmp_path):
+    (tmp_path / "talk.py").write_text(TALK)
+    command = [sys.executable, "-c", PARENT, str(tmp_path / "talk.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        assert "up" in parent.stdout.readline()
+        parent.kill()
+        parent.wait()
+        patience = Patience(10.0)
+        while is_alive(pid) and not patience.is_over:
+            time.sleep(0.01)
+        assert not is_alive(pid)
+
+
+def test_a_program_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(AdaError, match="rviz2 is not on the PATH"):
+        program_of(Process("rviz2", "rviz2", package="rviz2"))
+
+
+def test_progress_stays_below_the_lines_of_a_terminal_and_out_of_a_file():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        console = Console(stream)
+        console.progress("waiting, 1 s")
+        console.say("a line")
+        console.progress("")
+    assert file.getvalue() == "a line\n"
+    assert terminal.getvalue() == "\r\x1b[Kwaiting, 1 s\r\x1b[Ka line\nwaiting, 1 s\r\x1b[K"
