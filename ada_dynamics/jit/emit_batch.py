@@ -38,12 +38,16 @@ from ada_dynamics.jit.transpose import (
 # Results of a state beyond which a block of W states does not stay in the nearest cache: then states go one by one.
 WIDE = 512
 STACK = 1 << 15  # numbers of results that are laid out there at a time
-BLOCKS = 4  # that go through each part of a long function together
+BLOCKS = 8  # that are laid out together
 NEAR = 1 << 14  # numbers of all these blocks, of which the nearest two caches have room for more
 
 ROWS = "kernel_rows"
 COLUMNS = "kernel_columns"
 _CHECK = "inputs_bad"
+_DECLARATIONS = """\
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+declare i64 @llvm.smin.i64(i64, i64)
+"""
 
 
 def batch_module(function: Function, target: Target, checked: bool = True) -> str:
@@ -56,19 +60,25 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
         return _one_by_one(function, target, checked)
     function = without_lanes(function)  # here the lanes are states
     code = block_code(function, target, checked)
+    lanes, together = target.lanes, _blocks_together(function, code, target.lanes)
     sizes_in = sorted(set(function.inputs.values()))
     sizes_out = sorted(set(sizes_of(function)[len(function.inputs) :]))
-    moves = [rows_in(size, target.lanes) for size in sizes_in] + [rows_out(size, target.lanes) for size in sizes_out]
-    moves += [columns_in(size, target.lanes) for size in sizes_in]
-    moves += [columns_out(size, target.lanes) for size in sizes_out]
+    moves = [rows_in(size, lanes) for size in sizes_in] + [rows_out(size, lanes) for size in sizes_out]
+    moves += [columns_in(size, lanes, together) for size in sizes_in]
+    moves += [columns_out(size, lanes, together) for size in sizes_out]
     check = _input_check(function, target) if checked else ""
-    loops = [_blocks_loop(function, name, target.lanes, code, checked) for name in (ROWS, COLUMNS)]
-    return "".join([*moves, code.text, check, *loops, preamble(code.called, target, [Lanes(target.lanes)])])
+    loops = [_blocks_loop(function, name, lanes, together, code, checked) for name in (ROWS, COLUMNS)]
+    return "".join([*moves, code.text, check, *loops, _DECLARATIONS, preamble(code.called, target, [Lanes(lanes)])])
 
 
 # --- states in blocks -------------------------------------------------------------------------------------------------
-def _blocks_loop(function: Function, name: str, lanes: int, code: Code, checked: bool) -> str:
-    """Each block of W states is laid out on the stack, element by element, and its results are taken from there.
+def _blocks_together(function: Function, code: Code, lanes: int) -> int:
+    """How many blocks are laid out at a time, and go through each part of the code before the next part."""
+    return min(BLOCKS, max(1, NEAR // (lanes * (sum(sizes_of(function)) + code.kept))))
+
+
+def _blocks_loop(function: Function, name: str, lanes: int, together: int, code: Code, checked: bool) -> str:
+    """Blocks of W states are laid out on the stack, element by element, and their results are taken from there.
 
     Rows are transposed on the way. Columns are copied: a kernel that read them in place would meet strides that are
     powers of two, which fill a few sets of the cache, and vectors that straddle two of its lines. The last block moves
@@ -77,8 +87,8 @@ def _blocks_loop(function: Function, name: str, lanes: int, code: Code, checked:
     body = Body()
     pointers, sizes, split = pointers_of(function), sizes_of(function), len(function.inputs)
     laid_out = [*sizes, code.kept] if code.kept else sizes
-    together = min(BLOCKS, max(1, NEAR // (lanes * sum(laid_out)))) if len(code.names) > 1 else 1
     rooms = [body.room(f"[{together * size * lanes} x double]") for size in laid_out]
+    moved = list(zip(pointers, rooms, sizes, strict=False))
     status = body.variable("i32", "0")
     last = body.emit(f"sub i64 %n, {lanes}")
     with body.repeat("%n", together * lanes) as start:
@@ -89,25 +99,31 @@ def _blocks_loop(function: Function, name: str, lanes: int, code: Code, checked:
             """Its first state, and where it is laid out."""
             with body.repeat(count) if together > 1 else nullcontext("0") as k:
                 own = body.emit(f"add i64 {start}, {body.emit(f'mul i64 {k}, {lanes}')}")
-                past = body.emit(f"icmp sgt i64 {own}, {last}")
-                first = body.emit(f"select i1 {past}, i64 {last}, i64 {own}")
+                first = body.emit(f"call i64 @llvm.smin.i64(i64 {own}, i64 {last})")
                 where = zip(rooms, laid_out, strict=True)
                 yield first, [row_of(body, room, size * lanes, k) for room, size in where]
 
-        with each_block() as (first, blocks):
-            for place, block, size in zip(pointers[:split], blocks, sizes, strict=False):
-                _move(body, name, place, block, size, first, is_in=True)
+        if name == COLUMNS:
+            for array, room, size in moved[:split]:
+                body.do(f"call void {columns_in_name(size)}(ptr {array}, ptr {room}, i64 %n, i64 {start})")
+        else:
+            with each_block() as (first, blocks):
+                for (array, _, size), block in zip(moved[:split], blocks, strict=False):
+                    body.do(f"call void {rows_in_name(size)}(ptr {row_of(body, array, size, first)}, ptr {block})")
         for part in code.names:
             with each_block() as (_, blocks):
-                arguments = ", ".join(f"ptr {block}" for block in blocks)
-                status.update("or", body.emit(f"call i32 @{part}({arguments})"))
-        with each_block() as (first, blocks):
-            if checked:
-                arguments = ", ".join(f"ptr {block}" for block in blocks[:split])
-                bad = body.emit(f"call i1 @{_CHECK}({arguments})")
-                status.update("or", body.emit(f"zext i1 {bad} to i32"))
-            for place, block, size in list(zip(pointers, blocks, sizes, strict=False))[split:]:
-                _move(body, name, place, block, size, first, is_in=False)
+                given = [f"ptr {block}" for block in blocks]
+                status.update("or", body.emit(f"call i32 @{part}({', '.join(given)})"))
+                if checked and part == code.names[-1]:
+                    bad = body.emit(f"call i1 @{_CHECK}({', '.join(given[:split])})")
+                    status.update("or", body.emit(f"zext i1 {bad} to i32"))
+        if name == COLUMNS:
+            for array, room, size in moved[split:]:
+                body.do(f"call void {columns_out_name(size)}(ptr {array}, ptr {room}, i64 %n, i64 {start})")
+        else:
+            with each_block() as (first, blocks):
+                for (array, _, size), block in zip(moved[split:], blocks[split:], strict=False):
+                    body.do(f"call void {rows_out_name(size)}(ptr {block}, ptr {row_of(body, array, size, first)})")
     body.do(f"ret i32 {status.get()}")
     return f"define i32 @{name}({parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
 
@@ -116,20 +132,7 @@ def _blocks_from(body: Body, start: str, lanes: int, most: int) -> str:
     """How many blocks there are from a state on, up to a number."""
     rest = body.emit(f"add i64 {body.emit(f'sub i64 %n, {start}')}, {lanes - 1}")
     blocks = body.emit(f"udiv i64 {rest}, {lanes}")
-    fewer = body.emit(f"icmp ult i64 {blocks}, {most}")
-    return body.emit(f"select i1 {fewer}, i64 {blocks}, i64 {most}")
-
-
-def _move(body: Body, name: str, array: str, block: str, size: int, first: str, is_in: bool) -> None:
-    """One block, from an array or to it."""
-    if name == ROWS:
-        place, stride = row_of(body, array, size, first), ""
-        move = rows_in_name(size) if is_in else rows_out_name(size)
-    else:
-        place, stride = body.element(array, first), ", i64 %n"
-        move = columns_in_name(size) if is_in else columns_out_name(size)
-    of, to = (place, block) if is_in else (block, place)
-    body.do(f"call void {move}(ptr {of}, ptr {to}{stride})")
+    return body.emit(f"call i64 @llvm.smin.i64(i64 {blocks}, i64 {most})")
 
 
 def _input_check(function: Function, target: Target) -> str:

@@ -162,6 +162,10 @@ class Body:
         """Store behind `pointer`."""
         self.do(f"store {kind} {value}, ptr {self.element(pointer, offset)}, align 8")
 
+    def prefetch(self, pointer: str, offset: int) -> None:
+        """Ask for what will be read, if there is such memory: into the second cache, for it would crowd the first."""
+        self.do(f"call void @llvm.prefetch.p0(ptr {self.element(pointer, offset)}, i32 0, i32 2, i32 1)")
+
     def entry(self, kind: str, table: str, i: str | int) -> str:
         """Number i of a table."""
         return self.emit(f"load {kind}, ptr {self.element(table, i, kind)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM text that turns W states of an (n, size) array into a block of lanes and back.
+"""LLVM text that turns W states of an (n, size) array into a block of lanes and back; columns, several blocks at once.
 
 Rows are read in windows of W/2 columns, row i beside row i + W/2 in one vector; butterfly stages of shuffles then
 transpose each half. Where the columns do not fill the last window it overlaps the one before, so nothing outside
@@ -53,35 +53,63 @@ def rows_out(size: int, width: int) -> str:
 
 
 def columns_in_name(size: int) -> str:
-    """Name of the function that reads W states of `size` columns."""
+    """Name of the function that reads blocks of `size` columns."""
     return f"@columns_in_{size}"
 
 
 def columns_out_name(size: int) -> str:
-    """Name of the function that writes W states of `size` columns."""
+    """Name of the function that writes blocks of `size` columns."""
     return f"@columns_out_{size}"
 
 
-def columns_in(size: int, width: int) -> str:
-    """`void @columns_in_SIZE(column, block, n)`: block[c * W + lane] = column[c * n + lane]."""
+def columns_in(size: int, width: int, together: int) -> str:
+    """`void @columns_in_SIZE(columns, room, n, first)`: room[(k * size + c) * W + lane] = columns[c * n + at + lane].
+
+    Block k of those that are laid out together begins at = min(first + k * W, n - W).
+
+    All blocks of a column come after each other. Columns whose length is a power of two meet in a few sets of the
+    nearest cache, where a line that two blocks share would be gone before the second one came. What the next blocks
+    will read is asked for: a processor foresees a few streams, and each column is one.
+    """
     body, real = Body(), Lanes(width).real
-    for column in range(size):
-        offset = body.emit(f"mul i64 %n, {column}")
-        body.store(real, body.load(real, "%column", offset), "%block", column * width)
-    return _function(columns_in_name(size), "ptr %column, ptr %block, i64 %n", body)
+    starts = _starts(body, width, together)
+    with body.repeat(str(size)) as c:
+        column, blocks = _column(body, c, width)
+        for k, start in enumerate(starts):
+            place = body.element(column, start)
+            body.store(real, body.load(real, place), blocks, k * size * width)
+            body.prefetch(place, together * width)
+    return _function(columns_in_name(size), "ptr %columns, ptr %room, i64 %n, i64 %first", body, "noinline")
 
 
-def columns_out(size: int, width: int) -> str:
-    """`void @columns_out_SIZE(block, column, n)`: the way back."""
+def columns_out(size: int, width: int, together: int) -> str:
+    """`void @columns_out_SIZE(columns, room, n, first)`: the way back.
+
+    Blocks that a batch does not fill begin where its last one does, which is written after them.
+    """
     body, real = Body(), Lanes(width).real
-    for column in range(size):
-        offset = body.emit(f"mul i64 %n, {column}")
-        body.store(real, body.load(real, "%block", column * width), "%column", offset)
-    return _function(columns_out_name(size), "ptr %block, ptr %column, i64 %n", body)
+    starts = _starts(body, width, together)
+    with body.repeat(str(size)) as c:
+        column, blocks = _column(body, c, width)
+        for k, start in reversed(list(enumerate(starts))):
+            body.store(real, body.load(real, blocks, k * size * width), column, start)
+    return _function(columns_out_name(size), "ptr %columns, ptr %room, i64 %n, i64 %first", body, "noinline")
 
 
-def _function(name: str, parameters: str, body: Body) -> str:
-    return f"define internal void {name}({parameters}) alwaysinline #0 {{\n{body}\n  ret void\n}}\n"
+def _starts(body: Body, width: int, together: int) -> list[str]:
+    last = body.emit(f"sub i64 %n, {width}")
+    places = ["%first", *(body.emit(f"add i64 %first, {k * width}") for k in range(1, together))]
+    return [body.emit(f"call i64 @llvm.smin.i64(i64 {place}, i64 {last})") for place in places]
+
+
+def _column(body: Body, c: str, width: int) -> tuple[str, str]:
+    """Where a column begins, and where it lies in the first block."""
+    column = body.element("%columns", body.emit(f"mul i64 %n, {c}"))
+    return column, body.element("%room", body.emit(f"mul i64 {c}, {width}"))
+
+
+def _function(name: str, parameters: str, body: Body, inlined: str = "alwaysinline") -> str:
+    return f"define internal void {name}({parameters}) {inlined} #0 {{\n{body}\n  ret void\n}}\n"
 
 
 def _read_window(body: Body, offset: int, size: int, width: int) -> str:

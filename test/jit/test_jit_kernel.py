@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import subprocess
 import sys
@@ -29,6 +30,31 @@ def test_rows_of_every_length_are_turned_into_lanes_and_back(size, target):
     z, w = kernel_of(function, target).batch(x, y)
     assert np.array_equal(z, x + 1.0)
     assert np.array_equal(w, y[:, 0] - y[:, 1])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("together", [1, 3, 8])
+def test_columns_are_read_and_written_wherever_they_begin_and_nothing_beside_them(target, together, monkeypatch):
+    monkeypatch.setattr(emit_batch, "BLOCKS", together)
+    function = trace("f", {"x": 3, "y": 1}, lambda x, y: {"z": (x[0] + y[0], x[1], x[2] - y[0]), "w": 2.0 * y[0]})
+    kernel = kernel_of(function, target, f"{together} together")
+    lanes = Target.named(target).lanes
+    code = ctypes.CFUNCTYPE(ctypes.c_int, *(ctypes.c_void_p,) * 4, ctypes.c_int64)(
+        kernel.native_address("kernel_columns")
+    )
+    rng = np.random.default_rng(0)
+    for count in (*range(lanes, 4 * lanes + 2), 8 * lanes - 1, 8 * lanes, 8 * lanes + 1, 20 * lanes + 3):
+        at = rng.integers(0, 9, 4)  # doubles: vectors may straddle lines of the cache, each array's others
+        memory = [np.full(size * count + 24, 7.0) for size in (3, 1, 3, 1)]
+        x, y, z, w = (
+            array[k : k + size * count].reshape(size, count)
+            for array, k, size in zip(memory, at, (3, 1, 3, 1), strict=True)
+        )
+        x[:], y[:] = rng.normal(size=(3, count)), rng.normal(size=(1, count))
+        assert code(*(one.ctypes.data for one in (x, y, z, w)), count) == 0
+        assert np.array_equal(z, [x[0] + y[0], x[1], x[2] - y[0]]) and np.array_equal(w, 2.0 * y)
+        for array, k, size in zip(memory, at, (3, 1, 3, 1), strict=True):
+            assert (array[:k] == 7.0).all() and (array[k + size * count :] == 7.0).all()
 
 
 @pytest.mark.parametrize("make", [rows_in, rows_out])

@@ -24,7 +24,8 @@ def test_every_variant_assembles_without_calling_a_mathematical_library(name, mo
     target = Target.named(name)
     text = assembly(module(mixed(), target), target)
     called = set(re.findall(r"^\s+(?:callq?|jmp|bl?)\s+([A-Za-z_]\w*)", text, re.MULTILINE))
-    assert called <= {"kernel", "kernel_lanes", "inputs_bad", "memcpy", "memset"}
+    moves = {name for name in called if re.fullmatch(r"columns_(in|out)_\d+", name)}
+    assert called - moves <= {"kernel", "kernel_lanes", "inputs_bad", "memcpy", "memset"}
 
 
 def test_the_widest_registers_are_used():

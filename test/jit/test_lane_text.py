@@ -88,8 +88,6 @@ class Machine:
                 assert 0 <= at <= len(self.memory[name]) - width, what
                 loaded = self.memory[name][at : at + width].copy()
                 return loaded if "<" in what else loaded[0]
-            case "mul":
-                return self.of["%n"] * int(what.rsplit(" ", 1)[1])
         raise AssertionError(what)
 
 
@@ -158,19 +156,6 @@ def test_rows_become_lanes_and_rows_again_and_nothing_else_is_touched(width: int
     if size >= width // 2 > 1 or (size > 1 and width == 2):
         windows = -(-size // (width // 2))
         assert transpose.rows_in(size, width).count(" load ") == windows * width
-
-
-@pytest.mark.parametrize("width", [2, 4])
-def test_columns_become_lanes_and_columns_again(width: int) -> None:
-    n, size, at = 7, 3, 2
-    x = np.arange(1.0, size * n + 1.0)
-    machine = Machine(column=x.copy()[at:], block=np.full(width * size, POISON))
-    machine.run(transpose.columns_in(size, width), n=n)
-    assert np.array_equal(machine.memory["%block"].reshape(size, width), x.reshape(size, n)[:, at : at + width])
-    machine.memory["%column"] = np.zeros(size * n)
-    machine.run(transpose.columns_out(size, width), n=n)
-    found = machine.memory["%column"].reshape(size, n)
-    assert np.array_equal(found[:, :width], x.reshape(size, n)[:, at : at + width]) and not found[:, width:].any()
 
 
 def test_marches_declare_what_their_vectors_call() -> None:
