@@ -205,6 +205,18 @@ class Oracle(LoopConditions):
         return float(0.5 * v @ self.tree.mass_matrix(q) @ v + potential)
 
 
+def least_efforts(oracle: Oracle, q: Array, v: Array, a: Array) -> Array:
+    """The shortest efforts of the motors with the power of what the tree needs, along every motion of the loops."""
+    model, J = oracle.model, np.asarray(oracle.jacobian(q))
+    _, s, Vt = np.linalg.svd(J)
+    motions = Vt[int(np.sum(s > RANK * s[0])) :]
+    motors = [k for name in model.actuated for k in range(model.nv)[model.v_index(name)]]
+    wanted = np.asarray(oracle.tree.mass_matrix(q) @ a + oracle.tree.bias(q, v))
+    efforts = np.zeros(model.nv)
+    efforts[motors] = np.linalg.pinv(motions[:, motors]) @ (motions @ wanted)
+    return efforts
+
+
 class Case:
     """A mechanism that moves as its loops allow and is driven, with what the reference says of it."""
 

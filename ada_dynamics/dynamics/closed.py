@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics of a mechanism with loops: the fast kernel, and what takes over where its pivots vanish.
+"""Dynamics of a mechanism with loops: the fast kernel, and what takes over where its pivots vanish.
 
 Three tiers: the fast kernel eliminates in the cheapest order; the robust one in an order whose pivots vanish only in
 singular poses; the rank-revealing one works on numbers and goes through singular poses, too.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics import closed_efforts, quantities
 from ada_dynamics.dynamics.loop_wrenches import LoopWrenches
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.dynamics.singular_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
@@ -54,6 +54,7 @@ class ClosedDynamics:
         self.model = kernels.model
         self.pose = pose
         self._studied: dict[bool, tuple[Study, Plans]] = {}  # from the sides of the loop joints, as they are or turned
+        self._inverse: dict[tuple[bool, bool], Kernel | None] = {}
 
     def _at(self, turned: bool) -> tuple[Study, Plans]:
         if turned not in self._studied:
@@ -307,6 +308,25 @@ class ClosedDynamics:
         return found
 
     # --- inverse dynamics ---------------------------------------------------------------------------------------
+    def inverse_kernel(self, external: bool, judged: bool = False) -> Kernel | None:
+        """Inverse dynamics as one kernel; None where numbers alone can tell, because motors do not drive all motions.
+
+        Judged, it refuses nothing, and has an output below zero for states that it would refuse.
+        """
+        if (external, judged) not in self._inverse:
+            made = closed_efforts.inverse(self, external, judged=judged)
+            kernel = None if made is None else self.kernels.get(f"closed inverse {external} {judged}", lambda: made)
+            self._inverse[external, judged] = kernel
+        return self._inverse[external, judged]
+
+    def inverse_rows(self, inputs: Sequence[Array]) -> tuple[Array, NDArray[np.intp]]:
+        """Efforts of a batch by that kernel, and the rows that it refuses."""
+        kernel = self.inverse_kernel(len(inputs) > 3, judged=True)
+        assert kernel is not None
+        (tau, margin), _ = kernel.batch_status(*inputs)
+        held: NDArray[np.bool_] = np.isfinite(tau).all(axis=1) & (margin[:, 0] >= 0.0)
+        return np.asarray(tau, dtype=np.float64), np.flatnonzero(~held)
+
     def efforts(self, q: Array, v: Array, wanted: Array, a: Array) -> Array:
         """Least efforts of the motors that do what efforts on all joints of the tree would, state by state.
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics with loops as one kernel: efforts of the tree, shared among the motors.
 
-By the conditions in use, or, of redundant loops, by all that act. States that both refuse, and mechanisms whose motors
-do not drive all motions by themselves, are for `ClosedDynamics.efforts`.
+By the conditions in use, or, of redundant loops on devices, by all that act. States that are refused, and mechanisms
+whose motors do not drive all motions by themselves, are for `ClosedDynamics.efforts`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ada_dynamics.algorithms.elimination import Closed, Plan
 from ada_dynamics.algorithms.shared_efforts import Sharing
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, quantity, tag_of
 from ada_dynamics.dynamics.quantities.closed import EARLY_THRESHOLD, FIXED_THRESHOLD, SOFTNESS, usual_pivots
-from ada_dynamics.expr import Traced
+from ada_dynamics.expr import Traced, minimum
 from ada_dynamics.loops.choices import velocities_of
 from ada_dynamics.loops.orders import late
 from ada_dynamics.model.description import ROOT_JOINT
@@ -33,7 +33,11 @@ _REGULAR = 1e-6  # smallest eigenvalue of E + JᵀJ, in the usual sample pose
 
 
 def inverse(
-    closed: ClosedDynamics, external: bool, by_all: bool = False, smallest: float = EARLY_THRESHOLD
+    closed: ClosedDynamics,
+    external: bool,
+    by_all: bool = False,
+    smallest: float = EARLY_THRESHOLD,
+    judged: bool = False,
 ) -> Quantity | None:
     """Least efforts of the motors from q, v and a; None where numbers alone can tell.
 
@@ -42,6 +46,7 @@ def inverse(
         external: whether wrenches act on links.
         by_all: by all conditions that act, dependent ones too.
         smallest: the pivot, of a typical one, below which a state is refused.
+        judged: give the guards' smallest value as an output, and refuse nothing.
     """
     sharing = None if closed.plans.is_dense_only else _sharing(closed, by_all)
     if sharing is None:
@@ -62,11 +67,17 @@ def inverse(
         acting = None if wrenches is None else body_wrenches(tree, wrenches)
         wanted = rnea.inverse_dynamics(short, q, v, a, acting)
         tau, found = shared_efforts.solve(tree, q, wanted, sharing)
-        return Traced({"tau": tau}, _guards(found, typical, smallest, is_redundant))
+        guards = _guards(found, typical, smallest, is_redundant)
+        if judged:
+            return Traced({"tau": tau, "margin": [reduce(minimum, guards, 1.0)]})
+        return Traced({"tau": tau}, guards)
 
     inputs = ("q", "v", "a", "wrenches") if external else ("q", "v", "a")
-    name = f"inverse_shared_{tag_of(sharing, typical, smallest)}{'_external' * external}"
-    return quantity(name, tree, inputs, {"tau": (nv,)}, body)
+    shapes: dict[str, tuple[int, ...]] = {"tau": (nv,)}
+    if judged:
+        shapes["margin"] = (1,)
+    name = f"inverse_shared_{tag_of(sharing, typical, smallest)}{'_external' * external}{'_judged' * judged}"
+    return quantity(name, tree, inputs, shapes, body)
 
 
 def _sharing(closed: ClosedDynamics, by_all: bool) -> Sharing | None:

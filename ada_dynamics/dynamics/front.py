@@ -178,9 +178,7 @@ class Dynamics(ParameterQueries, LoopQueries):
 
     def runs_compiled(self, name: str) -> bool:
         """True if plain calls of a `compiled_method` can go straight to a kernel."""
-        if name in ("bias", "gravity") and self._kernels.generic:
-            return False
-        return name != "inverse" or self._kernels.closed is None
+        return name not in ("bias", "gravity") or not self._kernels.generic
 
     def _connect(self, name: str, kernel: Kernel, external: bool) -> None:
         """From now on calls of `forward` or `inverse` with plain vectors, or rows of them, run this kernel."""
@@ -192,8 +190,7 @@ class Dynamics(ParameterQueries, LoopQueries):
         inputs, is_batch = common_batch(arrays)
         if name == "inverse":
             self._look_once(name, *inputs[:2])
-            wanted = self._run(self._inverse(external), arrays)
-            return closed.efforts(inputs[0], inputs[1], wanted, inputs[2])
+            return self._shared_efforts(closed, arrays, external)
         closed.refuse_locked()
         self._look_once(name, *inputs[:2])
         if not closed.plans.is_dense_only:
@@ -203,6 +200,27 @@ class Dynamics(ParameterQueries, LoopQueries):
             if not status:
                 return np.asarray(result, dtype=np.float64)
         return self._rescued(closed, arrays)
+
+    def _shared_efforts(self, closed: ClosedDynamics, arrays: Mapping[str, Array], external: bool) -> Array:
+        """Inverse dynamics with loops: by its kernel, and by numbers where there is none or it refuses a state."""
+        inputs, is_batch = common_batch(arrays)
+        kernel = closed.inverse_kernel(external)
+        refused: Any = slice(None)
+        tau = np.zeros(inputs[2].shape)
+        if kernel is not None:
+            self._connect("inverse", kernel, external)
+            result, status = self._status(kernel, inputs, is_batch)
+            if not status:
+                return np.asarray(result, dtype=np.float64)
+            self._check_state(arrays)
+            if is_batch:
+                tau, refused = closed.inverse_rows(inputs)
+                if not len(refused):
+                    return tau
+        rows = {name: x[refused] for name, x in zip(arrays, inputs, strict=True)}
+        wanted = self._run(self._inverse(external), rows)
+        tau[refused] = closed.efforts(rows["q"], rows["v"], wanted, rows["a"])
+        return tau
 
     def _rescued(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
         self._check_state(arrays)
