@@ -33,7 +33,7 @@ def test_rows_of_every_length_are_turned_into_lanes_and_back(size, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("together", [1, 3, 8])
+@pytest.mark.parametrize("together", [1, 2, 3, 8])
 def test_columns_are_read_and_written_wherever_they_begin_and_nothing_beside_them(target, together, monkeypatch):
     monkeypatch.setattr(emit_batch, "BLOCKS", together)
     function = trace("f", {"x": 3, "y": 1}, lambda x, y: {"z": (x[0] + y[0], x[1], x[2] - y[0]), "w": 2.0 * y[0]})

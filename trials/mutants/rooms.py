@@ -85,7 +85,10 @@ ROOMS = {
     "dynamics": _library(
         "dynamics",
         *_of("dynamics", "along_loops ambient closed closed_derivatives combined_conditions compiled_quantities"),
-        *_of("dynamics", "export_c front_door generic_ada geometry_derivatives helical inverse_at_singular_poses"),
+        *_of(
+            "dynamics",
+            "closed_inverse export_c front_door generic_ada geometry_derivatives helical inverse_at_singular_poses",
+        ),
         *_of("dynamics", "closed_parts joint_wrench_parts other_ways"),
         *_of("dynamics", "long_chains loops_to_the_world on_device parameters poses row_threads second_derivatives"),
         *_of(
