@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 # Velocities beyond which orders that keep all conditions for the end fill the matrix too much to be the cheapest: they
 # are not even written down where there is another one.
 LATE_UP_TO = 9
+AT_ONCE = 1024  # states of a batch that numbers are asked of together
 _ROUNDING = 1e-16
 LATE, ALL = "late", "all conditions"  # the robust orders
 
@@ -365,20 +366,27 @@ class ClosedDynamics:
 
     # --- projection ---------------------------------------------------------------------------------------------
     def project(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
-        """The state on the loops that is nearest by kinetic energy; see `loops.projection`."""
-        if q.ndim == 2:
-            found = [self.project(*row, steps) for row in zip(q, v, strict=True)]
-            return np.array([at for at, _ in found]).reshape(q.shape), np.array([u for _, u in found]).reshape(v.shape)
-        rest = np.zeros(len(v))
+        """The states on the loops that are nearest by kinetic energy, one or a batch; see `loops.projection`."""
+        if q.ndim == 1:
+            at, speed = self.project(q[None], v[None], steps)
+            return at[0], speed[0]
+        found = [self._projected(q[i : i + AT_ONCE], v[i : i + AT_ONCE], steps) for i in range(0, len(q), AT_ONCE)]
+        return np.concatenate([q[:0], *(at for at, _ in found)]), np.concatenate([v[:0], *(u for _, u in found)])
+
+    def _projected(self, q: Array, v: Array, steps: int) -> tuple[Array, Array]:
+        q, off = np.array(q), np.arange(len(q))
         smallest = projection.CLOSED * self.study.numbers.length
         for _ in range(steps):
-            gap = self.gap(q)
-            if float(np.max(np.abs(gap), initial=0.0)) < smallest:
+            gap = self.gap(q[off])
+            is_open = ~(np.max(np.abs(gap), axis=1, initial=0.0) < smallest)
+            off, gap = off[is_open], gap[is_open]
+            if not len(off):
                 break
-            q = self.model.integrate(q, projection.correction(self._metric(q, rest), gap))
-        return q, projection.allowed(self._metric(q, rest), v)
+            q[off] = self.model.integrate(q[off], projection.correction(self._metric(q[off]), gap))
+        return q, projection.allowed(self._metric(q), v)
 
-    def _metric(self, q: Array, rest: Array) -> projection.Metric:
+    def _metric(self, q: Array) -> projection.Metric:
+        rest = np.zeros((len(q), self.model.nv))
         system = self.system(q, rest, rest)
         try:
             return projection.metric(system.M, system.J, self.study.rank)
@@ -393,14 +401,18 @@ class ClosedDynamics:
         """Warn where a state, or some state of a batch, is in a singular pose."""
         if not q.size or not self.study.rank:
             return
-        for at, speed in zip(np.atleast_2d(q), np.atleast_2d(v), strict=True):
-            _, solution = self._solution(at, speed)
-            if solution.is_singular:
-                self._warn(solution, at, OF_STATE)
+        poses, speeds = np.atleast_2d(q), np.atleast_2d(v)
+        for first in range(0, len(poses), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            rest = np.zeros_like(speeds[some])
+            for i in first + singular.suspects(self.system(poses[some], rest, rest), self.study.rank):
+                _, solution = self._solution(poses[i], speeds[i])
+                if solution.is_singular:
+                    self._warn(solution, poses[i], OF_STATE)
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use, in lengths."""
-        return np.asarray(self.gaps(q)[list(self.plans.conditions)] / self.weights, dtype=np.float64)
+        return np.asarray(self.gaps(q)[..., list(self.plans.conditions)] / self.weights, dtype=np.float64)
 
     def gaps(self, q: Array) -> Array:
         """Gaps of all conditions [m, rad], row by row for a batch."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 
@@ -99,6 +100,15 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
     return Solution(a, -x, sigma, True, is_at_rest, lost, missing)
 
 
+def suspects(systems: System, rank: int) -> NDArray[np.intp]:
+    """Which of a batch of states are in singular poses, or are such that only `solve` can tell."""
+    try:
+        sigma = _resisted(systems).sigma(rank)
+    except np.linalg.LinAlgError:
+        return np.arange(len(systems.M))
+    return np.flatnonzero(~(sigma >= SINGULAR))
+
+
 class Whitened(NamedTuple):
     """M = L Lᵀ, y = L⁻¹ r, W = L⁻¹ Jᵀ = U S Vᵀ; a leading axis is a batch of states."""
 
@@ -152,9 +162,15 @@ def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost
     return np.asarray(np.linalg.solve(L.T, moved + free), dtype=np.float64)
 
 
-def weight_across(M: Array, J: Array) -> float:
-    """w of M + w JᵀJ: what crosses the loops weighs as the mechanism does on average, or something if that is zero."""
-    return (float(np.trace(M)) or 1.0) / max(float(np.sum(J * J)), np.finfo(float).tiny)
+def weight_across(M: Array, J: Array) -> Array:
+    """w of M + w JᵀJ: what crosses the loops weighs as the mechanism does on average, or something if that is zero.
+
+    Of one state, or of a batch of them.
+    """
+    weight = np.trace(M, axis1=-2, axis2=-1)
+    return np.asarray(
+        np.where(weight == 0.0, 1.0, weight) / np.maximum(np.sum(J * J, axis=(-2, -1)), np.finfo(float).tiny)
+    )
 
 
 def stiffened(system: System) -> System:
@@ -168,7 +184,8 @@ def stiffened(system: System) -> System:
 
 def refuse_unresisted(M: Array, L: Array) -> None:
     """Raise a LinAlgError where some pivot of M = L Lᵀ is rounding: nothing else resists some motion."""
-    if not (np.diag(L) ** 2 > _ROUNDING * np.diag(M)).all():
+    pivots, inertias = (np.diagonal(matrix, axis1=-2, axis2=-1) for matrix in (L, M))
+    if not (pivots**2 > _ROUNDING * inertias).all():
         raise np.linalg.LinAlgError("a pivot of the mass matrix is rounding")
 
 

@@ -13,8 +13,10 @@ import pytest
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics import closed
 from ada_dynamics.jit import GuardError
 from ada_dynamics.model.edit import with_parts
+from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import four_bar
 
 Array = Any
@@ -141,17 +143,49 @@ def test_motions_that_nothing_resists_have_no_nearest_state() -> None:
         ada.Dynamics(with_parts(model, *light)).project(q, REST)
 
 
-def test_a_batch_is_projected_row_by_row() -> None:
-    model, q = four_bar()
-    dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
-    Q, V = q + 0.02 * rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+@pytest.mark.parametrize("at_once", [closed.AT_ONCE, 3])
+@pytest.mark.parametrize("name", ["four_bar", "stewart", "bennett"])
+def test_a_batch_is_projected_to_the_bits_of_its_states(
+    name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However far the others are from their loops, and however many there are."""
+    monkeypatch.setattr(closed, "AT_ONCE", at_once)
+    model, q = getattr(mechanisms, name)()
+    dynamics, rng = ada.Dynamics(model, pose=q), np.random.default_rng(2)
+    off = np.array([0.0, 0.02, 0.05, 1e-6, 0.0, 0.1, 0.02])
+    Q = np.array([model.integrate(q, size * rng.normal(size=model.nv), 1.0) for size in off])
+    V = rng.normal(size=(7, model.nv))
     found_q, found_v = dynamics.project(Q, V)
-    for i in range(4):
+    for i in range(7):
         one_q, one_v = dynamics.project(Q[i], V[i])
         np.testing.assert_array_equal(found_q[i], one_q)
         np.testing.assert_array_equal(found_v[i], one_v)
+    assert np.max(dynamics.largest_gap(found_q)) < 1e-14
+    nothing = dynamics.project(Q[:0], V[:0])
+    assert [x.shape for x in nothing] == [(0, model.nq), (0, model.nv)]
+
+
+def test_the_singular_pose_of_a_batch_is_found_among_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closed, "AT_ONCE", 2)
+    model, q = four_bar()
+    dynamics, way = ada.Dynamics(model), BRANCHES["parallelogram"]
+    solved: list[Array] = []
+    alone = closed.ClosedDynamics._solution
+
+    def counted(self: closed.ClosedDynamics, q: Array, v: Array) -> Any:
+        solved.append(q)
+        return alone(self, q, v)
+
+    monkeypatch.setattr(closed.ClosedDynamics, "_solution", counted)
+    with pytest.warns(ada.SingularPoseWarning):
+        dynamics.project(np.array([q, q, q, FLAT, q]), np.array([way] * 5))
+    assert np.array_equal(solved, [FLAT])
+
+
+def test_the_state_of_loops_is_that_of_one_state() -> None:
+    model, q = four_bar()
     with pytest.raises(ada.InputError, match="looks at one state"):
-        dynamics.loop_state(Q)
+        ada.Dynamics(model).loop_state(np.array([q, q]))
 
 
 def test_efforts_of_a_batch_at_rest_are_those_of_each_state(rhombus: ada.Dynamics) -> None:

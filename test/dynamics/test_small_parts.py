@@ -157,19 +157,19 @@ def test_usual_pivots_are_those_of_the_pose_in_the_middle_by_their_product() -> 
 
 
 # --- projection -------------------------------------------------------------------------------------------------------
-def closing_by(monkeypatch: Any, gaps: list[float]) -> tuple[ClosedDynamics, list[float]]:
-    """Closed dynamics of one angle whose gap is one of these after so many steps of 1."""
+def closing_by(monkeypatch: Any, gaps: list[float]) -> tuple[ClosedDynamics, list[list[float]]]:
+    """Closed dynamics of one angle whose gap is one of these after so many steps of 1; tells which angles are asked."""
     closed, asked = object.__new__(ClosedDynamics), []
     closed.model = SimpleNamespace(integrate=lambda q, v: q + v)  # type: ignore[assignment]
     closed.__dict__["_chosen"] = (SimpleNamespace(numbers=SimpleNamespace(length=2.0)), None, "")
 
     def gap(q: Array) -> Array:
-        asked.append(float(q[0]))
-        return np.array([-gaps[int(q[0])], 0.0])
+        asked.append(q[:, 0].tolist())
+        return np.array([[-gaps[int(x)], 0.0] for x in q[:, 0]])
 
     monkeypatch.setattr(closed, "gap", gap, raising=False)
-    monkeypatch.setattr(closed, "_metric", lambda q, rest: None, raising=False)
-    monkeypatch.setattr(projection, "correction", lambda at, gap: np.ones(1))
+    monkeypatch.setattr(closed, "_metric", lambda q: None, raising=False)
+    monkeypatch.setattr(projection, "correction", lambda at, gap: np.ones((len(gap), 1)))
     monkeypatch.setattr(projection, "allowed", lambda at, v: 0.5 * v)
     return closed, asked
 
@@ -177,14 +177,16 @@ def closing_by(monkeypatch: Any, gaps: list[float]) -> tuple[ClosedDynamics, lis
 def test_a_state_is_projected_by_eight_steps_at_most_until_its_gap_is_arithmetic(monkeypatch: Any) -> None:
     closed, asked = closing_by(monkeypatch, [1.0] * 20)
     q, v = closed.project(np.zeros(1), np.array([3.0]))
-    assert (q.tolist(), v.tolist(), asked) == ([8.0], [1.5], [float(i) for i in range(8)])
+    assert (q.tolist(), v.tolist(), asked) == ([8.0], [1.5], [[float(i)] for i in range(8)])
     limit = projection.CLOSED * 2.0
     closed, asked = closing_by(monkeypatch, [1.0, 1e-8, 1.01 * limit, 0.99 * limit, 0.0])
     q, _ = closed.project(np.zeros(1), np.zeros(1))
-    assert (q.tolist(), asked) == ([3.0], [0.0, 1.0, 2.0, 3.0])
+    assert (q.tolist(), asked) == ([3.0], [[0.0], [1.0], [2.0], [3.0]])
     asked.clear()
-    Q, V = closed.project(np.array([[0.0], [4.0]]), np.array([[1.0], [2.0]]), 2)
-    assert (Q.tolist(), V.tolist()) == ([[2.0], [4.0]], [[0.5], [1.0]])
+    given = np.array([[0.0], [4.0], [2.0]])
+    Q, V = closed.project(given, np.array([[1.0], [2.0], [3.0]]), 2)
+    assert (Q.tolist(), V.tolist()) == ([[2.0], [4.0], [3.0]], [[0.5], [1.0], [1.5]])
+    assert asked == [[0.0, 4.0, 2.0], [1.0, 3.0]] and given.tolist() == [[0.0], [4.0], [2.0]]
     assert closed.project(np.zeros((0, 1)), np.zeros((0, 1)))[1].shape == (0, 1)
 
 

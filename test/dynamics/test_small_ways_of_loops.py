@@ -20,6 +20,7 @@ from ada_dynamics.dynamics.device_quantities import DeviceQuantities
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.errors import InputError, ModelError, SingularPoseError
 from ada_dynamics.jit import GuardError
+from ada_dynamics.loops import singular
 from ada_dynamics.loops.singular import Solution
 from ada_dynamics.robots import mechanisms
 
@@ -190,13 +191,13 @@ def test_no_state_is_the_nearest_where_nothing_resists_what_the_loops_allow(monk
     closed.__dict__["_chosen"] = (SimpleNamespace(rank=1), None, "")
     across = np.array([[0.0, 1.0]])
     for masses, is_refused in (((1.0, 0.0), False), ((0.0, 1.0), True)):
-        system = SimpleNamespace(M=np.diag(masses), J=across)
+        system = SimpleNamespace(M=np.diag(masses)[None], J=across[None])
         monkeypatch.setattr(closed, "system", lambda q, v, tau, system=system: system, raising=False)
         if is_refused:
             with pytest.raises(GuardError, match="model 'm': nothing resists some motion that its loops allow"):
-                closed._metric(np.zeros(2), np.zeros(2))
+                closed._metric(np.zeros((1, 2)))
         else:
-            assert closed._metric(np.zeros(2), np.zeros(2)).s.shape == (1,)
+            assert closed._metric(np.zeros((1, 2))).s.shape == (1, 1)
 
 
 def test_a_state_is_moved_by_the_first_order_that_can(monkeypatch: Any) -> None:
@@ -303,6 +304,8 @@ def test_loops_that_leave_no_motion_are_locked_and_singular_states_told_one_by_o
     monkeypatch.setattr(
         closed, "_solution", lambda q, v: (None, SimpleNamespace(is_singular=q[0] == v[0])), raising=False
     )
+    monkeypatch.setattr(closed, "system", lambda q, v, tau: q, raising=False)
+    monkeypatch.setattr(singular, "suspects", lambda q, rank: np.flatnonzero(q[:, 0] < 4.0))
     for mobility, rank in ((1, 3), (0, 0), (0, 3)):
         closed.__dict__["_chosen"] = (SimpleNamespace(mobility=mobility, rank=rank), None, "")
         if mobility == 0 and rank:
@@ -310,8 +313,8 @@ def test_loops_that_leave_no_motion_are_locked_and_singular_states_told_one_by_o
                 closed.refuse_locked()
         else:
             closed.refuse_locked()
-        rows = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0]])
-        closed.warn_if_singular(rows, np.array([[1.0], [0.0], [3.0]]))
+        rows = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 7.0], [4.0, 8.0]])
+        closed.warn_if_singular(rows, np.array([[1.0], [0.0], [3.0], [4.0]]))
         closed.warn_if_singular(rows[1], rows[1])
         closed.warn_if_singular(rows[:0], rows[:0])
         assert told == ([(1.0, 5.0, "state"), (3.0, 7.0, "state"), (2.0, 6.0, "state")] if rank else [])

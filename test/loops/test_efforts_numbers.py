@@ -10,7 +10,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops import projection
+from ada_dynamics.loops import projection, singular
 from ada_dynamics.loops.actuation import motor_efforts
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.uniqueness import REACHED, at_pose, common
@@ -110,10 +110,25 @@ def test_projections_are_those_of_kinetic_energy(repeated: int) -> None:
     np.testing.assert_allclose(projection.correction(at, gap), -inverse @ J.T @ closing, atol=1e-12)
     kept = v - inverse @ J.T @ np.linalg.pinv(J @ inverse @ J.T) @ (J @ v)
     np.testing.assert_allclose(projection.allowed(at, v), kept, atol=1e-12)
-    assert len(at.s) == 2
+    assert at.kept.sum() == 2
     # a link without inertia that a condition holds is no obstacle; a motion that nothing resists is one
     M[0], M[:, 0] = 0.0, 0.0
     held = projection.allowed(projection.metric(M, J, 2), v)
     np.testing.assert_allclose(J @ held, 0.0, atol=1e-12)
     with pytest.raises(np.linalg.LinAlgError):
         projection.metric(np.zeros((5, 5)), J, 2)
+
+
+@pytest.mark.parametrize("far", [1.0, 1.1e-4, 0.9e-4])
+def test_states_that_may_be_singular_are_picked_out_of_a_batch(far: float) -> None:
+    """By the smallest singular value that the conditions have in general; where nothing can be said, all of them."""
+    M = np.array([np.eye(3)] * 4)
+    J = np.zeros((4, 3, 3))
+    J[:, 0, 0], J[:, 1, 1], J[:, 2, 1] = 1.0, [1.0, far, 2.0, 1.0], [0.0, 0.0, 0.0, 1.0]
+    systems = singular.System(M, np.zeros((4, 3)), J, np.zeros((4, 3)))
+    assert singular.suspects(systems, 2).tolist() == ([] if far > singular.SINGULAR else [1])
+    assert singular.suspects(systems, 0).tolist() == []
+    M[3, 2, 2] = 0.0
+    assert singular.suspects(systems, 2).tolist() == [0, 1, 2, 3]
+    M[3, 2, 2], J[2, 0, 0] = 1.0, np.nan
+    assert 2 in singular.suspects(systems, 2)
