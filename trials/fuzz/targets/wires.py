@@ -67,8 +67,8 @@ def _pa10_payload(what: int, payload: bytes, name: str, sender: int) -> None:
         assert cyclic.encode_response(cyclic.decode_response(payload, kind), kind) == payload
         translation = _ARMS[name]
         translation.forget()
-        translation.state_of(payload, 1.0)
-        translation.state_of(payload, 1.002)
+        translation.state_of(payload, 1.0, 0.0005)
+        translation.state_of(payload, 1.002, 0.001)
 
 
 def _pa10_seeds() -> Iterator[bytes]:
