@@ -24,6 +24,7 @@ from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.lanes import packed
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.target import Target
+from ada_dynamics.jit.telling import untold
 from ada_dynamics.jit.transpose import (
     columns_in,
     columns_in_name,
@@ -67,7 +68,7 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
     moves += [columns_in(size, lanes, together) for size in sizes_in]
     moves += [columns_out(size, lanes, together) for size in sizes_out]
     check = _input_check(function, target) if checked else ""
-    loops = [_blocks_loop(function, name, lanes, together, code, checked) for name in (ROWS, COLUMNS)]
+    loops = [_blocks_loop(function, name, lanes, together, code, bool(check)) for name in (ROWS, COLUMNS)]
     return "".join([*moves, code.text, check, *loops, _DECLARATIONS, preamble(code.called, target, [Lanes(lanes)])])
 
 
@@ -77,7 +78,7 @@ def _blocks_together(function: Function, code: Code, lanes: int) -> int:
     return min(BLOCKS, max(1, NEAR // (lanes * (sum(sizes_of(function)) + code.kept))))
 
 
-def _blocks_loop(function: Function, name: str, lanes: int, together: int, code: Code, checked: bool) -> str:
+def _blocks_loop(function: Function, name: str, lanes: int, together: int, code: Code, has_check: bool) -> str:
     """Blocks of W states are laid out on the stack, element by element, and their results are taken from there.
 
     Rows are transposed on the way. Columns are copied: a kernel that read them in place would meet strides that are
@@ -114,7 +115,7 @@ def _blocks_loop(function: Function, name: str, lanes: int, together: int, code:
             with each_block() as (_, blocks):
                 given = [f"ptr {block}" for block in blocks]
                 status.update("or", body.emit(f"call i32 @{part}({', '.join(given)})"))
-                if checked and part == code.names[-1]:
+                if has_check and part == code.names[-1]:
                     bad = body.emit(f"call i1 @{_CHECK}({', '.join(given[:split])})")
                     status.update("or", body.emit(f"zext i1 {bad} to i32"))
         if name == COLUMNS:
@@ -136,15 +137,17 @@ def _blocks_from(body: Body, start: str, lanes: int, most: int) -> str:
 
 
 def _input_check(function: Function, target: Target) -> str:
-    """`i1 @inputs_bad(in...)` for a block of W states.
+    """`i1 @inputs_bad(in...)` for a block of W states, of inputs that results do not tell of; "" where there are none.
 
     A function of its own: inside the kernel the check would keep inputs in registers that are short there.
     """
     body, lanes = Body(), Lanes(target.lanes)
     watch = NotFinite(body, target)
-    for name, size in function.inputs.items():
-        for position in range(size):
+    for name, positions in untold(function).items():
+        for position in positions:
             watch.watch(lanes, body.load(lanes.real, f"%in_{name}", position * lanes.width))
+    if not watch.sums:
+        return ""
     body.do(f"ret i1 {either(body, watch.flags())}")
     inputs = ", ".join(f"ptr %in_{name}" for name in function.inputs)
     return f"define internal i1 @{_CHECK}({inputs}) noinline #0 {{\n{body}\n}}\n"

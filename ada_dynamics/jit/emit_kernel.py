@@ -21,6 +21,7 @@ from ada_dynamics.jit.lanes import padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first, hungriest_first
 from ada_dynamics.jit.target import Target
+from ada_dynamics.jit.telling import untold
 
 SINGLE_VECTOR_BITS = 256
 WIDE = 160  # results; of more, each leaves as soon as it is known
@@ -73,8 +74,9 @@ def kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> t
     )
     watch = NotFinite(body, target)
     if checked and not many:
-        for name, size in function.inputs.items():
-            watch.watch_vector(f"%in_{name}", size)
+        for name, positions in untold(function).items():
+            if positions:
+                watch.watch_vector(f"%in_{name}", function.inputs[name])
     results = {name: runs(elements) for name, elements in function.outputs.items()}
     of_columns, called, widths = columns_functions(function, target, lanes)
     wanted = [*(run.value for one in results.values() for run in one), *needed(function), *function.guards]

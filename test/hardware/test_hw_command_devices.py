@@ -28,7 +28,7 @@ def verdicts(out: str) -> dict[str, str]:
 def test_a_sensor_that_is_well_passes_all_checks(ada: Ada) -> None:
     code, out, err = ada(
         "test", "dynpick", "--emulator", "--setting", "rate=100", "--duration", "1", "--json",
-        "--setting", "sensor.silence_timeout=0.3", "--setting", "sensor.reopen_after=0.2",
+        "--setting", "sensor.silence_timeout=1", "--setting", "sensor.reopen_after=0.2",
     )  # fmt: skip
     found = json.loads(out)
     failed = {name for name, verdict in verdicts(out).items() if verdict != "ok"}

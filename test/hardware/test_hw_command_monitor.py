@@ -16,7 +16,7 @@ pytest.importorskip("serial")
 def test_monitor_prints_a_line_of_json_for_each_look(ada: Ada) -> None:
     code, out, _ = ada(
         "monitor", "dynpick", "--emulator", "--setting", "rate=100", "--fault", "fz=-20",
-        "--json", "--every", "0.1", "--duration", "0.5",
+        "--json", "--every", "0.3", "--duration", "1.5",
     )  # fmt: skip
     lines = [json.loads(line) for line in out.splitlines()]
     assert code == 0

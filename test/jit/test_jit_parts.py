@@ -24,6 +24,7 @@ from ada_dynamics.jit.march_text import Value
 from ada_dynamics.jit.tape import FORMATS, NARROW_MULTIPLY_ADD, Tape, make_tape
 from ada_dynamics.jit.tape_program import ARCTANGENT, MULTIPLY_ADD, RECIPROCAL, SELECTION, SINCOS, SQUARE_ROOT
 from ada_dynamics.jit.target import VARIANTS
+from ada_dynamics.jit.telling import untold
 from ada_dynamics.jit.thread_batch import Pieces
 from ada_dynamics.jit.thread_kernel import ThreadKernel
 from ada_dynamics.jit.threads import HostThreads
@@ -156,20 +157,50 @@ def test_a_scalar_beside_a_vector_stands_in_each_lane_on_its_side_of_the_sign() 
         assert value.lanes == Lanes(4)
 
 
-def test_every_number_of_every_input_is_checked_in_each_lane() -> None:
-    function = trace("f", {"q": 3, "v": 2}, lambda q, v: {"y": [q[0] * v[1]]})
+def test_inputs_that_no_result_tells_of_are_checked_in_each_lane() -> None:
+    """A reciprocal hides infinities, a choice and an arctangent whatever there is; a product tells of both."""
+    function = trace("f", {"q": 4, "v": 3}, lambda q, v: {"y": [q[0] * v[1], 1.0 / v[0], atan2(q[3], 1.0), sin(q[2])]})
+    assert untold(function) == {"q": [1, 3], "v": [0, 2]}
     for name in ("avx2", "avx512", "sse2"):
         target = VARIANTS[name]
         text = emit_batch._input_check(function, target)
         lanes = Lanes(target.lanes)
         assert text.startswith("define internal i1 @") and "(ptr %in_q, ptr %in_v) noinline #0" in text
-        assert text.count(f"load {lanes.real}, ptr ") == 5
-        for key, size in function.inputs.items():
+        assert text.count(f"load {lanes.real}, ptr ") == 4
+        for key, positions in (("q", [1, 3]), ("v", [2])):
             found = [int(x) for x in re.findall(rf"getelementptr double, ptr %in_{key}, i64 (\d+)", text)]
-            assert found == [target.lanes * i for i in range(1, size)]
+            assert found == [target.lanes * i for i in positions]
         # the first is multiplied by zero, the others are added
-        assert text.count("llvm.fma" if target.fma else "fadd") == 4
-    assert "ret i1 false" in emit_batch._input_check(trace("g", {}, lambda: {"y": [1.0]}), VARIANTS["avx2"])
+        assert text.count("llvm.fma" if target.fma else "fadd") == 3
+    told = trace("g", {"q": 2, "v": 1}, lambda q, v: {"y": [q[0] - v[0], sqrt(q[1])]})
+    assert emit_batch._input_check(told, VARIANTS["avx2"]) == ""
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_number_that_is_not_finite_is_told_of_wherever_it_goes(seed: int) -> None:
+    """Random functions with all that can hide a number; one state, rows and columns, the first and the last state."""
+    rng = np.random.default_rng(seed)
+
+    def body(x: Any) -> Any:
+        values = list(x)
+        for _ in range(12):
+            a, b, c = (values[int(i)] for i in rng.integers(0, len(values), 3))
+            kinds = (a * b, a + b, a - b, a * b + c, -a, 1.0 / (1.0 + b * b), select(a, b, c, a), cos(a))
+            values.append(kinds[int(rng.integers(0, len(kinds)))])
+        return {"y": values[-3:]}
+
+    function = trace(f"f{seed}", {"x": 5}, body)
+    kernel = Kernel(Signature.of(function), lambda: function, f"random, {seed}")
+    x = rng.normal(size=(19, 5))
+    assert kernel.batch_status(x)[1] == 0
+    for value in (np.nan, np.inf, -np.inf):
+        for i in range(5):
+            for k in (0, 18):
+                bad = x.copy()
+                bad[k, i] = value
+                assert kernel.single_status(bad[k])[1] & 1
+                for order in "CF":
+                    assert kernel.batch_status(np.asarray(bad, order=order))[1] & 1
 
 
 @pytest.mark.parametrize("size", range(1, 20))

@@ -20,11 +20,30 @@ from ada_robot.ros.qos import COMMANDS, STATES
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
+# A controller that gets no state for a fifth of a second begins anew where the robot is; a busy machine takes longer.
+PATIENT = """
+/**/controller_node:
+  ros__parameters:
+    state_timeout: 20.0
+    max_gap: 20.0
+"""
+
+
+@pytest.fixture(autouse=True)
+def patient(tmp_path, monkeypatch):
+    """Controllers wait for a busy machine."""
+    file = tmp_path / "patient.yaml"
+    file.write_text(PATIENT)
+    monkeypatch.setattr(Controlled, "file", file)
+
+
 class Controlled(Running):
     """A robot under its controller."""
 
+    file = None  # of parameters
+
     def __init__(self, ros, *words):
-        super().__init__(ros, *words)
+        super().__init__(ros, *words, f"params_file:={self.file}")
         self.until(lambda: self.controls and self.measured, "a controller at work")
 
     def push(self, link, force):
