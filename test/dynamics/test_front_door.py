@@ -509,3 +509,16 @@ def test_what_is_not_a_model_is_refused() -> None:
 def test_wrenches_that_are_no_dict_are_refused() -> None:
     with pytest.raises(ada.InputError, match="a dict from link names"):
         ada.Dynamics(ada.load("pa10")).forward(np.zeros(7), np.zeros(7), np.zeros(7), external=[1.0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kernel", ["generic", "specialised"])
+@pytest.mark.parametrize("name", ["forward", "inverse"])
+def test_a_call_with_wrenches_is_not_what_plain_calls_run(kernel: str, name: str) -> None:
+    chain, ones = ada.planar_chain(3), np.ones(3)
+    first, second = (ada.Dynamics(chain, kernel=kernel) for _ in range(2))
+    wrenches = {chain.link_names[-1]: np.ones(6)}
+    for _ in range(2):
+        pushed = getattr(first, name)(ones, ones, ones, wrenches)
+    assert name not in first.entries or not first.entries[name].single
+    assert np.array_equal(getattr(first, name)(ones, ones, ones), getattr(second, name)(ones, ones, ones))
+    assert not np.array_equal(pushed, getattr(second, name)(ones, ones, ones))
