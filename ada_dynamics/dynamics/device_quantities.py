@@ -62,7 +62,7 @@ class DeviceQuantities:
         key = external, by_all, bits
         if key not in self._shared:
             assert self.kernels.closed is not None
-            smallest = closed_quantities.EARLY_THRESHOLD if bits == 64 else SINGLE_THRESHOLD
+            smallest = closed_efforts.SMALLEST if bits == 64 else SINGLE_THRESHOLD
             self._shared[key] = closed_efforts.inverse(self.kernels.closed, external, by_all, smallest)
         return self._shared[key]
 

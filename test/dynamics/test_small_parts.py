@@ -336,13 +336,13 @@ def test_single_precision_stops_at_larger_pivots(monkeypatch: Any) -> None:
     monkeypatch.setattr(device_quantities.closed_efforts, "inverse", lambda *given: asked.append(given[1:]))
     kernels: Any = SimpleNamespace(closed="closed")
     at = device_quantities.DeviceQuantities(None, kernels, "auto")  # type: ignore[arg-type]
-    for bits, smallest in ((64, quantities.EARLY_THRESHOLD), (32, device_quantities.SINGLE_THRESHOLD)):
+    for bits, smallest in ((64, closed_efforts.SMALLEST), (32, device_quantities.SINGLE_THRESHOLD)):
         for external, by_all in ((False, True), (True, False)):
             for _ in range(2):
                 assert at.shared_inverse(external, bits, by_all) is None
             assert asked == [(external, by_all, smallest)]
             asked.clear()
-    assert quantities.EARLY_THRESHOLD < device_quantities.SINGLE_THRESHOLD
+    assert closed_efforts.SMALLEST < device_quantities.SINGLE_THRESHOLD
 
 
 @pytest.mark.parametrize(("last", "is_made"), [(0.0, False), (-1e-3, False), (1e-9, True)])
