@@ -4,6 +4,7 @@
 import re
 import sys
 import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -174,9 +175,10 @@ def listening(pid: int) -> set[tuple[str, str, int]]:
     """Protocol, address and port of each socket that a process listens on."""
     inodes = set()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
-        match = re.fullmatch(r"socket:\[(\d+)\]", str(entry.readlink()))
-        if match:
-            inodes.add(match[1])
+        with suppress(FileNotFoundError):  # closed meanwhile
+            match = re.fullmatch(r"socket:\[(\d+)\]", str(entry.readlink()))
+            if match:
+                inodes.add(match[1])
     found = set()
     for protocol in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path(f"/proc/{pid}/net/{protocol}").read_text().splitlines()[1:]:
