@@ -60,7 +60,8 @@ class Computation:
                 instructions.
             kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
                 60 velocities in a row, or 120 in all.
-            checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.
+            checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN, and
+                forward dynamics of loops is wrong in singular poses, where nothing hands it on to the next tier.
             boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
                 "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
             pose: positions near a pose that closes the loops, in the way of assembly to be used; near the neutral pose

@@ -204,23 +204,26 @@ class Dynamics(ParameterQueries, LoopQueries):
     def _shared_efforts(self, closed: ClosedDynamics, arrays: Mapping[str, Array], external: bool) -> Array:
         """Inverse dynamics with loops: by its kernel, and by numbers where there is none or it refuses a state."""
         inputs, is_batch = common_batch(arrays)
-        kernel = closed.inverse_kernel(external)
-        refused: Any = slice(None)
-        tau = np.zeros(inputs[2].shape)
-        if kernel is not None:
-            self._connect("inverse", kernel, external)
-            result, status = self._status(kernel, inputs, is_batch)
-            if not status:
-                return np.asarray(result, dtype=np.float64)
-            self._check_state(arrays)
-            if is_batch:
-                tau, refused = closed.inverse_rows(inputs)
-                if not len(refused):
-                    return tau
-        rows = {name: x[refused] for name, x in zip(arrays, inputs, strict=True)}
-        wanted = self._run(self._inverse(external), rows)
-        tau[refused] = closed.efforts(rows["q"], rows["v"], wanted, rows["a"])
+        kernel = closed.inverse_kernel(external) if self.checked else None  # unchecked, it would refuse no state
+        if kernel is None:
+            return self._efforts_by_numbers(closed, inputs)
+        self._connect("inverse", kernel, external)
+        result, status = self._status(kernel, inputs, is_batch)
+        if not status:
+            return np.asarray(result, dtype=np.float64)
+        self._check_state(arrays)
+        if not is_batch:
+            return self._efforts_by_numbers(closed, inputs)
+        tau, refused = closed.inverse_rows(inputs)
+        if len(refused):
+            tau[refused] = self._efforts_by_numbers(closed, [x[refused] for x in inputs])
         return tau
+
+    def _efforts_by_numbers(self, closed: ClosedDynamics, inputs: Sequence[Array]) -> Array:
+        q, v, a, *_ = inputs
+        names = ("q", "v", "a", "wrenches")[: len(inputs)]
+        wanted = self._run(self._inverse(len(inputs) > 3), dict(zip(names, inputs, strict=True)))
+        return closed.efforts(q, v, wanted, a)
 
     def _rescued(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
         self._check_state(arrays)

@@ -25,6 +25,13 @@ def scheduled(nodes, rate, priority):
     return max(known.values())
 
 
+def in_a_row(start, factor, count):
+    """That many products, each of which waits for the one before."""
+    for _ in range(count):
+        start = start * factor
+    return start
+
+
 def bound(nodes, rate):
     return shortest_time(nodes, LATENCY, [((MUL, FMA), rate)])
 
@@ -45,9 +52,7 @@ def test_no_order_is_shorter_than_the_bound(seed):
 def test_a_chain_takes_its_latencies_and_what_is_side_by_side_its_rate():
     graph = Graph()
     x = graph.vector("x", 21)
-    chain = x[0]
-    for _ in range(5):
-        chain = chain * x[1]
+    in_a_row(x[0], x[1], 5)
     assert bound(graph.nodes, 2) == 5 * LATENCY[MUL]
     graph = Graph()
     x = graph.vector("x", 21)
@@ -59,14 +64,10 @@ def test_what_a_single_number_waits_for_and_what_waits_for_it_comes_on_top_of_th
     """5 products in a row, 32 side by side, and again 5: the chain or the rate alone says less."""
     graph = Graph()
     x = graph.vector("x", 40)
-    first = x[0]
-    for _ in range(5):
-        first = first * x[0]
+    first = in_a_row(x[0], x[0], 5)
     parts = [first * x[i] for i in range(1, 33)]
     while len(parts) > 1:
         parts = [a + b for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    last = parts[0]
-    for _ in range(5):
-        last = last * x[0]
+    in_a_row(parts[0], x[0], 5)
     assert bound(graph.nodes, 2) == 5 * 3 + 32 / 2 + 5 * 3 + 5 * 3
     assert bound(graph.nodes, 2) <= scheduled(graph.nodes, 2, {node.index: node.index for node in graph.nodes})
