@@ -113,7 +113,8 @@ def test_a_hand_gives_way_to_a_push_and_comes_back(ros):
         return abs(running.signal("shift")[0] - 0.02) < 2e-3 and abs(running.signal("wrench")[0] - 20.0) < 3.0
 
     ros.wait(gives_way, MOTION, "20 mm along the hand's x axis, by 20 N")
-    timer.cancel()
+    with ros.paused():  # rclpy stumbles over a timer that is cancelled between its being due and its call
+        timer.cancel()
     ros.wait(lambda: np.abs(running.signal("shift")).max() < 1e-3, MOTION, "the way back")
     np.testing.assert_allclose(running.signal("reference")[:3], begin, atol=1e-12)  # the target stays
     running.end()

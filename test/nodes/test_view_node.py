@@ -165,13 +165,12 @@ def test_without_an_exact_state_joint_states_and_tf_are_shown(ros, view):
     base = TransformStamped(child_frame_id=model.root)
     base.header.frame_id = "odom"
     base.transform.translation.z = 0.7
-    timer = ros.tester.create_timer(0.02, lambda: transforms.publish(tf.TFMessage(transforms=[base])))
+    ros.tester.create_timer(0.02, lambda: transforms.publish(tf.TFMessage(transforms=[base])))
     node = view()
     ros.wait(lambda: node.shown.robot and node.shown.robot.model.nq == 14, 20.0, "a robot that floats")
     robot = node.shown.robot
     expected = [0, 0, 0.7, 0, 0, 0, 1, *0.1 * np.arange(7)]
     ros.wait(lambda: np.allclose(robot.q, expected, atol=1e-12), what="its pose")
-    timer.cancel()
 
 
 def test_joint_states_alone_are_enough_for_a_fixed_robot_and_malformed_ones_do_no_harm(ros, view):
