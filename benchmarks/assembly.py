@@ -31,7 +31,6 @@ QUICK = (8, 64)
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 MOST = WORKERS[-1]
 COMPARED = 512  # links of the chains whose time per joint is taken
-RUN = (16, 64, 256, 1024, 4096, 16384)  # links of the chains that are really run depth by depth
 THREADS = 2
 CHECKED = (8, 16)  # links of chains whose own balanced kernels are timed
 # Assumptions, stated with the tables. A cache line goes from one core to another in about 0.1 us; a barrier takes
@@ -92,7 +91,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     _show_gpu(report, functions, joints, lengths)
     own = _speed(functions, timings, prefix=FOLDED)
     _check(report, functions, timings, worker.single, own, checked)
-    _show_runs(report, plan, QUICK if quick else RUN)
+    _show_runs(report, plan, QUICK if quick else parallel_run.LENGTHS)
     spherical.run(report, plan, quick)
 
 
@@ -232,13 +231,12 @@ def _show_runs(report: Report, plan: Plan, lengths: Sequence[int]) -> None:
         rows: list[list[object]] = []
         for n in lengths:
             state = start(n)
-            pose = state.q if state.model.loops else None
-            dynamics = ada.Dynamics(state.model, "auto" if state.model.loops else "aba", pose=pose)
+            chains = [parallel_run.Chain(state.model, steps, threads) for threads in (1, THREADS)]
             with on_all_cpus():
-                of = parallel_run.times(state, dynamics, steps, THREADS, plan.rounds)
+                of = parallel_run.times(state, parallel_run.compared(state), chains, plan.rounds)
             depth = len(parallel_model.balanced(n))
-            gain = of.sequential / min(of.lanes, of.threads)
-            rows.append([n, depth, *(1e6 * seconds for seconds in of[:3]), gain, of.difference])
+            seconds, gain = (of.sequential, *of.by_depths), of.sequential / min(of.by_depths)
+            rows.append([n, depth, *(1e6 * one for one in seconds), gain, of.difference])
         columns = ["links", "depth", algorithm, "one thread", f"{THREADS} threads", "gain of the better", "difference"]
         report.table(f"measured: one evaluation [us] of a {what}, depth by depth, in lanes", columns, rows)
     report.note("by the clock on the wall; difference: of accelerations, relative to the largest")

@@ -22,10 +22,11 @@ from ada_dynamics.jit.gpu import Gpu
 from ada_dynamics.jit.thread_batch import launch
 from ada_dynamics.jit.thread_kernel import ThreadKernel
 from ada_dynamics.simulation.device_rollout import DeviceMotions
-from benchmarks import command, gpu_code, gpu_peers, machine
+from benchmarks import command, gpu_code, gpu_peers, machine, parallel_run
+from benchmarks.parallel_sites import OnThreads
 from benchmarks.report import Report, Target
 
-SECTIONS = ("computed", "kernels", "steps", "arrays", "first", "peers")
+SECTIONS = ("computed", "kernels", "steps", "arrays", "depth", "first", "peers")
 METHOD = """\
 method: kernels run on arrays that lie on the device, in columns, started one after the other and waited for at the end;
 the time is that of the clock on the wall. "computed" needs no device: it is the most that an H100 can do with the
@@ -189,6 +190,23 @@ def arrays(report: Report, device: str, states: int, seconds: float) -> None:
     report.table(f"{states} states, forward dynamics", ["robot", "G states/s"], rows)
 
 
+def depth(report: Report, device: str, quick: bool) -> None:
+    """One state of a long chain, a launch for each depth of the balanced order."""
+    where = machine_of(device)
+    report.begin("depth", f"one evaluation in log depth on {where.name}")
+    here, there = parallel_run.Steps(), parallel_run.Steps(OnThreads(where))
+    for what, start in (("chain", parallel_run.on_chain), ("ring", parallel_run.on_ring)):
+        rows = []
+        for n in parallel_run.LENGTHS[: 1 if quick else None]:
+            state = start(n)
+            chains = [parallel_run.Chain(state.model, steps) for steps in (here, there)]
+            of = parallel_run.times(state, parallel_run.compared(state), chains, 1 if quick else 21)
+            seconds, gain = (of.sequential, *of.by_depths), of.sequential / of.by_depths[1]
+            rows.append([n, *(1e6 * one for one in seconds), gain, of.difference])
+        columns = ["links", "the library, here", "log depth, here", "there", "gain there", "difference"]
+        report.table(f"one evaluation [us] of a {what}, until the accelerations are here", columns, rows)
+
+
 def first(report: Report, device: str) -> None:
     """Seconds to the first result."""
     name = machine_of(device).name  # which says here, in one line, that there is none
@@ -268,6 +286,7 @@ def main(arguments: list[str] | None = None) -> int:
         "kernels": lambda: kernels(report, chosen.device, states, seconds, robots),
         "steps": lambda: steps(report, chosen.device, states, seconds, robots),
         "arrays": lambda: arrays(report, chosen.device, states, seconds),
+        "depth": lambda: depth(report, chosen.device, chosen.quick),
         "first": lambda: first(report, chosen.device),
         "peers": lambda: peers(report, chosen.device, states, seconds, robots),
     }

@@ -4,12 +4,12 @@
 Bodies of one depth lie in one array in bit-reversed order, so that the inner bodies of the next depth's pairs are its
 first half, the outer ones its second, and the joint of pair p stands at the outer's place: nothing is copied. Each
 thread takes a block of neighbours from its links to one body, and back; in between the blocks are joined. A ring is
-the same but for its last step, which closes the joints at both ends of the whole chain at once.
+the same but for its last step, which closes the joints at both ends of the whole chain at once. On a graphics processor
+the steps of each depth are one launch, a thread for each.
 """
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +22,6 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms.articulated import FreeBody
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Function
-from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.tree import WORLD, Body, Loop
 from ada_dynamics.robots import mechanisms
@@ -31,13 +29,14 @@ from ada_dynamics.spatial.transform import Transform
 from benchmarks import assembly_steps
 from benchmarks.assembly_steps import BOTH, PAIR, Kind
 from benchmarks.parallel_model import TIP
+from benchmarks.parallel_sites import Here, Run, Site
 
 ACROSS = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from one joint's frame to the next
 ONE, TWO = 27, 90  # numbers of an articulated body with so many handles
+LENGTHS = (16, 64, 256, 1024, 4096, 16384)  # links of chains and rings to be compared
 REPEATS = 5  # of a run, in one round
 BENT = 1.0  # about what the joints of a ring turn away from its first pose in all [rad]
 CLOSING_STEPS = 5
-Run = Callable[[], object]
 
 
 def chain(n: int) -> ada.Model:
@@ -79,47 +78,19 @@ def on_ring(n: int) -> Start:
     return Start(model, q, v - np.linalg.pinv(J) @ (J @ v), rng.normal(size=n))
 
 
-class Step:
-    """A kernel on many rows at a call, in lanes; it lets other threads run meanwhile."""
-
-    def __init__(self, function: Function) -> None:
-        """Compile."""
-        self._kernel = Kernel(Signature.of(function), lambda: function, f"benchmark {function.name}")
-        self._sizes = {**function.inputs, **{name: shape[0] for name, shape in function.shapes.items()}}
-        self._lanes = self._kernel.info().lanes
-        pointers = (ctypes.c_void_p,) * len(self._sizes)
-        count = ctypes.c_int64
-        self._wide = ctypes.CFUNCTYPE(ctypes.c_int, *pointers, count)(self._kernel.native_address("kernel_rows"))
-        single = self._kernel.native_address("kernel_repeat")
-        self._few = ctypes.CFUNCTYPE(ctypes.c_int, *pointers, count, count)(single)
-
-    def on(self, **rows: Array) -> Run:
-        """The call on arrays whose rows lie one after the other."""
-        count = len(next(iter(rows.values())))
-        for name, size in self._sizes.items():
-            if rows[name].shape != (count, size) or not rows[name].flags.c_contiguous:
-                raise InputError(f"{name} has the shape {rows[name].shape}, not {(count, size)} in rows.")
-        given: list[object] = [ctypes.c_void_p(rows[name].ctypes.data) for name in self._sizes]
-        how, *more = (self._few, count, 1) if count < self._lanes else (self._wide, count)
-        given += [ctypes.c_int64(number) for number in more]
-
-        def run(_keep: Mapping[str, Array] = rows) -> object:
-            return how(*given)
-
-        return run
-
-
 class Steps:
     """All kernels; they know nothing of the chain."""
 
-    def __init__(self) -> None:
-        """Compile."""
-        self.link = Step(assembly_steps.free_link())
-        self.own_turn, self.turn = Step(assembly_steps.own_turn()), Step(assembly_steps.turn())
-        self.turned = Step(assembly_steps.turned())
-        self.up = {kind: Step(assembly_steps.assembly(kind)) for kind in (PAIR, BOTH, TIP)}
-        self.down = {kind: Step(assembly_steps.release(kind)) for kind in (PAIR, BOTH, TIP)}
-        self.closing = Step(assembly_steps.closing())
+    def __init__(self, site: Site | None = None) -> None:
+        """Compile for a site; None: for this process."""
+        self.site = site or Here()
+        step = self.site.step
+        self.link = step(assembly_steps.free_link())
+        self.own_turn, self.turn = step(assembly_steps.own_turn()), step(assembly_steps.turn())
+        self.turned = step(assembly_steps.turned())
+        self.up = {kind: step(assembly_steps.assembly(kind)) for kind in (PAIR, BOTH, TIP)}
+        self.down = {kind: step(assembly_steps.release(kind)) for kind in (PAIR, BOTH, TIP)}
+        self.closing = step(assembly_steps.closing())
 
 
 class Pairs:
@@ -141,15 +112,15 @@ class Pairs:
             first: PAIR where the bodies are links, BOTH where they have two handles.
             place: of the joints on their parents, in bit-reversed order.
         """
-        count = len(place)
-        self.place = place
-        self.q, self.v, self.tau, self.rate = (np.zeros((count, 1)) for _ in range(4))
-        self.before = np.zeros((count, 3))
+        count, zeros = len(place), steps.site.zeros
+        self.place = steps.site.placed(place)
+        self.q, self.v, self.tau, self.rate = (zeros(count, 1) for _ in range(4))
+        self.before = zeros(count, 3)
         widths = [count >> k for k in range(count.bit_length())]
         handles = [ONE if first == PAIR else TWO] + [TWO] * (len(widths) - 1)
-        self.turns = [np.zeros((m, 12)) for m in widths]
-        self.joined = [np.zeros((m, size)) for m, size in zip(widths, handles, strict=True)]
-        self.forces = [np.zeros((m, 12)) for m in widths]
+        self.turns = [zeros(m, 12) for m in widths]
+        self.joined = [zeros(m, size) for m, size in zip(widths, handles, strict=True)]
+        self.forces = [zeros(m, 12) for m in widths]
         self.turn_up: list[Run] = []
         self.turn_down: list[Run] = []
         self.up: list[Run] = []
@@ -163,7 +134,7 @@ class Pairs:
         turns, joined, forces = (rows[depth - 1] for rows in (self.turns, self.joined, self.forces))
         self.turn_up.append(steps.turn.on(inner=turns[inner], outer=turns[outer], joined=self.turns[depth]))
         self.turn_down.append(steps.turned.on(before=self.before[inner], turn=turns[inner], behind=self.before[outer]))
-        way = np.zeros((inner.stop, assembly_steps.way_size(kind)))
+        way = steps.site.zeros(inner.stop, assembly_steps.way_size(kind))
         joint = {"place": self.place[outer], "q": self.q[outer], "tau": self.tau[outer]}
         self.up.append(
             steps.up[kind].on(
@@ -186,34 +157,37 @@ class Times(NamedTuple):
     """Of one evaluation [s], by the clock on the wall, and how far results are apart."""
 
     sequential: float
-    lanes: float
-    threads: float
+    by_depths: list[float]
     difference: float
 
 
-def times(start: Start, dynamics: ada.Dynamics, steps: Steps, threads: int, rounds: int) -> Times:
-    """The library's sequential algorithm, log depth in the lanes of one thread, and on several, in turn.
+def times(start: Start, dynamics: ada.Dynamics, chains: Sequence[Chain], rounds: int) -> Times:
+    """The library's sequential algorithm, and log depth in some ways, in turn.
 
     The least of all rounds: what runs beside them takes nothing from that.
     """
-    model, q, v, tau = start
+    _, q, v, tau = start
     expected = dynamics.forward(q, v, tau)
-    found: list[list[float]] = [[], [], []]
-    runs: list[Run] = [lambda: dynamics.forward(q, v, tau)]
-    chains = [Chain(model, steps, 1), Chain(model, steps, threads)]
     for one in chains:
         one.set(q, v, tau)
         one.run()
-        runs.append(one.run)
+    off = max(float(np.abs(one.acceleration - expected).max()) for one in chains) / float(np.abs(expected).max())
+    runs: list[Run] = [lambda: dynamics.forward(q, v, tau), *(one.run for one in chains)]
+    found: list[list[float]] = [[] for _ in runs]
     for _ in range(rounds):
         for of, run in zip(found, runs, strict=True):
             begin = time.perf_counter()
             for _ in range(REPEATS):
                 run()
             of.append((time.perf_counter() - begin) / REPEATS)
-    off = max(float(np.abs(one.acceleration - expected).max()) for one in chains) / float(np.abs(expected).max())
-    sequential, lanes, several = map(min, found)
-    return Times(sequential, lanes, several, off)
+    sequential, *by_depths = map(min, found)
+    return Times(sequential, by_depths, off)
+
+
+def compared(start: Start) -> ada.Dynamics:
+    """What log depth is compared with: ABA, and for loops what the library chooses."""
+    model = start.model
+    return ada.Dynamics(model, pose=start.q) if model.loops else ada.Dynamics(model, "aba")
 
 
 class Chain:
@@ -236,20 +210,22 @@ class Chain:
         each = n // threads
         within, among = _bit_reversed(each), _bit_reversed(threads)
         self._where = [(block, block * each + within) for block in range(threads)]
+        self._site = site = steps.site
         self._blocks = [Pairs(steps, PAIR, _places([bodies[i] for i in links])) for _, links in self._where]
-        self._top = Pairs(steps, BOTH, _places([bodies[block * each] for block in among]))
+        firsts = [bodies[block * each] for block in among]
+        self._top = Pairs(steps, BOTH, _places(firsts)) if threads > 1 else self._blocks[0]
         self._rows = np.argsort(among)  # of the blocks in the top's arrays
         self._links: list[list[Run]] = []
         self._own: list[Run] = []
         for block, (_, links) in zip(self._blocks, self._where, strict=True):
             own = {"place": block.place, "q": block.q, "v": block.v}
             self._own.append(steps.own_turn.on(**own, turn=block.turns[0]))
-            w = np.zeros((each, 3))
-            constants = _inertias([bodies[i] for i in links])
+            w = site.zeros(each, 3)
+            constants = {name: site.placed(rows) for name, rows in _inertias([bodies[i] for i in links]).items()}
             turned = steps.turned.on(before=block.before, turn=block.turns[0], behind=w)
             free = steps.link.on(w=w, body=block.joined[0], **constants)
             self._links += [[turned, free]]
-        upward = np.array([[-g for g in tree.gravity]])
+        upward = site.placed(np.array([[-g for g in tree.gravity]]))
         ends = [self._ring(steps, upward, loop) for loop in tree.loops] or [self._tip(steps, upward)]
         self._ends = ends[0]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -267,7 +243,7 @@ class Chain:
             upward=upward,
             place=top.place[:1],
             turn=top.turns[-1],
-            seat=np.array([_place(seat)]),
+            seat=steps.site.placed(np.array([_place(seat)])),
             rate=top.rate[:1],
             forces=top.forces[-1],
         )
@@ -275,33 +251,46 @@ class Chain:
 
     def _tip(self, steps: Steps, upward: Array) -> list[Run]:
         """The joint to the ground; the last link is free."""
-        top = self._top
+        top, zeros = self._top, steps.site.zeros
         joint = {"place": top.place[:1], "q": top.q[:1], "tau": top.tau[:1]}
-        way, zeros = np.zeros((1, assembly_steps.way_size(TIP))), np.zeros((1, ONE))
+        way = zeros(1, assembly_steps.way_size(TIP))
         up = steps.up[TIP].on(
             own=top.joined[-1],
             v=top.v[:1],
-            w=zeros[:, :3].copy(),
+            w=zeros(1, 3),
             upward=upward,
-            joined=np.zeros((1, ONE)),
+            joined=zeros(1, ONE),
             way=way,
             **joint,
         )
-        free = np.zeros((1, 6))
-        down = steps.down[TIP].on(way=way, forces=free, rate=top.rate[:1], outer=top.forces[-1], **joint)
+        down = steps.down[TIP].on(way=way, forces=zeros(1, 6), rate=top.rate[:1], outer=top.forces[-1], **joint)
         return [up, down]
 
     def set(self, q: Array, v: Array, tau: Array) -> None:
         """Take a state."""
         for block, (number, links) in zip(self._blocks, self._where, strict=True):
-            row = self._rows[number]
             for name, values in (("q", q), ("v", v), ("tau", tau)):
                 rows = getattr(block, name)
                 rows[:, 0] = values[links]
-                getattr(self._top, name)[row] = rows[0]
+                self._site.put(rows)
+                if len(self._blocks) > 1:
+                    getattr(self._top, name)[self._rows[number]] = rows[0]
 
     def run(self) -> None:
-        """Evaluate; the threads meet four times."""
+        """Evaluate."""
+        if len(self._blocks) == 1:
+            (block,) = self._blocks
+            around = [*block.turn_down, *self._links[0], *block.up, *self._ends, *block.down]
+            _all([self._own[0], *block.turn_up, *around])
+        else:
+            self._in_blocks()
+        for block, (number, links) in zip(self._blocks, self._where, strict=True):
+            self._site.get(block.rate)
+            self.acceleration[links] = block.rate[:, 0]
+            self.acceleration[number * len(links)] = self._top.rate[self._rows[number], 0]
+
+    def _in_blocks(self) -> None:
+        """The threads meet four times."""
         top, blocks, rows = self._top, self._blocks, self._rows
         self._each(lambda i: _all([self._own[i], *blocks[i].turn_up]))
         for block, row in zip(blocks, rows, strict=True):
@@ -316,9 +305,6 @@ class Chain:
         for block, row in zip(blocks, rows, strict=True):
             block.forces[-1][0] = top.forces[0][row]
         self._each(lambda i: _all(blocks[i].down))
-        for block, (number, links) in zip(blocks, self._where, strict=True):
-            self.acceleration[links] = block.rate[:, 0]
-            self.acceleration[number * len(links)] = top.rate[rows[number], 0]
 
     def _each(self, work: Callable[[int], None]) -> None:
         if self._pool is None:

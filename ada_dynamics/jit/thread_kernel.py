@@ -94,7 +94,13 @@ class ThreadKernel:
         states: int,
         stream: int = 0,
     ) -> None:
-        """Run for a number of states.
+        """Run for a number of states, in a stream; what else is given, as in `launcher`."""
+        self.launcher(inputs, outputs, status, found, states)(stream)
+
+    def launcher(
+        self, inputs: Sequence[Strided], outputs: Sequence[Strided], status: int, found: int, states: int
+    ) -> Callable[[int], None]:
+        """The launch of the same arrays, to be repeated: called with a stream.
 
         Args:
             inputs: arrays in the machine's memory, in the order of the signature.
@@ -102,11 +108,10 @@ class ThreadKernel:
             status: address of a byte for each state.
             found: address of a word, to which the bits of all states are or-ed.
             states: how many.
-            stream: in which.
         """
         kernel = self.loaded()
         arguments: list[Any] = []
         for address, of_state, of_element in (*inputs, *outputs):
             arguments += [c_void_p(address), c_int32(of_state), c_int32(of_element)]
         arguments += [c_void_p(status), c_void_p(found), c_int32(states)]
-        self.machine.launch(kernel, arguments, states, stream)
+        return lambda stream: self.machine.launch(kernel, arguments, states, stream)

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An evaluation that is really run depth by depth, in lanes and on threads, gives what the recursion gives."""
+"""An evaluation that is run depth by depth, in lanes, on threads or on a device, gives what the recursion gives."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.on_device import machine_of
 from ada_dynamics.errors import InputError
 from benchmarks import parallel_run
+from benchmarks.parallel_sites import OnThreads
 
 
 @pytest.fixture(scope="module")
 def steps() -> parallel_run.Steps:
     return parallel_run.Steps()
+
+
+@pytest.fixture(scope="module", params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def launches(request) -> parallel_run.Steps:
+    return parallel_run.Steps(OnThreads(machine_of(request.param)))
 
 
 def states(start: parallel_run.Start) -> list[tuple[Array, Array, Array]]:
@@ -50,6 +59,21 @@ def test_accelerations_of_a_ring_are_those_of_the_elimination_of_its_loop(
         allowed = 10.0 * np.abs(assembled.forward(*state) - expected).max() + 1e-14 * np.abs(expected).max()
         assert allowed < 1e-10 * np.abs(expected).max()
         assert np.abs(ring.acceleration - expected).max() < allowed
+
+
+@pytest.mark.parametrize(
+    ("begin", "links"), [(parallel_run.on_chain, 2), (parallel_run.on_chain, 64), (parallel_run.on_ring, 16)]
+)
+def test_a_launch_for_each_depth_gives_the_same_accelerations(
+    steps: parallel_run.Steps, launches: parallel_run.Steps, begin: Callable[[int], parallel_run.Start], links: int
+) -> None:
+    start = begin(links)
+    here, there = (parallel_run.Chain(start.model, of) for of in (steps, launches))
+    for state in states(start):
+        for one in (here, there):
+            one.set(*state)
+            one.run()
+        assert np.abs(there.acceleration - here.acceleration).max() < 1e-10 * np.abs(here.acceleration).max()
 
 
 @pytest.mark.parametrize(("links", "threads"), [(6, 1), (8, 3), (4, 4)])
