@@ -97,7 +97,8 @@ def test_a_board_that_is_set_to_another_rate_is_told_with_the_rates_to_try(ada: 
 
 
 def test_a_wrong_board_id_is_told_with_the_one_that_answers(ada: Ada) -> None:
-    code, out, _ = ada("test", "khr1", "--emulator", "--setting", "emulator.second_id=5")
+    patient = ("--setting", "reply_timeout=0.2")  # a busy host gives the emulator its turn late
+    code, out, _ = ada("test", "khr1", "--emulator", "--setting", "emulator.second_id=5", *patient)
     assert code == 1
     assert "FAILED   device answers" in out
     assert "GET_HOME (0xfa) of board 1" in out and "the ID of the board right" in out

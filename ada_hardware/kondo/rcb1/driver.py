@@ -218,7 +218,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
     def _who_answers(self) -> str:
         with suppress(NoAnswer):
-            found = self.bus.ask(c.Code.GET_ID, retries=1).board
+            found = self.bus.ask(c.Code.GET_ID).board
             if found not in self.board_ids:
                 return f" A board with ID {found} does answer: set first_id or second_id to it, or set its ID."
             return f" The board with ID {found} does answer."
