@@ -99,10 +99,10 @@ class PtyEnd(End):
     def disconnect(self) -> None:  # noqa: D102
         if self._master < 0:
             return
+        self._unlink(os.ttyname(self._slave))
         for descriptor in (self._master, self._slave):
             os.close(descriptor)
         self._master = self._slave = -1
-        self._unlink()
 
     def reconnect(self) -> None:  # noqa: D102
         if self._master >= 0:
@@ -122,16 +122,30 @@ class PtyEnd(End):
 
     def _make_link(self, link: Path, path: str) -> None:
         try:
-            self._unlink()
+            if _is_left_over(link, path):
+                link.unlink()
             link.symlink_to(path)
         except OSError as problem:
             self.disconnect()
-            raise TransportError(f"{PTY}{link}: no link can be made there: {problem.strerror}.") from None
+            there = f" (a link to {link.readlink()})" if link.is_symlink() else ""
+            raise TransportError(
+                f"{PTY}{link}: no link can be made there: {problem.strerror}{there}. Name another place."
+            ) from None
 
-    def _unlink(self) -> None:
-        if self._link is not None and self._link.is_symlink():
+    def _unlink(self, path: str) -> None:
+        """Take away the link, where it is (still) one to a path."""
+        if self._link is not None:
             with contextlib.suppress(OSError):
-                self._link.unlink()
+                if self._link.readlink() == Path(path):
+                    self._link.unlink()
+
+
+def _is_left_over(link: Path, path: str) -> bool:
+    """True of a link as killed emulators leave it: to a terminal that is gone, or whose number the new one has."""
+    if not link.is_symlink():
+        return False
+    terminal = link.readlink()
+    return terminal == Path(path) or (terminal.parent == Path(path).parent and not link.exists())
 
 
 class UdpEnd(End):

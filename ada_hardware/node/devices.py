@@ -38,6 +38,7 @@ class Devices:
         self.sensors: dict[str, ForceSensor] = {}
         self._lock = threading.Lock()
         self._latched = ""
+        self._stops = 0  # how many there were
 
     def take(self, robots: Mapping[str, Robot], sensors: Mapping[str, ForceSensor]) -> None:
         """Take devices, all closed, in place of those before, which are closed too; a latched stop stays."""
@@ -132,8 +133,7 @@ class Devices:
         Raises:
             HardwareError: naming the robots that do not answer; the others are stopped nevertheless.
         """
-        with self._lock:
-            self._latched = self._latched or why
+        self._latch(why)
         self._each(self.robots, lambda robot: robot.stop(why))
 
     def halt(self, why: str) -> None:
@@ -149,25 +149,38 @@ class Devices:
             elif robot.phase is Phase.ACTIVE:
                 robot.deactivate()
 
+        self._latch(why)
+        self._each(self.robots, act)
+
+    def _latch(self, why: str) -> None:
         with self._lock:
             self._latched = self._latched or why
-        self._each(self.robots, act)
+            self._stops += 1
 
     def reset(self) -> str:
         """Clear alarms and latched stops; what was done, in words. Nothing moves.
 
+        A stop that comes meanwhile is not cleared: robots that were reset before it are stopped again.
+
         Raises:
-            Refused: a robot is active.
+            Refused: a robot is active, or a stop came.
             HardwareError: naming the devices whose alarms stay.
         """
         driven = [name for name, robot in self.robots.items() if robot.phase.is_driven]
         if driven:
             raise Refused(f"{', '.join(driven)}: still driven; deactivate the node, or stop it, before a reset.")
+        stops = self._stops
         self._each(self.sensors, lambda sensor: sensor.reset())
         stopped = {name: robot for name, robot in self.robots.items() if robot.phase is Phase.STOPPED}
-        self._each(stopped, lambda robot: robot.reset())
+        if stops == self._stops:
+            self._each(stopped, lambda robot: robot.reset())
         with self._lock:
-            self._latched = ""
+            was_stopped = stops != self._stops
+            if not was_stopped:
+                self._latched = ""
+        if was_stopped:
+            self._each(stopped, lambda robot: robot.stop(self._latched))
+            raise Refused("a stop came meanwhile, which stays. Reset again when that is over.")
         return f"{', '.join(stopped) or 'the node'}: alarms and stops are cleared; nothing moves."
 
     def fallen(self) -> str:

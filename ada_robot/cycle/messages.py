@@ -15,6 +15,7 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -29,6 +30,8 @@ from ada_robot.safety.phases import Phase
 from ada_robot.timing.periods import PeriodSummary
 
 LARGEST = 2**17  # bytes of any message
+LONGEST_TEXT = 1000  # characters of a text in a request
+NOBODY = 2**63 - 1  # number of a request whose answer nobody waits for, after all others
 HEARTBEAT = b"\x02"
 _COMMAND, _FEEDBACK = 1, 3
 _COMMAND_HEAD = struct.Struct("=BBxxxxxxd")  # kind, mode, stamp; then the values
@@ -125,8 +128,18 @@ def decode_report(fields: dict[str, Any]) -> RobotStatus:
 
 
 def encode_request(number: int, what: str, **details: object) -> bytes:
-    """A request, which is answered under its number."""
-    return json.dumps({"request": number, "what": what, **details}).encode()
+    """A request, which is answered under its number; of long texts the beginning."""
+    short = {name: x[:LONGEST_TEXT] if isinstance(x, str) else x for name, x in details.items()}
+    return json.dumps({"request": number, "what": what, **short}).encode()
+
+
+def decode_request(data: bytes) -> dict[str, Any]:
+    """A request; one that cannot be read, which no program of ours sends, is a stop that nobody waits for."""
+    with suppress(ValueError, RecursionError):
+        request: Any = json.loads(data)
+        if isinstance(request, dict) and {"request", "what"} <= request.keys():
+            return request
+    return {"request": NOBODY, "what": "stop", "why": "a request came that cannot be read"}
 
 
 def encode_reply(number: int, problem: BaseException | None) -> bytes:
@@ -147,6 +160,6 @@ def problem_of(reply: Mapping[str, Any]) -> Exception | None:
 
 
 def decode_json(data: bytes) -> dict[str, Any]:
-    """A request, reply or report."""
+    """A reply, a report, or what a cycle is to be made of."""
     found: dict[str, Any] = json.loads(data)
     return found

@@ -196,7 +196,7 @@ class CycleServer:
             data = self._received(self._requests)
             if data is None:
                 break
-            request = messages.decode_json(data)
+            request = messages.decode_request(data)
             if request["what"] == "stop":  # before all waiting requests
                 self._waiting.insert(0, request)
             else:
@@ -226,6 +226,7 @@ class CycleServer:
         try:
             if what == "stop":
                 cycle.stop(now, request["why"])
+                self._refuse_older_resets(request)
             elif what == "open":
                 cycle.open(now)
             elif what == "activate":
@@ -255,6 +256,16 @@ class CycleServer:
             self._reply(request, problem)
         else:
             self._reply(request, None)
+
+    def _refuse_older_resets(self, stop: dict[str, Any]) -> None:
+        """A reset that was asked for before a stop does not clear it."""
+        for requests in (self._waiting, self._resting):
+            for request in list(requests):
+                if request["what"] == "reset" and request["request"] < stop["request"]:
+                    requests.remove(request)
+                    self._reply(
+                        request, Refused(f"stopped meanwhile: {stop['why']}. Reset it again when that is over.")
+                    )
 
     def _serve_rested(self, request: dict[str, Any]) -> None:
         """Answer requests that waited for the robot to come to rest."""

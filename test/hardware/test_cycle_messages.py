@@ -5,6 +5,7 @@ import math
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +82,14 @@ def test_reports_come_out_as_they_went_in():
     assert math.isnan(found.values.pop("unknown"))
     report.values.pop("unknown")
     assert found == report
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff", b'{"request": 3, "what": "reset', b"[1]", b'{"what": "open"}', b"[" * 10**5]
+)
+def test_a_request_that_cannot_be_read_is_a_stop(data):
+    assert messages.decode_request(data)["what"] == "stop"
+    assert messages.decode_request(messages.encode_request(3, "reset")) == {"request": 3, "what": "reset"}
 
 
 def test_errors_are_raised_here_as_they_were_there():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -96,9 +97,43 @@ def test_a_link_to_a_pseudo_terminal_stays_the_same_and_goes_with_it(tmp_path: P
     assert not path.is_symlink()
 
 
+def test_a_link_that_a_killed_device_left_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "robot"
+    path.symlink_to("/dev/pts/4000000")
+    PtyEnd(str(path)).close()
+    assert not path.is_symlink()
+
+
+def test_a_link_to_the_number_that_the_new_terminal_has_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "robot"
+    for _ in range(100):  # somebody else may take the number that became free
+        before = PtyEnd()
+        before.close()
+        path.symlink_to(before.url)
+        with contextlib.suppress(TransportError):
+            PtyEnd(str(path)).close()
+            break
+        path.unlink()
+    assert not path.is_symlink()
+
+
+def test_another_device_keeps_its_link(tmp_path: Path) -> None:
+    path = tmp_path / "robot"
+    end = PtyEnd(str(path))
+    before = path.readlink()
+    with pytest.raises(TransportError, match=rf"File exists \(a link to {before}\)"):
+        PtyEnd(str(path))
+    assert path.readlink() == before
+    path.unlink()
+    path.symlink_to(tmp_path)  # somebody's, made since
+    end.close()
+    assert path.readlink() == tmp_path
+
+
 def test_a_link_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("somebody's")
-    for path in (tmp_path / "file", tmp_path / "no folder" / "robot"):
+    (tmp_path / "link").symlink_to("file")
+    for path in (tmp_path / "file", tmp_path / "link", tmp_path / "no folder" / "robot"):
         with pytest.raises(TransportError, match="no link can be made there"):
             PtyEnd(str(path))
     assert (tmp_path / "file").read_text() == "somebody's"

@@ -111,6 +111,19 @@ def test_what_is_stored_is_read_back():
     assert asked(emulator, Code.STORE_HOME, 0) == bytes((0, ACK))
 
 
+@pytest.mark.parametrize(
+    ("write", "read", "values", "kept"),
+    [
+        (Code.SET_SWITCHES, Code.GET_SWITCHES, (0xFE,), (2,)),
+        (Code.SET_TRIMS, Code.GET_TRIMS, (255, 7) * 6, (40, 7) * 6),
+    ],
+)
+def test_what_a_board_has_no_room_for_is_taken_and_not_kept(write, read, values, kept):
+    emulator = khr1()
+    assert told(emulator, raw(write, 1, *values).hex()) == [bytes((1, ACK))]
+    assert tuple(asked(emulator, read, 1)[1:-1]) == kept
+
+
 # --- motion -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("speed", range(8))
 def test_servos_arrive_together_after_the_largest_way_at_the_speed(speed):

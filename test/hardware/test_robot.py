@@ -220,6 +220,35 @@ def test_stop_latches_and_only_a_reset_leads_back(either, trace):
     assert not violations(trace)
 
 
+def test_a_stop_that_comes_after_a_reset_was_asked_for_stays(robot):
+    moving(robot, 0.9)
+    robot.stop("first")
+    raised = []
+
+    def reset():
+        try:
+            robot.reset()
+        except Refused as problem:
+            raised.append(str(problem))
+
+    thread = threading.Thread(target=reset)
+    thread.start()
+    time.sleep(0.02)  # the ramp takes 0.09 s
+    was_asked = robot.phase is Phase.STOPPING
+    robot.stop("second")
+    thread.join(10.0)
+    if was_asked:  # on a busy machine the ramp may have been over, and the reset too
+        assert "stopped meanwhile: second" in raised[0]
+    until(lambda: robot.phase is Phase.STOPPED, "the end of the ramp")
+
+
+def test_a_stop_needs_no_short_reason(either):
+    moving(either)
+    either.stop("x" * 1_000_000)
+    until(lambda: either.phase is Phase.STOPPED, "the end of the ramp")
+    assert len(either.reason) < 1100
+
+
 def test_a_deactivation_that_a_stop_overtakes_says_so(robot):
     moving(robot, 0.9)
     raised = []

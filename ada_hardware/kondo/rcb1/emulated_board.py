@@ -89,7 +89,8 @@ class EmulatedBoard:
                 self._play([self._recall(code.GET_ENTRY, v[0], i)[0] for i in range(count)], now)
             case writer if writer in _STORED:
                 reader, size = _STORED[writer]
-                self._memory[(reader, *v[:size])] = v[size:]
+                kept = [x if f.allows(x) else f.highest for f, x in zip(command.kind.fields, v, strict=True)]
+                self._memory[(reader, *v[:size])] = tuple(kept[size:])
             case reader:
                 return self._recall(reader, *v[: _READERS[reader]])
         return ()
@@ -149,7 +150,7 @@ class EmulatedBoard:
             self._frame_end = now
 
     def _switch(self, switches: int, now: float) -> None:
-        self.switches = switches
+        self.switches = switches & (c.SLEEP | c.MOTION_ENABLE)  # of the others nothing is known
         if switches & c.SLEEP:
             self.limp(now)
 
