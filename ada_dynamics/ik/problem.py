@@ -177,8 +177,7 @@ class Problem:
         if not self.angles:
             return down, up
         at = np.stack([bound.value(self._own(q, name)) for name, bound in self.angles], axis=-1)
-        least = [-np.inf if bound.lower is None else bound.lower for _, bound in self.angles]
-        most = [np.inf if bound.upper is None else bound.upper for _, bound in self.angles]
+        least, most = np.transpose([bound.ends for _, bound in self.angles])
         return np.concatenate([down, least - at], axis=-1), np.concatenate([up, most - at], axis=-1)
 
     def excess(self, q: Array) -> Array:
