@@ -204,7 +204,9 @@ class CheckedValues:
         for what in ("lower", "upper", "velocity", "effort"):
             value = getattr(limits, what)
             if not isinstance(value, Real) or isnan(value):
-                raise ModelError(f"{self.where}: {what} limit of {where} is {value!r:.100}; it must be a number, or inf.")
+                raise ModelError(
+                    f"{self.where}: {what} limit of {where} is {value!r:.100}; it must be a number, or inf."
+                )
             if what in ("velocity", "effort") and value < 0.0:
                 raise ModelError(f"{self.where}: {what} limit of {where} is {value:g}; it must not be negative.")
         ends = f"[{limits.lower:g}, {limits.upper:g}]"

