@@ -6,7 +6,7 @@ Poses and Jacobians come from batch kernels; damped equations and limits are sol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.ik.bounded import Level, Limits, nearest_of_many
-from ada_dynamics.ik.problem import Here, JointBounds, Problem
+from ada_dynamics.ik.problem import Here, JointBounds, Problem, listed
 from ada_dynamics.ik.solve import (
     FIRST,
     LARGEST,
@@ -66,7 +66,7 @@ class IkResults(NamedTuple):
 
 def solve_many(
     robot: Model | Dynamics,
-    tasks: Task | Sequence[Task],
+    tasks: Task | Iterable[Task],
     q: ArrayLike | None = None,
     *,
     limits: JointBounds = True,
@@ -91,14 +91,14 @@ def solve_many(
         InputError: an argument is unusable.
         ModelError: the loops do not close near the start.
     """
-    problem = Problem.of(robot, tasks, limits)
+    order = listed(tasks)
+    problem = Problem.of(robot, order, limits)
     refuse_settings(tolerance, max_steps, starts)
     if problem.count is None:
         raise InputError("no goal is stacked along a first axis; ada.solve_ik takes tasks of one goal.")
     if len(problem.levels) > 1:
         raise InputError("tasks have several levels; many goals at once take one: give weights, or use ada.solve_ik.")
     model, rng = problem.dynamics.model, np.random.default_rng(seed)
-    order = [tasks] if isinstance(tasks, Task) else list(tasks)
     best, steps = _descend(problem, _starts(problem, q), tolerance, max_steps)
     start = np.zeros(problem.count, dtype=np.intp)
     for number in range(1, starts):

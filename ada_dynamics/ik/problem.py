@@ -7,7 +7,7 @@ the mechanism's length. So no choice of independent joints can fail on the way, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -71,15 +71,10 @@ class Problem:
     angles: tuple[tuple[str, Bound], ...]  # of spherical joints, by their names
 
     @classmethod
-    def of(cls, robot: Model | Dynamics, tasks: Task | Sequence[Task], limits: JointBounds) -> Problem:
+    def of(cls, robot: Model | Dynamics, tasks: Task | Iterable[Task], limits: JointBounds) -> Problem:
         """Arguments of callers, checked."""
         dynamics = robot if isinstance(robot, Dynamics) else Dynamics(_as_model(robot))
-        given = [tasks] if isinstance(tasks, Task) else list(tasks)
-        if not given or not all(isinstance(task, Task) for task in given):
-            raise WrongTypeError(
-                f"tasks are {tasks!r:.100}; inverse kinematics needs at least one of PoseTask, PositionTask, "
-                "OrientationTask, ComTask, PostureTask."
-            )
+        given = listed(tasks)
         for task in given:
             task.refuse_unfit(dynamics)
             task.weights(dynamics)
@@ -177,8 +172,7 @@ class Problem:
         if not self.angles:
             return down, up
         at = np.stack([bound.value(self._own(q, name)) for name, bound in self.angles], axis=-1)
-        least = [-np.inf if bound.lower is None else bound.lower for _, bound in self.angles]
-        most = [np.inf if bound.upper is None else bound.upper for _, bound in self.angles]
+        least, most = np.transpose([bound.ends for _, bound in self.angles])
         return np.concatenate([down, least - at], axis=-1), np.concatenate([up, most - at], axis=-1)
 
     def excess(self, q: Array) -> Array:
@@ -272,6 +266,17 @@ class Problem:
         """Limits, widened to where joints already are."""
         own = q[..., self.positions]
         return np.minimum(self.lower, own), np.maximum(self.upper, own)
+
+
+def listed(tasks: object) -> list[Task]:
+    """Tasks as a caller gives them, one or several, in their order."""
+    given = [tasks] if isinstance(tasks, Task) else list(tasks) if isinstance(tasks, Iterable) else []
+    if not given or not all(isinstance(task, Task) for task in given):
+        raise WrongTypeError(
+            f"tasks are {tasks!r:.100}; inverse kinematics needs at least one of PoseTask, PositionTask, "
+            "OrientationTask, ComTask, PostureTask."
+        )
+    return given
 
 
 def _as_model(robot: object) -> Model:

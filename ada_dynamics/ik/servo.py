@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.ik.bounded import Level, Limits, by_priority
-from ada_dynamics.ik.problem import JointBounds, Problem
+from ada_dynamics.ik.problem import JointBounds, Problem, listed
 from ada_dynamics.ik.tasks import Task
 from ada_dynamics.model.model import Model
 
@@ -37,7 +37,7 @@ class VelocityStep(NamedTuple):
 
 def velocity(
     robot: Model | Dynamics,
-    tasks: Task | Sequence[Task],
+    tasks: Task | Iterable[Task],
     q: ArrayLike,
     dt: float,
     *,
@@ -65,7 +65,8 @@ def velocity(
         raise InputError(
             f"dt is {dt!r} s, gain {gain!r}, damping {damping!r}; dt and damping must be above zero, gain in (0, 1]."
         )
-    problem = Problem.of(robot, tasks, limits).of_one_goal()
+    order = listed(tasks)
+    problem = Problem.of(robot, order, limits).of_one_goal()
     dynamics, at = problem.dynamics, problem.dynamics.model.as_positions(q)
     along = problem.motions(at)
     lower, upper = _bounds(problem, at, dt, velocity_limits)
@@ -77,7 +78,6 @@ def velocity(
     if z is None:
         z = by_priority(levels, moving._replace(lower=np.minimum(lower, 0.0), upper=np.maximum(upper, 0.0)))
     step = along @ (np.zeros(along.shape[1]) if z is None else z)
-    order = [tasks] if isinstance(tasks, Task) else list(tasks)
     missing = tuple((gain * task.left(dynamics, at) - task.jacobian(dynamics, at) @ step) / dt for task in order)
     moved = np.concatenate([step, problem.motions_of_angles(at, step[:, None])[:, 0]])
     held = np.flatnonzero((moved <= lower + 1e-9 * dt) | (moved >= upper - 1e-9 * dt))

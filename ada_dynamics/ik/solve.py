@@ -8,7 +8,8 @@ a step is taken if no level suffers, and μ grows until one is; it shrinks as fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.ik.bounded import Level, Limits, by_priority
-from ada_dynamics.ik.problem import WITHIN, JointBounds, Problem
+from ada_dynamics.ik.problem import WITHIN, JointBounds, Problem, listed
 from ada_dynamics.ik.tasks import METRES, RADIANS, Task
 from ada_dynamics.model.model import Model
 
@@ -64,7 +65,7 @@ class IkResult(NamedTuple):
 
 def solve_ik(
     robot: Model | Dynamics,
-    tasks: Task | Sequence[Task],
+    tasks: Task | Iterable[Task],
     q: ArrayLike | None = None,
     *,
     limits: JointBounds = True,
@@ -89,11 +90,11 @@ def solve_ik(
         InputError: an argument is unusable.
         ModelError: the loops do not close near the start.
     """
-    problem = Problem.of(robot, tasks, limits).of_one_goal()
+    order = listed(tasks)
+    problem = Problem.of(robot, order, limits).of_one_goal()
     refuse_settings(tolerance, max_steps, starts)
     model = problem.dynamics.model
     rng = np.random.default_rng(seed)
-    order = problem.tasks if isinstance(tasks, Task) else list(tasks)
     best = _result(problem, order, _descend(problem, problem.start(q), tolerance, max_steps), tolerance, 0)
     for start in range(1, starts):
         if best.reached:
@@ -201,11 +202,13 @@ def left_of(problem: Problem, tasks: Sequence[Task], q: Array, tolerance: float)
     return Left(left, distance, angle, served, np.asarray(served[..., of_first].all(axis=-1)), excess, gap)
 
 
-def refuse_settings(tolerance: float, max_steps: int, starts: int) -> None:
-    """Raise where one is not above zero."""
-    if not tolerance > 0.0 or max_steps < 1 or starts < 1:
+def refuse_settings(tolerance: object, max_steps: object, starts: object) -> None:
+    """Raise where one is not above zero, or no number of its kind."""
+    are_counts = all(isinstance(count, Integral) and int(count) >= 1 for count in (max_steps, starts))
+    if not (isinstance(tolerance, Real) and float(tolerance) > 0.0 and are_counts):
         raise InputError(
-            f"tolerance is {tolerance!r}, max_steps {max_steps!r}, starts {starts!r}; they must be more than zero."
+            f"tolerance is {tolerance!r}, max_steps {max_steps!r}, starts {starts!r}; they must be more than zero, "
+            "max_steps and starts whole numbers."
         )
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assembly import assembled, free_velocities, start_of
-from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.loops.numbers import LoopNumbers, typical_length
+from ada_dynamics.loops.rank import ROUNDED_GAP
 from ada_dynamics.loops.state import loop_state
 from ada_dynamics.loops.study import Study, refuse_open, study
 from ada_dynamics.model.model import Model
@@ -21,48 +21,97 @@ from ada_dynamics.shown import Shown
 
 
 class AssembledPose(Shown, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
-    """Positions q that close all loops: an array like any other, which also knows what was found out.
+    """Positions q that close all loops: an array like any other, which can also say what there is to know about it.
 
-    Attributes:
-        residual: largest gap left [m, rad].
-        gaps: gap of each loop's conditions, by loop.
-        moved: largest change from the guess [m, rad].
+    Every answer is that of the numbers as they are. Copies can give it, too; a part of a pose says that it is one, and
+    what is computed of a pose is an array of numpy's.
     """
 
-    residual: float
-    gaps: dict[str, Array]
-    moved: float
-    _model: Model
+    _model: Model | None
+    _guess: Array | None
+    _studied: tuple[bytes, Study] | None  # for which numbers, and the findings
 
     def __array_finalize__(self, other: Any) -> None:
-        """Views and results of arithmetic are plain poses without a report."""
+        """Numbers of another pose, all of them or some."""
+        is_whole = isinstance(other, AssembledPose) and other.shape == self.shape
+        self._model, self._guess = (other._model, other._guess) if is_whole else (None, None)
+        self._studied = None
 
-    @cached_property
-    def _found(self) -> Study | None:
-        return study(self._model, np.asarray(self)) if self._model.loops else None
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What is computed of a pose is plain numbers; in place it stays what it is."""
+        return array if array is self else np.asarray(array)[()]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _pose, (np.array(self), self._model, self._guess)
+
+    def _whole(self) -> tuple[Model, Array]:
+        """The model, and the numbers."""
+        if self._model is None:
+            raise InputError(
+                f"{np.asarray(self)!s:.80} is a part of a pose, which says nothing by itself: ask the pose that "
+                "ada.assemble returned, or a copy of it."
+            )
+        return self._model, np.asarray(self)
+
+    def _study(self) -> Study | None:
+        model, q = self._whole()
+        if not model.loops:
+            return None
+        key = q.tobytes()
+        if self._studied is None or self._studied[0] != key:
+            self._studied = key, study(model, q)
+        return self._studied[1]
+
+    @property
+    def gaps(self) -> dict[str, Array]:
+        """Gap of each loop's conditions, by loop [m, rad]."""
+        model, q = self._whole()
+        if not model.loops:
+            return {}
+        numbers = LoopNumbers(model)
+        names, whole = np.array([loop for loop, _, _ in numbers.conditions]), numbers.gap(q)
+        return {name: whole[names == name] for name in model.loop_names}
+
+    @property
+    def residual(self) -> float:
+        """Largest gap [m, rad]."""
+        return max((float(np.max(np.abs(g), initial=0.0)) for g in self.gaps.values()), default=0.0)
+
+    @property
+    def moved(self) -> float:
+        """Largest change from the guess [m, rad]."""
+        model, q = self._whole()
+        assert self._guess is not None
+        return float(np.max(np.abs(model.difference(self._guess, q)), initial=0.0))
 
     @property
     def mobility(self) -> int:
         """Degrees of freedom in general poses, by rank."""
-        return self._model.nv if self._found is None else self._found.mobility
+        found = self._study()
+        return self._whole()[0].nv if found is None else found.mobility
 
-    @cached_property
+    @property
     def mobility_here(self) -> int:
         """The same in this pose; more in a singular one."""
-        if self._found is None:
-            return self._model.nv
-        return loop_state(self._found, np.asarray(self), None).mobility
+        found = self._study()
+        model, q = self._whole()
+        return model.nv if found is None else loop_state(found, q, None).mobility
 
     @property
     def redundant(self) -> list[str]:
         """Redundant conditions in words, loop by loop."""
-        return [] if self._found is None else self._found.redundant_names()
+        found = self._study()
+        return [] if found is None else found.redundant_names()
 
     def report(self) -> str:
-        """The findings, in a few lines."""
+        """The findings, in a few lines; of numbers that leave loops open only by how much."""
+        model, _ = self._whole()
+        gap, way = self.residual, f"{self.moved:.3g} from the guess"
+        if gap > ROUNDED_GAP * max(1.0, typical_length(model)):
+            return f"open by {gap:.3g}, {way}: ada.assemble(model, q) closes the loops"
         singular = f", {self.mobility_here} in this pose, which is singular" if self.is_singular else ""
         lines = [
-            f"closed to {self.residual:.1e}, {self.moved:.3g} from the guess",
+            f"closed to {gap:.1e}, {way}",
             f"mobility {self.mobility}{singular}",
             *(f"redundant: {text}" for text in self.redundant),
         ]
@@ -74,7 +123,13 @@ class AssembledPose(Shown, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
         return self.mobility_here > self.mobility
 
 
-def assemble(model: Model, guess: ArrayLike | None = None, hold: Sequence[str] = ()) -> AssembledPose:
+def _pose(q: Array, model: Model | None, guess: Array | None) -> AssembledPose:
+    pose = q.view(AssembledPose)
+    pose._model, pose._guess = model, guess
+    return pose
+
+
+def assemble(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[str] = ()) -> AssembledPose:
     """Close all loops from a rough pose.
 
     Example::
@@ -85,7 +140,7 @@ def assemble(model: Model, guess: ArrayLike | None = None, hold: Sequence[str] =
     Args:
         model: a model with loops.
         guess: positions to start from; the neutral pose by default.
-        hold: joints that stay where the guess has them, such as motors set to wanted angles.
+        hold: joints, or the one, that stay where the guess has them, such as motors set to wanted angles.
 
     Returns:
         Positions near the guess that close all loops, with a report of what is left.
@@ -96,16 +151,10 @@ def assemble(model: Model, guess: ArrayLike | None = None, hold: Sequence[str] =
     """
     if not isinstance(model, Model):
         raise InputError(f"model is {model!r:.100}; assemble needs a Model, such as ada.load returns.")
-    q = start = start_of(model, guess)
-    gaps: dict[str, Array] = {}
+    q = start_of(model, guess)
+    start = q.copy()
     if model.loops:
         numbers = LoopNumbers(model)
         refuse_open(numbers)
-        q = assembled(model, numbers, start, free_velocities(model, hold))
-        names, whole = np.array([loop for loop, _, _ in numbers.conditions]), numbers.gap(q)
-        gaps = {name: whole[names == name] for name in model.loop_names}
-    pose = q.view(AssembledPose)
-    pose._model, pose.gaps = model, gaps
-    pose.residual = max((float(np.max(np.abs(g), initial=0.0)) for g in gaps.values()), default=0.0)
-    pose.moved = float(np.max(np.abs(model.difference(start, q)), initial=0.0))
-    return pose
+        q = assembled(model, numbers, q, free_velocities(model, hold))
+    return _pose(q, model, start)

@@ -190,12 +190,12 @@ def start_of(model: Model, guess: ArrayLike | None) -> Array:
     return q.copy()
 
 
-def free_velocities(model: Model, hold: Sequence[str]) -> NDArray[np.intp] | None:
+def free_velocities(model: Model, hold: str | Sequence[str]) -> NDArray[np.intp] | None:
     """Indices of the velocities of the joints that may move."""
     if not hold:
         return None
     fixed = np.zeros(model.nv, dtype=bool)
-    for name in hold:
+    for name in [hold] if isinstance(hold, str) else hold:
         if name not in model.joint_names:
             raise unknown_name("joint", name, model.joint_names)
         fixed[model.v_index(name)] = True

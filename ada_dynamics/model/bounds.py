@@ -22,8 +22,13 @@ class Bound(NamedTuple):
     upper: float | None
     angle: TurnAngle | WholeTurn | None = None  # of a spherical joint; None: the joint's one position
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both limits, infinite where there is none."""
+        return -math.inf if self.lower is None else self.lower, math.inf if self.upper is None else self.upper
+
     def __str__(self) -> str:
-        lower, upper = (-math.inf if self.lower is None else self.lower, math.inf if self.upper is None else self.upper)
+        lower, upper = self.ends
         if self.angle is None:
             return f"[{lower:g}, {upper:g}]"
         if isinstance(self.angle, WholeTurn):
@@ -57,6 +62,11 @@ def bounds_of(joint: Joint) -> tuple[Bound, ...]:
         return found
     ends = zip(joint.turns.lower, joint.turns.upper, joint.turns.angles, strict=True)
     return (*found, *_finite(*(Bound(_end(lower), _end(upper), angle) for lower, upper, angle in ends)))
+
+
+def position_limits(joint: Joint) -> tuple[float, float]:
+    """The limits of each of a joint's positions; infinite where it has several, or angles in their place."""
+    return next((bound.ends for bound in bounds_of(joint) if bound.angle is None), (-math.inf, math.inf))
 
 
 def _end(limit: float) -> float | None:

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike
 from ada_dynamics.building import keeping_all
 from ada_dynamics.model.checked_values import NO_TURN, CheckedValues, usual_axis
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
+from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.model.turns import Turns
 
 P = TypeVar("P", bound=Part)
-NO_LIMITS = Limits()
 
 
 def _made(kind: type[P], /, **values: Any) -> P:
@@ -117,7 +116,7 @@ class Builder:
             axis: direction in the joint's frame (a planar joint's normal); (1, 0, 0) by default as in URDF.
             axis2: second axis of a universal joint, perpendicular to the first.
             rotation: orientation of the joint in the parent's frame as a 3x3 matrix, instead of rpy.
-            limits: bounds.
+            limits: bounds; lower and upper of revolute, prismatic, helical and spherical joints only.
             damping: viscous damping, on each velocity of the joint.
             friction: Coulomb friction.
             armature: reflected rotor inertia.
@@ -137,7 +136,7 @@ class Builder:
             rotation=self._values.orientation(rpy, rotation, f"joint {name!r}"),
             axis=usual_axis(kind) if axis is None else axis,
             axis2=axis2,
-            limits=limits or NO_LIMITS,
+            limits=NO_LIMITS if limits is None else limits,
             damping=damping,
             friction=friction,
             armature=armature,

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from math import isfinite, sqrt
+from math import isfinite, isnan, nan, sqrt
+from numbers import Real
 from typing import TypeVar
 
 import numpy as np
@@ -12,16 +13,19 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.elements import Joint, Link, LoopJoint, Part, Shape
+from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, Spherical, joint_kind, loop_kind
+from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.rigid import UNIT
 from ada_dynamics.model.small import dot, length
+from ada_dynamics.model.turns import Turns
 from ada_dynamics.spatial.rotation import from_rpy
 
 P = TypeVar("P", bound=Part)
 
 NO_TURN = (0.0, 0.0, 0.0)  # roll, pitch and yaw where none are given
 LOADS = ("damping", "friction", "armature", "stiffness")  # of a joint
+BOUNDED = (*(kind for kind, cls in JOINT_TYPES.items() if cls.has_limits()), Spherical.kind)  # see `bounds.bounds_of`
 
 
 def usual_axis(kind: str) -> tuple[float, float, float]:
@@ -98,9 +102,13 @@ class CheckedValues:
 
     def finite(self, value: float, what: str) -> float:
         """A finite number."""
-        if not isfinite(value):
-            raise ModelError(f"{self.where}: {what} is {value}; it must be a finite number.")
-        return float(value)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = nan
+        if not isfinite(number):
+            raise ModelError(f"{self.where}: {what} is {value!s:.100}; it must be a finite number.")
+        return number
 
     def vector(self, value: ArrayLike, size: int, what: str) -> Array:
         """Finite numbers."""
@@ -177,9 +185,6 @@ class CheckedValues:
 
     def spring(self, kind: str, stiffness: float, rest: float, where: str) -> None:
         """A joint's spring: of kinds that can have one, and at rest where they can."""
-        if not stiffness and not rest:
-            return
-        self.finite(rest, f"rest of {where}")
         if stiffness and kind not in SPRUNG:
             raise ModelError(
                 f"{self.where}: {where} is {kind} and has a spring; joints that can have one are {', '.join(SPRUNG)}. "
@@ -191,8 +196,45 @@ class CheckedValues:
                 "joint's frame instead."
             )
 
+    def limits(self, kind: str, limits: Limits, where: str) -> None:
+        """Bounds of a joint: in order, and of a position only where there is one that they can mean."""
+        if limits is NO_LIMITS:
+            return
+        self._of_type(limits, Limits, f"limits of {where}", "Limits(lower=-1.0, upper=1.0)")
+        for what in ("lower", "upper", "velocity", "effort"):
+            value = getattr(limits, what)
+            if not isinstance(value, Real) or isnan(value):
+                raise ModelError(
+                    f"{self.where}: {what} limit of {where} is {value!r:.100}; it must be a number, or inf."
+                )
+            if what in ("velocity", "effort") and value < 0.0:
+                raise ModelError(f"{self.where}: {what} limit of {where} is {value:g}; it must not be negative.")
+        ends = f"[{limits.lower:g}, {limits.upper:g}]"
+        if limits.lower > limits.upper:
+            raise ModelError(f"{self.where}: limits of {where} are {ends}; the lower one comes first: exchange them.")
+        is_bounded = abs(limits.lower) < NO_LIMIT or abs(limits.upper) < NO_LIMIT
+        if is_bounded and kind not in BOUNDED and JOINT_TYPES[kind].nv:
+            instead = "make it revolute" if JOINT_TYPES[kind].is_endless else "write it as several joints"
+            raise ModelError(
+                f"{self.where}: {where} is {kind} and has the limits {ends}; positions of {', '.join(BOUNDED)} joints "
+                f"have limits: leave out lower and upper, or {instead}."
+            )
+
+    def mimic(self, mimic: Mimic | None, where: str) -> None:
+        """What another joint's position is taken by."""
+        if mimic is not None:
+            self._of_type(mimic, Mimic, f"mimic of {where}", "Mimic('other_joint', multiplier=2.0)")
+            self.finite(mimic.multiplier, f"multiplier of the mimic of {where}")
+            self.finite(mimic.offset, f"offset of the mimic of {where}")
+
+    def _of_type(self, value: object, wanted: type, what: str, example: str) -> None:
+        if not isinstance(value, wanted):
+            raise ModelError(f"{self.where}: {what}: {value!r:.100} is no {wanted.__name__}, such as {example}.")
+
     def turns(self, kind: str, joint: Joint, where: str) -> None:
         """Limits of a spherical joint: of the turns that it stands for, and of the whole turn."""
+        if joint.turns is not None:
+            self._of_type(joint.turns, Turns, f"turns of {where}", "Turns('zyx')")
         if kind != Spherical.kind and joint.turns is None:
             return
         if kind != Spherical.kind:
@@ -215,17 +257,19 @@ class CheckedValues:
         if set(given) != set(names):
             needs = f"needs {', '.join(names)}" if names else "has no numbers of its own"
             raise ModelError(f"{self.where}: {where} is {kind}, which {needs}; given: {', '.join(given) or 'none'}.")
-        values = {name: self.finite(float(given[name]), f"{name} of {where}") for name in names}
+        values = {name: self.finite(given[name], f"{name} of {where}") for name in names}
         problem = JOINT_TYPES[kind].constants_problem(**values)
         if problem:
             raise ModelError(f"{self.where}: {where}: {problem}")
         return values
 
-    def loads(self, loads: Mapping[str, float], where: str) -> None:
+    def loads(self, given: Mapping[str, float], where: str) -> dict[str, float]:
         """Damping, friction and inertia of a joint: finite, and never negative."""
+        loads = {what: self.finite(value, f"{what} of {where}") for what, value in given.items()}
         for what, value in loads.items():
-            if self.finite(value, f"{what} of {where}") < 0.0:
+            if value < 0.0:
                 raise ModelError(f"{self.where}: {what} of {where} is {value}; it must not be negative.")
+        return loads
 
     def _kind(self, kind: str, known: Collection[str], where: str, what: str) -> str:
         if kind not in known:
@@ -235,7 +279,7 @@ class CheckedValues:
     def link(self, link: Link) -> Link:
         """A link, sealed."""
         where = link.where
-        mass = self.finite(float(link.mass), f"mass of {where}")
+        mass = self.finite(link.mass, f"mass of {where}")
         if mass < 0.0:
             place = self.where if link.line is None else f"{self.where}, line {link.line}"
             raise ModelError(f"{place}: the mass of {where} is {mass:g} kg; it must not be negative: mend its sign.")
@@ -251,10 +295,11 @@ class CheckedValues:
         """A joint of the tree, sealed."""
         where = joint.where
         kind = self._kind(joint_kind(joint.kind), JOINT_TYPES, where, "joint type")
-        loads = {name: float(getattr(joint, name)) for name in LOADS}
-        if any(loads.values()):
-            self.loads(loads, where)
-        self.spring(kind, loads["stiffness"], float(joint.rest), where)
+        loads = self.loads({name: getattr(joint, name) for name in LOADS}, where)
+        rest = self.finite(joint.rest, f"rest of {where}")
+        self.spring(kind, loads["stiffness"], rest, where)
+        self.limits(kind, joint.limits, where)
+        self.mimic(joint.mimic, where)
         self.turns(kind, joint, where)
         axis, axis2 = self.axes(kind, joint.axis, joint.axis2, where)
         return joint.sealed(  # type: ignore[no-any-return]
@@ -263,8 +308,7 @@ class CheckedValues:
             rotation=self.rotation(joint.rotation, where),
             axis=axis,
             axis2=axis2,
-            limits=joint.limits,
-            rest=float(joint.rest),
+            rest=rest,
             constants=self.constants(kind, joint.constants, where),
             **loads,
         )

@@ -190,6 +190,9 @@ class Limits:
     effort: float = np.inf  # [N m] or [N]
 
 
+NO_LIMITS = Limits()
+
+
 @dataclass(frozen=True)
 class Mimic:
     """q = multiplier * q(joint) + offset."""
@@ -246,7 +249,7 @@ class Joint(Part):
     rotation: Array = field(default_factory=_identity)  # and its orientation
     axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint
-    limits: Limits = Limits()
+    limits: Limits = NO_LIMITS
     damping: float = 0.0  # [N m s/rad] or [N s/m], on every velocity of the joint
     friction: float = 0.0  # Coulomb friction [N m] or [N]
     armature: float = 0.0  # reflected rotor inertia [kg m²] or [kg]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.building import keeping_all
 from ada_dynamics.errors import InputError, ReadOnlyError, unknown_name
+from ada_dynamics.model.bounds import position_limits
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
@@ -143,13 +144,13 @@ class Model(Shown):
 
     @cached_property
     def lower(self) -> Array:
-        """Lower position limits (length nq; -inf where there are none, as of quaternions: see `bounds.bounds_of`)."""
-        return self._per_position(lambda j: j.limits.lower if j.type.has_free_positions() else -np.inf)
+        """Lower position limits (length nq; -inf where there are none: see `bounds.bounds_of`)."""
+        return self._per_position(lambda j: position_limits(j)[0])
 
     @cached_property
     def upper(self) -> Array:
         """Upper position limits (length nq)."""
-        return self._per_position(lambda j: j.limits.upper if j.type.has_free_positions() else np.inf)
+        return self._per_position(lambda j: position_limits(j)[1])
 
     @cached_property
     def velocity_limit(self) -> Array:
@@ -204,12 +205,15 @@ class Model(Shown):
         """The zero configuration."""
         return np.concatenate([np.zeros(0), *(t.neutral() for t, _, _ in self._space)])
 
-    def random_state(self, rng: np.random.Generator | None = None) -> tuple[Array, Array]:
+    def random_state(self, rng: np.random.Generator | int | None = None) -> tuple[Array, Array]:
         """Random q within the limits (where they are finite) and v with normally distributed entries.
 
         Loops are not closed in it: see `ada.assemble` and `Dynamics.project`.
+
+        Args:
+            rng: a generator of random numbers, or its seed: the same seed gives the same state.
         """
-        rng = rng or np.random.default_rng()
+        rng = np.random.default_rng(rng)
         parts = [t.random(rng, self.lower[q], self.upper[q]) for t, q, _ in self._space]
         return np.concatenate([np.zeros(0), *parts]), rng.normal(size=self.nv)
 

@@ -58,8 +58,8 @@ def _(model: Model) -> str:
 
 @html_of.register
 def _(q: AssembledPose) -> str | None:
-    model = getattr(q, "_model", None)  # what arithmetic makes of a pose has none
-    if model is None or q.shape != (model.nq,):
+    model = q._model
+    if model is None:  # a part of a pose
         return None
     words = "".join(f"<div>{line}</div>" for line in q.report().splitlines())
     positions = [(name, " ".join(f"{x:.5g}" for x in q[model.q_index(name)])) for name in model.joint_names]

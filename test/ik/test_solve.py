@@ -374,6 +374,20 @@ def test_arguments_that_cannot_be_meant_are_refused(arm, hand):
         ada.solve_ik("pa10", task)
     with pytest.raises(InputError, match="more than zero"):
         ada.solve_ik(arm, task, tolerance=0.0)
+    for wrong in ({"max_steps": 1.5}, {"starts": "two"}, {"tolerance": "fine"}):
+        with pytest.raises(InputError, match="max_steps and starts whole numbers"):
+            ada.solve_ik(arm, task, **wrong)
+    for tasks in (None, [], [task, "reach"]):
+        with pytest.raises(InputError, match="needs at least one of PoseTask"):
+            ada.solve_ik(arm, tasks)
+
+
+def test_tasks_may_come_one_by_one(arm, hand):
+    tasks = [ada.PositionTask(hand, (0.4, 0.0, 0.5)), ada.PostureTask(np.full(7, 0.2), level=1)]
+    start, many = np.full(7, 0.3), [ada.PositionTask(hand, [(0.4, 0.0, 0.5)] * 2)]
+    assert np.array_equal(ada.solve_ik(arm, iter(tasks), start).q, ada.solve_ik(arm, tasks, start).q)
+    assert np.array_equal(ik.velocity(arm, iter(tasks), start, 0.01).v, ik.velocity(arm, tasks, start, 0.01).v)
+    assert np.array_equal(ik.solve_many(arm, iter(many), start).q, ik.solve_many(arm, many, start).q)
 
 
 def _floating():

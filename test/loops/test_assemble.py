@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
+from ada_dynamics.loops.assemble import AssembledPose
 from ada_dynamics.robots import mechanisms
 
 NAMES = ("four_bar", "slider_crank", "five_bar", "watt_six_bar", "bennett", "stewart", "hexa", "delta", "cassie_leg")
@@ -42,6 +48,38 @@ def test_an_assembled_pose_is_an_array_like_any_other() -> None:
     assert np.array_equal(dynamics.forward(found, zero, zero), dynamics.forward(np.array(found), zero, zero))
 
 
+@pytest.mark.parametrize(
+    "again",
+    [copy.copy, copy.deepcopy, lambda q: q.copy(), lambda q: pickle.loads(pickle.dumps(q)), lambda q: q.copy()[:]],
+)
+def test_a_copy_of_an_assembled_pose_says_the_same(again: Callable[[AssembledPose], Any]) -> None:
+    found = ada.assemble(mechanisms.four_bar().model)
+    other = again(found)
+    assert (other.report(), other.moved, other.mobility) == (found.report(), found.moved, found.mobility)
+    assert "closed to" in other.report() and not np.shares_memory(other, found)
+
+
+@pytest.mark.parametrize("guess", [None, "closed"])
+def test_a_pose_that_was_changed_says_what_it_is_now(guess: str | None) -> None:
+    model, closed = mechanisms.four_bar()
+    found = ada.assemble(model, None if guess is None else closed)
+    before, residual = found.moved, found.residual
+    found += 3.0
+    assert residual < 1e-12 < 0.1 < found.residual == np.max(np.abs(found.gaps["closing"]))
+    assert found.moved != before and found.report().startswith(f"open by {found.residual:.3g}, {found.moved:.3g} from")
+    found[:] = [np.pi / 2, 0.0, np.pi]
+    assert found.is_singular and "mobility 1, 2 in this pose, which is singular" in found.report()
+
+
+def test_a_part_of_a_pose_says_that_it_is_one_and_what_is_computed_of_it_is_plain() -> None:
+    found = ada.assemble(mechanisms.four_bar().model)
+    assert {type(x) for x in (found + 0.0, np.sin(found), np.eye(3) @ found)} == {np.ndarray}
+    assert type(found.sum()) is np.float64
+    for ask in ("report", "moved", "gaps", "mobility", "redundant"):
+        with pytest.raises(ada.InputError, match="is a part of a pose, which says nothing by itself"):
+            getattr(found[1:], ask)()
+
+
 def test_held_joints_stay_and_the_others_follow() -> None:
     model, q = mechanisms.four_bar()
     guess = q.copy()
@@ -49,6 +87,7 @@ def test_held_joints_stay_and_the_others_follow() -> None:
     found = ada.assemble(model, guess, hold=["joint_1"])
     assert found[0] == guess[0]
     assert found.residual < 1e-12
+    assert np.array_equal(found, ada.assemble(model, guess, hold="joint_1")), "one name is one joint"
 
 
 def test_a_planar_four_bar_in_space_has_one_motion_and_three_redundant_conditions() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model import Builder
+from ada_dynamics.model import Builder, Limits
+from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.tree import Columns
 
 
@@ -44,6 +45,41 @@ LARGE = 1.7e308  # the largest numbers are finite; the sum of two is not
 def test_a_joint_with_a_number_that_is_none_is_refused_by_name(values, said, bad):
     with pytest.raises(ModelError, match=said):
         Builder("r").joint("j", "revolute", "a", "b", **values(bad))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"limits": Limits(effort=-5.0)}, "effort limit of joint 'j' is -5; it must not be negative"),
+        ({"limits": Limits(velocity=-1.0)}, "velocity limit of joint 'j' is -1; it must not be negative"),
+        ({"limits": Limits(upper=float("nan"))}, "upper limit of joint 'j' is nan; it must be a number, or inf"),
+        ({"limits": Limits(1.0, -1.0)}, r"limits of joint 'j' are \[1, -1\]; the lower one comes first"),
+        ({"limits": Limits("low")}, "lower limit of joint 'j' is 'low'; it must be a number, or inf"),
+        ({"limits": (-1.0, 1.0)}, r"limits of joint 'j': \(-1.0, 1.0\) is no Limits, such as Limits\("),
+        ({"mimic": "k"}, r"mimic of joint 'j': 'k' is no Mimic, such as Mimic\("),
+        ({"turns": "zyx"}, r"turns of joint 'j': 'zyx' is no Turns, such as Turns\('zyx'\)"),
+        ({"damping": "much"}, "damping of joint 'j' is much; it must be a finite number"),
+    ],
+)
+def test_bounds_followed_joints_and_losses_that_cannot_be_meant_are_refused_by_name(values, said):
+    with pytest.raises(ModelError, match=said):
+        Builder("r").joint("j", "revolute", "a", "b", **values)
+
+
+@pytest.mark.parametrize("kind", JOINT_TYPES)
+def test_positions_are_bounded_of_kinds_only_where_every_call_takes_the_bounds_alike(kind):
+    def built(*ends):
+        builder = Builder("r").link("a").link("b", 1.0, inertia=(1.0, 1.0, 1.0))
+        constants = dict.fromkeys(JOINT_TYPES[kind].constants, 0.01)
+        return builder.joint("j", kind, "a", "b", limits=Limits(*ends, 3.0, 4.0), **constants).build()
+
+    free = built(-float("inf"), 1e16)
+    assert np.isinf(free.lower).all() and np.isinf(free.upper).all() and (free.effort_limit == 4.0).all()
+    if kind in ("revolute", "prismatic", "helical"):
+        assert (built(-0.2, 0.3).lower.tolist(), built(-0.2, 0.3).upper.tolist()) == ([-0.2], [0.3])
+    elif kind not in ("spherical", "fixed"):
+        with pytest.raises(ModelError, match=rf"joint 'j' is {kind} and has the limits \[-0.2, 0.3\]; posit"):
+            built(-0.2, 0.3)
 
 
 def test_finite_numbers_are_taken_even_where_their_sum_is_not_finite():

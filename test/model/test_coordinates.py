@@ -85,6 +85,14 @@ def test_random_positions_are_within_limits_and_all_of_them_are_usable(model):
     assert not any(model.position_problems(x) for x in q)
 
 
+def test_a_seed_gives_the_same_random_state_each_time_and_that_of_its_generator(model):
+    for seed in (0, 3):
+        one, again = model.random_state(seed), model.random_state(seed)
+        assert all(np.array_equal(a, b) for a, b in zip(one, again, strict=True))
+        assert np.array_equal(one[0], model.random_state(np.random.default_rng(seed))[0])
+    assert not np.array_equal(model.random_state(0)[0], model.random_state(3)[0])
+
+
 def test_positions_that_add_up_move_by_their_velocities_times_the_time(model):
     q, v = model.neutral(), np.arange(1.0, 10.0)
     moved = model.integrate(q, v, 0.01)

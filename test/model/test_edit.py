@@ -295,6 +295,11 @@ def floating_on_the_ground() -> ada.Model:
         (lambda m: edit.lock(m, {"leg_1_slide": "far"}), "'leg_1_slide' is 'far'"),
         (lambda m: edit.lock(m, {"platform": [0, 0, 0, 1, 1, 0, 0]}), "'platform': its quaternion .* has length"),
         (lambda m: edit.lock(mechanisms.parallel_gripper().model, {"right_drive": 0}), "mimics 'left_drive'"),
+        (
+            lambda m: edit.lock(m, ["leg_1_slide"]),
+            r"positions are \['leg_1_slide'\]; lock needs where each joint is held",
+        ),
+        (lambda m: edit.reduce(m, "platfrom"), "no joint is named 'platfrom'"),
         (lambda m: edit.reduce(m, ["platfrom"]), "no joint is named 'platfrom'"),
         (lambda m: edit.reduce(m, ["platform"], q=np.zeros(3)), r"q has shape \(3,\)"),
         (lambda m: edit.remove_loop(m, "leg_7_ball"), "no loop is named 'leg_7_ball'"),

@@ -264,6 +264,7 @@ UNSAYABLE = [
     ("mjcf", pair("screw", pitch=0.01), NO_SCREW),
     ("constraint", pair("spherical_euler"), "Joint 'j' is spherical_euler: make it spherical"),
     ("gepetto", pair("continuous", "l_A").loop("l", "fixed", "a", "b"), "Loop 'l' needs links of its own, whose names"),
+    ("mjcf", pair("floating_euler"), "Joint 'j' is floating_euler: make it floating"),
     ("mjcf", pair("continuous", names=("a", "world")), NOT_THE_WORLD),
     ("sdf", pair("continuous", names=("a", "world")), NOT_THE_WORLD),
     ("sdf", pair("continuous", names=("a", "j")), "Link 'j' has the name of a joint"),
@@ -274,6 +275,28 @@ UNSAYABLE = [
 def test_joints_and_names_that_a_spelling_lacks_are_refused_by_name(spelling, builder, message):
     with pytest.raises(Inexpressible, match=message):
         render(builder.build(), spelling)
+
+
+def test_a_base_in_euler_angles_is_refused_where_the_base_is_written_and_noted_elsewhere():
+    model = pair("continuous").build(base="floating_euler")
+    with pytest.raises(Inexpressible, match="Joint 'root_joint' is floating_euler: make it floating"):
+        render(model, "mjcf")
+    for spelling in ("sidecar", "constraint", "sdf"):
+        assert any("floating base is no part of a" in note for note in render(model, spelling).notes)
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_gravity_is_written_or_noted(spelling, base, tmp_path, caplog):
+    caplog.set_level("INFO", "ada_dynamics")
+    for gravity in ((0.0, 0.0, -9.81), (0.0, 0.5, -1.62)):
+        caplog.clear()
+        model = pair("continuous").build(base, gravity)
+        path, *_ = write(model, tmp_path / f"robot{next(iter(render(model, spelling).texts))}", spelling)
+        again = ada.load(path, None if spelling == "mjcf" else base)
+        is_noted = f"load it with gravity={gravity} again" in caplog.text
+        assert (again.gravity == gravity) != is_noted
+        assert is_noted == (path.suffix == ".urdf" and gravity[2] == -1.62)
 
 
 def test_the_pages_count_the_spellings_that_there_are():

@@ -20,7 +20,7 @@ G = 9.81
 
 def arm(kind="prismatic", gravity=(0, 0, 0), *, limits=None, **joint):
     """One joint: 2 kg on a slide along x, or 2 kg m² about x."""
-    limits = limits or Limits(-0.1, 0.2)
+    limits = limits or (Limits() if kind == "continuous" else Limits(-0.1, 0.2))
     builder = Builder("arm").link("base", 1.0).link("tip", 2.0, inertia=(2.0, 2.0, 2.0))
     return builder.joint("joint", kind, "base", "tip", axis=(1, 0, 0), limits=limits, **joint).build(gravity=gravity)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.edit.poses import displaced
@@ -37,6 +37,10 @@ def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:
     Raises:
         InputError: there is no such joint, it has no coordinates of its own, or the position is unusable.
     """
+    if not isinstance(positions, Mapping):
+        raise WrongTypeError(
+            f"positions are {positions!r:.100}; lock needs where each joint is held: {{joint: position}}."
+        )
     held = {name: _checked_position(model, name, value) for name, value in positions.items()}
     parts = Parts.of(model)
     if ROOT_JOINT in held:
@@ -53,7 +57,7 @@ def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:
     return parts.build()
 
 
-def reduce(model: Model, keep: Iterable[str], q: Array | None = None) -> Model:
+def reduce(model: Model, keep: str | Iterable[str], q: Array | None = None) -> Model:
     """The model with all joints locked except some.
 
     Example::
@@ -62,13 +66,13 @@ def reduce(model: Model, keep: Iterable[str], q: Array | None = None) -> Model:
 
     Args:
         model: the model; it is not changed.
-        keep: joints that go on moving; a floating base only if its `root_joint` is among them.
+        keep: joints, or the one, that go on moving; a floating base only if its `root_joint` is among them.
         q: where the others are held; the neutral configuration by default.
 
     Raises:
         InputError: there is no such joint, or q is unusable.
     """
-    kept = set(keep)
+    kept = {keep} if isinstance(keep, str) else set(keep)
     for name in sorted(kept):
         model.q_index(name)  # refuses names that have no coordinates
     at = model.neutral() if q is None else model.as_positions(q)

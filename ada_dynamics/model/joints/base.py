@@ -100,11 +100,6 @@ class JointType(ABC):
         return cls.nq == cls.nv == 1 and not cls.is_endless
 
     @classmethod
-    def has_free_positions(cls) -> bool:
-        """True if its positions are numbers that can be bounded one by one; those of quaternions cannot."""
-        return cls.quaternion_at() is None
-
-    @classmethod
     def turns(cls) -> bool:
         """True if its one coordinate is an angle."""
         return [c.unit for c in cls.coordinates] == ["rad"]

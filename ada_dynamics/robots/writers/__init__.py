@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from ada_dynamics.robots.writers.sidecar import sidecar, to_json, to_yaml
 from ada_dynamics.whole_files import replacing
 
 __all__ = ["SPELLINGS", "Inexpressible", "Rendered", "Spelling", "render", "write"]
+
+_log = logging.getLogger("ada_dynamics")
 
 _SIDECAR_ENDINGS = (".yaml", ".yml", ".json")
 
@@ -76,7 +79,7 @@ def render(model: Model, spelling: str) -> Rendered:
 
 
 def write(model: Model, path: str | os.PathLike[str], spelling: str = "sidecar") -> list[Path]:
-    """Write a model to files that `load` reads back.
+    """Write a model to files that `load` reads back; what is left out, as `render` notes it, is logged.
 
     Example::
 
@@ -97,7 +100,10 @@ def write(model: Model, path: str | os.PathLike[str], spelling: str = "sidecar")
         Inexpressible: the spelling cannot say all of the model; nothing is written.
     """
     target = Path(path)
-    return save(texts_for(model, target, spelling), target.parent)
+    rendered = texts_for(model, target, spelling)
+    for note in rendered.notes:
+        _log.info("%s: %s", target.name, note)
+    return save(rendered, target.parent)
 
 
 def save(rendered: Rendered, folder: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import ROOT_JOINT, WORLD_LINK
 from ada_dynamics.model.elements import Joint, LoopJoint
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.readers.kinds import Kinds
 
 
@@ -51,6 +51,11 @@ class Draft:
         return first is not None and first.name == ROOT_JOINT and first.parent not in self.model.links
 
     @property
+    def has_own_gravity(self) -> bool:
+        """True if gravity is not what a model has where nothing is said."""
+        return self.model.gravity != STANDARD_GRAVITY
+
+    @property
     def joints(self) -> list[Joint]:
         """The joints of the description: without the one that a floating base adds."""
         joints = list(self.model.joints.values())
@@ -65,9 +70,9 @@ class Draft:
         """True if a joint that could have a motor has none."""
         return joint.nv > 0 and joint.name not in self.model.actuated
 
-    def check_kinds(self, kinds: Kinds[Any]) -> None:
-        """Refuse joints of the tree that a spelling lacks."""
-        for joint in self.joints:
+    def check_kinds(self, kinds: Kinds[Any], says_base: bool = False) -> None:
+        """Refuse joints of the tree that a spelling lacks; `says_base`: that of a floating base is written, too."""
+        for joint in self.model.joints.values() if says_base else self.joints:
             if joint.kind in kinds.instead:
                 self.refuse(f"Joint {joint.name!r}", f"is {joint.kind}", kinds.instead[joint.kind])
 

@@ -30,7 +30,7 @@ WORLD = "world"
 
 def mjcf(draft: Draft) -> dict[str, str]:
     """The document."""
-    draft.check_kinds(KINDS)
+    draft.check_kinds(KINDS, says_base=True)
     draft.check_loop_kinds(_LOOPS, "loop_joint, constraint or sidecar")
     draft.check_turns("write three hinges in one body", has_whole=True)
     _check_names(draft)

@@ -48,7 +48,10 @@ def sdf(draft: Draft) -> dict[str, str]:
     attributes = {"version": VERSION}
     if draft.says_actuated:
         attributes["xmlns:ada"] = NAMESPACE
-    return {".sdf": to_text(make("sdf", attributes, [make("model", {"name": model.name}, children)]))}
+    whole = make("model", {"name": model.name}, children)
+    if draft.has_own_gravity:  # which worlds have, and models do not
+        whole = make("world", {"name": WORLD}, [make("gravity", text=numbers(model.gravity)), whole])
+    return {".sdf": to_text(make("sdf", attributes, [whole]))}
 
 
 def _hold(draft: Draft) -> str:

@@ -30,6 +30,8 @@ def tree_of(draft: Draft) -> Element:
     draft.check_kinds(KINDS)
     if draft.floats:
         draft.note("the floating base is no part of a URDF: load it with the same base again.")
+    if draft.has_own_gravity:
+        draft.note(f"gravity is no part of a URDF: load it with gravity={draft.model.gravity} again.")
     source = _source(draft)
     looks = {link.attributes.get("name", ""): link for link in source.all("link")} if source else {}
     links = [_link(link, looks.get(link.name)) for link in draft.model.links.values()]
