@@ -237,6 +237,38 @@ def test_events_of_a_falling_ball_are_exact(ball):
     assert log.events[0].t == pytest.approx(np.sqrt(2.0 / G), abs=1e-14)
 
 
+@pytest.mark.parametrize(("integrator", "step"), [("rkf45", 1e-3), ("semi_implicit", 1e-3), ("dop853", 0.1)])
+@pytest.mark.parametrize(("at", "speed"), [(0.5502, -5.502), (0.5507, -5.307)])
+def test_an_event_in_a_step_that_an_input_splits_has_the_state_of_its_own_part(ball, integrator, step, at, speed):
+    """1000 N lift 1 kg from 0.5505 s on; the run ends before that, or after it."""
+    lift = rectangle("ball", (0, 0, 1000, 0, 0, 0), 0.5505, 1.0)
+    event = Event("ends", lambda t, q, v: t - at, terminal=True)
+    sim = Simulation(ball, external=[lift], events=[event], gravity=(0, 0, -10), integrator=integrator, step=step)
+    log = sim.run(1.0)
+    assert sim.t == log.t[-1] == pytest.approx(at, abs=1e-12)
+    assert log.events[0].v[2] == log.v[-1, 2] == sim.v[2] == pytest.approx(speed, abs=1e-9)
+
+
+def test_an_event_of_the_state_is_found_in_a_step_that_a_controller_splits():
+    """Efforts of 1 and -1 N change every 0.4 s, steps take 1 s: x = 0.08 + 0.4 s - ½ s² after 0.4 s."""
+    b = ada.Builder("cart").link("base").link("cart", mass=1.0)
+    model = b.joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0)).build()
+    passes = Event("passes", lambda t, q, v: q[0] - 0.14)
+    options = {"controller": lambda t, q, v: [1.0 if round(t / 0.4) % 2 == 0 else -1.0], "control_period": 0.4}
+    (event,) = Simulation(model, events=[passes], step=1.0, **options).run(0.8).events
+    assert event.t == pytest.approx(0.8 - np.sqrt(0.04), abs=1e-14)
+
+
+@pytest.mark.parametrize(("integrator", "step"), [("rkf45", 1e-3), ("dop853", 0.1)])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_events_are_found_in_the_last_step_of_a_run_that_is_no_multiple_of_steps(ball, integrator, step, terminal):
+    event = Event("late", lambda t, q, v: t - 0.3332, terminal=terminal)
+    sim = Simulation(ball, events=[event], integrator=integrator, step=step)
+    assert [one.t for one in sim.run(1 / 3).events] == pytest.approx([0.3332], abs=1e-14)
+    assert sim.t == pytest.approx(0.3332 if terminal else 1 / 3, abs=1e-14)
+    assert not sim.run(0.1).events
+
+
 def test_a_ball_comes_to_rest_on_the_ground_with_its_weight_as_contact_wrench(ball):
     contact = Contact(points=[ContactPoint("foot", "ball", (0, 0, 0))])
     q = ball.neutral()
