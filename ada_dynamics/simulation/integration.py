@@ -52,8 +52,7 @@ class Integration:
             raise InputError(f"integrator is {self.integrator!r}; it must be one of {', '.join(known)}.")
         if not is_positive(self.step):
             raise InputError(f"step is {self.step!r}; it must be a positive number of seconds, such as 1e-3.")
-        if not is_positive(self.log_every) or int(self.log_every) != self.log_every:
-            raise InputError(f"log_every is {self.log_every!r}; it must be a whole number of steps, 1 or more.")
+        whole_steps("log_every", self.log_every)
         if not is_positive(self.tolerance) or not 1e-15 <= self.tolerance <= 1.0:
             raise InputError(f"tolerance is {self.tolerance!r}; it must be between 1e-15 and 1.")
 
@@ -92,3 +91,17 @@ class Integration:
 def is_positive(value: object) -> bool:
     """True if it is a finite number above zero."""
     return isinstance(value, int | float | np.number) and 0.0 < float(value) < np.inf
+
+
+def whole_steps(name: str, value: float) -> int:
+    """A number of steps, checked."""
+    if not is_positive(value) or int(value) != value:
+        raise InputError(f"{name} is {value!r}; it must be a whole number of steps, 1 or more.")
+    return int(value)
+
+
+def finite_time(t: float) -> float:
+    """A time [s], checked."""
+    if not isinstance(t, int | float | np.number) or not np.isfinite(t):
+        raise InputError(f"t is {t!r:.80}; it must be a finite number of seconds.")
+    return float(t)
