@@ -47,7 +47,7 @@ class RecordedMotion:
             t: time of the start [s].
         """
         self._steps, self._origin = steps, t
-        self.t: Array = t + hold * steps.h * np.arange(len(tau) + 1)  # of the states [s]
+        self.t: Array = t + hold * steps.h * np.arange(len(tau) + 1, dtype=np.float64)  # of the states [s]
         self._chosen = steps.system.equations.chosen  # in u: combinations, which may change with every step
         self._rows_each = hold if steps.system.equations.following else 1
         self._hold = hold // self._rows_each

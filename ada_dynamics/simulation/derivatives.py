@@ -110,7 +110,6 @@ class DerivativesOfMotion:
             InputError: the simulation's steps have no derivatives, or the start leaves loops open.
             SingularPoseError: a step goes through a singular pose.
         """
-
         count, start = whole_steps("steps", steps), self.motion.time(t)
 
         def ask(own: Steps) -> StepDerivatives:

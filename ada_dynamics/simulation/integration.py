@@ -100,7 +100,7 @@ def whole_steps(name: str, value: float) -> int:
     return int(value)
 
 
-def finite_time(t: float) -> float:
+def finite_time(t: object) -> float:
     """A time [s], checked."""
     if not isinstance(t, int | float | np.number) or not np.isfinite(t):
         raise InputError(f"t is {t!r:.80}; it must be a finite number of seconds.")

@@ -125,7 +125,7 @@ def rollout(
         )
     states = np.empty((len(starts), steps // rows_every + 1, motion.system.size))
     states[:, 0] = starts
-    times = motions.t + np.arange(states.shape[1]) * (h * rows_every)
+    times: Array = motions.t + h * rows_every * np.arange(states.shape[1], dtype=np.float64)
     if device != "cpu":
         on_device = DeviceMotions(motion, starts, efforts, device)
         for row in range(1, states.shape[1]):

@@ -157,8 +157,8 @@ class Steps:
                 found = found.then(self.derivatives(found.after, U, 1, t + step * self.h, since))
             return found
         if self._depends_on_time and since and len(X) > 1:
-            times = t + self.h * since * np.arange(len(X))
-            rows = [self._linear(*one, steps, at) for *one, at in zip(X[:, None], U[:, None], times, strict=True)]
+            starts = zip(X[:, None], U[:, None], strict=True)
+            rows = [self._linear(x, u, steps, t + i * since * self.h) for i, (x, u) in enumerate(starts)]
             return Linear(*map(np.concatenate, zip(*rows, strict=True)))
         return self._linear(X, U, steps, t)
 
