@@ -18,8 +18,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import EventError, InputError, SingularPoseError, unknown_name
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
+from ada_dynamics.simulation.checks import whole_steps
 from ada_dynamics.simulation.events import Event
-from ada_dynamics.simulation.integration import whole_steps
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.saltation import Reset, Saltation, saltation
 from ada_dynamics.simulation.sensitivities import Steps

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.checks import is_positive, whole_steps
 from ada_dynamics.simulation.methods import METHODS, IntegratorName, Method
 
 AUTO: Literal["auto"] = "auto"  # integrator: the one that suits
@@ -86,22 +85,3 @@ class Integration:
                     StiffStepWarning,
                     stacklevel=3,
                 )
-
-
-def is_positive(value: object) -> bool:
-    """True if it is a finite number above zero."""
-    return isinstance(value, int | float | np.number) and 0.0 < float(value) < np.inf
-
-
-def whole_steps(name: str, value: float) -> int:
-    """A number of steps, checked."""
-    if not is_positive(value) or int(value) != value:
-        raise InputError(f"{name} is {value!r}; it must be a whole number of steps, 1 or more.")
-    return int(value)
-
-
-def finite_time(t: object) -> float:
-    """A time [s], checked."""
-    if not isinstance(t, int | float | np.number) or not np.isfinite(t):
-        raise InputError(f"t is {t!r:.80}; it must be a finite number of seconds.")
-    return float(t)

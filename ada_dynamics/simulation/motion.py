@@ -10,9 +10,9 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.jit import Kernel
+from ada_dynamics.simulation.checks import finite_time
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.inputs import Inputs
-from ada_dynamics.simulation.integration import finite_time
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System

@@ -13,13 +13,14 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.row_threads import side_by_side
+from ada_dynamics.simulation.checks import is_positive, whole_steps
 from ada_dynamics.simulation.device_rollout import DeviceMotions
-from ada_dynamics.simulation.integration import is_positive, whole_steps
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import LOST, Stepper
 from ada_dynamics.simulation.system import System
+from ada_dynamics.simulation.uncopied import Uncopied
 
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
@@ -32,12 +33,14 @@ class Rollout(NamedTuple):
     v: Array  # (N, R, nv)
 
 
-class Motions:
+class Motions(Uncopied):
     """Motions of N starts that go on as long as they are asked to, side by side in the lanes of the processor.
 
     A motion is the same, bit for bit, whatever goes on beside it. One that runs away, or cannot go on from a singular
     pose, is lost: nan from there on, until it is placed anew.
     """
+
+    instead = "make others by Simulation.motions(many.q, many.v, t=many.t)"
 
     def __init__(self, motion: Motion, q: ArrayLike, v: ArrayLike | None, t: float | None = None) -> None:
         """Begin.

@@ -23,11 +23,12 @@ from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.shown import View, page_of
 from ada_dynamics.simulation.acting import Acting
+from ada_dynamics.simulation.checks import is_positive, whole_steps
 from ada_dynamics.simulation.control import CompiledController, Control, Controller
 from ada_dynamics.simulation.derivatives import DerivativesOfMotion
 from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Inputs
-from ada_dynamics.simulation.integration import Integration, is_positive, whole_steps
+from ada_dynamics.simulation.integration import Integration
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
 from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.simulation.motion import Motion
@@ -39,13 +40,14 @@ from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.start import checked_dynamics, on_loops, refuse_undetermined, start_state
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
+from ada_dynamics.simulation.uncopied import Uncopied
 from ada_dynamics.simulation.unexplained import warn_if_unexplained
 
 PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
 
 
-class Simulation(DerivativesOfMotion):
+class Simulation(Uncopied, DerivativesOfMotion):
     """A robot in motion.
 
     Example::
@@ -67,6 +69,11 @@ class Simulation(DerivativesOfMotion):
         motion: how far it is.
         step_length: [s].
     """
+
+    instead = (
+        "make another Simulation of the same model, take motions(q, v) for many that go on side by side, or go back by "
+        "reset(q, v, t)"
+    )
 
     def __init__(
         self,
@@ -130,7 +137,7 @@ class Simulation(DerivativesOfMotion):
         self.model = model if gravity is None else with_gravity(model, gravity)
         integration = Integration(integrator, step, tolerance, log_every)
         control = Control(controller, control_period)
-        self.acting = Acting(contact, stops, friction_speed, tuple(external), servos, pushable)
+        self.acting = Acting(contact, stops, friction_speed, external, servos, pushable)
         watched = checked_events(events)
         q0, v0 = start_state(self.model, q, v)
         if dynamics is None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motion by `ada.Simulation`: closed forms, invariants, controllers, events, disturbances, refusals."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -8,8 +10,8 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.power import power_balance
-from ada_dynamics.errors import InputError, SingularPoseWarning
-from ada_dynamics.model import Limits
+from ada_dynamics.errors import InputError, ModelError, SingularPoseWarning
+from ada_dynamics.model import Limits, edit
 from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import (
     CompiledController,
@@ -323,12 +325,42 @@ def test_an_explicit_step_that_cannot_follow_a_contact_is_warned_of(ball):
         ({"stops": 100.0}, "stops is 100.0; it must be JointStops"),
         ({"events": [None]}, r"events\[0\] is .*an Event"),
         ({"external": [(1, 2)]}, r"external\[0\] is .*made by half_sine"),
+        ({"external": constant("bob", (1,) * 6)}, r"external is .*it must be a list: external=\[...\]"),
+        ({"events": Event("e", lambda t, q, v: t)}, r"events is Event\(.*it must be a list: events=\[...\]"),
         ({"external": [half_sine("bib", (1,) * 6, 0, 1)]}, "no link is named 'bib'. Did you mean 'bob'"),
     ],
 )
 def test_unusable_arguments_are_refused_by_name(pendulum, options, message):
     with pytest.raises(InputError, match=message):
         Simulation(pendulum, **options)
+
+
+@pytest.mark.parametrize("gravity", [9.81, None, (0, 9.81), "down"])
+def test_gravity_is_a_vector(pendulum, gravity):
+    with pytest.raises(ModelError, match=r"gravity is .*it must be 3"):
+        edit.with_gravity(pendulum, gravity)
+    with pytest.raises(ModelError, match=r"gravity is 9.81; it must be 3 finite numbers"):
+        Simulation(pendulum, gravity=9.81)
+
+
+@pytest.mark.parametrize("t", [np.nan, np.inf, "now", None])
+def test_a_simulation_is_reset_to_a_finite_time_or_stays_as_it_is(pendulum, t):
+    sim = Simulation(pendulum, [0.5])
+    sim.step(3)
+    with pytest.raises(InputError, match=f"t is {t!r}; it must be a finite number of seconds"):
+        sim.reset(t=t)
+    assert sim.t == pytest.approx(3e-3) and sim.v[0] != 0.0
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_simulations_and_motions_side_by_side_refuse_to_be_copied_and_say_what_to_do(pendulum, copied):
+    sim = Simulation(pendulum, [0.5])
+    with pytest.raises(
+        InputError, match=r"a Simulation cannot be copied or pickled.*motions\(q, v\).*reset\(q, v, t\)"
+    ):
+        copied(sim)
+    with pytest.raises(InputError, match=r"a Motions cannot be copied or pickled.*Simulation\.motions\("):
+        copied(sim.motions([sim.q]))
 
 
 def test_dynamics_of_another_model_or_with_friction_are_refused(pendulum, slider):
