@@ -40,7 +40,7 @@ class Motions(Uncopied):
     pose, is lost: nan from there on, until it is placed anew.
     """
 
-    instead = "make others by Simulation.motions(many.q, many.v, t=many.t)"
+    _instead = "make others by Simulation.motions(many.q, many.v, t=many.t)"
 
     def __init__(self, motion: Motion, q: ArrayLike, v: ArrayLike | None, t: float | None = None) -> None:
         """Begin.

@@ -70,7 +70,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
         step_length: [s].
     """
 
-    instead = (
+    _instead = (
         "make another Simulation of the same model, take motions(q, v) for many that go on side by side, or go back by "
         "reset(q, v, t)"
     )

@@ -11,11 +11,11 @@ from ada_dynamics.errors import InputError
 class Uncopied:
     """Neither copied nor pickled."""
 
-    instead: ClassVar[str]
+    _instead: ClassVar[str]
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Refuse, and say what to do instead."""
         raise InputError(
             f"a {type(self).__name__} cannot be copied or pickled: compiled code works on its state where it lies. "
-            f"Instead, {self.instead}."
+            f"Instead, {self._instead}."
         )
