@@ -135,7 +135,7 @@ def _checked_pair(joint: str, pair: object) -> tuple[float, float]:
 def fastest_rate(
     model: Model, stops: JointStops | None, friction_speed: float = FRICTION_SPEED, q: Array | None = None
 ) -> float:
-    """The fastest rate of joints in stops, springs and under friction [1/s]; see `contact_rates.fastest_rate`.
+    """The fastest rate of joints in stops, springs and under friction [1/s]; see `contact.rates.fastest_rate`.
 
     Args:
         model: of the joints.

@@ -47,7 +47,7 @@ def plot_log(
     Args:
         log: a `Log`, or anything with its model, t, q, v (a, tau ...).
         path: file to write (.png, .pdf, .svg, ...); none where None.
-        panels: names of `view.panels.panel_names()`, and panels of your own; joints, a floating base, energies and,
+        panels: names of `drawing.panels.panel_names()`, and panels of your own; joints, a floating base, energies and,
             with loops, their gap by default.
         joints: whose curves are drawn, at most 8; by default those that move most, where a robot has more.
         columns: panels side by side; 2 by default, 3 from 7 panels on.

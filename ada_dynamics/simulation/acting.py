@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,8 +15,9 @@ from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation.checks import is_positive, listed
 from ada_dynamics.simulation.control import CompiledController
-from ada_dynamics.simulation.integration import Stiffness, is_positive
+from ada_dynamics.simulation.integration import Stiffness
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.servos import JointServos, ServoBank
@@ -38,12 +40,13 @@ class Acting:
     contact: Contact | None = None
     stops: JointStops | None = None
     friction_speed: float = FRICTION_SPEED
-    external: tuple[WrenchProfile, ...] = ()
+    external: Sequence[WrenchProfile] = ()
     servos: JointServos | None = None
     pushable: bool = False
 
     def __post_init__(self) -> None:
         """Refuse parts of the wrong kind by name."""
+        object.__setattr__(self, "external", listed("external", self.external))
         wanted: list[tuple[str, object, type, str]] = [
             ("contact", self.contact, Contact, "a Contact, such as Contact.of_soles(model) gives"),
             ("stops", self.stops, JointStops, "JointStops"),

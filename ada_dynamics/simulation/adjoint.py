@@ -36,7 +36,7 @@ class MotionGradient(NamedTuple):
 class RecordedMotion:
     """A motion by rows: the states where efforts begin to act, and the last one."""
 
-    def __init__(self, steps: Steps, start: Array, tau: Array, hold: int) -> None:
+    def __init__(self, steps: Steps, start: Array, tau: Array, hold: int, t: float) -> None:
         """March.
 
         Args:
@@ -44,8 +44,10 @@ class RecordedMotion:
             start: the state that it starts from.
             tau: efforts, a row for every `hold` steps.
             hold: see `tau`.
+            t: time of the start [s].
         """
-        self._steps = steps
+        self._steps, self._origin = steps, t
+        self.t: Array = t + hold * steps.h * np.arange(len(tau) + 1, dtype=np.float64)  # of the states [s]
         self._chosen = steps.system.equations.chosen  # in u: combinations, which may change with every step
         self._rows_each = hold if steps.system.equations.following else 1
         self._hold = hold // self._rows_each
@@ -62,7 +64,7 @@ class RecordedMotion:
     def linear(self) -> Linear:
         """How each state changes with the one before and with the efforts between."""
         own, each = self._steps, self._rows_each
-        found = own.derivatives(self._rows[:-1, : own.system.size], self._u, self._hold, since=self._hold)
+        found = own.derivatives(self._rows[:-1, : own.system.size], self._u, self._hold, self._origin, self._hold)
         parts = [Linear(*(x[i::each] for x in found)) for i in range(each)]
         return reduce(Linear.then, parts)
 
@@ -138,10 +140,10 @@ class RecordedMotion:
             x, now = march.x, self._u[row]
             better = own.inputs(x[None], now[None, : own.model.nv])[0, self._chosen]
             if np.array_equal(better, now[self._chosen], equal_nan=True):
-                own.refuse_state(x[None], now[None], 1, done)
+                own.refuse_state(x[None], now[None], 1, self._origin, done)
             self._u[row:, self._chosen] = better
             march.take_inputs(own.of_forward(self._u))
 
     def _marching(self, kernels: MarchKernels, u: Array) -> KernelMarch:
         own = self._steps
-        return KernelMarch(kernels, own.method, np.zeros(own.system.size), u, own.h, self._hold)
+        return KernelMarch(kernels, own.method, np.zeros(own.system.size), u, own.h, self._hold, self._origin)

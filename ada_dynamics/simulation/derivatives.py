@@ -18,6 +18,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import EventError, InputError, SingularPoseError, unknown_name
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
+from ada_dynamics.simulation.checks import whole_steps
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.saltation import Reset, Saltation, saltation
@@ -91,6 +92,7 @@ class DerivativesOfMotion:
         steps: int = 1,
         by: By = TREE,
         parameters: Sequence[str] = (),
+        t: float | None = None,
     ) -> StepDerivatives:
         """The state after a step, and its derivatives by the state before it and by the efforts.
 
@@ -102,15 +104,17 @@ class DerivativesOfMotion:
             by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
                 `Dynamics.velocity_indices`): these, and all others with them along the loops. Then A is (2 m, 2 m).
             parameters: names of parameters of the model, as `Dynamics.parameters` has them, that P is wanted for.
+            t: time before the step, for a law that depends on it; the present one by default [s].
 
         Raises:
             InputError: the simulation's steps have no derivatives, or the start leaves loops open.
             SingularPoseError: a step goes through a singular pose.
         """
+        count, start = whole_steps("steps", steps), self.motion.time(t)
 
         def ask(own: Steps) -> StepDerivatives:
             X, efforts, is_batch = own.states(q, v, tau)
-            found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), _whole("steps", steps)), by)
+            found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), count, start), by)
             after, *linear = found if is_batch else (x[0] for x in found)
             nq = own.model.nq
             return StepDerivatives(after[..., :nq], after[..., nq:], *linear)
@@ -126,6 +130,7 @@ class DerivativesOfMotion:
         hold: int = 1,
         by: By = TREE,
         parameters: Sequence[str] = (),
+        t: float | None = None,
     ) -> LinearMotion:
         """A motion under given efforts, linearised row by row.
 
@@ -136,12 +141,13 @@ class DerivativesOfMotion:
             hold: steps for which each row acts.
             by: see `step_derivatives`.
             parameters: likewise.
+            t: time of the start; the present one by default [s].
         """
 
         def ask(own: Steps) -> LinearMotion:
-            recorded = self._recorded(own, q, v, tau, hold)
+            recorded = self._recorded(own, q, v, tau, hold, t)
             _, *linear = own.by_coordinates(recorded.states[:-1], recorded.linear(), by)
-            return LinearMotion(*self._path(recorded, hold), *linear)
+            return LinearMotion(*self._path(recorded), *linear)
 
         return self._first_that_can(ask, parameters)
 
@@ -153,6 +159,7 @@ class DerivativesOfMotion:
         *,
         hold: int = 1,
         parameters: Sequence[str] = (),
+        t: float | None = None,
     ) -> tuple[Path, Callable[..., MotionGradient]]:
         """A motion under given efforts, and its gradients: the discrete adjoint.
 
@@ -172,9 +179,10 @@ class DerivativesOfMotion:
             tau: rows of efforts, (R, nv).
             hold: steps for which each row acts.
             parameters: names of parameters of the model for which a gradient is wanted, too.
+            t: time of the start; the present one by default [s].
         """
-        recorded = self._first_that_can(lambda own: self._recorded(own, q, v, tau, hold), parameters)
-        return self._path(recorded, hold), recorded.gradient
+        recorded = self._first_that_can(lambda own: self._recorded(own, q, v, tau, hold, t), parameters)
+        return self._path(recorded), recorded.gradient
 
     def saltation_matrix(
         self,
@@ -183,7 +191,7 @@ class DerivativesOfMotion:
         v: ArrayLike,
         tau: ArrayLike | None = None,
         *,
-        t: float = 0.0,
+        t: float | None = None,
         reset: Reset | None = None,
     ) -> Saltation:
         """Effect of an event on changes of the motion that leads to it, see `simulation.saltation`.
@@ -200,7 +208,7 @@ class DerivativesOfMotion:
             q: positions at the event.
             v: velocities there.
             tau: efforts; those of the simulation by default.
-            t: its time [s].
+            t: its time; the present one by default [s].
             reset: positions and velocities after it, of those before it, in the same words; by default as before.
 
         Raises:
@@ -209,13 +217,14 @@ class DerivativesOfMotion:
         known = {one.name: one for one in self.motion.events}
         if isinstance(event, str) and event not in known:
             raise unknown_name("event", event, known)
-        this = known[event] if isinstance(event, str) else event
+        this, time = known[event] if isinstance(event, str) else event, self.motion.time(t)
 
         def ask(own: Steps) -> Saltation:
             (x, *more), efforts, _ = own.states(q, v, tau)
             if more:
                 raise InputError("q or v has rows; an event happens in one state.")
-            return saltation(this, t, x, own.model.nq, lambda state: own.rate(state, efforts, t), own.tangents, reset)
+            rate = lambda state: own.rate(state, efforts, time)  # noqa: E731
+            return saltation(this, time, x, own.model.nq, rate, own.tangents, reset)
 
         return self._first_that_can(ask, ())
 
@@ -230,7 +239,9 @@ class DerivativesOfMotion:
                         "differentiated. Take fewer rows, and go on from it by saltation_matrix."
                     )
 
-    def _recorded(self, steps: Steps, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int) -> RecordedMotion:
+    def _recorded(
+        self, steps: Steps, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int, t: float | None
+    ) -> RecordedMotion:
         model = self.motion.system.model
         start, _, is_batch = steps.states(q, v, None)
         if is_batch:
@@ -238,12 +249,12 @@ class DerivativesOfMotion:
         rows = np.asarray(tau, dtype=np.float64)
         if rows.ndim != 2 or not len(rows) or rows.shape[1] != model.nv:
             raise InputError(f"tau has shape {rows.shape}; it must be (R, {model.nv}), a row for every `hold` steps.")
-        return RecordedMotion(steps, start[0], steps.finite_efforts(rows), _whole("hold", hold))
+        efforts = steps.finite_efforts(rows)
+        return RecordedMotion(steps, start[0], efforts, whole_steps("hold", hold), self.motion.time(t))
 
-    def _path(self, recorded: RecordedMotion, hold: int) -> Path:
+    def _path(self, recorded: RecordedMotion) -> Path:
         nq, states = self.motion.system.model.nq, recorded.states
-        t: Array = hold * self.motion.step * np.arange(len(states), dtype=np.float64)
-        path = Path(t, states[:, :nq].copy(), states[:, nq:].copy())
+        path = Path(recorded.t, states[:, :nq].copy(), states[:, nq:].copy())
         self._refuse_events(path)
         return path
 
@@ -266,9 +277,3 @@ class DerivativesOfMotion:
     @cached_property
     def _known_steps(self) -> dict[tuple[str, ...], Steps]:
         return {}
-
-
-def _whole(name: str, value: int) -> int:
-    if int(value) != value or value < 1:
-        raise InputError(f"{name} is {value!r}; it must be a whole number of steps, 1 or more.")
-    return int(value)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import TurnAngle
+from ada_dynamics.simulation.checks import listed
 
 RELATIVE = 4e-16  # of the step within which a zero is sought
 _MOST_TRIALS = 100
@@ -63,10 +64,10 @@ class Event:
         return (rises and self.direction >= 0) or (falls and self.direction <= 0)
 
 
-def checked_events(events: Iterable[object]) -> tuple[Event, ...]:
+def checked_events(events: object) -> tuple[Event, ...]:
     """Events as a user gives them; what is none is refused by its place."""
     found = []
-    for i, event in enumerate(events):
+    for i, event in enumerate(listed("events", events)):
         if not isinstance(event, Event):
             raise InputError(f"events[{i}] is {event!r:.80}; it must be an Event(name, function).")
         found.append(event)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.checks import is_positive, whole_steps
 from ada_dynamics.simulation.methods import METHODS, IntegratorName, Method
 
 AUTO: Literal["auto"] = "auto"  # integrator: the one that suits
@@ -52,8 +51,7 @@ class Integration:
             raise InputError(f"integrator is {self.integrator!r}; it must be one of {', '.join(known)}.")
         if not is_positive(self.step):
             raise InputError(f"step is {self.step!r}; it must be a positive number of seconds, such as 1e-3.")
-        if not is_positive(self.log_every) or int(self.log_every) != self.log_every:
-            raise InputError(f"log_every is {self.log_every!r}; it must be a whole number of steps, 1 or more.")
+        whole_steps("log_every", self.log_every)
         if not is_positive(self.tolerance) or not 1e-15 <= self.tolerance <= 1.0:
             raise InputError(f"tolerance is {self.tolerance!r}; it must be between 1e-15 and 1.")
 
@@ -87,8 +85,3 @@ class Integration:
                     StiffStepWarning,
                     stacklevel=3,
                 )
-
-
-def is_positive(value: object) -> bool:
-    """True if it is a finite number above zero."""
-    return isinstance(value, int | float | np.number) and 0.0 < float(value) < np.inf

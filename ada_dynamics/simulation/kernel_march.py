@@ -66,7 +66,9 @@ class MarchKernels:
 class KernelMarch:
     """A state and its input on a grid of time."""
 
-    def __init__(self, kernels: MarchKernels, method: Method, x: Array, u: Array, h: float, hold: int = 1) -> None:
+    def __init__(
+        self, kernels: MarchKernels, method: Method, x: Array, u: Array, h: float, hold: int = 1, origin: float = 0.0
+    ) -> None:
         """Put together.
 
         Args:
@@ -76,8 +78,9 @@ class KernelMarch:
             u: rows of inputs, (R, m) or (R, m, N): one row for all steps, or each for `hold` of them.
             h: length of steps [s].
             hold: steps for which a row of u counts.
+            origin: of the grid of time [s].
         """
-        self.kernels, self.method, self.h = kernels, method, h
+        self.kernels, self.method, self.h, self.origin = kernels, method, h, origin
         self._is_native = reason_for_fallback() is None
         lanes = march().lanes if self._is_native else 1
         self._size, self._many = len(x), x.ndim == 2
@@ -119,7 +122,7 @@ class KernelMarch:
         """Take steps; the number of those that could be taken.
 
         Args:
-            first: steps done since time zero.
+            first: steps done since the origin.
             steps: to take.
             rows: room for the states after every so many of them.
             every: see `rows`.
@@ -133,7 +136,7 @@ class KernelMarch:
         """Steps from the state on, and back; whether all could be taken.
 
         Args:
-            first: steps done since time zero, before these.
+            first: steps done since the origin, before these.
             steps: to take.
             by_x: the gradient by the state after them, which becomes that by the state.
             by_u: rows of gradients by the rows of u, which are added to.
@@ -150,6 +153,7 @@ class KernelMarch:
         s.n = self._x.size
         s.used = s.n if self._many else self._size
         s.states, s.first, s.steps, s.h, s.every = self._count, first, steps, self.h, 1
+        s.origin = self.origin
         s.inputs, s.hold = self.inputs, self._hold
         s.next_u = self._u[0].size if len(self._u) > 1 else 0
         return s

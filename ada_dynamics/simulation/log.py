@@ -170,9 +170,9 @@ class Log(Shown, LogQuantities):
         Raises:
             InputError: the time is not within the log.
         """
-        if not len(self) or not self.t[0] <= t <= self.t[-1]:
+        if np.ndim(t) or not len(self) or not self.t[0] <= t <= self.t[-1]:
             span = f"from {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else "empty"
-            raise InputError(f"t is {t!r}; the log is {span}.")
+            raise InputError(f"t is {t!r:.80}; it must be one time, and the log is {span}.")
         i = int(np.searchsorted(self.t, t, side="right")) - 1
         if self.t[i] == t:
             return self.q[i].copy(), self.v[i].copy()
@@ -252,7 +252,7 @@ class Log(Shown, LogQuantities):
         *,
         joints: Sequence[str] | None = None,
     ) -> Figure:
-        """Draw the motion over time; see `view.plots.plot_log`. Returns matplotlib's Figure.
+        """Draw the motion over time; see `drawing.plots.plot_log`. Returns matplotlib's Figure.
 
         Args:
             path: file to write; none where None.

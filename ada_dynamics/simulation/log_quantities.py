@@ -160,7 +160,7 @@ class LogQuantities:
 
     # --- in parts -----------------------------------------------------------------------------------------------
     def _parts(self) -> Iterator[slice]:
-        for first in range(0, len(self.t), ROWS_AT_ONCE):
+        for first in range(0, max(len(self.t), 1), ROWS_AT_ONCE):  # without rows one part, which has none
             yield slice(first, min(first + ROWS_AT_ONCE, len(self.t)))
 
     def _in_parts(self, compute: Callable[[slice], Any], width: int) -> Array:

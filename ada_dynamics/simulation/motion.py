@@ -10,6 +10,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.jit import Kernel
+from ada_dynamics.simulation.checks import finite_time
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.methods import Method
@@ -42,6 +43,10 @@ class Motion:
         """Present time [s]."""
         return self.origin + self.done * self.step
 
+    def time(self, t: float | None) -> float:
+        """A time that was given; the present one where none was [s]."""
+        return self.t if t is None else finite_time(t)
+
     @property
     def q(self) -> Array:
         """Present positions."""
@@ -62,10 +67,10 @@ class Motion:
 
     def restart(self, q: Array, v: Array, t: float) -> None:
         """Go on from a state as if nothing had been before."""
-        self.stepper.restart(np.concatenate([q, v]))
         self.set_time(t)
+        self.stepper.restart(np.concatenate([q, v]))
         self.inputs.restart()
 
     def set_time(self, t: float) -> None:
         """Begin the grid of steps anew."""
-        self.origin, self.done = t, 0
+        self.origin, self.done = finite_time(t), 0

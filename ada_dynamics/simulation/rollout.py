@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,14 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.row_threads import side_by_side
+from ada_dynamics.simulation.checks import is_positive, whole_steps
 from ada_dynamics.simulation.device_rollout import DeviceMotions
-from ada_dynamics.simulation.integration import is_positive
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import LOST, Stepper
 from ada_dynamics.simulation.system import System
+from ada_dynamics.simulation.uncopied import Uncopied
 
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
@@ -31,18 +33,33 @@ class Rollout(NamedTuple):
     v: Array  # (N, R, nv)
 
 
-class Motions:
+class Motions(Uncopied):
     """Motions of N starts that go on as long as they are asked to, side by side in the lanes of the processor.
 
     A motion is the same, bit for bit, whatever goes on beside it. One that runs away, or cannot go on from a singular
     pose, is lost: nan from there on, until it is placed anew.
     """
 
-    def __init__(self, motion: Motion, q: ArrayLike, v: ArrayLike | None) -> None:
-        """Args: integrator, step and efforts of a simulation; positions of the starts, (N, nq); velocities or None."""
-        self._motion = motion
+    _instead = "make others by Simulation.motions(many.q, many.v, t=many.t)"
+
+    def __init__(self, motion: Motion, q: ArrayLike, v: ArrayLike | None, t: float | None = None) -> None:
+        """Begin.
+
+        Args:
+            motion: integrator, step and efforts of a simulation.
+            q: positions of the starts, (N, nq).
+            v: velocities; None for rest.
+            t: time of all starts; the present one of the simulation by default [s].
+        """
+        _refuse_ends(motion)
+        self._motion = replace(motion, origin=motion.time(t), done=0)
         self._stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
         self._x = _starts(motion, q, v)
+
+    @property
+    def t(self) -> float:
+        """Present time of all [s]."""
+        return self._motion.t
 
     @property
     def q(self) -> Array:
@@ -60,11 +77,12 @@ class Motions:
         return np.asarray(~np.isfinite(self._x).all(axis=1))
 
     def place(self, which: ArrayLike, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Let some of them, by their numbers, go on from other states."""
+        """Let some of them, by their numbers, go on from other states; their time stays that of all."""
         self._x[np.asarray(which)] = _starts(self._motion, q, v)
 
     def run(self, steps: int, tau: ArrayLike | None = None) -> None:
         """Take steps with constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default."""
+        steps = whole_steps("steps", steps)
         goes_on = ~self.is_lost
         states = np.stack([self._x[goes_on]] * 2, axis=1)
         self.march(states, _efforts(self._motion, len(self._x), tau)[goes_on], steps, steps)
@@ -84,6 +102,7 @@ class Motions:
                 _each_for_itself(motion, stepper, states[rows], tau[rows], steps, every)
 
         side_by_side(block, [slice(begin, begin + BLOCK) for begin in range(0, len(states), BLOCK)], threads)
+        motion.done += steps
 
 
 def rollout(
@@ -95,10 +114,11 @@ def rollout(
     rows_every: int,
     device: str = "cpu",
     threads: int = 1,
+    t: float | None = None,
 ) -> Rollout:
     """See `Simulation.rollout`."""
-    h = motion.step
-    motions = Motions(motion, q, v)
+    h, rows_every = motion.step, whole_steps("rows_every", rows_every)
+    motions = Motions(motion, q, v, t)
     starts = np.hstack([motions.q, motions.v])
     efforts = _efforts(motion, len(starts), tau)
     steps = round(duration / h) if is_positive(duration) else 0
@@ -108,6 +128,7 @@ def rollout(
         )
     states = np.empty((len(starts), steps // rows_every + 1, motion.system.size))
     states[:, 0] = starts
+    times: Array = motions.t + h * rows_every * np.arange(states.shape[1], dtype=np.float64)
     if device != "cpu":
         on_device = DeviceMotions(motion, starts, efforts, device)
         for row in range(1, states.shape[1]):
@@ -115,13 +136,18 @@ def rollout(
             states[:, row] = on_device.x.numpy()
     else:
         motions.march(states, efforts, steps, rows_every, threads)
-    return _rollout(motion, states, rows_every)
-
-
-def _rollout(motion: Motion, states: Array, rows_every: int) -> Rollout:
     nq = motion.system.model.nq
-    times = np.arange(states.shape[1], dtype=np.float64) * np.float64(motion.step * rows_every)
     return Rollout(times, states[:, :, :nq], states[:, :, nq:])
+
+
+def _refuse_ends(motion: Motion) -> None:
+    """Events are not looked for side by side, so that those that would end a motion are refused."""
+    for event in motion.events:
+        if event.terminal:
+            raise InputError(
+                f"event {event.name!r} ends a motion, and motions side by side look for no events: take run() for it, "
+                "or a simulation without this event."
+            )
 
 
 def _starts(motion: Motion, q: ArrayLike, v: ArrayLike | None) -> Array:
@@ -174,9 +200,9 @@ def _one_by_one(motion: Motion, stepper: Stepper, states: Array, tau: Array, ste
         stepper.restart(rows[0])
         stepper.u = motion.system.inputs(efforts)
         if motion.method.is_adaptive:
-            rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, motion.step * every)
+            rows[1:] = stepper.march_adaptively(motion.t, 0, steps // every, motion.step * every)
         else:
-            rows[1:] = stepper.march(0.0, 0, steps, motion.step, every)
+            rows[1:] = stepper.march(motion.origin, motion.done, steps, motion.step, every)
 
 
 def _each_for_itself(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
@@ -191,22 +217,22 @@ def _each_for_itself(motion: Motion, stepper: Stepper, states: Array, tau: Array
 
 def _together(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
     """One block; a step that stops the kernels for one of its states is taken one by one."""
-    system, method, h = motion.system, motion.method, motion.step
+    system, method, h, before = motion.system, motion.method, motion.step, motion.done
     x, u = states[:, 0].T.copy(), np.array([system.inputs(efforts, h=h) for efforts in tau]).T
     of_system = MarchKernels.of(system, method)
     log, done = np.empty((steps // every, *x.shape)), 0
     while True:
         _choose(system, x, u)
-        march = KernelMarch(of_system, method, x, u[None], h)
+        march = KernelMarch(of_system, method, x, u[None], h, origin=motion.origin)
         rows = march.rows((steps - done + done % every) // every)
         begin = done
-        done += march.forwards(done, steps - done, rows, every, done % every)
+        done += march.forwards(before + done, steps - done, rows, every, done % every)
         kept = done // every - begin // every
         log[begin // every : done // every] = march.states(rows)[:kept]
         if done == steps:
             break
         x = march.x.copy()
-        _step_one_by_one(stepper, x, u, done, h)
+        _step_one_by_one(motion, stepper, x, u, before + done)
         done += 1
         if done % every == 0:
             log[done // every - 1] = x
@@ -220,9 +246,9 @@ def _choose(system: System, x: Array, u: Array) -> None:
         u[system.equations.chosen] = chosen.T
 
 
-def _step_one_by_one(stepper: Stepper, x: Array, u: Array, first: int, h: float) -> None:
+def _step_one_by_one(motion: Motion, stepper: Stepper, x: Array, u: Array, first: int) -> None:
     for i in range(x.shape[1]):
         stepper.restart(x[:, i])
         stepper.u = u[:, i]
-        stepper.march(0.0, first, 1, h, 0)
+        stepper.march(motion.origin, first, 1, motion.step, 0)
         x[:, i] = stepper.x

@@ -53,8 +53,7 @@ class Run:
             left = (end - motion.t) / h
             whole = int(left + ON_GRID)
             if whole < 1:
-                if left > ON_GRID:
-                    self._shorter_steps(end)
+                if left > ON_GRID and self._shorter_steps(end):
                     motion.set_time(end)
                 break
             self._segment(whole)
@@ -73,12 +72,9 @@ class Run:
         to_break = (motion.inputs.next_break(t) - t) / h
         steps = min(most, CHUNK_WITH_EVENTS if motion.events else CHUNK)
         if to_break < 1.0 - ON_GRID:
-            before = self.stepper.x
-            self._shorter_steps(t + h)
-            motion.done += 1
-            self._steps_here += 1
-            if motion.events:
-                self._look(t, h, before[None, :], self.stepper.x[None, :])
+            if self._shorter_steps(t + h):
+                motion.done += 1
+                self._steps_here += 1
             return
         if to_break < np.inf:
             steps = max(1, min(steps, int(to_break + ON_GRID)))
@@ -113,16 +109,20 @@ class Run:
             return self.stepper.march_adaptively(origin, first, steps, h)
         return self.stepper.march(origin, first, steps, h, every, phase)
 
-    def _shorter_steps(self, end: float) -> None:
-        """Steps from break to break of the input, up to a time; no rows."""
+    def _shorter_steps(self, end: float) -> bool:
+        """Steps from break to break of the input, up to a time; no rows. False where an event ended the run before."""
         t = self.motion.t
-        while end - t > ON_GRID * self.motion.step:
+        while not self._ended and end - t > ON_GRID * self.motion.step:
             self._refresh(t)
             stop = min(end, self.motion.inputs.next_break(t))
             if end - stop < ON_GRID * self.motion.step:
                 stop = end
+            before = self.stepper.x
             self._march(t, 0, 1, stop - t, 0, 0)
+            if self.motion.events:
+                self._look(t, stop - t, before[None, :], self.stepper.x[None, :])
             t = stop
+        return not self._ended
 
     def _refresh(self, t: float) -> None:
         x, nq = self.stepper.x, self.motion.system.model.nq

@@ -140,7 +140,7 @@ class Steps:
         """
         found, status = self.system.rate.single_status(x, self.of_forward(self.inputs(x[None], tau))[0], np.array([t]))
         if status:
-            self._refuse_step(x, self.inputs(x[None], tau)[0], 0, "")
+            self._refuse_step(x, self.inputs(x[None], tau)[0], t, 0, "")
         return np.asarray(found)
 
     def of_forward(self, U: Array) -> Array:
@@ -148,18 +148,19 @@ class Steps:
         return U[:, : self.system.equations.input_size]
 
     # --- derivatives --------------------------------------------------------------------------------------------
-    def derivatives(self, X: Array, U: Array, steps: int, since: int = 0) -> Linear:
-        """Of so many steps from each state with its input; row i starts `since` i steps after time zero."""
+    def derivatives(self, X: Array, U: Array, steps: int, t: float, since: int = 0) -> Linear:
+        """Of so many steps from each state with its input; row i starts `since` i steps after t."""
         if self.system.equations.following and steps > 1:  # other combinations may suit the states on the way
-            found = self.derivatives(X, U, 1)
-            for _ in range(steps - 1):
+            found = self.derivatives(X, U, 1, t, since)
+            for step in range(1, steps):
                 U = self.inputs(found.after, U[:, : self.model.nv])
-                found = found.then(self.derivatives(found.after, U, 1))
+                found = found.then(self.derivatives(found.after, U, 1, t + step * self.h, since))
             return found
         if self._depends_on_time and since and len(X) > 1:
-            rows = [self._linear(x[None], u[None], steps, i * since) for i, (x, u) in enumerate(zip(X, U, strict=True))]
+            starts = zip(X[:, None], U[:, None], strict=True)
+            rows = [self._linear(x, u, steps, t + i * since * self.h) for i, (x, u) in enumerate(starts)]
             return Linear(*map(np.concatenate, zip(*rows, strict=True)))
-        return self._linear(X, U, steps, 0)
+        return self._linear(X, U, steps, t)
 
     def by_coordinates(self, X: Array, found: Linear, by: By) -> Linear:
         """From those by all coordinates of the tree at the states X to those by what `by` means."""
@@ -171,18 +172,18 @@ class Steps:
         changes = dynamics.changes(np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), by)
         return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
-    def _linear(self, X: Array, U: Array, steps: int, first: int) -> Linear:
+    def _linear(self, X: Array, U: Array, steps: int, t: float) -> Linear:
         directions = 3 * self.model.nv + len(self.parameters)
         together = max(1, SIDE_BY_SIDE // directions)
         parts = []
         for begin in range(0, len(X), together):
             block = slice(begin, begin + together)
-            parts.append(self._side_by_side(X[block], U[block], steps, first, begin))
+            parts.append(self._side_by_side(X[block], U[block], steps, t, begin))
         after, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
         found = self.tangents.inverse(after) @ changes
         return Linear(after, *np.split(found, [2 * self.model.nv, 3 * self.model.nv], axis=-1))
 
-    def _side_by_side(self, X: Array, U: Array, steps: int, first: int, begin: int) -> tuple[Array, Array]:
+    def _side_by_side(self, X: Array, U: Array, steps: int, t: float, begin: int) -> tuple[Array, Array]:
         """States after steps, and their changes with each direction, (N, n, directions)."""
         n, nv, (N, m) = self.system.size, self.model.nv, U.shape
         P = len(self.parameters)
@@ -195,28 +196,28 @@ class Steps:
             np.concatenate([np.repeat(one.T, directions, axis=1), d.transpose(1, 0, 2).reshape(-1, N * directions)])
             for one, d in ((X, dX), (U, dU))
         )
-        march = KernelMarch(self.along, self.method, x, u[None], self.h)
-        if march.forwards(first, steps) < steps:
-            self.refuse_state(X, U, steps, first, begin)
+        march = KernelMarch(self.along, self.method, x, u[None], self.h, origin=t)
+        if march.forwards(0, steps) < steps:
+            self.refuse_state(X, U, steps, t, begin=begin)
         after = march.x
         return after[:n, ::directions].T, after[n:].reshape(n, N, directions).transpose(1, 0, 2)
 
-    def refuse_state(self, X: Array, U: Array, steps: int, first: int = 0, begin: int = 0) -> NoReturn:
-        """Say why kernels stopped within steps from one of these states.
+    def refuse_state(self, X: Array, U: Array, steps: int, t: float, first: int = 0, begin: int = 0) -> NoReturn:
+        """Say why kernels stopped within steps from one of these states, `first` steps after t.
 
         Raises:
             SingularPoseError: the pose is singular.
             MotionError: the motion cannot go on, or only by means that have no derivatives.
         """
         for i, (x, u) in enumerate(zip(X, U, strict=True)):
-            march = KernelMarch(self.forward, self.method, x, self.of_forward(u[None]), self.h)
+            march = KernelMarch(self.forward, self.method, x, self.of_forward(u[None]), self.h, origin=t)
             done = march.forwards(first, steps)
             if done < steps:
-                self._refuse_step(march.x, u, first + done, f"state {begin + i}: " if begin + len(X) > 1 else "")
+                self._refuse_step(march.x, u, t, first + done, f"state {begin + i}: " if begin + len(X) > 1 else "")
         raise MotionError(f"derivatives of the motion of model {self.model.name!r} are not finite.")
 
-    def _refuse_step(self, x: Array, u: Array, step: int, where: str) -> NoReturn:
-        q, v, when = x[: self.model.nq], x[self.model.nq :], f"step {step} (t = {step * self.h:.6g} s)"
+    def _refuse_step(self, x: Array, u: Array, t: float, step: int, where: str) -> NoReturn:
+        q, v, when = x[: self.model.nq], x[self.model.nq :], f"step {step} (t = {t + step * self.h:.6g} s)"
         try:
             self.system.dynamics.forward_derivatives(q, v, u[: self.model.nv])
         except SingularPoseError as problem:
@@ -224,7 +225,7 @@ class Steps:
         stepper = Stepper(self.system, self.method)
         stepper.restart(x)
         stepper.u = self.of_forward(u[None])[0]
-        stepper.march(0.0, step, 1, self.h, 0)  # which explains what is not finite
+        stepper.march(t, step, 1, self.h, 0)  # which explains what is not finite
         raise SingularPoseError(
             f"{where}model {self.model.name!r} passes a singular pose in {when}, or next to one: such a step is worked "
             "out on numbers, and has no derivatives. Take another path, or shorter steps."

@@ -22,6 +22,7 @@ from ada_dynamics.model.tree import Tree
 Rows: TypeAlias = slice | NDArray[np.intp]
 _ALL = slice(None)
 BANDWIDTH = 50.0  # [rad/s]
+COLUMNS = ("positions", "velocities", "efforts", "stiffness", "damping")  # of commands, as `ServoCommand` has them
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,14 @@ class ServoBank:
     def hold(
         self, positions: ArrayLike, velocities: ArrayLike = 0.0, efforts: ArrayLike = 0.0, rows: Rows = _ALL
     ) -> None:
-        """Pull joints to positions that move with velocities, with efforts on top."""
+        """Pull joints to positions that move with velocities, with efforts on top.
+
+        Args:
+            positions: one for all these joints, or as many as there are.
+            velocities: likewise.
+            efforts: likewise.
+            rows: the joints, see `rows`; all by default.
+        """
         self._set(rows, positions, velocities, efforts, self.stiffness[rows], self.damping[rows])
 
     def drive(self, efforts: ArrayLike, rows: Rows = _ALL) -> None:
@@ -145,14 +153,27 @@ class ServoBank:
 
     def _set(self, rows: Rows, *columns: ArrayLike) -> None:
         command = self._table[rows].copy()
-        for i, values in enumerate(columns):
-            command[:, i] = np.asarray(values, dtype=np.float64)
+        for i, (name, values) in enumerate(zip(COLUMNS, columns, strict=True)):
+            command[:, i] = _for_each(name, values, len(command))
         if not np.isfinite(command).all():
             joint = np.array(self.names)[rows][~np.isfinite(command).all(axis=1)][0]
             value = command[~np.isfinite(command)][0]
             raise InputError(f"the servo of joint {joint!s} was commanded {value}; it must be finite.")
         self._table[rows] = command
         self.changes += 1
+
+
+def _for_each(name: str, values: ArrayLike, count: int) -> Array:
+    """One number for all of so many joints, or one for each."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} are {values!r:.80}; they must be numbers.") from None
+    if found.shape not in ((), (count,)):
+        raise InputError(
+            f"{name} have shape {found.shape}; give one number for all, or one for each of these joints, ({count},)."
+        )
+    return found
 
 
 def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Array:

@@ -23,11 +23,12 @@ from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.shown import View, page_of
 from ada_dynamics.simulation.acting import Acting
+from ada_dynamics.simulation.checks import is_positive, whole_steps
 from ada_dynamics.simulation.control import CompiledController, Control, Controller
 from ada_dynamics.simulation.derivatives import DerivativesOfMotion
 from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Inputs
-from ada_dynamics.simulation.integration import Integration, is_positive
+from ada_dynamics.simulation.integration import Integration
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
 from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.simulation.motion import Motion
@@ -39,13 +40,14 @@ from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.start import checked_dynamics, on_loops, refuse_undetermined, start_state
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
+from ada_dynamics.simulation.uncopied import Uncopied
 from ada_dynamics.simulation.unexplained import warn_if_unexplained
 
 PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
 
 
-class Simulation(DerivativesOfMotion):
+class Simulation(Uncopied, DerivativesOfMotion):
     """A robot in motion.
 
     Example::
@@ -67,6 +69,11 @@ class Simulation(DerivativesOfMotion):
         motion: how far it is.
         step_length: [s].
     """
+
+    _instead = (
+        "make another Simulation of the same model, take motions(q, v) for many that go on side by side, or go back by "
+        "reset(q, v, t)"
+    )
 
     def __init__(
         self,
@@ -130,7 +137,7 @@ class Simulation(DerivativesOfMotion):
         self.model = model if gravity is None else with_gravity(model, gravity)
         integration = Integration(integrator, step, tolerance, log_every)
         control = Control(controller, control_period)
-        self.acting = Acting(contact, stops, friction_speed, tuple(external), servos, pushable)
+        self.acting = Acting(contact, stops, friction_speed, external, servos, pushable)
         watched = checked_events(events)
         q0, v0 = start_state(self.model, q, v)
         if dynamics is None:
@@ -234,7 +241,7 @@ class Simulation(DerivativesOfMotion):
         q0, v0 = self._start
         if q is not None or v is not None:
             q0, v0 = on_loops(self.model, self.dynamics, *start_state(self.model, q0 if q is None else q, v))
-        self.motion.restart(q0, v0, float(t))
+        self.motion.restart(q0, v0, t)
 
     # --- motion -------------------------------------------------------------------------------------------------
     def run(
@@ -292,8 +299,7 @@ class Simulation(DerivativesOfMotion):
 
     def step(self, n: int = 1) -> None:
         """Take n steps; nothing is logged."""
-        if n < 1:
-            raise InputError(f"n is {n!r}; it must be a positive number of steps.")
+        n = whole_steps("n", n)
         if self.motion.inputs.is_steady and not self.motion.events and not self.method.is_adaptive:
             self._steady_steps(n)
             return
@@ -318,10 +324,11 @@ class Simulation(DerivativesOfMotion):
         rows_every: int = 1,
         device: str = "cpu",
         threads: int = 1,
+        t: float | None = None,
     ) -> Rollout:
         """Motions from many starts, side by side in the lanes of the processor; the simulation itself stays as it is.
 
-        Rows of a motion that cannot go on are nan.
+        Rows of a motion that cannot go on are nan. Events are not looked for; those that end a motion are refused.
 
         Args:
             q: positions of N starts, (N, nq).
@@ -331,19 +338,22 @@ class Simulation(DerivativesOfMotion):
             rows_every: a row for every so many steps.
             device: where the steps are taken, as for `Dynamics`: "cuda" for a graphics processor.
             threads: of this processor that work at the same time; the numbers are the same whatever their number.
+            t: time of all starts, for a law that depends on it; the present one by default [s].
         """
-        return rollout(self.motion, q, v, duration, tau, rows_every, device, threads)
+        return rollout(self.motion, q, v, duration, tau, rows_every, device, threads, t)
 
-    def motions(self, q: ArrayLike, v: ArrayLike | None = None) -> Motions:
+    def motions(self, q: ArrayLike, v: ArrayLike | None = None, *, t: float | None = None) -> Motions:
         """Motions from many starts, (N, nq) and (N, nv), that go on step by step: for learning, and for search.
+
+        They begin at the present time, or at t. Events are as with `rollout`.
 
         Example::
 
             many = sim.motions(q, v)
             many.run(10, tau)  # (N, nv)
-            many.q, many.v
+            many.t, many.q, many.v
         """
-        return Motions(self.motion, q, v)
+        return Motions(self.motion, q, v, t)
 
     def push(
         self,

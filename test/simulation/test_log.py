@@ -205,8 +205,19 @@ def test_unusable_arguments_are_refused_with_what_is_wanted():
     for t in (-0.1, 5.0, np.nan):
         with pytest.raises(InputError, match=r"from 0 to 0.59 s"):
             log.at(t)
+    with pytest.raises(InputError, match="it must be one time"):
+        log.at(log.t[:2])
     with pytest.raises(InputError, match="empty"):
         log[:0].at(0.0)
+
+
+@pytest.mark.parametrize("name", ["pa10", "five_bar"])
+def test_a_log_without_rows_has_wrenches_of_all_joints_without_rows(name):
+    model = ada.load(name)
+    log = ada.Simulation(model, ada.assemble(model) if model.loops else np.full(7, 0.3)).run(2e-3)
+    assert list(log[1:1].wrenches) == list(log.wrenches)
+    assert all(wrench.shape == (0, 6) for wrench in log[1:1].wrenches.values())
+    assert log[1:1].wrenches_unique.keys() == log.wrenches_unique.keys()
 
 
 # --- the buffer of a simulation -------------------------------------------------------------------------------------

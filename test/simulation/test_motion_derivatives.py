@@ -116,6 +116,37 @@ def test_the_state_after_it_is_that_of_the_simulation() -> None:
     assert np.allclose(np.concatenate([found.q, found.v]), np.concatenate([other.q, other.v]), rtol=0.0, atol=1e-14)
 
 
+@pytest.mark.parametrize(("name", "integrator"), [("five_bar", "rk4"), ("bennett", "semi_implicit")])
+def test_a_law_that_depends_on_time_acts_at_the_time_given_by_default_the_present_one(
+    name: str, integrator: str
+) -> None:
+    """Redundant loops choose their conditions step by step."""
+    first, q, v, tau = moving(*getattr(mechanisms, name)(), integrator=integrator)
+    law = CompiledController(lambda t, q, v: [t * (2.0 - v[0]), *(0.0 for _ in tau[1:])])
+    sim = ada.Simulation(first.model, q, v, integrator=integrator, step=first.step_length, controller=law)
+    for t in (0.0, 3.0):
+        sim.reset(t=t)
+        q, v, rows, weights = sim.q, sim.v, np.tile(0 * tau, (3, 1)), np.ones(sim.model.nv)
+        found, motion = sim.step_derivatives(q, v, steps=3), sim.rollout_derivatives(q, v, rows)
+        path, pull = sim.rollout_vjp(q, v, rows)
+        sim.step(3)
+        assert np.allclose(motion.t, t + sim.step_length * np.arange(4), rtol=0.0, atol=1e-15)
+        assert np.array_equal(path.t, motion.t) and np.array_equal(path.v, motion.v)
+        for after in (found.v, motion.v[-1]):
+            assert np.allclose(after, sim.v, rtol=0.0, atol=1e-13)
+        scale = np.max(np.abs(found.A))
+        assert np.allclose(motion.by_start()[-1], found.A, rtol=0.0, atol=1e-12 * scale)
+        gradient = pull(weights, None)
+        assert np.allclose([*gradient.dq, *gradient.dv], weights @ found.A[: len(v)], rtol=0.0, atol=1e-11 * scale)
+        sim.reset(t=10.0)
+        again = sim.step_derivatives(q, v, steps=3, t=t)
+        assert all(np.array_equal(a, b) for a, b in zip(again, found, strict=True))
+    directions = np.random.default_rng(2).normal(size=(3 * sim.model.nv, 4))
+    wanted = StepReference(sim).along(q, v, 0 * tau, directions, t=3.0)
+    one = sim.step_derivatives(q, v, t=3.0)
+    assert np.max(np.abs(np.hstack([one.A, one.B]) @ directions - wanted)) < 1e-11 * np.max(np.abs(wanted))
+
+
 def test_a_semi_implicit_step_is_made_of_pinocchios_derivatives() -> None:
     """v⁺ = v + h a, q⁺ = q + h v⁺, where nothing is implicit."""
     pin = pytest.importorskip("pinocchio")

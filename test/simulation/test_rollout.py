@@ -7,7 +7,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import four_bar
-from ada_dynamics.simulation import CompiledController, Simulation, half_sine
+from ada_dynamics.simulation import CompiledController, Event, Simulation, half_sine
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +47,64 @@ def test_more_states_than_a_block_and_a_compiled_law(arm):
         np.testing.assert_array_equal(sim.rollout(many, np.tile(v, (11, 1)), 0.05, threads=threads).v, together.v)
     log = Simulation(model, q[4], v[4], controller=law).run(0.05)
     np.testing.assert_allclose(together.q[4 + 130], log.q, atol=1e-12)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "semi_implicit", "dop853"])
+def test_a_law_that_depends_on_time_goes_on_from_call_to_call_and_begins_at_the_time_given(arm, integrator):
+    model, q, v, _ = arm
+    law = CompiledController(lambda t, q, v: [3.0 * t - q[0], 0.0, -t * v[2]])
+    sim = Simulation(model, q[0], v[0], controller=law, integrator=integrator, step=2e-3)
+    sim.reset(q[0], v[0], t=5.0)
+    here, there, whole = sim.motions(q, v), sim.motions(q, v, t=5.0), sim.rollout(q, v, 0.1, rows_every=50)
+    for _ in range(5):
+        here.run(10)
+    there.run(50)
+    sim.step(50)
+    assert here.t == there.t == whole.t[-1] == pytest.approx(sim.t, abs=1e-14)
+    assert whole.t[0] == 5.0
+    for found in (here.v, there.v, whole.v[:, -1]):
+        np.testing.assert_allclose(found[0], sim.v, rtol=0, atol=1e-11)
+    assert np.max(np.abs(sim.rollout(q, v, 0.1, t=0.0).v[:, -1] - here.v)) > 0.1
+    later = sim.rollout(here.q, here.v, 0.02)
+    here.run(10)
+    np.testing.assert_allclose(later.v[:, -1], here.v, rtol=0, atol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
+def test_a_step_that_numbers_take_has_its_own_time():
+    """The start is singular: its first step stops the kernels, at t = 2 s."""
+    model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
+    law = CompiledController(lambda t, q, v: [40.0 * t, 0.0, 0.0])
+    sim = Simulation(model, [np.pi / 2, 0.0, np.pi], [2.0, -2.0, 2.0], controller=law)
+    sim.reset(t=2.0)
+    many = sim.motions([sim.q], [sim.v])
+    many.run(5)
+    sim.step(5)
+    np.testing.assert_allclose(many.v[0], sim.v, rtol=0, atol=1e-9)
+
+
+def test_events_that_end_a_motion_are_refused_side_by_side_and_others_are_not_looked_for(arm):
+    model, q, v, _ = arm
+    event = {terminal: Event("passes", lambda t, q, v: t - 0.01, terminal=terminal) for terminal in (False, True)}
+    for question in ("rollout", "motions"):
+        arguments = (q, v, 0.1)[: 3 if question == "rollout" else 2]
+        with pytest.raises(InputError, match="event 'passes' ends a motion"):
+            getattr(Simulation(model, events=[event[True]]), question)(*arguments)
+        getattr(Simulation(model, events=[event[False]]), question)(*arguments)
+
+
+@pytest.mark.parametrize("steps", [0, -1, 1.5, "two"])
+def test_steps_are_whole_numbers(arm, steps):
+    model, q, v, _ = arm
+    sim = Simulation(model)
+    questions = {
+        "rows_every": lambda: sim.rollout(q, v, 0.1, rows_every=steps),
+        "steps": lambda: sim.motions(q, v).run(steps),
+        "n": lambda: sim.step(steps),
+    }
+    for name, ask in questions.items():
+        with pytest.raises(InputError, match=f"{name} is {steps!r}; it must be a whole number of steps, 1 or more"):
+            ask()
 
 
 def test_loops_stay_closed_through_singular_poses():

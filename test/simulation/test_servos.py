@@ -153,11 +153,27 @@ def test_what_servos_cannot_be_is_refused():
     sim = Simulation(arm(), servos=JointServos())
     with pytest.raises(InputError, match="must be finite"):
         sim.servos.hold([np.nan])
+    with pytest.raises(InputError, match="efforts are 'all'; they must be numbers"):
+        sim.servos.drive("all")
     assert not sim.servos.commands.any(), "a refused command leaves the servo as it was"
     with pytest.raises(InputError, match="no joint with a servo is named 'knee'"):
         sim.servos.rows(["knee"])
     with pytest.raises(InputError, match="servos"):
         sim.rollout([[0.0]], None, 0.1)
+
+
+def test_a_command_is_one_number_for_all_joints_or_one_for_each():
+    bank = Simulation(ada.load("pa10"), servos=JointServos()).servos
+    some = bank.rows(["s2", "e1"])
+    for positions, rows in (([1.0, 2.0], {}), ([0.5], {}), ([0.5], {"rows": some}), ([[0.5] * 7], {})):
+        with pytest.raises(InputError, match=r"positions have shape .*one for each of these joints, \([72],\)"):
+            bank.hold(positions, **rows)
+    with pytest.raises(InputError, match=r"velocities have shape \(1,\)"):
+        bank.hold(np.zeros(7), [0.0])
+    assert not bank.commands.any()
+    bank.hold(0.5)
+    bank.hold([0.1, 0.2], rows=some)
+    assert bank.commands.reshape(7, -1)[:, 0].tolist() == [0.5, 0.1, 0.5, 0.2, 0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("frame", ["world", "link"])

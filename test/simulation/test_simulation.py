@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motion by `ada.Simulation`: closed forms, invariants, controllers, events, disturbances, refusals."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -8,8 +10,8 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.power import power_balance
-from ada_dynamics.errors import InputError, SingularPoseWarning
-from ada_dynamics.model import Limits
+from ada_dynamics.errors import InputError, ModelError, SingularPoseWarning
+from ada_dynamics.model import Limits, edit
 from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import (
     CompiledController,
@@ -237,6 +239,38 @@ def test_events_of_a_falling_ball_are_exact(ball):
     assert log.events[0].t == pytest.approx(np.sqrt(2.0 / G), abs=1e-14)
 
 
+@pytest.mark.parametrize(("integrator", "step"), [("rkf45", 1e-3), ("semi_implicit", 1e-3), ("dop853", 0.1)])
+@pytest.mark.parametrize(("at", "speed"), [(0.5502, -5.502), (0.5507, -5.307)])
+def test_an_event_in_a_step_that_an_input_splits_has_the_state_of_its_own_part(ball, integrator, step, at, speed):
+    """1000 N lift 1 kg from 0.5505 s on; the run ends before that, or after it."""
+    lift = rectangle("ball", (0, 0, 1000, 0, 0, 0), 0.5505, 1.0)
+    event = Event("ends", lambda t, q, v: t - at, terminal=True)
+    sim = Simulation(ball, external=[lift], events=[event], gravity=(0, 0, -10), integrator=integrator, step=step)
+    log = sim.run(1.0)
+    assert sim.t == log.t[-1] == pytest.approx(at, abs=1e-12)
+    assert log.events[0].v[2] == log.v[-1, 2] == sim.v[2] == pytest.approx(speed, abs=1e-9)
+
+
+def test_an_event_of_the_state_is_found_in_a_step_that_a_controller_splits():
+    """Efforts of 1 and -1 N change every 0.4 s, steps take 1 s: x = 0.08 + 0.4 s - ½ s² after 0.4 s."""
+    b = ada.Builder("cart").link("base").link("cart", mass=1.0)
+    model = b.joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0)).build()
+    passes = Event("passes", lambda t, q, v: q[0] - 0.14)
+    options = {"controller": lambda t, q, v: [1.0 if round(t / 0.4) % 2 == 0 else -1.0], "control_period": 0.4}
+    (event,) = Simulation(model, events=[passes], step=1.0, **options).run(0.8).events
+    assert event.t == pytest.approx(0.8 - np.sqrt(0.04), abs=1e-14)
+
+
+@pytest.mark.parametrize(("integrator", "step"), [("rkf45", 1e-3), ("dop853", 0.1)])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_events_are_found_in_the_last_step_of_a_run_that_is_no_multiple_of_steps(ball, integrator, step, terminal):
+    event = Event("late", lambda t, q, v: t - 0.3332, terminal=terminal)
+    sim = Simulation(ball, events=[event], integrator=integrator, step=step)
+    assert [one.t for one in sim.run(1 / 3).events] == pytest.approx([0.3332], abs=1e-14)
+    assert sim.t == pytest.approx(0.3332 if terminal else 1 / 3, abs=1e-14)
+    assert not sim.run(0.1).events
+
+
 def test_a_ball_comes_to_rest_on_the_ground_with_its_weight_as_contact_wrench(ball):
     contact = Contact(points=[ContactPoint("foot", "ball", (0, 0, 0))])
     q = ball.neutral()
@@ -291,12 +325,42 @@ def test_an_explicit_step_that_cannot_follow_a_contact_is_warned_of(ball):
         ({"stops": 100.0}, "stops is 100.0; it must be JointStops"),
         ({"events": [None]}, r"events\[0\] is .*an Event"),
         ({"external": [(1, 2)]}, r"external\[0\] is .*made by half_sine"),
+        ({"external": constant("bob", (1,) * 6)}, r"external is .*it must be a list: external=\[...\]"),
+        ({"events": Event("e", lambda t, q, v: t)}, r"events is Event\(.*it must be a list: events=\[...\]"),
         ({"external": [half_sine("bib", (1,) * 6, 0, 1)]}, "no link is named 'bib'. Did you mean 'bob'"),
     ],
 )
 def test_unusable_arguments_are_refused_by_name(pendulum, options, message):
     with pytest.raises(InputError, match=message):
         Simulation(pendulum, **options)
+
+
+@pytest.mark.parametrize("gravity", [9.81, None, (0, 9.81), "down"])
+def test_gravity_is_a_vector(pendulum, gravity):
+    with pytest.raises(ModelError, match=r"gravity is .*it must be 3"):
+        edit.with_gravity(pendulum, gravity)
+    with pytest.raises(ModelError, match=r"gravity is 9.81; it must be 3 finite numbers"):
+        Simulation(pendulum, gravity=9.81)
+
+
+@pytest.mark.parametrize("t", [np.nan, np.inf, "now", None])
+def test_a_simulation_is_reset_to_a_finite_time_or_stays_as_it_is(pendulum, t):
+    sim = Simulation(pendulum, [0.5])
+    sim.step(3)
+    with pytest.raises(InputError, match=f"t is {t!r}; it must be a finite number of seconds"):
+        sim.reset(t=t)
+    assert sim.t == pytest.approx(3e-3) and sim.v[0] != 0.0
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_simulations_and_motions_side_by_side_refuse_to_be_copied_and_say_what_to_do(pendulum, copied):
+    sim = Simulation(pendulum, [0.5])
+    with pytest.raises(
+        InputError, match=r"a Simulation cannot be copied or pickled.*motions\(q, v\).*reset\(q, v, t\)"
+    ):
+        copied(sim)
+    with pytest.raises(InputError, match=r"a Motions cannot be copied or pickled.*Simulation\.motions\("):
+        copied(sim.motions([sim.q]))
 
 
 def test_dynamics_of_another_model_or_with_friction_are_refused(pendulum, slider):

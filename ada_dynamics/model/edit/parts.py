@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description
@@ -24,7 +24,7 @@ class Parts:
     actuated: list[str] | None  # None: all that move
     base: str
     root: str
-    gravity: tuple[float, ...]
+    gravity: Sequence[float]
 
     @staticmethod
     def of(model: Model) -> Parts:

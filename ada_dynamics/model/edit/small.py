@@ -12,9 +12,13 @@ from ada_dynamics.model.model import Model
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
-    """The model under another gravity [m/s²], in the world's axes."""
+    """The model under another gravity, (x, y, z) [m/s²], in the world's axes.
+
+    Raises:
+        ModelError: it is no three finite numbers.
+    """
     parts = Parts.of(model)
-    parts.gravity = tuple(gravity)
+    parts.gravity = gravity
     return parts.build()
 
 
