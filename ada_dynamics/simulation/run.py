@@ -53,8 +53,11 @@ class Run:
             left = (end - motion.t) / h
             whole = int(left + ON_GRID)
             if whole < 1:
-                if left > ON_GRID and self._shorter_steps(end):
-                    motion.set_time(end)
+                if left > ON_GRID:
+                    self._refresh(motion.t)
+                    self._log_present_if_due(motion.t)
+                    if self._shorter_steps(end):
+                        motion.set_time(end)
                 break
             self._segment(whole)
             if self.progress is not None:

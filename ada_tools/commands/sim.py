@@ -257,11 +257,13 @@ def _passed(log: Log) -> str:
 
 def _rows(log: Log) -> list[int]:
     """The states that the table shows."""
-    return [int(i) for i in np.linspace(0, len(log.t) - 1, LINES + 1)]
+    return sorted({int(i) for i in np.linspace(0, len(log.t) - 1, LINES + 1)})
 
 
 def _play(log: Log) -> None:
     """Frames in place, at the pace of the motion."""
+    if len(log.t) < 2:
+        return
     width, height = shutil.get_terminal_size()
     skip = max(1, round(1.0 / (FRAMES_PER_SECOND * (log.t[1] - log.t[0]))))
     ends = np.array([end for line in skeleton(log.dynamics, log.q[0]) for end in line])

@@ -286,3 +286,17 @@ def test_without_a_path_files_have_the_models_name(tmp_path, monkeypatch):
     log = ada.Simulation(ada.planar_chain(2), [0.3, 0.2]).run(0.01)
     assert {log.save().name, log.to_csv().name} == {f"{log.model.name}.npz", f"{log.model.name}.csv"}
     np.testing.assert_array_equal(ada.Log.load(log.save()).q, log.q)
+
+
+@pytest.mark.parametrize(
+    ("step", "every", "duration", "rows"),
+    [
+        (1.0, 1, 0.25, [0.0, 0.25]),
+        (0.25, 1, 0.625, [0.0, 0.25, 0.5, 0.625]),
+        (0.25, 2, 0.875, [0.0, 0.5, 0.875]),
+        (0.25, 1, 0.5, [0.0, 0.25, 0.5]),
+    ],
+)
+def test_a_run_whose_last_step_is_shortened_has_the_row_before_it(step, every, duration, rows):
+    sim = ada.Simulation(pendulum(), [0.3], step=step, log_every=every)
+    assert sim.run(duration).t.tolist() == rows
