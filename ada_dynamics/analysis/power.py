@@ -33,7 +33,7 @@ class PowerBalance:
     Attributes:
         t: times [s].
         kinetic: energy of links and rotors [J].
-        potential: energy of weight, zero at the world's origin [J].
+        potential: energy of weight, zero at the world's origin, and of the joints' springs [J].
         input: power of the motors [W].
         external: power of wrenches put on links [W].
         contact: power of the ground and of other contacts on the bodies [W]; they give back a part of what they take.
