@@ -196,6 +196,7 @@ def power_balance(
         "dissipated": lost_work,
     }
     hide(work, _hidden(motion, rows, tau, is_held, stops), t)
+    friction_work = np.where(np.isnan(work["dissipated"]), np.nan, friction_work)
     return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work, friction_work)
 
 
