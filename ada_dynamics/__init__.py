@@ -35,6 +35,7 @@ from ada_dynamics.errors import (
     SingularPoseWarning,
     UnexplainedMotionWarning,
     UnknownNameError,
+    UnknownWorkWarning,
 )
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ __all__ = [
     "SingularPoseWarning",
     "UnexplainedMotionWarning",
     "UnknownNameError",
+    "UnknownWorkWarning",
     "__version__",
     "assemble",
     "chain_3d",

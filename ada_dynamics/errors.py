@@ -106,6 +106,10 @@ class UnexplainedMotionWarning(UserWarning):
     """A simulation moved otherwise than its accelerations say; the message names step and joint."""
 
 
+class UnknownWorkWarning(UserWarning):
+    """The rows of a log do not tell what work was done between them; the message says whose, and what would."""
+
+
 class LoopVelocityWarning(OpenLoopWarning):
     """Velocities given to a mechanism open its loops; the message says which, and how fast."""
 

@@ -45,7 +45,8 @@ def in_threads(function: Callable[..., Array], *rows: Array, threads: int) -> Ar
         threads: how many work at the same time.
 
     Raises:
-        InputError: the arguments are no batch, or threads is no whole number of at least 1.
+        InputError: the arguments are no batch, threads is no whole number of at least 1, or the function does not give
+            one array with a row for each state.
     """
     arrays = [np.asarray(array) for array in rows]
     if any(array.ndim < 2 for array in arrays) or len({len(array) for array in arrays}) != 1:
@@ -58,10 +59,20 @@ def in_threads(function: Callable[..., Array], *rows: Array, threads: int) -> Ar
 
     def work(piece: slice) -> None:
         nonlocal found
-        part = function(*(array[piece] for array in arrays))
+        part = _as_rows(function(*(array[piece] for array in arrays)), len(arrays[0][piece]))
         if piece is pieces[0]:
             found = np.empty((count, *part.shape[1:]))
         found[piece] = part
 
     side_by_side(work, pieces, threads)
     return found
+
+
+def _as_rows(found: object, count: int) -> Array:
+    if isinstance(found, np.ndarray) and found.shape[:1] == (count,):
+        return found
+    what = f"an array of shape {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
+    raise InputError(
+        f"the function gives {what} for {count} states; in_threads needs one array with a row for each of them, as "
+        "Dynamics.forward or Dynamics.energies gives. Of several arrays, return one: lambda q, v: f(q, v).dq."
+    )

@@ -117,5 +117,5 @@ def no_velocity(tree: Tree) -> tuple[float, ...]:
 
 
 def gravity_efforts(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts that hold the mechanism still against its weight."""
-    return gather_efforts(tree, q, joint_wrenches(tree, q, no_velocity(tree), None))
+    """Efforts that hold the mechanism still against its weight and its springs."""
+    return inverse_dynamics(tree, q, no_velocity(tree), None)

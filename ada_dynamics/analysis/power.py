@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.dissipation import lost_efforts
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.analysis.balance import Places
+from ada_dynamics.analysis.between_rows import BetweenRows, Hidden, hide
 from ada_dynamics.analysis.motion import Motion, dynamics_of, energy_of
 from ada_dynamics.analysis.quadrature import cumulative, hermite
 from ada_dynamics.arrays import Array
@@ -33,13 +34,13 @@ class PowerBalance:
     Attributes:
         t: times [s].
         kinetic: energy of links and rotors [J].
-        potential: energy of weight, zero at the world's origin [J].
+        potential: energy of weight, zero at the world's origin, and of the joints' springs [J].
         input: power of the motors [W].
         external: power of wrenches put on links [W].
         contact: power of the ground and of other contacts on the bodies [W]; they give back a part of what they take.
         stops: power of joint stops and other efforts of the joints' surroundings [W]; likewise.
         dissipated: power that damping and friction of the joints take, never negative [W].
-        work: the integral of each of these five from the start, by name [J].
+        work: the integral of each of these five from the start, by name; nan from where on it is not known [J].
         friction_work: the part of work["dissipated"] that Coulomb friction took; viscous damping took the rest [J].
     """
 
@@ -70,7 +71,8 @@ class PowerBalance:
     def worst(self) -> float:
         """Largest residual, as a share of the largest kinetic energy, change of the potential one, or work of one kind.
 
-        Where nothing of that is more than 1e-9 of the energies, as a share of that much: less is rounding.
+        Nan where some work is not known. Where nothing of that is more than 1e-9 of the energies, as a share of that
+        much: less is rounding.
         """
         return float(worst_share(self.residual, self.kinetic, self.potential, *self.work.values()))
 
@@ -92,9 +94,13 @@ class PowerBalance:
         }
 
     def in_words(self) -> str:
-        """Where the energy came from and went to, in one line; what is under a millionth of the largest is left out."""
+        """Where the energy came from and went to, in one line.
+
+        What is under a millionth of the largest is left out, and what is not known.
+        """
         account = self.account
-        least = 1e-6 * max(abs(value) for value in account.values())
+        least = 1e-6 * max((abs(value) for value in account.values() if np.isfinite(value)), default=0.0)
+        drift = f"{self.worst:.1e} of its swing" if np.isfinite(self.worst) else "unknown"
         words = {
             "motors": "done by motors",
             "external": "done by external wrenches",
@@ -104,7 +110,7 @@ class PowerBalance:
             "contact": "lost to contact",
         }
         parts = [f"{account[name]:.3g} J {what}" for name, what in words.items() if abs(account[name]) > least]
-        return "; ".join([f"energy drift {self.worst:.1e} of its swing", *([", ".join(parts)] if parts else [])])
+        return "; ".join([f"energy drift {drift}", *([", ".join(parts)] if parts else [])])
 
 
 def worst_share(residual: Array, kinetic: Array, potential: Array, *works: Array) -> Array:
@@ -139,6 +145,10 @@ def power_balance(
     a log, so that friction which turns round and stops that are touched between two rows count; other work is
     integrated over the rows.
 
+    Where the rows of a log do not show what was done between them, the work is nan from there on: of efforts that its
+    controller changed there, of external wrenches that came and went, and, in steps that have no rows, of all that
+    changed velocities otherwise than the accelerations of the rows tell.
+
     Args:
         motion: a `Log`: model, t, q, v; its tau, external wrenches and contact wrenches where it has them.
         stops: the joint stops that acted; by default those of the simulation that made a log.
@@ -151,6 +161,9 @@ def power_balance(
 
     Raises:
         InputError: there are contact wrenches without places, or efforts that are not known.
+
+    Warns:
+        UnknownWorkWarning: some work is nan; the message says whose, from when on, why, and what would show it.
     """
     dynamics, t = dynamics_of(motion), np.asarray(motion.t, dtype=np.float64)
     zeros = np.zeros(len(t))
@@ -158,8 +171,8 @@ def power_balance(
     tau = _efforts(motion, getattr(motion, "tau", None) if efforts is None else efforts)
     friction_speed = _friction_speed(motion, friction_speed)
     stops = stops or _stops(motion)
-    if is_held is None:
-        is_held = _info_of(motion).get("efforts", "held") == "held"
+    rows = BetweenRows(t, _info_of(motion))
+    holds = rows.are_held if is_held is None else is_held
 
     def by_joints(q: Array, v: Array) -> Array:
         damped, rubbed = _dissipated(motion.model, v, friction_speed)
@@ -176,13 +189,29 @@ def power_balance(
     contact = zeros + _contact_power(dynamics, motion, places)
     given = _per_row(tau, motion.v)
     work = {
-        "input": _held_work(motion, tau) if is_held else cumulative(t, given),
+        "input": _held_work(motion, tau) if holds else cumulative(t, given),
         "external": cumulative(t, external),
         "contact": cumulative(t, contact) if step is None else _contact_work(dynamics, motion, places),
         "stops": stop_work,
         "dissipated": lost_work,
     }
+    hide(work, _hidden(motion, rows, tau, is_held, stops), t)
+    friction_work = np.where(np.isnan(work["dissipated"]), np.nan, friction_work)
     return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work, friction_work)
+
+
+def _hidden(motion: Any, rows: BetweenRows, tau: Array, is_held: bool | None, stops: JointStops | None) -> list[Hidden]:
+    """What the rows do not show of work by efforts and of whatever else acts."""
+    held = rows.are_held if is_held is None else is_held
+    acting = {
+        "input": not held and bool(tau.any()),
+        "external": bool(getattr(motion, "external", None)),
+        "contact": bool(getattr(motion, "contact_wrenches", None)),
+        "stops": stops is not None,
+        "dissipated": loses_energy(motion.model),
+    }
+    hidden = rows.fast([name for name, acts in acting.items() if acts], motion.v, getattr(motion, "a", None))
+    return [rows.external(), *hidden, *([rows.held_efforts(tau)] if held and is_held is None else [])]
 
 
 def _info_of(motion: Any) -> Mapping[str, Any]:
@@ -193,9 +222,11 @@ def _info_of(motion: Any) -> Mapping[str, Any]:
 def _implicit_step(motion: Any) -> float | None:
     """Length of the steps of a log whose rows are all steps of a semi-implicit integrator; None of other motions."""
     info = _info_of(motion)
-    if info.get("integrator") != "semi_implicit" or info.get("log_every") != 1 or len(motion.t) < 2:
+    if info.get("integrator") != "semi_implicit" or len(motion.t) < 2:
         return None
-    return float(info["step"]) if np.isfinite(motion.a).all() else None
+    if BetweenRows(motion.t, info).skips_steps.any() or not np.isfinite(motion.a).all():
+        return None
+    return float(info["step"])
 
 
 def _work_of_steps(motion: Any, stops: JointStops | None, friction_speed: float | None, h: float) -> Array:

@@ -231,10 +231,13 @@ class DerivativeQueries(AlongLoops):
         of_motion = self.forward_derivatives(Q, V, T)
         along = self.changes(Q, V, by) if by != TREE else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
         rows = zip(Q, V, T, along, zip(*of_motion, strict=True), strict=True)
-        found = np.array([wrench_changes(self._kernels, (q, v, t), D, by) for q, v, t, D, by in rows])
-        stacked, m = found if is_batch else found[0], along.shape[-1] // 2
+        names, m = names_of_joints(self.model), along.shape[-1] // 2
+        found = np.empty((len(Q), len(names), 6, 2 * m + n))
+        for i, (*state, D, by_state) in enumerate(rows):
+            found[i] = wrench_changes(self._kernels, (state[0], state[1], state[2]), D, by_state)
+        stacked = found if is_batch else found[0]
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
-        return Named("joint", zip(names_of_joints(self.model), parts, strict=True))
+        return Named("joint", zip(names, parts, strict=True))
 
     def _pulled(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> tuple[Array, Array]:
         """Efforts that external wrenches are at the joints, and how these change with q."""

@@ -120,7 +120,10 @@ class Dynamics(ParameterQueries, LoopQueries):
 
     @compiled_method
     def gravity(self, q: ArrayLike) -> Array:
-        """Efforts that hold the tree at rest; with loops, `inverse` of zeros shares them among the motors."""
+        """Efforts that hold the tree at rest, against weight and springs: `bias` at v = 0.
+
+        With loops, `inverse` of zeros shares them among the motors.
+        """
         if self._kernels.generic:
             return self.inverse(q, np.zeros(self.model.nv), np.zeros(self.model.nv))
         return self._compute("gravity", lambda: quantities.gravity(self._tree), q=q)

@@ -66,7 +66,7 @@ def identify(
         window: of the filter for a `Log` [s].
 
     Raises:
-        InputError: efforts are missing or zero, lengths do not fit, the motion is too short.
+        InputError: efforts are missing or zero, lengths do not fit, the motion is too short, no parameter is asked for.
         UnknownNameError: there is no such parameter or joint.
 
     Warns:

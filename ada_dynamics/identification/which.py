@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.regressor import INERTIAL, OF_JOINT
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import WrongTypeError, unknown_name
+from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
@@ -31,6 +31,7 @@ def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> N
 
     Raises:
         UnknownNameError: there is none of such a name.
+        InputError: none is asked for.
     """
     names = list(dynamics.parameters)
     there = [
@@ -44,6 +45,11 @@ def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> N
             if not any(fnmatchcase(name, pattern) for name in there):
                 raise unknown_name("parameter", pattern, there)
         chosen = {name for name in there if any(fnmatchcase(name, pattern) for pattern in patterns)}
+    if not chosen:
+        raise InputError(
+            f"parameters is {wanted!r:.100}, which asks for none of model {dynamics.model.name!r}. Give names with * "
+            "and ?, such as 'link_7.*', or leave it out for the usual ones."
+        )
     return np.array([k for k, name in enumerate(names) if name in chosen], dtype=np.intp)
 
 

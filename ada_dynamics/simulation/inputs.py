@@ -139,6 +139,15 @@ class Inputs:
         times += [min(p.until, t + TURNING) if p.where.is_world else p.until for p in self._pushes]
         return min(times, default=np.inf)
 
+    def timing(self, t: float) -> dict[str, object]:
+        """From t on, for a log: how often the controller is called, and when first; when wrenches begin and end."""
+        times = sorted({*self._breaks[self._breaks > t].tolist(), *(push.until for push in self._pushes)})
+        found: dict[str, object] = {"wrench_breaks": times} if times else {}
+        if self._sampler is not None:
+            found["control_period"] = float(self._sampler.period)
+            found["control_start"] = t if self._next_call is None else float(self._next_call)
+        return found
+
     def _pushed(self, q: Array) -> Array | None:
         if not self._pushes:
             return None

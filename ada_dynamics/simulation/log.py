@@ -158,9 +158,16 @@ class Log(Shown, LogQuantities):
             contact_frames=self.contact_frames,
             events=[event for event in self.events if first <= event.t <= last],
             singular=[time for time in self.singular if first <= time <= last],
-            info=self.info,
+            info=self._holding_info() if rows.step not in (None, 1) else self.info,
             dynamics=self._given_dynamics,
         )
+
+    def _holding_info(self) -> dict[str, Any]:
+        """For a log of less rows: efforts that change from row to row hold for that time, if nothing else is known."""
+        tau = np.nan_to_num(self.tau)
+        if len(self) < 2 or "control_period" in self.info or not np.any(tau[1:] != tau[:-1]):
+            return self.info
+        return {**self.info, "control_period": float(np.min(np.diff(self.t))), "control_start": float(self.t[0])}
 
     def at(self, t: float) -> tuple[Array, Array]:
         """Position and velocity at a time between two rows.

@@ -67,6 +67,9 @@ class LogQuantities:
     def balance(self) -> PowerBalance:
         """Where the energy came from and went to; see `analysis.power`. Efforts that nobody gave count as none.
 
+        Work is nan, with an UnknownWorkWarning, from where on the rows do not show it: they need every step of the
+        simulation and every call of its controller (log_every=1, a control_period that is a multiple of the step).
+
         Raises:
             InputError: some rows have efforts and others do not, or it is not known where contacts are.
         """
@@ -79,7 +82,8 @@ class LogQuantities:
         """Gain or loss of energy that no power explains: an error of the simulation, as a share of what moved.
 
         The largest residual of `balance`, by the largest kinetic energy, change of the potential one, or work of
-        motors, external wrenches, contacts, stops, or of damping and friction. What these do is no drift.
+        motors, external wrenches, contacts, stops, or of damping and friction. What these do is no drift. Nan, with an
+        UnknownWorkWarning, where the rows do not show what these do (see `balance`).
         """
         return self.balance.worst
 

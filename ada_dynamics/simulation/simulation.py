@@ -406,7 +406,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
             "log_every": self.motion.log_every,
             "version": __version__,
         }
-        info |= self.acting.info(self.model)
+        info |= self.acting.info(self.model) | self.motion.inputs.timing(self.t)
         if self.motion.law is not None or self._servos is not None:  # which act between the rows, too
             info["efforts"] = "continuous"
         if self.method.is_adaptive:

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Springs of joints: in every algorithm, with loops and mimicking joints, as stored energy, in implicit steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from random_trees import sprung_chain
 
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
+from ada_dynamics.algorithms import rnea
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.dynamics.loop_programs import articulated, assembly
 from ada_dynamics.model import Builder, Mimic
-from ada_dynamics.model.edit import lock, recut
+from ada_dynamics.model.edit import lock, recut, with_parts
 
 INERTIA = (0.2, 0.3, 0.25, 0.01, 0.02, 0.03)
 
@@ -26,6 +29,30 @@ def sprung_four_bar():
         parent, height = f"l{i}", 1.0
     ends = {"parent_xyz": (0.0, 0.0, 1.0), "child_xyz": (0.7, 0.0, 0.0)}
     return robot.loop("closing", "revolute", "l2", "base", **ends, axis=(0.0, 1.0, 0.0)).build()
+
+
+def without_springs(model):
+    slack = [replace(joint, stiffness=0.0, rest=0.0) for joint in model.joints.values()]
+    return with_parts(model, *slack)
+
+
+@pytest.mark.parametrize("options", [{}, {"kernel": "generic"}, {"device": "host"}], ids=["own", "generic", "device"])
+def test_what_holds_a_robot_at_rest_holds_its_springs_too_on_every_path(options):
+    model = sprung_chain(damping=0.3)
+    rng = np.random.default_rng(8)
+    q = np.array([model.random_state(rng)[0] for _ in range(5)])
+    dyn, zero = ada.Dynamics(model, **options), np.zeros(model.nv)
+    plain = [rnea.inverse_dynamics(model.tree, x.tolist(), zero.tolist(), zero.tolist()) for x in q]
+    assert np.max(np.abs(np.array(plain) - ada.Dynamics(without_springs(model)).gravity(q))) > 1.0
+    ways = {
+        "gravity": dyn.gravity(q),
+        "bias at rest": dyn.bias(q, zero),
+        "inverse of zeros": dyn.inverse(q, zero, zero),
+        "state by state": [dyn.gravity(x) for x in q],
+        "in Python": [rnea.gravity_efforts(model.tree, x.tolist()) for x in q],
+    }
+    for way, found in ways.items():
+        np.testing.assert_allclose(np.asarray(found), plain, rtol=0.0, atol=1e-12 * np.max(np.abs(plain)), err_msg=way)
 
 
 def test_a_mass_on_a_spring_swings_with_the_period_of_its_closed_form():
@@ -46,14 +73,15 @@ def test_a_spherical_spring_at_rest_does_not_pull_and_has_a_finite_slope_there()
     for name, value in rest.items():
         q[model.q_index(name)] = value
     zero = np.zeros(model.nv)
-    assert np.allclose(dyn.bias(q, zero), dyn.gravity(q), atol=1e-13)
+    slack = ada.Dynamics(without_springs(model))
+    assert np.allclose(dyn.gravity(q), slack.gravity(q), atol=1e-13)
     assert np.isfinite(dyn.forward(q, zero, zero)).all()
     wanted = np.array([1e-7, -2e-7, 3e-7])  # for small turns k times the rotation vector
     at = model.v_index("j2")
     step = zero.copy()
     step[at] = wanted
     there = model.integrate(q, step)
-    assert np.allclose((dyn.bias(there, zero) - dyn.gravity(there))[at], 5.0 * wanted, rtol=1e-9)
+    assert np.allclose((dyn.gravity(there) - slack.gravity(there))[at], 5.0 * wanted, rtol=1e-9)
 
 
 def test_springs_are_the_slope_of_the_energy_that_they_store():
@@ -62,7 +90,7 @@ def test_springs_are_the_slope_of_the_energy_that_they_store():
     rng = np.random.default_rng(3)
     q, _ = model.random_state(rng)
     zero = np.zeros(model.nv)
-    hold = dyn.bias(q, zero)
+    hold = dyn.gravity(q)
     h = 1e-6
     for i in range(model.nv):
         step = h * np.eye(model.nv)[i]

@@ -40,3 +40,12 @@ def test_what_is_no_batch_is_refused():
         ada.in_threads(dyn.gravity, np.zeros(2), np.zeros((3, 2)), threads=2)
     with pytest.raises(InputError, match="threads is 0"):
         ada.in_threads(dyn.gravity, np.zeros((3, 2)), threads=0)
+
+
+def test_what_gives_no_array_with_a_row_for_each_state_is_refused():
+    dyn, q = ada.Dynamics(ada.planar_chain(2)), np.zeros((5000, 2))
+    with pytest.raises(InputError, match=r"gives Energy for 5000 states.*Dynamics\.energies"):
+        ada.in_threads(dyn.energy, q, q, threads=2)
+    with pytest.raises(InputError, match=r"array of shape \(2,\) for 5000 states"):
+        ada.in_threads(lambda rows: rows[0], q, threads=2)
+    np.testing.assert_array_equal(ada.in_threads(dyn.energies, q, q, threads=2), dyn.energies(q, q))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from framework_states import states
 from numpy.typing import NDArray
-from random_trees import KINDS, random_tree, state_of
+from random_trees import KINDS, random_tree, sprung_chain, state_of
 
 import ada_dynamics as ada
 
@@ -25,12 +25,15 @@ def state(name: str) -> tuple[ada.Model, Array, Array, Array]:
     if name == "tree":
         model = random_tree(4, [kind for kind in KINDS if kind != "fixed"], "floating")
         return model, *state_of(model, 2)
+    if name == "springs":
+        model = sprung_chain()
+        return model, *state_of(model, 2)
     model, *rows = states(name, 1)
     q, v, tau = (x[0] for x in rows)
     return model, q, v, tau
 
 
-@pytest.mark.parametrize("name", ["pa10", "tree", "four_bar", "stewart", "parallel_gripper"])
+@pytest.mark.parametrize("name", ["pa10", "tree", "springs", "four_bar", "stewart", "parallel_gripper"])
 def test_functions_are_those_of_the_library(name: str) -> None:
     model, q, v, tau = state(name)
     dynamics = ada.Dynamics(model)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from framework_states import states
+from random_trees import sprung_chain
 
 import ada_dynamics as ada
 
@@ -36,6 +37,12 @@ def test_gradients_of_inverse_dynamics_and_of_what_is_broadcast():
     total = lambda q: adapter.inverse(dynamics, q, v, a).sum()  # noqa: E731
     wanted = dynamics.inverse_derivatives(np.tile(q[0], (4, 1)), v, a).dq.sum(axis=(0, 1))
     assert np.allclose(jax.grad(total)(q[0]), wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_inverse_dynamics_at_rest_are_the_gravity_of_the_library_springs_included():
+    dynamics = ada.Dynamics(sprung_chain())
+    q, rest = dynamics.model.random_state(np.random.default_rng(2))[0], np.zeros(dynamics.model.nv)
+    assert np.allclose(adapter.inverse(dynamics, q, rest, rest), dynamics.gravity(q), rtol=0.0, atol=1e-12)
 
 
 def test_single_precision_stays_single():

@@ -63,6 +63,7 @@ def test_a_platform_is_moved_with_its_loops_closed() -> None:
         ({"period": 0.0}, "period is 0.0"),
         ({"joints": ["s9"]}, "Did you mean"),
         ({"parameters": "link_9.*"}, "no parameter is named"),
+        ({"parameters": ()}, "asks for none"),
         ({"robot": "pa10"}, "needs a Model"),
         ({"robot": ada.load("pa10", base="floating"), "joints": ["root_joint"]}, "7 coordinates"),
     ],

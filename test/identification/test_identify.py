@@ -168,6 +168,7 @@ def test_what_a_motion_does_not_show_stays_with_the_model_and_is_named(arm: ada.
         ({"v": np.zeros((4, 7))}, ada.InputError, "v has 4 rows, and q 5"),
         ({"motion": np.zeros((5, 6))}, ada.InputError, r"needs? \(N, 7\)"),
         ({"parameters": "link_8.mass"}, ada.UnknownNameError, "Did you mean"),
+        ({"parameters": []}, ada.InputError, r"parameters is \[\], which asks for none"),
         ({"prior_weight": 0.0}, ada.InputError, "prior_weight"),
         ({"robot": "pa10"}, TypeError, "needs a Model"),
         ({"parameters": "w2.damping"}, ada.InputError, "shows nothing of w2.damping"),

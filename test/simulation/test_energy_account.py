@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Energy drift is what no power accounts for: against scipy's integration of the powers, and a body on the ground."""
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import ada_dynamics as ada
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.simulation import CompiledController, Contact, ContactPoint, JointServos, JointStops, Material
 from ada_dynamics.simulation.log import Log
+from ada_dynamics.simulation.profiles import half_sine
 
 DAMPING, FRICTION, SLIDES = (0.4, 0.05), (0.3, 0.1), 0.01  # SLIDES: speed under which friction is as good as viscous
 LIMIT = 0.9
@@ -114,7 +117,7 @@ def test_motors_that_act_between_the_rows_are_integrated_as_such(law):
     assert moved(2.5e-4).energy_drift < 0.1 * log.energy_drift or log.energy_drift < 1e-9
 
 
-def box(step: float, duration: float = 1.0) -> ada.Simulation:
+def box(step: float, log_every: int = 1) -> ada.Simulation:
     b = ada.Builder("box").link("box", 2.0, inertia=(0.02, 0.03, 0.04))
     model = b.build(base="floating")
     corners = [(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.05, 0.05)]
@@ -124,7 +127,7 @@ def box(step: float, duration: float = 1.0) -> ada.Simulation:
     )
     q = np.array([0.0, 0.0, 0.3, *Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_quat()])
     v = np.array([0.5, 0.0, 0.0, 1.0, 2.0, 0.0])
-    return ada.Simulation(model, q, v, contact=contact, integrator="semi_implicit", step=step)
+    return ada.Simulation(model, q, v, contact=contact, integrator="semi_implicit", step=step, log_every=log_every)
 
 
 def test_the_ground_takes_what_a_box_has_lost_when_it_lies():
@@ -147,6 +150,134 @@ def test_contact_wrenches_of_semi_implicit_steps_are_those_that_moved_the_body()
     needed = 2.0 * (R.apply(a[:, :3] + np.cross(v[:, 3:], v[:, :3])) + np.array([0.0, 0.0, 9.81]))
     assert np.max(np.abs(force)) > 100.0
     np.testing.assert_allclose(force, needed, atol=1e-8 * np.max(np.abs(force)))
+
+
+def shaken(duration: float = 0.2, **options: Any) -> Log:
+    """An arm whose efforts change with every call of its controller."""
+    model = frictionless_arm().model
+    return ada.Simulation(model, [0.5, 0.2], controller=lambda t, q, v: 40.0 * np.sin(60.0 * t) - v, **options).run(
+        duration
+    )
+
+
+SLOW = {"control_period": 0.01}  # ten steps
+KNOWN: dict[str, Callable[[], Log]] = {
+    "each step": shaken,
+    "some rows": lambda: shaken()[20:90],
+    "a call every two steps": lambda: shaken(control_period=2e-3),
+    "a row for each call": lambda: shaken(log_every=10, **SLOW),
+    "two rows for each call": lambda: shaken(log_every=5, **SLOW),
+    "rows left out that no call had": lambda: shaken(**SLOW)[::5],
+    "adaptive": lambda: shaken(integrator="dop853", step=0.01, **SLOW),
+    "constant efforts": lambda: ada.Simulation(arm(), [0.5, 0.2], tau=[1.0, 0.0], log_every=3).run(0.2)[::2],
+}
+UNKNOWN: dict[str, Callable[[], Log]] = {
+    "rows further apart than calls": lambda: shaken(log_every=10),
+    "rows left out": lambda: shaken()[::10],
+    "calls within steps": lambda: shaken(control_period=0.25e-3),
+    "calls between steps": lambda: shaken(control_period=1.5e-3),
+    "calls within adaptive steps": lambda: shaken(integrator="dop853", step=0.02, control_period=1e-3),
+    "rows further apart than slow calls": lambda: shaken(log_every=20, **SLOW),
+    "rows left out of a log from elsewhere": lambda: told_again(shaken())[::10],
+}
+
+
+def told_again(log: Log) -> Log:
+    return Log(log.model, log.t, log.q, log.v, log.a, log.tau)
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_efforts_that_hold_from_row_to_row_are_accounted_for_to_the_order_of_the_method(case):
+    log = KNOWN[case]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert log.energy_drift < 1e-5 if case == "constant efforts" else log.energy_drift < 1e-8
+    assert abs(log.balance.account["motors"]) > 0.05
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_efforts_that_change_between_the_rows_make_the_account_unknown(case):
+    log = UNKNOWN[case]()
+    with pytest.warns(ada.UnknownWorkWarning, match=r"work of motors is not known from t = 0(.001)? s.*log_every=1"):
+        assert np.isnan(log.energy_drift)
+    assert np.isnan(log.balance.account["motors"])
+    assert "energy drift unknown" in log.balance.in_words()
+
+
+def test_a_run_that_goes_on_between_two_calls_knows_that_it_does():
+    model = frictionless_arm().model
+    sim = ada.Simulation(model, [0.5, 0.2], controller=lambda t, q, v: 40.0 * np.sin(60.0 * t) - v)
+    sim.run(0.01)
+    assert sim.run(0.1).energy_drift < 1e-8
+    sim.run(0.0005)
+    with pytest.warns(ada.UnknownWorkWarning):
+        assert np.isnan(sim.run(0.1).energy_drift)
+
+
+@pytest.mark.parametrize("ending", [".npz", ".mcap"])
+def test_files_keep_what_the_account_needs(tmp_path, ending):
+    log = Log.load(shaken().save(tmp_path / f"run{ending}"))
+    assert log.energy_drift < 1e-8
+    with pytest.warns(ada.UnknownWorkWarning):
+        assert np.isnan(log[::3].energy_drift)
+
+
+def test_work_is_known_up_to_the_first_change_that_no_row_shows():
+    log = shaken(control_period=1.5e-3)
+    with pytest.warns(ada.UnknownWorkWarning, match="from t = 0.001 s"):
+        work = log.balance.work["input"]
+    assert np.isfinite(work[:2]).all() and np.isnan(work[2:]).all()
+
+
+def bounced(**options: Any) -> Log:
+    model = arm(Limits(-LIMIT, LIMIT))
+    return ada.Simulation(model, [0.5, -0.5], [6.0, -9.0], stops=JointStops.for_model(model, 1e-3), **options).run(1.0)
+
+
+def servoed(log_every: int) -> Log:
+    sim = ada.Simulation(frictionless_arm().model, [0.3, 0.2], servos=JointServos(bandwidth=10.0), log_every=log_every)
+    sim.servos.hold(np.array([0.8, -0.4]))
+    return sim.run(1.0)
+
+
+def hit(duration: float, log_every: int) -> Log:
+    impact = half_sine("lower", [5.0 / duration, 0, 0, 0, 0, 0], 0.1003, duration)
+    return ada.Simulation(frictionless_arm().model, [0.3, 0.2], external=[impact], log_every=log_every).run(0.3)
+
+
+def braked(log_every: int) -> Log:
+    b = ada.Builder("pendulum").link("base").link("bob", 2.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.1))
+    model = b.joint("pivot", "revolute", "base", "bob", axis=(0, 1, 0), damping=100.0).build()
+    return ada.Simulation(model, [1.0], [5.0], log_every=log_every).run(0.1)
+
+
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.UnexplainedMotionWarning")  # such rows show no such motion
+@pytest.mark.parametrize(
+    ("make", "whose"),
+    [
+        (lambda: box(1e-3, 5).run(1.0), "contacts"),
+        (lambda: box(1e-3).run(1.0)[::10], "contacts"),
+        (lambda: bounced(log_every=10), "joint stops"),
+        (lambda: servoed(50), "motors"),
+        (lambda: hit(5e-3, 10), "external wrenches"),
+        (lambda: hit(5e-4, 1), "external wrenches"),
+        (lambda: braked(10), "damping and friction"),
+    ],
+)
+def test_what_acts_in_steps_without_rows_makes_the_account_unknown(make, whose):
+    with pytest.warns(ada.UnknownWorkWarning, match=f"work of .*{whose}.* is not known"):
+        balance = make().balance
+    assert np.isnan(balance.worst)
+    if "friction" in whose:
+        assert np.isnan(balance.account["damping"]) and np.isnan(balance.account["friction"])
+
+
+def test_what_changes_slower_than_the_rows_is_known():
+    flight = box(1e-3, 5).run(0.15)
+    assert flight.energy_drift < 1e-2  # first order; nothing touches
+    assert servoed(5).energy_drift < 1e-2
+    assert hit(0.1, 10).energy_drift < 1e-2
+    assert bounced(log_every=1).energy_drift < 1e-2
 
 
 def test_the_words_name_what_took_the_energy_and_only_that():

@@ -99,6 +99,6 @@ def bias(tree: Tree) -> Quantity:
 
 
 def gravity(tree: Tree) -> Quantity:
-    """Efforts that hold the weight."""
+    """Efforts that hold the tree at rest: bias without velocities."""
     short = for_efforts(tree)
     return quantity("gravity", tree, ("q",), {"g": (tree.nv,)}, lambda q: {"g": rnea.gravity_efforts(short, q)})
