@@ -84,11 +84,21 @@ def warn_if_unexplained(log: Log) -> None:
     found = unexplained(log)
     if found is None:
         return
+    steps = int(log.info.get("log_every", 1))
+    if steps == 1:
+        more = (
+            f"; energy drift {log.energy_drift:.1e}. The step is too long for this motion, or something in it is "
+            "wrong: take a shorter step and see whether the result stays."
+        )
+    else:
+        more = (
+            f". There are {steps} steps from row to row, in which an impact or a stop may have acted: log each step "
+            "(log_every=1), and if this warning stays, take a shorter one and see whether the result does."
+        )
     warnings.warn(
         f"the motion of model {log.model.name!r} is not what its accelerations make of it: at t = {found.t:.6g} s (row "
         f"{found.step}) the velocity of joint {found.joint!r} is off by {found.off:.2g}, over the whole run by "
-        f"{found.total:.1e} of the fastest; energy drift {log.energy_drift:.1e}. The step is too long for this motion, "
-        "or something in it is wrong: take a shorter step and see whether the result stays.",
+        f"{found.total:.1e} of the fastest{more}",
         UnexplainedMotionWarning,
         stacklevel=3,
     )

@@ -29,6 +29,16 @@ def test_an_integrator_with_one_wrong_coefficient_is_noticed_by_step_and_joint(m
     assert ill.energy_drift > 1e-6 > 100 * well.energy_drift
 
 
+def test_an_impact_between_two_rows_is_not_laid_to_the_step() -> None:
+    model = ada.load("pa10")
+    impact = half_sine(model.link_names[-1], [300.0, 0, 0, 0, 0, 0], 0.1043, 0.002)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("default", ada.UnexplainedMotionWarning)
+        with pytest.warns(ada.UnexplainedMotionWarning, match=r"10 steps from row to row.*log each step"):
+            ada.Simulation(model, external=[impact], log_every=10).run(0.5)
+
+
 def pushed(model: ada.Model) -> ada.Simulation:
     sim = ada.Simulation(model, pushable=True)
     sim.push(model.link_names[-1], [20.0, 0.0, 5.0, 0.0, 0.0, 0.0], duration=0.0503)
