@@ -129,7 +129,10 @@ class Plant:
         self._is_changed = True
 
     def follow(self, offered: OfferedTrajectory) -> Refusal | None:
-        """Follow a trajectory from where the joints are, or are commanded to be; why not, where it breaks a rule."""
+        """Follow a trajectory from where the joints are, or are commanded to be; why not, where it breaks a rule.
+
+        Its joints follow it alone from now on: until it starts they are held there.
+        """
         refusal = self.trajectory.accept(offered, self.t, self.targets())
         if refusal is None:
             self._mode[self._bank.rows(offered.names)] = _TRAJECTORY

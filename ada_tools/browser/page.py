@@ -182,12 +182,15 @@ class Page:
                 self._ended.wait(due - time.monotonic())
 
     def act(self) -> None:
-        """Do what was noted."""
+        """Do what was noted until now, but for what an action before it cleared."""
         with self._lock:
-            notes, self._notes = self._notes, {}
-        for action in notes.values():
+            keys = list(self._notes)
+        for key in keys:
+            with self._lock:
+                action = self._notes.pop(key, None)
             try:
-                action()
+                if action is not None:
+                    action()
             except AdaError as problem:
                 self.say(str(problem))
 

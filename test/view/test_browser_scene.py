@@ -483,6 +483,16 @@ def test_notes_are_done_in_order_the_last_one_of_a_kind_alone(page):
     assert done == [2, 3]
 
 
+def test_what_is_noted_of_controls_that_an_action_before_it_takes_away_is_not_done(page):
+    done = []
+    page.note("another robot", page.clear)
+    page.note("a click on the old one's controls", lambda: done.append("old"))
+    page.act()
+    page.note("a click on the new one's controls", lambda: done.append("new"))
+    page.act()
+    assert done == ["new"]
+
+
 def test_all_three_views_end_by_themselves_and_greet_with_one_line(capsys, pendulum, swing):
     options = {"port": 0, "open_browser": False, "duration": 0.2}
     pose(pendulum, **options)
