@@ -246,7 +246,7 @@ def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None
 
 def _difference(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if key == "robot":
-        return "the robot's description"
+        return "the robot's description, or a file that robot or controller is made from"
     before, after = (f"{found[key]!r:.60}" if key in found else "nothing" for found in (old, new))
     return f"{key} from {before} to {after}"
 

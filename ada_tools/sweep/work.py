@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
-from ada_tools.scenario.run import measure, simulation_of
+from ada_tools.scenario.run import measure, simulate, simulation_of
 from ada_tools.scenario.scenario import Scenario
 from ada_tools.scenario.states import start_state
 from ada_tools.sweep.bench import (
@@ -119,8 +119,13 @@ def _row(task: Task, run: int, changes: Changes) -> Row:
 
 
 def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:
-    """The motion; by a simulation that is there already where only the start is another one."""
+    """The motion; by a simulation that is there already where only the start is another one.
+
+    A controller holds joints that its reference does not name where they start, so it is made for each start.
+    """
     assert scenario.simulation is not None
+    if scenario.control is not None:
+        return simulate(scenario)
     others = beside_the_start(changes)
     simulation = simulation_for(task, others)
     if simulation is None:

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ada_dynamics import resources
 from ada_dynamics.errors import AdaError, InputError
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
+from ada_tools.scenario.reader import _TOP as TOP
+from ada_tools.sweep.sweep import IRRELEVANT
 
 J1, J2 = "start.joints.joint_1", "start.joints.joint_2"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"
@@ -117,6 +120,37 @@ def test_the_fingerprint_follows_the_robots_file(tmp_path: Path) -> None:
     )
     (tmp_path / "own.urdf").write_text(urdf + "<!-- another file -->")
     assert made({"step": ["1 ms"]}, scenario=scenario).fingerprint != before
+
+
+def test_the_fingerprint_has_all_of_a_scenario_but_what_is_known_not_to_matter() -> None:
+    assert set(IRRELEVANT) < set(TOP)
+    found = sweep.load({"scenario": "T7.3", "parameters": {"step": ["1 ms"]}}).data()["scenario"]
+    assert set(found) == {"model", "start", "simulation", "controller"}
+
+
+def test_the_fingerprint_follows_files_that_a_controller_or_a_parameter_names(tmp_path: Path) -> None:
+    loops, robot = tmp_path / "own.yaml", tmp_path / "own.urdf"
+    urdf = resources.find("urdf", "planar_4r.urdf").read_text()
+    virtual = resources.find("config", "loops/slider_crank.yaml").read_text()
+    scenario = scenarios.load("T7.3").as_data()
+    scenario["controller"] |= {"robot": str(robot)}
+    scenario["controller"]["settings"]["loops"] = str(loops)
+    free = {"name": "free", "model": {"robot": "planar_4r"}, "simulation": {"duration": "1 s"}}
+
+    def fingerprints() -> tuple[str, str]:
+        controlled = made({"step": ["1 ms"]}, scenario=scenario)
+        varied = made({"model.robot": ["planar_4r", str(robot)]}, scenario=free)
+        return controlled.fingerprint, varied.fingerprint
+
+    loops.write_text(virtual)
+    robot.write_text(urdf)
+    first = fingerprints()
+    loops.write_text(virtual + "# another file\n")
+    second = fingerprints()
+    robot.write_text(urdf + "<!-- another file -->")
+    third = fingerprints()
+    assert len({first[0], second[0], third[0]}) == 3
+    assert first[1] == second[1] != third[1]
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)

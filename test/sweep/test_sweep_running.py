@@ -41,6 +41,19 @@ def starts(count: int = 12, scenario: Any = "T3.1", duration: str = "10 ms", **m
     )
 
 
+HELD = {
+    "name": "held",
+    "model": {"robot": "planar_3r"},
+    "simulation": {"step": "1 ms", "duration": "20 ms"},
+    "controller": {"name": "pid", "settings": {"gain": [5.0]}, "reference": {"joints": {"joint_2": "10 deg"}}},
+}
+
+
+def held(**changes: Any) -> Sweep:
+    """Starts of an arm with a controller."""
+    return starts(2, HELD, measures=["end_positions"], **{"with": changes})
+
+
 def run(found: Sweep, output: Path, jobs: int = 1, **more: Any) -> SweepResult:
     return sweep.run_sweep(found, output, "threads", jobs, **more)
 
@@ -93,6 +106,16 @@ def test_figures_of_closed_loops_are_those_of_single_simulations(tmp_path: Path)
         alone = scenarios.measure(scenario, scenarios.simulate(scenario), found.measures)
         # Loops are closed by iterations whose last one depends on the pose that a simulation was built at.
         assert row["measures"] == pytest.approx(alone, rel=1e-9, abs=1e-12)
+
+
+def test_a_controller_holds_joints_where_each_run_starts_and_its_signals_can_be_measured(
+    tmp_path: Path, measure: Any
+) -> None:
+    measure("first_effort", lambda scenario, log: float(log.signals["effort"][0, 0]))
+    found = starts(2, HELD, measures=["end_positions", "first_effort"])
+    for row in run(found, tmp_path).rows():
+        scenario = found.scenario.with_changes(row["changes"])
+        assert row["measures"] == scenarios.measure(scenario, scenarios.simulate(scenario), found.measures)
 
 
 def test_a_start_that_the_scenario_itself_cannot_have_is_no_obstacle(tmp_path: Path) -> None:
@@ -165,6 +188,20 @@ def test_a_changed_sweep_is_refused_and_says_what_changed(tmp_path: Path) -> Non
         run(changed, tmp_path)
     assert run(changed, tmp_path, restart=True).done == 3
     assert (tmp_path / "runs.jsonl.old").exists()
+
+
+def test_another_controller_is_another_sweep(tmp_path: Path) -> None:
+    gain = "controller.settings.gain"
+    run(held(), tmp_path / "5")
+    with pytest.raises(sweep.SweepError, match=r"another sweep. Changed since: scenario.controller.settings.gain"):
+        run(held(**{gain: [500.0]}), tmp_path / "5")
+    with ThreadPoolExecutor(1) as client:
+        results = [
+            sweep.run_sweep(held(**{gain: [value]}), tmp_path / f"client{value}", client, 1) for value in (5.0, 500.0)
+        ]
+    five, many = ([row["measures"]["end_positions"] for row in result.rows()] for result in results)
+    assert five == [row["measures"]["end_positions"] for row in sweep.read_result(tmp_path / "5").rows()]
+    assert all(one["joint_2"] != other["joint_2"] for one, other in zip(five, many, strict=True))
 
 
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
