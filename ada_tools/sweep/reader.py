@@ -156,7 +156,7 @@ def _axis(parameters: Part, short: str, key: str) -> Axis:
         return ListAxis(key, _listed(part, "list"), place)
     if ways[0]:
         first, last, unit = _two(part, "from", "to", [part.node("from"), part.node("to")])
-        return ListAxis(key, evenly(first, last, part.whole("count", 0, least=2), unit), place)
+        return ListAxis(key, evenly(first, last, part.whole("count", 0, 2, MOST_RUNS), unit), place)
     return _random_axis(part, key, place)
 
 

@@ -175,7 +175,11 @@ REFUSED = {
     "two ways": (GOOD.replace("[1 ms]", "{from: 0, to: 1, count: 2, list: [1]}"), r"must be one of"),
     "unknown way": (GOOD.replace("[1 ms]", "{form: 0}"), r"no key 'form'.*Did you mean 'from'"),
     "missing end": (GOOD.replace("[1 ms]", "{from: 0, count: 3}"), r"to: it is missing"),
-    "one value only": (GOOD.replace("[1 ms]", "{from: 1 ms, to: 2 ms, count: 1}"), r"count: .*from 2 on"),
+    "one value only": (GOOD.replace("[1 ms]", "{from: 1 ms, to: 2 ms, count: 1}"), r"count: .*from 2 to 10000000"),
+    "more values than runs": (
+        GOOD.replace("[1 ms]", "{from: 1 ms, to: 2 ms, count: 2000000000}"),
+        r"line 3: parameters.step.count: it is 2e\+09; it must be a whole number from 2 to 10000000",
+    ),
     "two units": (GOOD.replace("[1 ms]", "{from: 1 ms, to: 2 s, count: 2}"), r"'ms' and 's' differ"),
     "no number": (GOOD.replace("[1 ms]", "{from: a, to: 2 s, count: 2}"), r"from: it is 'a'"),
     "three ends": (GOOD.replace("[1 ms]", "{uniform: [1, 2, 3]}"), r"it has 3 values; it must be \[least, greatest\]"),
