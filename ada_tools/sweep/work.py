@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
-from ada_tools.scenario.run import measure, simulate, simulation_of
+from ada_tools.scenario.run import checked_start, measure, simulate, simulation_of
 from ada_tools.scenario.scenario import Scenario
-from ada_tools.scenario.states import start_state
 from ada_tools.sweep.bench import (
     Changes,
     Row,
@@ -134,7 +133,7 @@ def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:
     if simulation is None:
         simulation = simulation_of(scenario)
     else:
-        simulation.reset(*start_state(scenario, simulation.model))
+        simulation.reset(*checked_start(scenario, simulation.model))
     try:
         return simulation.run(scenario.simulation.duration)
     except BaseException:

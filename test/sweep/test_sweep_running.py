@@ -295,6 +295,17 @@ def test_a_run_that_fails_is_a_row_with_its_error(tmp_path: Path) -> None:
     assert result.summary()["errors"][0]["runs"] == 1
 
 
+@pytest.mark.parametrize("more", [{}, {"device": "cpu"}])
+def test_a_start_beyond_the_stops_fails_as_that_of_a_single_simulation(tmp_path: Path, more: dict[str, str]) -> None:
+    arm = {"name": "arm", "model": {"robot": "pa10"}, "simulation": {"duration": "2 ms"}}
+    found = starts(
+        scenario=arm, parameters={"start.joints.s2": ["10 deg", "100 deg"]}, measures=["end_positions"], **more
+    )
+    good, bad = run(found, tmp_path).rows()
+    assert (good["status"], bad["status"]) == ("done", "failed")
+    assert "'s2' is 0.105 [rad, m] beyond its limits" in bad["error"]["text"]
+
+
 def test_any_error_of_a_measure_fails_its_run_alone_and_its_log_can_be_kept(tmp_path: Path, measure: Any) -> None:
     def some_fail(scenario: Any, log: Log) -> float:
         if log.q[0, 0] > 0.5:
