@@ -39,7 +39,7 @@ def control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
     part = scenario.control
     assert part is not None
     try:
-        robot = model if part.robot is None else load_robot(part.robot)
+        robot = model if part.robot is None else believed_robot(scenario, part.robot)
         controller = make(part.name, robot, part.settings, part.shaping)
         state = None if part.robot is None else by_joint_names(robot, model)
         start = q if state is None else state(q, np.zeros(model.nv)).q
@@ -51,6 +51,18 @@ def control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
     except AdaError as problem:
         raise ScenarioError(f"{scenario.file}: controller: {problem}") from None
     return InSimulation(controller, reference, period=part.period, state=state)
+
+
+def believed_robot(scenario: Scenario, name: str) -> Model:
+    """The robot that a controller takes the simulated one for.
+
+    Raises:
+        ScenarioError: it cannot be loaded; the message says why.
+    """
+    try:
+        return load_robot(name)
+    except AdaError as problem:
+        raise ScenarioError(f"{scenario.file}: controller: {problem}") from None
 
 
 def _reference(part: Part, controller: Controller[object], start: Array) -> Reference | None:

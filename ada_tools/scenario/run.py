@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.methods import IntegratorName
@@ -42,10 +43,10 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
 
     part = _part(scenario)
     model = build_model(scenario)
-    q, v = start_state(scenario, model)
+    q, v = checked_start(scenario, model)
     tau = efforts(scenario, model)
     more: dict[str, Any] = {}
-    stops = _stops(scenario, part, model, q)
+    stops = _stops(part, model)
     if stops is not None:
         more["stops"] = stops
     try:
@@ -75,12 +76,17 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
         raise ScenarioError(f"{scenario.file}: simulation: {problem}") from None
 
 
-def _stops(scenario: Scenario, part: SimulationPart, model: Model, q: Any) -> JointStops | None:
-    """Stops at the limits of joints; their stiffness is the same for all starts, so that these share a kernel."""
-    from ada_dynamics.contact.stops import JointStops, beyond_limits, limited_joints
+def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
+    """Positions and velocities from which a simulation starts.
 
-    if part.stops is None or not limited_joints(model):
-        return None
+    Raises:
+        ScenarioError: they do not fit the robot, or lie beyond its stops.
+    """
+    from ada_dynamics.contact.stops import beyond_limits, limited_joints
+
+    q, v = start_state(scenario, model)
+    if _part(scenario).stops is None or not limited_joints(model):
+        return q, v
     beyond = {name: over for name, over in beyond_limits(model, q).items() if over > BEYOND}
     if beyond:
         name, over = next(iter(beyond.items()))
@@ -88,6 +94,15 @@ def _stops(scenario: Scenario, part: SimulationPart, model: Model, q: Any) -> Jo
             f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Start within them, or "
             "leave the stops out: simulation: {stops: none}."
         )
+    return q, v
+
+
+def _stops(part: SimulationPart, model: Model) -> JointStops | None:
+    """Stops at the limits of joints; their stiffness is the same for all starts, so that these share a kernel."""
+    from ada_dynamics.contact.stops import JointStops, limited_joints
+
+    if part.stops is None or not limited_joints(model):
+        return None
     return JointStops.for_model(model, part.step) if part.stops == AUTO else JointStops(*part.stops)
 
 

@@ -9,11 +9,23 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from ada_dynamics.simulation.profiles import WrenchProfile
-from ada_dynamics.structured_text.nodes import Listing, Node, Table, from_object, is_empty
+from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, from_object, is_empty
 from ada_tools.scenario.claims import Relation
 from ada_tools.scenario.fields import Part, ScenarioError, plain
 
 Numbers = tuple[float, ...]
+# Mappings of single values by names of joints, links or arguments, which may have dots.
+BY_NAME: Final = frozenset(
+    {
+        "model.arguments.",
+        "model.masses.",
+        "start.joints.",
+        "start.velocity.",
+        "simulation.efforts.",
+        "controller.reference.joints.",
+        "controller.reference.velocity.",
+    }
+)
 START: Final = "start."  # of keys
 
 
@@ -181,7 +193,8 @@ class Scenario:
             faster = scenario.with_changes({"start.joints.joint_1": "120 deg", "simulation.step": 5e-4})
 
         Args:
-            changes: value by key; a key without a dot is one of `simulation`, and numbers count the items of a list.
+            changes: value by key; a key without a dot is one of `simulation`, numbers count the items of a list, and
+                names of joints and links may have dots.
 
         Raises:
             ScenarioError: there is no such key, or the value does not fit.
@@ -214,7 +227,8 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
     """A tree with one value changed; mappings on the way are made where they are missing."""
     if not keys:
         return value
-    key, rest = keys[0], keys[1:]
+    count = _pieces(node, keys, path)
+    key, rest = ".".join(keys[:count]), keys[count:]
     if isinstance(node, Listing):
         if not key.isdecimal() or int(key) >= len(node.items):
             raise ScenarioError(
@@ -232,3 +246,13 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
     line, inner = entries.get(key, (None, Table(None, {})))
     entries[key] = (line, _replaced(inner, rest, value, path, file))
     return Table(node.line, entries)
+
+
+def _pieces(node: Node, keys: list[str], path: str) -> int:
+    """How many pieces of a path make the next key: the longest key that is there and leads on, or a new name."""
+    if isinstance(node, Table):
+        for count in range(len(keys), 0, -1):
+            _, inner = node.entries.get(".".join(keys[:count]), (None, None))
+            if inner is not None and (count == len(keys) or not isinstance(inner, Scalar)):
+                return count
+    return len(keys) if path.removesuffix(".".join(keys)) in BY_NAME else 1

@@ -5,36 +5,61 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from ada_dynamics import resources
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.dynamics.on_device import HOST
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
+from ada_tools.scenario.control import believed_robot
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.registry import find_measure, measures
-from ada_tools.scenario.scenario import START, Scenario
+from ada_tools.scenario.scenario import START, ControlPart, Scenario
 from ada_tools.scenario.states import build_model, efforts, start_state
-from ada_tools.sweep.axes import Axis
+from ada_tools.sweep.axes import Axis, flat
 from ada_tools.sweep.side_by_side import CPU, fitting
 from ada_tools.sweep.sweep import KEEP, Sweep
 
+ROBOT_FILES = ("model.robot", "model.loops")
 
-def robot_digest(scenario: Scenario) -> str:
-    """A text that differs where the robot of a scenario differs: its dynamics, and the files that the scenario names.
+
+def robot_digest(scenario: Scenario, axes: Sequence[Axis]) -> str:
+    """A text that differs where robots differ: their dynamics, and files that scenario, controller or axes name.
 
     Raises:
-        ScenarioError: the robot cannot be built.
+        ScenarioError: a robot cannot be built.
     """
     total = hashlib.blake2b(tree_fingerprint(build_model(scenario).full_tree).encode(), digest_size=16)
-    part = scenario.model
-    for name in () if part is None else (part.robot, part.loops):
-        path = None if name is None else scenario.path(name)
-        if path is not None and path.is_file():
-            total.update(path.read_bytes())
+    if scenario.control is not None and scenario.control.robot is not None:
+        total.update(tree_fingerprint(believed_robot(scenario, scenario.control.robot).full_tree).encode())
+    for path in (*_robot_files(scenario, axes), *_controller_files(scenario.control)):
+        total.update(path.read_bytes())
     return total.hexdigest()
+
+
+def _robot_files(scenario: Scenario, axes: Sequence[Axis]) -> Iterator[Path]:
+    part = scenario.model
+    named = [] if part is None else [part.robot, part.loops]
+    named += [value for axis in axes if axis.key in ROBOT_FILES for value in axis.samples]
+    for name in named:
+        if name is not None and scenario.path(name).is_file():
+            yield scenario.path(name)
+
+
+def _controller_files(part: ControlPart | None) -> Iterator[Path]:
+    """Files among the values of a controller, as given or below config/: virtual loops, and what others may name."""
+    if part is None:
+        return
+    for value in flat({"robot": part.robot, "settings": part.settings, "shaping": part.shaping}).values():
+        for name in value if isinstance(value, list) else [value]:
+            if isinstance(name, str) and name:
+                with suppress(AdaError, OSError):  # any other text
+                    yield Path(name) if Path(name).is_file() else resources.find("config", name)
 
 
 def check_values(scenario: Scenario, axes: Sequence[Axis]) -> None:

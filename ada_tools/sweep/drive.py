@@ -12,7 +12,7 @@ import queue
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from ada_tools.sweep.crew import Crew, Future, crew_for, refuse_no_count
 from ada_tools.sweep.results import SweepResult, read_result
 from ada_tools.sweep.store import BAD, LOGS, NEW, Store, SweepError
 from ada_tools.sweep.sweep import Sweep
-from ada_tools.sweep.work import Chunk, work
+from ada_tools.sweep.work import Chunk, forget_log, work
 
 CHUNKS_PER_WORKER = 2  # one at work, one that waits
 CHUNK_SECONDS = 0.25  # of work: handing it out costs milliseconds
@@ -231,6 +231,9 @@ class _Drive:
             self._suspects.extend(tuple(runs[i::pieces]) for i in range(min(pieces, len(runs))))
             return
         reason = f"{type(problem).__name__}: {problem}"
+        for run in runs:
+            with suppress(OSError):
+                forget_log(self._task, run)
         self._take([failed_row(run, self._task.runs.changes(run), WorkerDied(reason)) for run in runs])
 
     def _take(self, rows: list[dict[str, Any]]) -> None:

@@ -64,7 +64,6 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
     runs = Runs(axes, *_random(top, axes))
     if len(runs) > MOST_RUNS:
         raise top.problem("parameters", f"they make {len(runs)} runs; at most {MOST_RUNS} are possible.")
-    robot = robot_digest(scenario)
     check_values(scenario, axes)
     found = Sweep(
         name=top.text("name", stem),
@@ -74,7 +73,7 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
         measures=_measures(top, scenario),
         keep=top.choice("keep", KEEP, KEEP[0]),
         device=top.text("device") if top.has("device") else None,
-        robot=robot,
+        robot=robot_digest(scenario, axes),
     )
     if found.device is not None:
         try:
@@ -157,7 +156,7 @@ def _axis(parameters: Part, short: str, key: str) -> Axis:
         return ListAxis(key, _listed(part, "list"), place)
     if ways[0]:
         first, last, unit = _two(part, "from", "to", [part.node("from"), part.node("to")])
-        return ListAxis(key, evenly(first, last, part.whole("count", 0, least=2), unit), place)
+        return ListAxis(key, evenly(first, last, part.whole("count", 0, 2, MOST_RUNS), unit), place)
     return _random_axis(part, key, place)
 
 

@@ -17,10 +17,9 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.start import refuse_undetermined
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.registry import find_measure
-from ada_tools.scenario.run import simulation_of
+from ada_tools.scenario.run import checked_start, simulation_of
 from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.scenario.side_by_side import SideBySide
-from ada_tools.scenario.states import start_state
 from ada_tools.sweep.bench import (
     Changes,
     Row,
@@ -168,7 +167,7 @@ def _starts(group: _Group, members: Sequence[Member]) -> tuple[list[Row], list[t
     for run, changes in members:
         try:
             scenario = own.with_changes({key: value for key, value in changes.items() if key.startswith(START)})
-            state = start_state(scenario, simulation.model)
+            state = checked_start(scenario, simulation.model)
             refuse_undetermined(simulation.model, simulation.dynamics, *state)
         except AdaError as problem:
             failures.append(failed_row(run, changes, problem))

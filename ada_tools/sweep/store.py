@@ -14,22 +14,24 @@ import time
 from array import array
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.whole_files import to_json
 from ada_tools.sweep.axes import flat
-from ada_tools.sweep.bench import DONE
+from ada_tools.sweep.bench import DONE, FAILED
 from ada_tools.sweep.reader import MOST_RUNS
 from ada_tools.sweep.sweep import Sweep
 
 FILE, LOGS, LOCK = "runs.jsonl", "logs", ".lock"
+_LOG_NAMES = "run_*.npz"
 FORMAT = 1
 NEW, GOOD, BAD = 0, 1, 2  # of a run: no row, done, failed
 SYNC_AFTER = 1.0  # [s] between two times that rows are pushed to the disk; the operating system has them at once
 _SHOWN = 6  # differences in a message
-_LONGEST_HEADER = 2**26  # bytes
+_HEADER = b'{"ada_sweep": '  # how one begins
+_LONGEST_HEADER = 2**29  # bytes; those of MOST_RUNS values have some 3e8
 
 
 class SweepError(InputError):
@@ -76,7 +78,8 @@ def read_index(folder: Path) -> Index | None:
 
 def _indexed(path: Path, file: IO[bytes]) -> Index | None:
     first = file.readline(_LONGEST_HEADER)
-    if not first.endswith(b"\n"):
+    is_begun = first.startswith(_HEADER) or _HEADER.startswith(first)
+    if is_begun and not first.endswith(b"\n") and not file.read(1):
         return None
     header = _parsed(first)
     total = header.get("total") if isinstance(header, dict) and header.get("ada_sweep") == FORMAT else None
@@ -87,8 +90,8 @@ def _indexed(path: Path, file: IO[bytes]) -> Index | None:
     for line in file:
         number += 1
         row = _parsed(line) if line.endswith(b"\n") else None
-        if row is None or not _is_row(row, index.total):
-            if file.read(1):
+        if not _is_row(row, index.total):
+            if row is not None or file.read(1):
                 raise SweepError(
                     f"{path}, line {number}: it is damaged. Delete that line, so that its run is made again, or start "
                     "anew with --restart (restart=True)."
@@ -107,9 +110,27 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-def _is_row(row: Any, total: int) -> bool:
-    run = row.get("run") if isinstance(row, dict) else None
-    return isinstance(run, int) and 0 <= run < total and "status" in row
+def _is_row(row: Any, total: int) -> TypeGuard[dict[str, Any]]:
+    """True for what `done_row` and `failed_row` give."""
+    if not isinstance(row, dict) or not isinstance(row.get("changes"), dict):
+        return False
+    run, seconds, measures, error = (row.get(key) for key in ("run", "seconds", "measures", "error"))
+    if type(run) is not int or not 0 <= run < total or not _is_number(seconds):
+        return False
+    if row.get("status") == DONE:
+        return isinstance(measures, dict) and all(map(_is_measured, measures.values()))
+    texts = [error.get(key) for key in ("type", "text")] if isinstance(error, dict) else [None]
+    return row.get("status") == FAILED and all(isinstance(text, str) for text in texts)
+
+
+def _is_measured(value: Any) -> bool:
+    """True for a number, one that was not finite, and a mapping of these."""
+    numbers = value.values() if isinstance(value, dict) else (value,)
+    return all(number is None or _is_number(number) for number in numbers)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class Store:
@@ -121,7 +142,7 @@ class Store:
         Args:
             folder: for results and logs.
             sweep: what is run.
-            restart: start anew; the old file stays beside the new one, as runs.jsonl.old.
+            restart: start anew; the old file and logs stay beside the new ones, as runs.jsonl.old and logs.old.
 
         Raises:
             SweepError: it is in use, is another sweep's, is damaged, or cannot be written.
@@ -133,7 +154,7 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(folder)
             if restart and self.path.exists():
-                self.path.replace(self.path.with_name(f"{FILE}.old"))
+                _put_aside(folder)
             self.index = self._opened(folder, sweep)
         except OSError as problem:
             self.close()
@@ -214,6 +235,17 @@ class Store:
         self.close()
 
 
+def _put_aside(folder: Path) -> None:
+    """Rename results and their logs; those that were renamed before go, and what else is there stays."""
+    old = folder / f"{LOGS}.old"
+    for log in old.glob(_LOG_NAMES):
+        log.unlink()
+    for log in list((folder / LOGS).glob(_LOG_NAMES)):
+        old.mkdir(exist_ok=True)
+        log.replace(old / log.name)
+    (folder / FILE).replace(folder / f"{FILE}.old")
+
+
 def _locked(folder: Path) -> IO[bytes]:
     """A lock that the operating system releases whenever this process ends."""
     file = (folder / LOCK).open("ab")
@@ -246,7 +278,7 @@ def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None
 
 def _difference(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if key == "robot":
-        return "the robot's description"
+        return "the robot's description, or a file that robot or controller is made from"
     before, after = (f"{found[key]!r:.60}" if key in found else "nothing" for found in (old, new))
     return f"{key} from {before} to {after}"
 

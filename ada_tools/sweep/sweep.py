@@ -16,8 +16,8 @@ from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.sweep.axes import Axis, ListAxis, RandomAxis
 
 KEEP = ("none", "failed", "all")
-# Parts of a scenario that its motion and its measures depend on.
-RELEVANT = ("model", "start", "simulation", "disturbances", "settings")
+# Parts of a scenario that neither its motion nor its measures depend on: all others count.
+IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "experiment", "notes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Sweep:
         measures: names of what is measured of each run.
         keep: of which runs the log is kept: "none", "failed" or "all".
         device: where runs that differ by their start alone go side by side; None: one run after the other.
-        robot: digest of the robot as it is now.
+        robot: digest of the robot, and of the files that are named, as they are now.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Sweep:
         """All that its results depend on, fit for JSON."""
         scenario, runs = self.scenario.as_data(), self.runs
         found = {
-            "scenario": {key: scenario[key] for key in RELEVANT if key in scenario},
+            "scenario": {key: value for key, value in scenario.items() if key not in IRRELEVANT},
             "robot": self.robot,
             "parameters": {axis.key: axis.data() for axis in runs.axes},
             "random": {"count": runs.draws, "seed": runs.seed} if runs.random else {},

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
-from ada_tools.scenario.run import measure, simulation_of
+from ada_tools.scenario.run import checked_start, measure, simulate, simulation_of
 from ada_tools.scenario.scenario import Scenario
-from ada_tools.scenario.states import start_state
 from ada_tools.sweep.bench import (
     Changes,
     Row,
@@ -93,6 +92,8 @@ def work(chunk: Chunk) -> list[Row]:
     task, began, rows = chunk.task, time.perf_counter(), list[Row]()
     if task.device is not None:
         rows, alone = rows_side_by_side(task, chunk.runs, own_device(task.device))
+        for row in rows:
+            forget_log(task, row["run"])
         return rows + [_row(task, run, task.runs.changes(run)) for run in alone]
     for run in chunk.runs:
         rows.append(_row(task, run, task.runs.changes(run)))
@@ -110,23 +111,29 @@ def _row(task: Task, run: int, changes: Changes) -> Row:
         measures = measure(scenario, log, task.measures)
         if task.keep == "all":
             _keep(task, run, log)
+        else:
+            forget_log(task, run)
     except Exception as problem:  # any failure, also of a user's own measure, is this run's alone
         row = failed_row(run, changes, problem, time.perf_counter() - began)
-        if task.keep != "none":
-            row["error"]["text"] += _keep_partial(task, run, getattr(problem, "log", log))
+        row["error"]["text"] += _keep_partial(task, run, getattr(problem, "log", log))
         return row
     return done_row(run, changes, measures, time.perf_counter() - began)
 
 
 def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:
-    """The motion; by a simulation that is there already where only the start is another one."""
+    """The motion; by a simulation that is there already where only the start is another one.
+
+    A controller holds joints that its reference does not name where they start, so it is made for each start.
+    """
     assert scenario.simulation is not None
+    if scenario.control is not None:
+        return simulate(scenario)
     others = beside_the_start(changes)
     simulation = simulation_for(task, others)
     if simulation is None:
         simulation = simulation_of(scenario)
     else:
-        simulation.reset(*start_state(scenario, simulation.model))
+        simulation.reset(*checked_start(scenario, simulation.model))
     try:
         return simulation.run(scenario.simulation.duration)
     except BaseException:
@@ -146,11 +153,16 @@ def _keep(task: Task, run: int, log: Log) -> None:
 
 
 def _keep_partial(task: Task, run: int, log: Log | None) -> str:
-    """Keep what there is of a run that failed; what is to be said where that fails, too."""
-    if log is None:
-        return ""
+    """Keep what is wanted of a run that failed; what is to be said where that fails, too."""
     try:
-        _keep(task, run, log)
+        forget_log(task, run)
+        if log is not None and task.keep != "none":
+            _keep(task, run, log)
     except (AdaError, OSError) as problem:
         return f" (Its log cannot be kept: {problem})"
     return ""
+
+
+def forget_log(task: Task, run: int) -> None:
+    """Delete the log of a run that was made before, and whose new row has none."""
+    log_path(task.logs, run).unlink(missing_ok=True)

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ada_dynamics import resources
 from ada_dynamics.errors import AdaError, InputError
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
+from ada_tools.scenario.reader import _TOP as TOP
+from ada_tools.sweep.sweep import IRRELEVANT
 
 J1, J2 = "start.joints.joint_1", "start.joints.joint_2"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"
@@ -119,6 +122,37 @@ def test_the_fingerprint_follows_the_robots_file(tmp_path: Path) -> None:
     assert made({"step": ["1 ms"]}, scenario=scenario).fingerprint != before
 
 
+def test_the_fingerprint_has_all_of_a_scenario_but_what_is_known_not_to_matter() -> None:
+    assert set(IRRELEVANT) < set(TOP)
+    found = sweep.load({"scenario": "T7.3", "parameters": {"step": ["1 ms"]}}).data()["scenario"]
+    assert set(found) == {"model", "start", "simulation", "controller"}
+
+
+def test_the_fingerprint_follows_files_that_a_controller_or_a_parameter_names(tmp_path: Path) -> None:
+    loops, robot = tmp_path / "own.yaml", tmp_path / "own.urdf"
+    urdf = resources.find("urdf", "planar_4r.urdf").read_text()
+    virtual = resources.find("config", "loops/slider_crank.yaml").read_text()
+    scenario = scenarios.load("T7.3").as_data()
+    scenario["controller"] |= {"robot": str(robot)}
+    scenario["controller"]["settings"]["loops"] = str(loops)
+    free = {"name": "free", "model": {"robot": "planar_4r"}, "simulation": {"duration": "1 s"}}
+
+    def fingerprints() -> tuple[str, str]:
+        controlled = made({"step": ["1 ms"]}, scenario=scenario)
+        varied = made({"model.robot": ["planar_4r", str(robot)]}, scenario=free)
+        return controlled.fingerprint, varied.fingerprint
+
+    loops.write_text(virtual)
+    robot.write_text(urdf)
+    first = fingerprints()
+    loops.write_text(virtual + "# another file\n")
+    second = fingerprints()
+    robot.write_text(urdf + "<!-- another file -->")
+    third = fingerprints()
+    assert len({first[0], second[0], third[0]}) == 3
+    assert first[1] == second[1] != third[1]
+
+
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_examples_can_be_read(file: Path) -> None:
     assert len(sweep.load(file)) > 1
@@ -141,7 +175,11 @@ REFUSED = {
     "two ways": (GOOD.replace("[1 ms]", "{from: 0, to: 1, count: 2, list: [1]}"), r"must be one of"),
     "unknown way": (GOOD.replace("[1 ms]", "{form: 0}"), r"no key 'form'.*Did you mean 'from'"),
     "missing end": (GOOD.replace("[1 ms]", "{from: 0, count: 3}"), r"to: it is missing"),
-    "one value only": (GOOD.replace("[1 ms]", "{from: 1 ms, to: 2 ms, count: 1}"), r"count: .*from 2 on"),
+    "one value only": (GOOD.replace("[1 ms]", "{from: 1 ms, to: 2 ms, count: 1}"), r"count: .*from 2 to 10000000"),
+    "more values than runs": (
+        GOOD.replace("[1 ms]", "{from: 1 ms, to: 2 ms, count: 2000000000}"),
+        r"line 3: parameters.step.count: it is 2e\+09; it must be a whole number from 2 to 10000000",
+    ),
     "two units": (GOOD.replace("[1 ms]", "{from: 1 ms, to: 2 s, count: 2}"), r"'ms' and 's' differ"),
     "no number": (GOOD.replace("[1 ms]", "{from: a, to: 2 s, count: 2}"), r"from: it is 'a'"),
     "three ends": (GOOD.replace("[1 ms]", "{uniform: [1, 2, 3]}"), r"it has 3 values; it must be \[least, greatest\]"),

@@ -41,6 +41,19 @@ def starts(count: int = 12, scenario: Any = "T3.1", duration: str = "10 ms", **m
     )
 
 
+HELD = {
+    "name": "held",
+    "model": {"robot": "planar_3r"},
+    "simulation": {"step": "1 ms", "duration": "20 ms"},
+    "controller": {"name": "pid", "settings": {"gain": [5.0]}, "reference": {"joints": {"joint_2": "10 deg"}}},
+}
+
+
+def held(**changes: Any) -> Sweep:
+    """Starts of an arm with a controller."""
+    return starts(2, HELD, measures=["end_positions"], **{"with": changes})
+
+
 def run(found: Sweep, output: Path, jobs: int = 1, **more: Any) -> SweepResult:
     return sweep.run_sweep(found, output, "threads", jobs, **more)
 
@@ -95,6 +108,16 @@ def test_figures_of_closed_loops_are_those_of_single_simulations(tmp_path: Path)
         assert row["measures"] == pytest.approx(alone, rel=1e-9, abs=1e-12)
 
 
+def test_a_controller_holds_joints_where_each_run_starts_and_its_signals_can_be_measured(
+    tmp_path: Path, measure: Any
+) -> None:
+    measure("first_effort", lambda scenario, log: float(log.signals["effort"][0, 0]))
+    found = starts(2, HELD, measures=["end_positions", "first_effort"])
+    for row in run(found, tmp_path).rows():
+        scenario = found.scenario.with_changes(row["changes"])
+        assert row["measures"] == scenarios.measure(scenario, scenarios.simulate(scenario), found.measures)
+
+
 def test_a_start_that_the_scenario_itself_cannot_have_is_no_obstacle(tmp_path: Path) -> None:
     data = scenarios.load("T3.3").as_data()
     pose = data["start"]["joints"]
@@ -141,9 +164,21 @@ def test_a_torn_last_line_is_cut_off_and_its_run_made_again(tmp_path: Path, cut:
     assert len(path.read_bytes().splitlines()) == 5
 
 
-def test_a_torn_header_is_no_result(tmp_path: Path) -> None:
-    (tmp_path / "runs.jsonl").write_bytes(b'{"ada_sweep": 1, "na')
+@pytest.mark.parametrize("text", [b"", b'{"ada_', b'{"ada_sweep": 1, "na'])
+def test_a_torn_header_is_no_result(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "runs.jsonl").write_bytes(text)
     assert run(starts(2), tmp_path).is_complete
+
+
+def test_a_header_that_is_longer_than_what_is_read_is_not_taken_for_a_torn_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(starts(2), tmp_path)
+    before = (tmp_path / "runs.jsonl").read_bytes()
+    monkeypatch.setattr("ada_tools.sweep.store._LONGEST_HEADER", 100)
+    with pytest.raises(sweep.SweepError, match="no file of results"):
+        run(starts(2), tmp_path)
+    assert (tmp_path / "runs.jsonl").read_bytes() == before
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
@@ -158,6 +193,35 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     assert run(found, tmp_path).is_complete
 
 
+GOOD = {"run": 1, "status": "done", "changes": {}, "measures": {"a": 1.0, "b": {"c": None}}, "seconds": 0.1}
+BAD = {"run": 1, "status": "failed", "changes": {}, "error": {"type": "a", "text": "b"}, "seconds": 0}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run": True},
+        {"run": 3},
+        {"status": "well"},
+        {"changes": None},
+        {"seconds": "0.1"},
+        {"measures": None},
+        {"measures": {"a": "b"}},
+        {"status": "failed"},
+        {"status": "failed", "error": {"type": "a"}},
+    ],
+)
+def test_a_row_that_is_not_whole_is_a_damaged_line(tmp_path: Path, change: dict[str, Any]) -> None:
+    found = starts(3)
+    with Store(tmp_path, found) as store:
+        store.append([GOOD, BAD])
+    assert sweep.read_result(tmp_path).failed == 1
+    with (tmp_path / "runs.jsonl").open("a") as file:
+        file.write(json.dumps(GOOD | change) + "\n")
+    with pytest.raises(sweep.SweepError, match="line 4: it is damaged"):
+        sweep.read_result(tmp_path)
+
+
 def test_a_changed_sweep_is_refused_and_says_what_changed(tmp_path: Path) -> None:
     run(starts(3), tmp_path)
     changed = starts(3, duration="20 ms", measures=["centre_of_mass_moved"])
@@ -167,11 +231,26 @@ def test_a_changed_sweep_is_refused_and_says_what_changed(tmp_path: Path) -> Non
     assert (tmp_path / "runs.jsonl.old").exists()
 
 
-def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "runs.jsonl").write_text('{"a": 1}\n')
+def test_another_controller_is_another_sweep(tmp_path: Path) -> None:
+    gain = "controller.settings.gain"
+    run(held(), tmp_path / "5")
+    with pytest.raises(sweep.SweepError, match=r"another sweep. Changed since: scenario.controller.settings.gain"):
+        run(held(**{gain: [500.0]}), tmp_path / "5")
+    with ThreadPoolExecutor(1) as client:
+        results = [
+            sweep.run_sweep(held(**{gain: [value]}), tmp_path / f"client{value}", client, 1) for value in (5.0, 500.0)
+        ]
+    five, many = ([row["measures"]["end_positions"] for row in result.rows()] for result in results)
+    assert five == [row["measures"]["end_positions"] for row in sweep.read_result(tmp_path / "5").rows()]
+    assert all(one["joint_2"] != other["joint_2"] for one, other in zip(five, many, strict=True))
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}\n', '{"a": 1}', "a"])
+def test_a_file_of_something_else_is_left_alone(tmp_path: Path, text: str) -> None:
+    (tmp_path / "runs.jsonl").write_text(text)
     with pytest.raises(sweep.SweepError, match=r"no file of results"):
         run(starts(2), tmp_path)
-    assert (tmp_path / "runs.jsonl").read_text() == '{"a": 1}\n'
+    assert (tmp_path / "runs.jsonl").read_text() == text
 
 
 def test_two_at_once_in_one_folder_are_refused(tmp_path: Path) -> None:
@@ -216,6 +295,17 @@ def test_a_run_that_fails_is_a_row_with_its_error(tmp_path: Path) -> None:
     assert result.summary()["errors"][0]["runs"] == 1
 
 
+@pytest.mark.parametrize("more", [{}, {"device": "cpu"}])
+def test_a_start_beyond_the_stops_fails_as_that_of_a_single_simulation(tmp_path: Path, more: dict[str, str]) -> None:
+    arm = {"name": "arm", "model": {"robot": "pa10"}, "simulation": {"duration": "2 ms"}}
+    found = starts(
+        scenario=arm, parameters={"start.joints.s2": ["10 deg", "100 deg"]}, measures=["end_positions"], **more
+    )
+    good, bad = run(found, tmp_path).rows()
+    assert (good["status"], bad["status"]) == ("done", "failed")
+    assert "'s2' is 0.105 [rad, m] beyond its limits" in bad["error"]["text"]
+
+
 def test_any_error_of_a_measure_fails_its_run_alone_and_its_log_can_be_kept(tmp_path: Path, measure: Any) -> None:
     def some_fail(scenario: Any, log: Log) -> float:
         if log.q[0, 0] > 0.5:
@@ -240,13 +330,15 @@ def test_failed_runs_are_made_again_only_when_wanted(tmp_path: Path, measure: An
         return 2.0
 
     measure("first_fails", first_fails)
-    found = starts(3, measures=["first_fails"])
+    found = starts(3, measures=["first_fails"], keep="failed")
     assert run(found, tmp_path).failed == 3
+    assert len(list((tmp_path / "logs").iterdir())) == 3
     broken[0] = False
     assert run(found, tmp_path).failed == 3
     result = run(found, tmp_path, retry_failed=True)
     assert (result.done, result.failed) == (3, 0)
     assert [row["measures"]["first_fails"] for row in result.rows()] == [2.0] * 3
+    assert not list((tmp_path / "logs").iterdir())
 
 
 def test_all_logs_can_be_kept(tmp_path: Path) -> None:
@@ -254,6 +346,27 @@ def test_all_logs_can_be_kept(tmp_path: Path) -> None:
     logs = sorted(path.name for path in (tmp_path / "logs").iterdir())
     assert logs == ["run_0000000.npz", "run_0000001.npz"]
     assert len(Log.load(tmp_path / "logs" / logs[0])) == 11
+
+
+@pytest.mark.parametrize("more", [{}, {"device": "cpu"}])
+def test_a_run_that_keeps_no_log_leaves_none_of_before(tmp_path: Path, more: dict[str, str]) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "run_0000001.npz").touch()
+    assert run(starts(2, **more), tmp_path).is_complete
+    assert not list((tmp_path / "logs").iterdir())
+
+
+def test_starting_anew_puts_the_logs_aside_with_their_rows(tmp_path: Path) -> None:
+    run(starts(2, keep="all"), tmp_path)
+    kept = (tmp_path / "logs" / "run_0000001.npz").read_bytes()
+    (tmp_path / "logs.old").mkdir()
+    (tmp_path / "logs.old" / "own.txt").touch()
+    (tmp_path / "logs.old" / "run_0000007.npz").touch()
+    run(starts(1, parameters={J1: [0.1]}), tmp_path, restart=True)
+    assert not list((tmp_path / "logs").iterdir())
+    old = sorted(path.name for path in (tmp_path / "logs.old").iterdir())
+    assert old == ["own.txt", "run_0000000.npz", "run_0000001.npz"]
+    assert (tmp_path / "logs.old" / "run_0000001.npz").read_bytes() == kept
 
 
 def test_a_figure_that_is_not_finite_is_counted_and_not_averaged(tmp_path: Path, measure: Any) -> None:
