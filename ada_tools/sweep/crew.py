@@ -119,12 +119,11 @@ class Processes(Crew):
 
     def close(self, abort: bool = False) -> None:
         """End the processes."""
-        if abort:
-            with contextlib.suppress(OSError):
-                self._life.send(None)  # each of them looks whether something is there, none takes it away
+        if abort:  # also those that only begin, and would find what they begin with gone
+            for process in list((self._executor._processes or {}).values()):
+                process.kill()
         self._executor.shutdown(wait=not abort, cancel_futures=True)
-        if not abort:
-            self._life.close()
+        self._life.close()
 
 
 _HINT = (

@@ -68,8 +68,8 @@ def look(task: Task, run: int) -> str:
 def begin(life: Connection, turns: Any) -> None:
     """Prepare a worker process.
 
-    Ctrl-C is for the process that hands out the work. When that one says so, or is gone, however it ended, the worker
-    ends at once: rows that it has not handed over are made anew when the sweep goes on.
+    Ctrl-C is for the process that hands out the work. When that one is gone, however it ended, the worker ends at once:
+    rows that it has not handed over are made anew when the sweep goes on.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with turns.get_lock():
@@ -77,7 +77,7 @@ def begin(life: Connection, turns: Any) -> None:
         turns.value += 1
 
     def watch() -> None:
-        life.poll(None)  # something is there, or the other end is closed
+        life.poll(None)  # until the other end is closed
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True, name="sweep-life").start()

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,18 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> 
     wait_for(lambda: not any(map(is_alive, workers)))
     rows = rows_in(out / "runs.jsonl")
     assert f"{len(rows)} of 20000 runs are kept in {out}; the same command goes on from there." in errors
+    assert "Traceback" not in errors
+
+
+def test_ctrl_c_while_workers_begin_is_no_mistake_of_theirs(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(SWEEP.replace("COUNT", "100"))
+    process = ada(file, "--output", tmp_path / "out", "--jobs", 2)
+    wait_for(lambda: len(children(process.pid)) > 1 or process.poll() is not None)  # one looks after semaphores
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = ended(process, PATIENCE)
+    assert process.returncode == 130
     assert "Traceback" not in errors
 
 
