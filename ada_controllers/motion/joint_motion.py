@@ -32,12 +32,17 @@ class Point(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Limits of a motion, a number for each joint; infinite where there is no limit."""
+    """Limits of a motion, a number for each joint; infinite where there is no limit. Names of joints are for texts."""
 
     speed: Array
     acceleration: Array
     lower: Array
     upper: Array
+    names: tuple[str, ...] = ()
+
+    def including(self, position: Array) -> Bounds:
+        """The same with a range that reaches to where joints are: those outside can only come in."""
+        return self._replace(lower=np.minimum(self.lower, position), upper=np.maximum(self.upper, position))
 
 
 class Peaks(NamedTuple):
