@@ -215,6 +215,12 @@ class Controller(ABC, Generic[S]):
             ReferenceRefused: what is wrong with it.
         """
 
+    def before_ends(self, command: Command, state: State) -> Command:
+        """A command whose velocities let the joints stop at their ends from where they are; positions do that alone."""
+        if command.velocity is None or command.position is not None:
+            return command
+        return command._replace(velocity=self._shaper.before_ends(command.velocity, state))
+
     # --- own plans ----------------------------------------------------------------------------------------------------
     def planned(self, time: float) -> JointReference | None:
         """Joints at a time by its own plan; None for a law that plans nothing: it follows its reference."""

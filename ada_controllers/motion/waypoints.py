@@ -136,15 +136,8 @@ def _within_range(start: Point, h: Array, knots: Array, inner: Array | None, bou
 
 
 def _beyond(motion: JointMotion, bounds: Bounds) -> Array:
-    """How far each piece of a motion leaves the range of each joint, (pieces, joints); zeros where none does."""
-    if np.all(_outside(motion, bounds) <= POSITION_ROUNDING):
-        return np.zeros((len(motion.coefficients), len(motion.final)))
-    pieces = zip(np.diff(motion.times), motion.coefficients, strict=True)
-    return np.array([_outside(JointMotion([0.0, h], table[None], motion.final), bounds) for h, table in pieces])
-
-
-def _outside(motion: JointMotion, bounds: Bounds) -> Array:
-    peaks = motion.peaks()
+    """How far each piece of a motion leaves the range of each joint, (pieces, joints); negative within it."""
+    peaks = motion.peaks_of_pieces()
     return np.maximum(peaks.highest - bounds.upper, bounds.lower - peaks.lowest)
 
 
