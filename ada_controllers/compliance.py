@@ -139,6 +139,7 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         if self.settings.bias_at_reset:
             self._bias = seen
         self._felt = seen - self._bias
+        super()._begin(state, time)
 
     def _reference_at(self, state: State) -> Reference:
         """The target that keeps the hand where it is."""
@@ -150,8 +151,10 @@ class Compliance(PoseServoBase[ComplianceSettings]):
             self._moved = moved(pose, -np.concatenate([turn @ self._shift[:3], self._shift[3:]]))
         return PoseReference(self._moved)
 
-    def _accept(self, reference: Reference, state: State, time: float) -> None:
-        self._moved = cast(PoseReference, reference).pose
+    def _accept(self, reference: Reference, state: State, time: float) -> Reference | None:
+        if isinstance(reference, PoseReference):
+            self._moved = reference.pose
+        return super()._accept(reference, state, time)
 
     # --- law --------------------------------------------------------------------------------------------------------
     def _target(self, state: State, pose: Array, time: float) -> tuple[Array, Array | None]:

@@ -179,8 +179,7 @@ class Controller(ABC, Generic[S]):
             self._states.wrench(wrench)
         if reference is not None and reference is not self.reference:
             self.check(reference)
-            self._accept(reference, state, time)
-            self.reference = reference
+            self.reference = self._accept(reference, state, time) or reference
         return shaper(self._law(state, time), state, time)
 
     def check_state(self, state: State) -> None:
@@ -215,6 +214,12 @@ class Controller(ABC, Generic[S]):
             ReferenceRefused: what is wrong with it.
         """
 
+    def before_ends(self, command: Command, state: State) -> Command:
+        """A command whose velocities let the joints stop at their ends from where they are; positions do that alone."""
+        if command.velocity is None or command.position is not None:
+            return command
+        return command._replace(velocity=self._shaper.before_ends(command.velocity, state))
+
     # --- own plans ----------------------------------------------------------------------------------------------------
     def planned(self, time: float) -> JointReference | None:
         """Joints at a time by its own plan; None for a law that plans nothing: it follows its reference."""
@@ -234,6 +239,11 @@ class Controller(ABC, Generic[S]):
 
     def resting(self, time: float) -> Array | None:
         """Where `brake` would bring the joints; None without a plan."""
+        return None
+
+    @property
+    def preferred(self) -> Array | None:
+        """Joint positions that it tends to beside what it follows; None without any."""
         return None
 
     # --- status -------------------------------------------------------------------------------------------------------
@@ -271,8 +281,8 @@ class Controller(ABC, Generic[S]):
         """The reference that holds a state."""
         return JointReference(state.q[self.q_index]) if JointReference in self.REFERENCES else None
 
-    def _accept(self, reference: Reference, state: State, time: float) -> None:
-        """Prepare to follow a new, checked reference."""
+    def _accept(self, reference: Reference, state: State, time: float) -> Reference | None:
+        """Prepare to follow a new, checked reference; what is returned, if anything, is followed in its place."""
 
     def _check_reference(self, reference: Reference) -> None:
         """Raise ReferenceRefused for what this law cannot follow."""

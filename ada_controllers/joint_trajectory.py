@@ -50,7 +50,9 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     A new plan begins with the position, velocity and acceleration that are commanded at that moment, so nothing jumps.
     A plan keeps the limits exactly. Where none of its kind does, because the robot is fast and its goal is near, the
-    motion so far is ended first. `brake` leaves a plan: each joint comes to rest at its greatest deceleration.
+    motion so far is ended first. A path stops at points beside which its curve would leave the range of a joint; one
+    with velocities there that are not zero is refused. `brake` leaves a plan: each joint comes to rest at its greatest
+    deceleration.
     """
 
     NAME = "joint_trajectory"
@@ -81,6 +83,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
             _KEPT * acceleration,
             np.array([limit.lower for limit in self.limits]),
             np.array([limit.upper for limit in self.limits]),
+            self.joints,
         )
 
     # --- plans ------------------------------------------------------------------------------------------------------
@@ -101,10 +104,10 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     def _halt(self, position: Array, velocity: Array, time: float) -> None:
         """From a motion to rest, within the range of the joints."""
-        speed, lower, upper = self.bounds.speed, self.bounds.lower, self.bounds.upper
-        start = Point(position, np.clip(velocity, -speed, speed), np.zeros_like(velocity))
-        moving = stop(start, self.bounds)
-        final = np.clip(moving.final, np.minimum(lower, position), np.maximum(upper, position))
+        bounds = self.bounds.including(position)
+        start = Point(position, np.clip(velocity, -bounds.speed, bounds.speed), np.zeros_like(velocity))
+        moving = stop(start, bounds)
+        final = np.clip(moving.final, bounds.lower, bounds.upper)
         if not np.array_equal(final, moving.final):  # there is less room than braking needs
             moving = quintic(start, final, moving.end)
         self._motion, self._began, self._time = moving, time, time
@@ -114,7 +117,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         elapsed = time - self._began
         start = self._motion(elapsed)
         if isinstance(reference, JointPath):
-            self._motion = through(start, reference, self.bounds)
+            self._motion = through(start, reference, self.bounds, self._motion.after(elapsed))
         else:
             goal = cast(JointReference, reference).position
             if isinstance(self.reference, JointReference) and np.array_equal(goal, self._motion.final):
@@ -124,16 +127,16 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     def _to_goal(self, start: Point, goal: Array, elapsed: float) -> JointMotion:
         """The shortest of several motions that keep the limits; from rest there is but one."""
-        settings = self.settings
-        how = self.bounds, settings.profile, settings.acceleration_time
+        settings, bounds = self.settings, self.bounds.including(start.position)
+        how = bounds, settings.profile, settings.acceleration_time
         motion, excess = plan(start, goal, *how)
         if start.is_at_rest:
             return motion
         # from rest every goal can be reached, and the motion so far can always come to rest within the limits
-        for halt in (stop(start, self.bounds), self._motion.after(elapsed)):
+        for halt in (stop(start, bounds), self._motion.after(elapsed)):
             other = halt.then(from_rest(halt.final, goal, *how))
             if excess > ALLOWED or other.end < motion.end:
-                other_excess = halt.peaks().excess(self.bounds)
+                other_excess = halt.peaks().excess(bounds)
                 if max(other_excess, ALLOWED) <= max(excess, ALLOWED):
                     motion, excess = other, other_excess
         return motion
@@ -177,8 +180,9 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     def check_from(self, reference: Reference, time: float) -> None:
         """Refuse times and velocities of a path that ask for more than the joints can do from there."""
-        if isinstance(reference, JointPath) and reference.times is not None:
-            through(self._motion(time - self._began), reference, self.bounds)
+        if isinstance(reference, JointPath) and (reference.times is not None or reference.velocities is not None):
+            elapsed = time - self._began
+            through(self._motion(elapsed), reference, self.bounds, self._motion.after(elapsed))
 
     # --- law --------------------------------------------------------------------------------------------------------
     def _law(self, state: State, time: float) -> Command:

@@ -107,7 +107,8 @@ class PoseServoBase(Controller[S]):
         self._lower, self._upper = lower + margin, upper - margin
         speed = np.array([limit.velocity for limit in self.limits])
         self._speed = np.maximum(self.shaping.velocity_scale * np.minimum(speed, UNLIMITED), 1e-12)
-        self.posture, self._posture_weight = self._posture(lower, upper)
+        self._first_posture, self._posture_weight = self._posture(lower, upper)
+        self.posture = self._first_posture
         n = len(self.joints)
         self._error, self._singular_value, self._scale, self._held = np.zeros(6), 0.0, 1.0, np.zeros(n, dtype=bool)
 
@@ -130,12 +131,20 @@ class PoseServoBase(Controller[S]):
         return np.where(has_range, lower + half, 0.0), np.where(has_range, 1.0 / half, 0.0)
 
     # --- references -------------------------------------------------------------------------------------------------
-    def update(self, state: State, reference: Reference | None, time: float) -> Command:
-        """See `Controller.update`; a JointReference is where self-motion leads, and leaves the pose as it is."""
-        if isinstance(reference, JointReference):
-            self.check(reference)
-            self.posture, reference = reference.position, None
-        return super().update(state, reference, time)
+    def _begin(self, state: State, time: float) -> None:
+        self.posture = self._first_posture
+
+    def _accept(self, reference: Reference, state: State, time: float) -> Reference | None:
+        """A JointReference is where self-motion leads, and leaves the pose as it is."""
+        if not isinstance(reference, JointReference):
+            return None
+        self.posture = reference.position
+        return self.reference
+
+    @property
+    def preferred(self) -> Array | None:
+        """The posture, as far as joints can take it; see `Controller.preferred`."""
+        return np.clip(self.posture, self._lower, self._upper) if self.settings.null_space == "posture" else None
 
     def _reference_at(self, state: State) -> Reference:
         return PoseReference(self.arm.pose(state.q))

@@ -167,9 +167,19 @@ class Shaper:
             position, lost = self._call("position")(position, last_position, *ends, self._dt)
             cut = np.maximum(cut, lost)
         elif velocity is not None:
-            velocity, lost = self._call("velocity")(velocity, last_velocity, q, *ends, self._acceleration, self._dt)
+            velocity, lost = self._velocity_cut(velocity, last_velocity, state)
             cut = np.maximum(cut, lost)
         return Command(position=position, velocity=velocity, effort=effort), cut
+
+    def before_ends(self, velocity: Array, state: State) -> Array:
+        """Velocities without positions, as slow as the ends of the joints ask for where they are."""
+        return self._velocity_cut(velocity, velocity, state)[0]
+
+    def _velocity_cut(self, velocity: Array, last: Array, state: State) -> tuple[Array, Array]:
+        q = state.q[self._q_index]
+        ends = self._lower, self._upper, self._speed
+        allowed, cut = self._call("velocity")(velocity, last, q, *ends, self._acceleration, self._dt)
+        return allowed, cut
 
     # --- fallback of compiled code ------------------------------------------------------------------------------------
     def _call(self, name: str) -> Callable[..., Any]:

@@ -32,12 +32,17 @@ class Point(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Limits of a motion, a number for each joint; infinite where there is no limit."""
+    """Limits of a motion, a number for each joint; infinite where there is no limit. Names of joints are for texts."""
 
     speed: Array
     acceleration: Array
     lower: Array
     upper: Array
+    names: tuple[str, ...] = ()
+
+    def including(self, position: Array) -> Bounds:
+        """The same with a range that reaches to where joints are: those outside can only come in."""
+        return self._replace(lower=np.minimum(self.lower, position), upper=np.maximum(self.upper, position))
 
 
 class Peaks(NamedTuple):
@@ -129,10 +134,15 @@ class JointMotion:
         return JointMotion(times, np.concatenate([self.coefficients, other.coefficients]), other.final)
 
     def peaks(self) -> Peaks:
-        """Exact extrema over the whole motion: at the ends of pieces, and where the next derivative vanishes."""
-        n = len(self.final)
+        """Exact extrema over the whole motion."""
         if not len(self.coefficients):
-            return Peaks(np.zeros(n), np.zeros(n), self.final, self.final)
+            return Peaks(self._rest, self._rest, self.final, self.final)
+        speed, acceleration, lowest, highest = self.peaks_of_pieces()
+        return Peaks(speed.max(axis=0), acceleration.max(axis=0), lowest.min(axis=0), highest.max(axis=0))
+
+    def peaks_of_pieces(self) -> Peaks:
+        """Exact extrema of each piece, (pieces, joints): at its ends, and where the next derivative vanishes."""
+        n = len(self.final)
         h = np.diff(self.times)[:, None, None]
         powers = np.arange(ORDER + 1)[:, None]
         scaled = np.moveaxis(self.coefficients * h**powers, 1, 0).reshape(ORDER + 1, -1)  # over [0, 1]
@@ -145,12 +155,7 @@ class JointMotion:
             values = _horner(rows, np.concatenate([np.zeros((1, roots.shape[1])), roots, np.ones((1, roots.shape[1]))]))
             found.append(values.reshape(-1, len(h), n) / (h[:, :, 0] ** order))
         acc, vel, pos = found
-        return Peaks(
-            np.max(np.abs(vel), axis=(0, 1)),
-            np.max(np.abs(acc), axis=(0, 1)),
-            np.min(pos, axis=(0, 1)),
-            np.max(pos, axis=(0, 1)),
-        )
+        return Peaks(np.max(np.abs(vel), axis=0), np.max(np.abs(acc), axis=0), np.min(pos, axis=0), np.max(pos, axis=0))
 
 
 @lru_cache(maxsize=32)

@@ -108,9 +108,8 @@ def brake(start: Point, bounds: Bounds) -> JointMotion:
     """
     position, velocity, _ = start
     needed = np.abs(velocity) / bounds.acceleration  # [s], of each joint
-    final = np.clip(
-        position + 0.5 * needed * velocity, np.minimum(bounds.lower, position), np.maximum(bounds.upper, position)
-    )
+    room = bounds.including(position)
+    final = np.clip(position + 0.5 * needed * velocity, room.lower, room.upper)
     pieces = []
     for begin, end in pairwise([0.0, *np.unique(needed)]):
         is_moving = needed > begin

@@ -2,7 +2,8 @@
 """Through several points: curves of fifth order with continuous acceleration, at rest at the last point.
 
 Without times the motion is as fast as the limits allow: stretched in time by s, speeds fall by s, accelerations by s².
-Where a curve would swing past the range of a joint, the robot stops at the points beside.
+Where a curve would swing past the range of a joint, the robot stops at the points beside, unless velocities are given
+there that are not zero: such a path is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.motion.joint_motion import ALLOWED, POSITION_ROUNDING, Bounds, JointMotion, Point
-from ada_controllers.motion.profiles import stop
+from ada_controllers.motion.profiles import least_excess, stop
 from ada_controllers.state import JointPath
 from ada_dynamics.arrays import Array
 from ada_robot.trajectory.splines import QuinticSpline, segment_coefficients
@@ -21,25 +22,28 @@ from ada_robot.trajectory.splines import QuinticSpline, segment_coefficients
 _STRETCHES = 40  # of a motion that does not begin at rest, until it keeps the limits
 
 
-def through(start: Point, path: JointPath, bounds: Bounds) -> JointMotion:
+def through(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion | None = None) -> JointMotion:
     """A motion from a state through the points of a path.
 
     Args:
         start: which may move.
         path: checked points, within the limits.
         bounds: of the joints.
+        so_far: the motion that goes on from there without the path; it is ended first where a shorter stop leaves the
+            limits.
 
     Raises:
         ReferenceRefused: the times, or the velocities at the points, ask for more than the joints can do.
     """
+    bounds = bounds.including(start.position)
     knots = np.vstack([start.position, path.positions])
     inner = None if path.velocities is None else np.vstack([start.velocity, path.velocities])
     if path.times is not None:
-        return _in_time(start, path.times, knots, inner, bounds)
+        return _in_time(start, path, path.times, knots, inner, bounds)
     if np.array_equal(knots[0], knots[1]):  # the robot is at the first point
         knots, inner = knots[1:], None if inner is None else inner[1:]
         if len(knots) == 1:
-            return JointMotion.rest(knots[0]) if start.is_at_rest else _after_stop(start, path, bounds)
+            return JointMotion.rest(knots[0]) if start.is_at_rest else _after_stop(start, path, bounds, so_far)
     still = np.flatnonzero(~np.any(np.diff(knots, axis=0), axis=1))
     if len(still):
         raise ReferenceRefused(
@@ -48,24 +52,26 @@ def through(start: Point, path: JointPath, bounds: Bounds) -> JointMotion:
     change = np.abs(np.diff(knots, axis=0))
     h = np.max(np.maximum(1.2 * change / bounds.speed, 1.5 * np.sqrt(change / bounds.acceleration)), axis=1)
     motion = _as_fast_as_allowed(start, h, knots, inner, bounds)
-    if motion is not None:
+    if motion.peaks().excess(bounds) <= ALLOWED:
         return motion
     if not start.is_at_rest:
-        return _after_stop(start, path, bounds)
+        return _after_stop(start, path, bounds, so_far)
     raise ReferenceRefused(
-        "the velocities at the points of the path cannot be reached within the limits of the joints; make them smaller "
-        "or leave them out."
+        "the velocities at the points of the path cannot be reached within the limits of the joints"
+        f"{_way_out(motion, bounds, path)}; make them smaller or leave them out."
     )
 
 
-def _after_stop(start: Point, path: JointPath, bounds: Bounds) -> JointMotion:
-    """First to rest, then through the points."""
-    halt = stop(start, bounds)
+def _after_stop(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion | None) -> JointMotion:
+    """First to rest, within the limits if the motion so far is, then through the points."""
+    halt, _ = least_excess([stop(start, bounds), *([] if so_far is None else [so_far])], bounds)
     rest = np.zeros_like(start.velocity)
     return halt.then(through(Point(halt.final, rest, rest), path, bounds))
 
 
-def _in_time(start: Point, times: Array, knots: Array, inner: Array | None, bounds: Bounds) -> JointMotion:
+def _in_time(
+    start: Point, path: JointPath, times: Array, knots: Array, inner: Array | None, bounds: Bounds
+) -> JointMotion:
     """Through points at given times."""
     t = np.concatenate([[0.0], times])
     if t[1] <= 0.0:
@@ -87,60 +93,66 @@ def _in_time(start: Point, times: Array, knots: Array, inner: Array | None, boun
             + (
                 f"about {slower:.3g} times as long is needed. "
                 if slower > ALLOWED
-                else "a joint would leave its range. "
+                else f"they cannot be reached within the range of the joints{_way_out(motion, bounds, path)}. "
             )
             + "Give later times, or none, which takes the shortest."
         )
     return motion
 
 
-def _as_fast_as_allowed(
-    start: Point, h: Array, knots: Array, inner: Array | None, bounds: Bounds
-) -> JointMotion | None:
-    """Stretched or compressed to the limits; None where no stretch keeps them."""
-    is_free = start.is_at_rest and (inner is None or not inner.any())
-    for _ in range(_STRETCHES):
-        motion = _within_range(start, h, knots, inner, bounds)
+def _as_fast_as_allowed(start: Point, h: Array, knots: Array, inner: Array | None, bounds: Bounds) -> JointMotion:
+    """Stretched or compressed to the limits, or beyond them where no stretch keeps them."""
+    motion = _within_range(start, h, knots, inner, bounds)
+    if start.is_at_rest and (inner is None or not inner.any()):  # exactly: the curve is the same, at another speed
         peaks = motion.peaks()
-        if is_free:  # exactly: the curve is the same, at another speed
-            by_speed = float(np.max(peaks.speed / bounds.speed))
-            h = h * max(by_speed, float(np.sqrt(np.max(peaks.acceleration / bounds.acceleration))))
-            return _within_range(start, h, knots, inner, bounds)
-        excess = peaks.excess(bounds)
+        by_speed = float(np.max(peaks.speed / bounds.speed))
+        h = h * max(by_speed, float(np.sqrt(np.max(peaks.acceleration / bounds.acceleration))))
+        return _within_range(start, h, knots, inner, bounds)
+    for _ in range(_STRETCHES):
+        excess = motion.peaks().excess(bounds)
         if excess <= ALLOWED:
-            return motion
+            break
         h = h * np.clip(excess, 1.02, 2.0)
-    return None
+        motion = _within_range(start, h, knots, inner, bounds)
+    return motion
 
 
 def _within_range(start: Point, h: Array, knots: Array, inner: Array | None, bounds: Bounds) -> JointMotion:
-    """The curve, with stops at the points between which it would leave the range of a joint."""
+    """The curve, with stops at the points between which it would leave the range of a joint.
+
+    Velocities that are given stay as they are: then it stops only where they are zero.
+    """
     stops = np.zeros(len(knots), dtype=bool)
+    can_stop = np.ones(len(knots), dtype=bool) if inner is None else ~np.any(inner, axis=1)
     for _ in range(len(knots)):
         motion = _curve(start, h, knots, inner, stops)
-        if inner is not None:  # the velocities are wanted as they are
-            break
-        bad = _pieces_out_of_range(motion, bounds)
+        bad = np.any(_beyond(motion, bounds) > POSITION_ROUNDING, axis=1)
         more = stops.copy()
-        more[1:-1] |= bad[:-1] | bad[1:]
+        more[1:-1] |= (bad[:-1] | bad[1:]) & can_stop[1:-1]
         if np.array_equal(more, stops):
             break
         stops = more
     return motion
 
 
-def _pieces_out_of_range(motion: JointMotion, bounds: Bounds) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    whole = motion.peaks()
-    if np.all(whole.highest <= bounds.upper + POSITION_ROUNDING) and np.all(
-        whole.lowest >= bounds.lower - POSITION_ROUNDING
-    ):
-        return np.zeros(len(motion.coefficients), dtype=bool)
-    found = []
-    for h, table in zip(np.diff(motion.times), motion.coefficients, strict=True):
-        peaks = JointMotion([0.0, h], table[None], motion.final).peaks()
-        out = np.maximum(peaks.highest - bounds.upper, bounds.lower - peaks.lowest)
-        found.append(bool(np.any(out > POSITION_ROUNDING)))
-    return np.array(found)
+def _beyond(motion: JointMotion, bounds: Bounds) -> Array:
+    """How far each piece of a motion leaves the range of each joint, (pieces, joints); negative within it."""
+    peaks = motion.peaks_of_pieces()
+    return np.maximum(peaks.highest - bounds.upper, bounds.lower - peaks.lowest)
+
+
+def _way_out(motion: JointMotion, bounds: Bounds, path: JointPath) -> str:
+    """Which joint would leave its range most, where and by how much, in words; empty if none does."""
+    beyond = _beyond(motion, bounds)
+    piece, joint = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
+    if beyond[piece, joint] <= POSITION_ROUNDING:
+        return ""
+    first = len(path.positions) - len(beyond) + piece  # the piece begins there; 0 is where the robot is
+    name = repr(bounds.names[joint]) if bounds.names else str(joint + 1)
+    return (
+        f": between {f'point {first}' if first else 'the start'} and point {first + 1} joint {name} would leave its "
+        f"range [{bounds.lower[joint]:.6g}, {bounds.upper[joint]:.6g}] by {beyond[piece, joint]:.3g}"
+    )
 
 
 def _curve(start: Point, h: Array, knots: Array, inner: Array | None, stops: Array) -> JointMotion:

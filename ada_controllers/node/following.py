@@ -265,6 +265,9 @@ class Following:
             return target.position.copy()
         if resting is not None:
             return resting
+        preferred = control.controller.preferred
+        if preferred is not None:
+            return preferred.copy()
         if latest is None:
             raise self._refused("no state of the robot came so far.")
         return latest.state.q[control.controller.q_index]

@@ -378,7 +378,7 @@ class ControlLoop:
             self.refuse(REFERENCE, str(problem))
             self._source = None
             command = controller.update(state, None, stamp)
-        return self._hand_over(command, stamp)
+        return self._hand_over(command, state, stamp)
 
     def refuse(self, reason: str, text: str) -> None:
         """Count something that was refused, here or before it came here.

@@ -10,6 +10,7 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.kit.shaping import bounded
 from ada_controllers.running.state_watch import Measured
+from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Command, Mode
 from ada_robot.limits import Limits
@@ -23,12 +24,14 @@ class HandOver:
     Its time begins with the first command: until then the last command holds. A gap between two commands
     counts as no more than a part of the way, so that even after it nothing jumps.
 
-    Both ends are within the limits, so that all between them is. Two commands that change, each as fast as it may,
-    change faster together: where there is a limit to that, the command gets there later.
+    Both ends are within the limits, so that all between them is. Only what velocities may be depends on where the
+    joints are: they are held to it there. Two commands that change, each as fast as it may, change faster together:
+    where there is a limit to that, the command gets there later.
     """
 
     def __init__(self) -> None:
         """Begin without a hand-over."""
+        self._controller: Controller[Any] | None = None
         self._start = self._last = Command()
         self._then: float | None = None  # time of the last command; None before the first [s]
         self._way = self._duration = 0.0  # [s]: how far it is, and how far it goes
@@ -43,6 +46,7 @@ class HandOver:
             start: what to begin with; parts that are None are not led over.
             duration: of the way from there to the controller's own commands [s].
         """
+        self._controller = controller
         self._start = self._last = start
         self._then, self._way = None, 0.0
         self._duration, self._is_over = duration, duration <= 0.0
@@ -54,20 +58,23 @@ class HandOver:
             Mode.EFFORT: _rate(shaping.effort_rate, speed),
         }
 
-    def __call__(self, command: Command, time: float) -> Command:
-        """The command to give instead of one that a controller says."""
-        if self._is_over:
+    def __call__(self, command: Command, state: State, time: float) -> Command:
+        """The command to give in a measured state instead of one that the controller says."""
+        if self._is_over or self._controller is None:
             return command
         passed = 0.0 if self._then is None else min(max(time - self._then, 0.0), _GREATEST_STEP * self._duration)
         self._way += passed
         s = min(self._way / self._duration, 1.0)
         weight = s * s * (3.0 - 2.0 * s)  # smooth at both ends
         wanted, start, last = command.given(), self._start.given(), self._last.given()
-        parts = {
-            mode: _between(start.get(mode), last.get(mode), new, weight, self._rates[mode], passed)
-            for mode, new in wanted.items()
-        }
-        led = Command.of(parts)
+        led = Command.of(
+            {
+                mode: _between(start.get(mode), last.get(mode), new, weight, self._rates[mode], passed)
+                for mode, new in wanted.items()
+            }
+        )
+        led = self._controller.before_ends(led, state)
+        parts = led.given()
         self._last, self._then = led, time
         self._is_over = s == 1.0 and all(np.array_equal(parts[mode], new) for mode, new in wanted.items())
         return led

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from echo_controller import EchoVelocity, arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -445,6 +446,22 @@ def test_a_gap_between_states_makes_no_jump_of_a_switch():
     apart = np.abs(WEIGHT - before[-1].effort).max()
     assert apart > 10.0
     assert steps_of([before[-1], *after]) < 0.12 * apart, "a fifth of the way, near its beginning"
+
+
+def test_a_switch_does_not_drive_a_joint_past_its_end():
+    model = arm()
+    first, second = EchoVelocity(model), EchoVelocity(model)
+    first.said, second.said = Command(velocity=np.array([0.6, 0.0])), Command(velocity=np.zeros(2))
+    loop = ControlLoop(first, LoopSettings(blend=1.0, max_start_speed=0.0))
+    q, v, dt = np.array([1.94, 0.0]), np.array([0.6, 0.0]), 2e-3  # the end is at 2
+    loop.step(Measured(State(q, v), 0.0), 0.0)
+    loop.activate(0.0)
+    for k in range(1, 501):
+        v = loop.step(Measured(State(q, v), k * dt), k * dt).velocity
+        q = q + dt * v  # a drive that does as it is told
+        if k == 1:
+            loop.switch(second, k * dt)
+    assert 1.99 < q[0] <= 2.0, "it goes on for the time of the hand-over"
 
 
 def test_a_switch_that_keeps_nothing_stays_where_the_robot_is():

@@ -268,6 +268,52 @@ def test_a_path_stays_within_the_range_of_its_joints() -> None:
     assert_continuous(held)
 
 
+ROOM = BOUNDS._replace(lower=np.array([-1.0, -0.5]), upper=np.array([0.7, 1.2]))
+
+
+def points_in_the_room(rng: np.random.Generator) -> np.ndarray:
+    """Some of them at the ends of the joints."""
+    points = rng.uniform(ROOM.lower, ROOM.upper, (rng.integers(1, 6), 2))
+    points[rng.integers(len(points))] = ROOM.upper - rng.uniform(0.0, 0.02, 2)
+    return points
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_every_path_from_rest_without_velocities_or_with_those_of_stops_keeps_the_limits(stops: bool) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        points = points_in_the_room(rng)
+        path = JointPath(points, None, np.zeros_like(points) if stops else None)
+        motion = through(at_rest(rng.uniform(ROOM.lower, ROOM.upper)), path, ROOM)
+        assert motion.peaks().excess(ROOM) <= 1.0 + 1e-9
+        for t, point in zip(motion.times[1:], points, strict=True):
+            assert motion(t).position == pytest.approx(point, abs=1e-9)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_every_path_that_takes_over_from_a_motion_keeps_the_limits(stops: bool) -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        begin, goal = rng.uniform(ROOM.lower, ROOM.upper, (2, 2))
+        before, _ = plan(at_rest(begin), goal, ROOM, "quartic")
+        t, points = float(rng.uniform(0.05, 0.95)) * before.end, points_in_the_room(rng)
+        path = JointPath(points, None, np.zeros_like(points) if stops else None)
+        motion = through(before(t), path, ROOM, before.after(t))
+        assert motion.peaks().excess(ROOM) <= 1.0 + 1e-9
+        assert_continuous(motion, 1e-8)
+
+
+def test_velocities_that_lead_out_of_the_range_are_refused_with_joint_and_place() -> None:
+    points = np.array([[0.2, 0.0], [0.69, 0.0], [0.2, 0.0]])
+    velocities = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.0]])
+    named = ROOM._replace(names=("shoulder", "elbow"))
+    for times in (None, np.array([1.0, 3.0, 5.0])):
+        with pytest.raises(ReferenceRefused, match="between point 2 and point 3 joint 'shoulder' would leave"):
+            through(at_rest([0.0, 0.0]), JointPath(points, times, velocities), named)
+    with pytest.raises(ReferenceRefused, match="between point 2 and point 3 joint 1 would leave"):
+        through(at_rest(points[0]), JointPath(points, None, velocities), ROOM)
+
+
 def test_velocities_at_points_are_kept() -> None:
     velocities = np.array([[0.3, -0.2], [-0.1, -0.3], [-0.3, 0.1], [0.0, 0.0]])
     for times in (None, np.array([2.0, 4.0, 6.0, 8.0])):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ada_dynamics as ada
-from ada_controllers import JointReference, PoseReference, ReferenceRefused, State, make
+from ada_controllers import JointReference, PoseReference, ReferenceRefused, State, StateRefused, make
 from ada_controllers.arm.serial_arm import Reach, SerialArm, last_link
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.pose_servo import PoseServo
@@ -196,9 +196,7 @@ def test_the_elbow_moves_and_the_hand_does_not(pa10: ada.Model, dynamics: ada.Dy
     hand, elbow = dynamics.pose("flange", START), dynamics.pose("link_4", START)[:3, 3]
     posture = START.copy()
     posture[2] = 0.9
-    controller.reset(State(START, NO_SPEED), 0.0)
-    controller.update(State(START, NO_SPEED), JointReference(posture), 0.0)
-    rows, _ = follow(controller, START, None, 1600, 5e-3)
+    rows, _ = follow(controller, START, JointReference(posture), 1600, 5e-3)
     assert rows[-1, 2] == pytest.approx(0.9, abs=2e-3)
     assert np.linalg.norm(dynamics.pose("link_4", rows[-1])[:3, 3] - elbow) > 0.1
     away = [np.abs(dynamics.pose("flange", q) - hand).max() for q in rows[::50]]
@@ -295,6 +293,25 @@ def test_a_simulated_arm_with_servos_goes_to_its_target(pa10: ada.Model, dynamic
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
+def test_a_posture_with_a_refused_state_changes_nothing(pa10: ada.Model) -> None:
+    controller = servo(pa10, null_space="posture")
+    controller.reset(State(START, NO_SPEED), 0.0)
+    with pytest.raises(StateRefused):
+        controller.update(State(np.nan * START, NO_SPEED), JointReference(START + 0.3), 0.001)
+    assert controller.preferred == pytest.approx(NO_SPEED)
+
+
+@pytest.mark.parametrize("name", ["pose_servo", "compliance"])
+def test_a_posture_counts_until_reset_and_leaves_the_pose(pa10: ada.Model, name: str) -> None:
+    controller = make(name, pa10, {"null_space": "posture", "posture": [0.1]})
+    state = State(START, NO_SPEED, np.zeros(6))
+    controller.reset(state, 0.0)
+    pose = controller.reference
+    controller.update(state, JointReference(START + 0.3), 0.001)
+    assert controller.preferred == pytest.approx(START + 0.3)
+    assert controller.reference is pose
+    controller.reset(state, 1.0)
+    assert controller.preferred == pytest.approx(np.full(7, 0.1))
 
 
 def test_a_posture_without_its_setting_is_refused(pa10: ada.Model) -> None:

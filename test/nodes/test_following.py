@@ -86,6 +86,15 @@ def test_joints_that_a_request_does_not_name_stay_where_they_are_told_to_be():
     assert arm.target.velocity.tolist() == [0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
+def test_joints_that_a_request_does_not_name_keep_their_posture():
+    arm = Arm("pose_servo", null_space="posture", posture=[0.2])
+    arm.following.joints(["s1"], [1.0])
+    arm.send()
+    arm.following.joints(["s2"], [0.7])
+    arm.send()
+    assert arm.loop.controller.posture.tolist() == [1.0, 0.7, 0.2, 0.2, 0.2, 0.2, 0.2]
+
+
 def test_a_trajectory_gives_a_reference_for_each_state():
     arm = Arm()
     arm.following.trajectory(moving((0.6, 1.0)))
