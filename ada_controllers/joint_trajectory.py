@@ -18,6 +18,7 @@ from ada_controllers.state import JointPath, JointReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.settings import setting
 from ada_robot.contract import Command
+from ada_robot.limits import ROUNDING
 
 MAX_POINTS = 500  # of a path: its curve is solved for all points at once, while the robot waits
 _KEPT = 1.0 - 1e-6  # of the limits: what a motion at its limit loses to rounding must not be cut
@@ -81,8 +82,8 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         return Bounds(
             np.maximum(_KEPT * speed, 1e-9),
             _KEPT * acceleration,
-            np.array([limit.lower for limit in self.limits]),
-            np.array([limit.upper for limit in self.limits]),
+            np.array([limit.lower + shaping.position_margin for limit in self.limits]),
+            np.array([limit.upper - shaping.position_margin for limit in self.limits]),
             self.joints,
         )
 
@@ -161,8 +162,22 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         return brake(self._motion(time - self._began), self.bounds).final
 
     # --- references -------------------------------------------------------------------------------------------------
+    def _check_margin(self, positions: Array) -> None:
+        """Refuse points, (points, joints), within the margin; not where joints are, which began there."""
+        room = self.bounds.including(self._now.position)
+        outside = (positions < room.lower - ROUNDING) | (positions > room.upper + ROUNDING)
+        for i, j in np.argwhere(outside)[:1].tolist():
+            where = f" at point {i + 1}" if len(positions) > 1 else ""
+            raise ReferenceRefused(
+                f"{self.NAME}: joint {self.joints[j]!r}: position{where} is {positions[i, j]:.15g}, outside of "
+                f"[{room.lower[j]:.15g}, {room.upper[j]:.15g}], which position_margin "
+                f"{self.shaping.position_margin:g} leaves of its range; command a value inside, or make the margin "
+                "smaller."
+            )
+
     def _check_reference(self, reference: Reference) -> None:
         if isinstance(reference, JointPath):
+            self._check_margin(reference.positions)
             if len(reference.positions) > MAX_POINTS:
                 raise ReferenceRefused(
                     f"{self.NAME}: the path has {len(reference.positions)} points; at most {MAX_POINTS} are allowed. "
@@ -171,6 +186,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
             if reference.velocities is not None and reference.velocities[-1].any():
                 raise ReferenceRefused(f"{self.NAME}: the path's last velocities are not zero; it must end at rest.")
         elif isinstance(reference, JointReference):
+            self._check_margin(reference.position[None])
             for what, values in (("velocity", reference.velocity), ("acceleration", reference.acceleration)):
                 if values is not None and values.any():
                     raise ReferenceRefused(

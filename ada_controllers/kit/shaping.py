@@ -48,7 +48,8 @@ class Shaper:
 
     Limits come before rates: what is outside of a limit is cut to it at once. Positions change by the joint's velocity
     limit at most, and begin at the measured ones; velocities begin at the measured ones, too. A velocity without a
-    position gets smaller towards the ends of the joint, so that it can stop there.
+    position gets smaller towards the ends of the joint, so that it can stop there. A joint that begins
+    within the margin leaves it at its speed.
 
     Attributes:
         before: the last command, within its limits.
@@ -79,6 +80,7 @@ class Shaper:
         self._law = law
         self._names = tuple(limit.name for limit in limits)
         self._q_index, self._v_index = q_index, q_index if v_index is None else v_index
+        self._ends = tuple(bounded(np.array([getattr(limit, end) for limit in limits])) for end in ("lower", "upper"))
         lower = np.array([limit.lower + settings.position_margin for limit in limits])
         upper = np.array([limit.upper - settings.position_margin for limit in limits])
         for limit, low, high in zip(limits, lower, upper, strict=True):
@@ -157,7 +159,7 @@ class Shaper:
         q, v = state.q[self._q_index], state.v[self._v_index]
         last_position = q if before.position is None else before.position
         last_velocity = v if before.velocity is None else before.velocity
-        ends = self._lower, self._upper, self._speed
+        ends = *self._room(last_position), self._speed
         if position is not None and velocity is not None:
             position, velocity, lost = self._call("position_velocity")(
                 position, velocity, last_position, last_velocity, *ends, self._acceleration, self._dt
@@ -170,6 +172,12 @@ class Shaper:
             velocity, lost = self._velocity_cut(velocity, last_velocity, state)
             cut = np.maximum(cut, lost)
         return Command(position=position, velocity=velocity, effort=effort), cut
+
+    def _room(self, last: Array) -> tuple[Array, Array]:
+        """Range of positions: without the margin, but for the part of it that a joint has not left yet."""
+        lowest, highest = self._ends
+        lower = np.minimum(self._lower, np.maximum(last, lowest))
+        return lower, np.maximum(self._upper, np.minimum(last, highest))
 
     def before_ends(self, velocity: Array, state: State) -> Array:
         """Velocities without positions, as slow as the ends of the joints ask for where they are."""

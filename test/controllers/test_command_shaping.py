@@ -69,6 +69,15 @@ def test_a_margin_keeps_positions_and_velocities_away_from_the_ends() -> None:
     assert say(mover, 0.1, q=(1.75, -1.8), velocity=[1.0, -1.0]).velocity == pytest.approx([0.0, 0.0])
 
 
+def test_a_joint_that_begins_within_the_margin_leaves_it_at_its_speed_and_does_not_come_back() -> None:
+    controller = echo(EchoPosition, q=(1.9, -2.1), position_margin=0.25)
+    wanted = [(1.9, -2.1), (5.0, -5.0), (0.0, 0.0), (1.9, -2.0), (0.0, 0.0), (1.9, -2.0)]
+    told = [say(controller, 0.01 * (k + 1), q=(1.9, -2.1), position=p).position for k, p in enumerate(wanted)]
+    upper = [1.9, 1.9, 1.87, 1.87, 1.84, 1.84]
+    lower = [-2.0, -2.0, -1.97, -1.97, -1.94, -1.94]  # the limits themselves come before speeds
+    assert np.array(told) == pytest.approx(np.array([upper, lower]).T)
+
+
 def test_the_velocity_of_a_position_does_not_push_past_the_end() -> None:
     controller = echo(EchoPosition)
     command = say(controller, 100.0, position=[2.5, -1.0], velocity=[1.0, -1.0])

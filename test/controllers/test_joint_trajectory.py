@@ -404,6 +404,42 @@ def test_references_that_cannot_be_followed_are_refused_and_change_nothing(
     assert controller.update(State(zero, zero), None, 0.2).position == pytest.approx(zero)
 
 
+def test_goals_and_points_within_the_margin_are_refused_and_those_at_it_are_reached(pa10: ada.Model) -> None:
+    controller = make("joint_trajectory", pa10, None, {"position_margin": 0.3})
+    state, end = State(np.zeros(7), np.zeros(7)), pa10.upper[1] - 0.3
+    controller.reset(state, 0.0)
+    near, at = np.zeros(7), np.zeros(7)
+    near[1], at[1] = end + 0.25, end
+    with pytest.raises(ReferenceRefused, match=r"'s2': position is .* which position_margin 0.3 leaves"):
+        controller.update(state, JointReference(near), 0.0)
+    with pytest.raises(ReferenceRefused, match=r"'s2': position at point 2 is .* which position_margin 0.3 leaves"):
+        controller.update(state, JointPath(np.array([at, near])), 0.0)
+    controller.update(state, JointReference(at), 0.0)
+    assert controller.update(state, None, 60.0).position == pytest.approx(at)
+    assert controller.saturated == ()
+
+
+def test_a_joint_that_begins_within_the_margin_stays_and_leaves_without_a_jump(pa10: ada.Model) -> None:
+    controller = make("joint_trajectory", pa10, None, {"position_margin": 0.3})
+    assert isinstance(controller, JointTrajectory)
+    q, v = np.zeros(7), np.zeros(7)
+    q[1] = pa10.upper[1] - 0.05
+    state = State(q, v)
+    controller.reset(state, 0.0)
+    assert controller.update(state, None, 0.001).position == pytest.approx(q)
+    other = q.copy()
+    other[0] = 0.2
+    controller.update(state, JointReference(other), 0.002)  # the joint itself is not asked to move
+    t = 0.002 + controller.remaining
+    assert controller.update(state, None, t).position == pytest.approx(other)
+    controller.update(state, JointReference(np.zeros(7)), t)
+    for now in np.linspace(t, t + controller.remaining, 200):
+        assert controller.update(state, None, float(now)).position == pytest.approx(controller.planned(now).position)
+        assert controller.saturated == ()
+    with pytest.raises(ReferenceRefused, match="position_margin"):
+        controller.update(state, JointReference(q), float(now))
+
+
 def test_velocities_that_no_stretch_can_keep_are_refused() -> None:
     path = JointPath(np.array([[0.1, 0.1], [0.1001, 0.1]]), None, np.array([[1.0, 0.0], [0.0, 0.0]]))
     narrow = BOUNDS._replace(lower=np.zeros(2), upper=np.full(2, 0.11))
