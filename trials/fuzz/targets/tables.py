@@ -57,7 +57,9 @@ def _sweep(path: Path) -> None:
 
 def _sweep_seeds() -> Iterable[bytes]:
     header = {"ada_sweep": 1, "total": 2, "sweep": {}}
-    rows = {"run": 0, "status": "done"}, {"run": 1, "status": "failed"}
+    done = {"run": 0, "status": "done", "changes": {"simulation.step": 1e-3}, "measures": {"energy_drift": 1e-9}}
+    failed = {"run": 1, "status": "failed", "changes": {}, "error": {"type": "MotionError", "text": "lost"}}
+    rows = [{**row, "seconds": 0.1} for row in (done, failed)]
     return [b"".join(json.dumps(one).encode() + b"\n" for one in (header, *rows))]
 
 
