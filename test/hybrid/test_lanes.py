@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lanes_examples import Assembly, humanoid, walker
 from numpy.typing import NDArray
 from pin_tree import PinTree
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import rnea
+from ada_dynamics.algorithms import crba, rnea
 from ada_dynamics.expr import Function, cost, expand, trace
 from ada_dynamics.hybrid import lanes
 from ada_dynamics.hybrid.lane_tree import lane_tree
@@ -159,6 +159,8 @@ def test_efforts_come_back_for_limbs_of_every_joint_type(kinds, loaded, on_trunk
     model = made.limb("tail", "trunk_0", "z").build(base)
     rng = np.random.default_rng(seed)
     tree, (q, v, tau) = model.tree, (x[0] for x in states(model, 1, seed))
+    condition = np.linalg.cond(np.array(crba.mass_matrix(tree, q.tolist()).dense(), dtype=float))
+    assume(condition < 1e6)  # else near gimbal lock, where digits are lost; usual ones are up to 1e5
     assert any(len(group) >= len(loaded) for group in lane_tree(tree).members)
     external = {i: Force(*(Vec3(*x) for x in rng.normal(size=(2, 3)).tolist())) for i in (1, len(tree.bodies) - 2)}
     a = np.array(lanes.forward_dynamics(tree, q.tolist(), v.tolist(), tau.tolist(), external), dtype=float)
