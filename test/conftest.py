@@ -25,9 +25,27 @@ def pytest_make_parametrize_id(val, argname):
     return None
 
 
+def why_no_device():
+    from ada_dynamics.errors import DeviceError
+    from ada_dynamics.jit.gpu import count
+
+    try:
+        count()
+    except DeviceError as problem:
+        return str(problem)
+    return ""
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Pick the tests of `make test-quick`: a file begins with what it is about, so that all rooms are in it."""
+    """Pick the tests of `make test-quick`: a file begins with what it is about, so that all rooms are in it.
+
+    Those that need a graphics processor are skipped where there is none.
+    """
+    wanting = [item for item in items if item.get_closest_marker("gpu")]
+    lack = why_no_device() if wanting else ""
+    for item in wanting if lack else ():
+        item.add_marker(pytest.mark.skip(reason=lack))
     if config.getoption("quick"):
         first = {}
         for item in items:

@@ -19,7 +19,7 @@ from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import on_device
-from ada_dynamics.errors import InputError, NoDeviceError, OpenLoopWarning, SingularPoseWarning
+from ada_dynamics.errors import InputError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.jit.device_array import DeviceArray
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.thread_batch import Pieces
@@ -70,10 +70,7 @@ def world_of(model: ada.Model, pose: np.ndarray | None, device: str) -> World:
     here = ada.Dynamics(model)
     rng = np.random.default_rng(3)
     q, v = on_loops(model, here, pose, rng)
-    try:
-        there = ada.Dynamics(model, device=device)
-    except NoDeviceError as problem:
-        pytest.skip(str(problem))
+    there = ada.Dynamics(model, device=device)
     return World(model, here, there, (q, v, rng.normal(size=(STATES, model.nv))))
 
 
@@ -251,10 +248,7 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
     flat = np.array([0.5, 0.0, 1.0]) * np.pi  # all links on one line
     rng = np.random.default_rng(0)
     here = ada.Dynamics(model)
-    try:
-        there = ada.Dynamics(model, device=device)
-    except NoDeviceError as problem:
-        pytest.skip(str(problem))
+    there = ada.Dynamics(model, device=device)
     start = ada.assemble(model, model.neutral())
     q = np.tile(start, (30, 1))
     q[[7, 19]] = flat
@@ -289,10 +283,7 @@ def legs(device) -> World:
     here, rng = ada.Dynamics(model, pose=bent), np.random.default_rng(5)
     q = np.array([bent, stretched, bent, nearly])
     v = here.project(q, rng.normal(size=(4, model.nv)))[1]
-    try:
-        there = ada.Dynamics(model, pose=bent, device=device)
-    except NoDeviceError as problem:
-        pytest.skip(str(problem))
+    there = ada.Dynamics(model, pose=bent, device=device)
     return World(model, here, there, (q, v, rng.normal(size=(4, model.nv))))
 
 
@@ -337,10 +328,7 @@ def test_redundant_loops_stay_on_the_device_through_a_full_turn(device):
     here, rng = ada.Dynamics(model), np.random.default_rng(0)
     q = np.array([ada.assemble(model, [x, 0.0, 0.0], hold=[model.joint_names[0]]) for x in np.linspace(-3.0, 3.0, 13)])
     v = here.project(q, rng.normal(size=(len(q), model.nv)))[1]
-    try:
-        there = ada.Dynamics(model, device=device)
-    except NoDeviceError as problem:
-        pytest.skip(str(problem))
+    there = ada.Dynamics(model, device=device)
     world = World(model, here, there, (q, v, rng.normal(size=(len(q), model.nv))))
     assert taken_over(world) == [6]
     assert not len(Pieces(there.machine).run(there.thread_kernel("forward"), list(world.states))[1])

@@ -9,7 +9,7 @@ from loop_robots import on_two_legs, two_legs
 
 import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactSphere
-from ada_dynamics.errors import InputError, NoDeviceError, SingularPoseWarning
+from ada_dynamics.errors import InputError, SingularPoseWarning
 from ada_dynamics.model import Builder
 from ada_dynamics.simulation import CompiledController
 from ada_dynamics.simulation.device_rollout import DeviceMotions
@@ -19,10 +19,6 @@ STARTS = 9
 
 @pytest.fixture(scope="module", params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request) -> str:
-    try:
-        ada.Dynamics(ada.load("pa10"), device=request.param)
-    except NoDeviceError as problem:
-        pytest.skip(str(problem))
     return request.param
 
 
