@@ -478,7 +478,7 @@ def test_the_process_starts_ends_cleanly_and_names_its_mistakes(ros):
     ros.wait(lambda: states, what="joint states of the next one")
     assert positions(states[0])["s2"] == pytest.approx(math.pi / 4, abs=0.02), "it begins where it starts"
     assert process.stop() == 0, process.output
-    assert wrong.wait() == 2
+    assert wrong.wait() == 2, wrong.output
     assert "dynamics_node: error:" in wrong.output and "pa10" in wrong.output
     assert "Traceback" not in wrong.output
 
