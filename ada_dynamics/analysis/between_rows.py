@@ -23,6 +23,12 @@ _JUMP = 0.05  # of a joint's fastest velocity, from one row to the next
 _STANDS = 1e-4  # [rad/s, m/s]; slower motions are taken for as fast
 
 
+def fastest(v: Array) -> Array:
+    """Fastest velocity of each joint in all rows, no less than a thousandth of the fastest one's."""
+    each = np.max(np.abs(v), axis=0, initial=0.0)
+    return np.asarray(np.maximum(each, max(1e-3 * np.max(each, initial=0.0), _STANDS)))
+
+
 class Hidden(NamedTuple):
     """Work that is not known over some intervals, and why."""
 
@@ -41,7 +47,7 @@ class BetweenRows:
 
     @property
     def are_held(self) -> bool:
-        """Whether efforts hold from row to row, unless something changes them between."""
+        """True if efforts hold from row to row, unless something changes them between."""
         return bool(self.info.get("efforts", "held") == "held")
 
     @property
@@ -69,9 +75,7 @@ class BetweenRows:
         """Whatever acts in steps without rows, where velocities change otherwise than by the accelerations of rows."""
         if a is None or not np.isfinite(a).all():
             return []
-        fastest = np.max(np.abs(v), axis=0, initial=0.0)
-        usual = np.maximum(fastest, max(1e-3 * np.max(fastest, initial=0.0), _STANDS))
-        jumps = np.any(np.abs(np.diff(v - cumulative(self.t, a), axis=0)) > _JUMP * usual, axis=1)
+        jumps = np.any(np.abs(np.diff(v - cumulative(self.t, a), axis=0)) > _JUMP * fastest(v), axis=1)
         why = "velocities changed in steps that have no rows otherwise than the accelerations of the rows tell"
         adaptive = "tolerance" in self.info  # between whose rows are steps, too, which contacts need
         return [Hidden(work, jumps & (self.skips_steps | (adaptive and work == "contact")), why) for work in works]

@@ -195,23 +195,23 @@ def power_balance(
         "stops": stop_work,
         "dissipated": lost_work,
     }
-    hide(work, _hidden(motion, rows, tau, is_held, stops), t)
+    hidden = _hidden(motion, rows, stops, continuous=not holds and bool(tau.any()))
+    hide(work, hidden + ([rows.held_efforts(tau)] if holds and is_held is None else []), t)
     friction_work = np.where(np.isnan(work["dissipated"]), np.nan, friction_work)
     return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work, friction_work)
 
 
-def _hidden(motion: Any, rows: BetweenRows, tau: Array, is_held: bool | None, stops: JointStops | None) -> list[Hidden]:
-    """What the rows do not show of work by efforts and of whatever else acts."""
-    held = rows.are_held if is_held is None else is_held
+def _hidden(motion: Any, rows: BetweenRows, stops: JointStops | None, continuous: bool) -> list[Hidden]:
+    """What the rows do not show of all that acts, but for efforts that are held."""
     acting = {
-        "input": not held and bool(tau.any()),
+        "input": continuous,
         "external": bool(getattr(motion, "external", None)),
         "contact": bool(getattr(motion, "contact_wrenches", None)),
         "stops": stops is not None,
         "dissipated": loses_energy(motion.model),
     }
     hidden = rows.fast([name for name, acts in acting.items() if acts], motion.v, getattr(motion, "a", None))
-    return [rows.external(), *hidden, *([rows.held_efforts(tau)] if held and is_held is None else [])]
+    return [rows.external(), *hidden]
 
 
 def _info_of(motion: Any) -> Mapping[str, Any]:

@@ -232,9 +232,8 @@ class DerivativeQueries(AlongLoops):
         along = self.changes(Q, V, by) if by != TREE else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
         rows = zip(Q, V, T, along, zip(*of_motion, strict=True), strict=True)
         names, m = names_of_joints(self.model), along.shape[-1] // 2
-        found = np.empty((len(Q), len(names), 6, 2 * m + n))
-        for i, (*state, D, by_state) in enumerate(rows):
-            found[i] = wrench_changes(self._kernels, (state[0], state[1], state[2]), D, by_state)
+        changes = [wrench_changes(self._kernels, (q, v, t), D, by) for q, v, t, D, by in rows]
+        found = np.reshape(changes, (len(Q), len(names), 6, 2 * m + n))
         stacked = found if is_batch else found[0]
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
         return Named("joint", zip(names, parts, strict=True))

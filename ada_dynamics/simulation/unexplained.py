@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.analysis.between_rows import fastest
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import UnexplainedMotionWarning
 
@@ -32,7 +33,6 @@ ROUNDING = 1e-13  # of the largest rate or change
 NOTICED = 1e-5
 # Likewise of the gap of loops that rounded numbers keep from closing: each step settles it a little elsewhere.
 BY_GAP = 1e4
-STANDS = 1e-4  # [rad/s, m/s]; slower motions are taken for as fast
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,7 @@ def unexplained(log: Log) -> Unexplained | None:
     if log.info.get("efforts") != "continuous":
         off[_of_changing_efforts(log.tau[:rows])] = 0.0
     total = off.sum(axis=0)
-    fastest = np.max(np.abs(v), axis=0, initial=0.0)
-    share = total / np.maximum(fastest, max(1e-3 * np.max(fastest, initial=0.0), STANDS))
+    share = total / fastest(v)
     worst = int(np.argmax(share))
     if not share[worst] > NOTICED or not share[worst] > BY_GAP * float(np.max(log.loop_gap, initial=0.0)):
         return None

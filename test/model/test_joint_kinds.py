@@ -130,7 +130,7 @@ def test_a_revolute_joint_keeps_what_it_feels_and_parts_with_the_rest(k):
     assert np.count_nonzero(np.diag(np.array(kept.about_origin))) == 2
 
 
-# kind: leaves free, has limits, is bounded number by number, turns, slides, v is the rate of q
+# kind: leaves free, has limits, turns, slides, v is the rate of q
 _SAID = {
     "revolute": (0, 1, 1, 0, 1),
     "continuous": (0, 0, 1, 0, 1),
