@@ -14,8 +14,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 # The full set-up serves the simulation, too.
 SIM_READY := $(if $(wildcard $(READY)),$(READY),$(VENV)/ready-sim)
-# A worker goes on where it is, so that what tests of a file share is made once, and helps the others at the end.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
+# Tiers of tests; see test/README.md. Tests marked fuzz, soak or gpu run only in the targets of that name and in nightly.
+UNIT := $(BIN)/python -m pytest test/unit -n $(JOBS) --maxprocesses 8 --dist worksteal
+SMOKE := $(BIN)/python -m pytest test/process -m "smoke and not (fuzz or soak or gpu)" -p no:xdist
+PROCESS := $(BIN)/python -m pytest test/process -m "not (smoke or fuzz or soak or gpu)" -n 2 --dist loadfile
+NIGHTLY := $(BIN)/python -m pytest test -m "fuzz or (not soak and not gpu)" --ignore test/process -n 2 --dist loadfile
 INTERFACES := $(VENV)/ready-interfaces
 PROGRESS := $(PYTHON) tools/progress.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
@@ -26,7 +29,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-quick test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign load fuzz mutants silent-wrong sbom soak docs pictures clean
+.PHONY: help setup test test-all test-quick nightly test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign load fuzz mutants silent-wrong sbom soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,29 +37,38 @@ help: ## this list
 setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyPI unless one is sourced, and the tools
 
 # Threads of numpy's LAPACK wait for each other on a busy machine, for longer than small matrices take.
-test test-quick: export OPENBLAS_NUM_THREADS ?= 1
+test test-all test-quick nightly: export OPENBLAS_NUM_THREADS ?= 1
 
-test: $(READY) ## lint and, at the same time, every test but fuzz and soak; ARGS go to pytest
+test: $(READY) ## the gate: lint, all unit tests in parallel, then the smoke tests of processes one by one
 	$(build-interfaces)
-	@failed=; said=$$(mktemp); \
-	$(MAKE) --no-print-directory lint >"$$said" 2>&1 & lint=$$!; \
+	@failed=; log=$$(mktemp); \
+	$(MAKE) --no-print-directory lint >"$$log" 2>&1 & lint=$$!; \
 	trap 'kill $$lint; exit 130' INT TERM; \
-	$(PYTEST) $(ARGS) || failed=pytest; \
-	wait $$lint || { failed="lint $$failed"; cat "$$said" >&2; }; \
-	rm -f "$$said"; \
+	$(UNIT) $(ARGS) || failed=unit; \
+	wait $$lint || { failed="lint $$failed"; cat "$$log" >&2; }; \
+	rm -f "$$log"; \
+	$(SMOKE) $(ARGS) || failed="$$failed smoke"; \
 	if [ -n "$$failed" ]; then echo "make test: failed:" $$failed >&2; exit 1; fi
 
-test-quick: $(READY) ## of each file of tests the first one, in a minute; ARGS go to pytest
+test-all: test ## the gate, then all other tests of processes, two at a time
+	@$(PROCESS) $(ARGS)
+
+nightly: $(READY) ## every test but those of test/process: documentation, examples, foreign robots, many random inputs
 	$(build-interfaces)
-	@$(PYTEST) --quick $(ARGS)
+	@$(NIGHTLY) $(ARGS)
+
+test-quick: $(READY) ## the first unit test of each file, in a minute; ARGS go to pytest
+	@$(UNIT) --quick $(ARGS)
 
 test-gpu: $(READY) ## what runs on a graphics processor, on one; without one these tests are skipped and say why
 	@$(BIN)/python -m pytest -m gpu $(ARGS)
 
-lint: $(READY) ## ruff (rules and layout) and mypy --strict
+lint: $(READY) ## ruff (rules and layout), size budgets, rules of the tests, mypy --strict
 	@failed=; \
 	$(BIN)/ruff check . || failed=1; \
 	$(BIN)/ruff format --check . || failed=1; \
+	$(BIN)/python tools/size_budget.py || failed=1; \
+	$(BIN)/python tools/check_tests.py || failed=1; \
 	$(BIN)/mypy $(PACKAGES) $(wildcard benchmarks trials) || failed=1; \
 	test -z "$$failed"
 

@@ -12,12 +12,37 @@ LONGEST = 4000  # characters of a message
 class AdaError(Exception):
     """Base of every error that this library raises on purpose.
 
-    What is quoted in a message may come from a hostile file: of a very long one the middle is left out.
+    Facts of an error are attributes; one that does not apply is None. Of a very long word in the message, which may
+    come from a hostile file, the middle is left out.
+
+    Attributes:
+        joint: name of the joint.
+        link: name of the link.
+        loop: name of the loop joint.
+        file: path of the file, as the caller wrote it.
+        line: line in that file, from 1.
+        field: name of the argument, parameter, attribute or element.
+        value: the value that is not usable.
+        allowed: the values that are: names, a range, or a type.
     """
 
-    def __init__(self, *words: object) -> None:
-        """Args: the message."""
+    def __init__(
+        self,
+        *words: object,
+        joint: str | None = None,
+        link: str | None = None,
+        loop: str | None = None,
+        file: object = None,
+        line: int | None = None,
+        field: str | None = None,
+        value: object = None,
+        allowed: object = None,
+    ) -> None:
+        """Args: the message, and the facts in it."""
         super().__init__(*(_without_middle(word) if isinstance(word, str) else word for word in words))
+        self.joint, self.link, self.loop = joint, link, loop
+        self.file, self.line = None if file is None else str(file), line
+        self.field, self.value, self.allowed = field, value, allowed
 
 
 def _without_middle(text: str) -> str:
@@ -87,7 +112,11 @@ def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownName
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return UnknownNameError(f"no {what} is named {name!r}.{hint} Known: {shown or 'none'}.")
+    message = f"no {what} is named {name!r}.{hint} Known: {shown or 'none'}."
+    error = UnknownNameError(message, field=what, value=name, allowed=tuple(names))
+    if what in ("joint", "link", "loop"):
+        setattr(error, what, str(name))
+    return error
 
 
 class SingularPoseWarning(UserWarning):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all tests: what they may import, where kernels are kept; none changes the process's priority."""
+"""What all tests share: the import path of test/support, the kernel cache, and reports of crashed workers."""
 
 import faulthandler
 import os
@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # pytest's "importlib" mode leaves the path alone
-
+sys.path.insert(0, str(Path(__file__).parent / "support"))  # pytest's "importlib" mode leaves the path alone
 
 LONGEST_ID = 80  # characters
 
@@ -19,7 +18,7 @@ def pytest_addoption(parser):
 
 
 def pytest_make_parametrize_id(val, argname):
-    """Long texts are called by their argument and how they begin: names of tests are printed, line by line."""
+    """Shorten the ids of long texts to the argument's name and the first characters."""
     if isinstance(val, (str, bytes)) and len(val) > LONGEST_ID:
         return f"{argname}-{val[:20]!r}"
     return None
@@ -38,10 +37,7 @@ def why_no_device():
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Pick the tests of `make test-quick`: a file begins with what it is about, so that all rooms are in it.
-
-    Those that need a graphics processor are skipped where there is none.
-    """
+    """Skip GPU tests on a machine without a GPU; with --quick, keep the first test of each file."""
     wanting = [item for item in items if item.get_closest_marker("gpu")]
     lack = why_no_device() if wanting else ""
     for item in wanting if lack else ():
@@ -56,16 +52,9 @@ def pytest_collection_modifyitems(config, items):
         items[:] = kept
 
 
-@pytest.hookimpl(optionalhook=True)  # without xdist there is none
-def pytest_xdist_auto_num_workers(config):
-    """Half as many again as processors: tests of programs wait for much of their time."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return processors + (processors + 1) // 2
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
-    """Where a worker crashes is kept, for xdist tells no more than that it did, and shown at the end."""
+    """Write the traceback of a crashed worker to a file, because xdist reports only that it crashed."""
     folder = crashes(config)
     if folder is None:
         return
@@ -78,7 +67,7 @@ def pytest_configure(config):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """What workers said when they crashed."""
+    """Show the tracebacks of crashed workers."""
     folder = crashes(config)
     for kept in sorted(folder.iterdir()) if folder is not None else []:
         if text := kept.read_text(errors="replace"):
@@ -87,13 +76,13 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def crashes(config):
-    """Folder of what crashed workers said; none with -p no:cacheprovider."""
+    """Folder of the tracebacks of crashed workers; None with -p no:cacheprovider."""
     kept = getattr(config, "cache", None)
     return None if kept is None else kept.mkdir("ada_crashes")
 
 
 def pytest_runtest_logreport(report):
-    """Name a failure when it happens: of a run that is cut off, nothing else would tell."""
+    """Print a failure when it happens, so that an interrupted run shows it, too."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         last = str(report.longreprtext).strip().splitlines()[-1:]
         print(f"\n{report.nodeid} failed ({report.when}):", *last, flush=True)
@@ -101,7 +90,7 @@ def pytest_runtest_logreport(report):
 
 @pytest.fixture(autouse=True, scope="session")
 def kernel_cache(pytestconfig, tmp_path_factory):
-    """Compiled kernels are kept from run to run, for all workers, and not in the user's own cache."""
+    """One kernel cache for all workers, kept from run to run, apart from the user's own."""
     kept = getattr(pytestconfig, "cache", None)  # none with -p no:cacheprovider
     folder = tmp_path_factory.getbasetemp() if kept is None else kept.mkdir("ada_dynamics")
     with pytest.MonkeyPatch.context() as patch:
@@ -111,7 +100,7 @@ def kernel_cache(pytestconfig, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def same_priority():
-    """No test makes those after it more, or less, important than what runs beside them."""
+    """Fail a test that leaves this process with another scheduling priority."""
     before = priority()
     yield
     assert priority() == before
@@ -119,7 +108,7 @@ def same_priority():
 
 @pytest.fixture
 def ada(capsys):
-    """Runs the command `ada` in this process; exit code, output and errors."""
+    """Run the command `ada` in this process; return exit code, output and errors."""
 
     def run(*arguments):
         from ada_tools import cli
@@ -131,6 +120,6 @@ def ada(capsys):
 
 
 def priority():
-    """Of this process: niceness and, on Linux, scheduling class."""
+    """Niceness and, on Linux, scheduling class of this process."""
     scheduler = getattr(os, "sched_getscheduler", lambda process: None)
     return os.getpriority(os.PRIO_PROCESS, 0), scheduler(0)

@@ -13,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).parents[2] / "test"
+TESTS = Path(__file__).parents[2] / "test/support"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command: `python -m benchmarks.hardware.peers [--trials 4] [--rounds 10000] [--commands 1000000]`.
 
-Every fault of the devices in `test/peers` (which share no code with drivers and emulators), random life and bad
+Every fault of the devices in `test/support/peers` (which share no code with drivers and emulators), random life and bad
 commands, judged on what reaches the wire. Nothing is timed by this machine's clock but the rows with processes.
 """
 
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).parents[2] / "test"
+TESTS = Path(__file__).parents[2] / "test/support"
 WIDTHS = (66, 7, 10, 7)  # [characters] of the columns before the reaction
 
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The notebooks run from top to bottom, show what they end a cell with, and are kept without outputs.
+
+Their cells run in order in a Python of their own, without Jupyter, which takes a fraction of a kernel's start; where
+nbclient and ipykernel are installed, the first one runs in a kernel as well.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SMALL = 20_000  # bytes
+
+# What a kernel does with a cell: its last expression is shown, as HTML where it has some.
+RUNNER = """
+import ast, json, sys
+names = {"__name__": "__main__"}
+for number, cell in enumerate(json.load(open(sys.argv[1], encoding="utf-8"))["cells"]):
+    if cell["cell_type"] != "code":
+        continue
+    body = ast.parse("".join(cell["source"]), f"cell {number}")
+    last = body.body.pop() if isinstance(body.body[-1], ast.Expr) else None
+    exec(compile(body, f"cell {number}", "exec"), names)
+    if last is not None:
+        value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
+        html = getattr(value, "_repr_html_", lambda: None)()
+        if html is not None:
+            print("shown:", len(html))
+"""
+
+
+def environment():
+    """Without a screen, and with this checkout's packages."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**{k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}, "PYTHONPATH": path}
+
+
+def cells(path):
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+def test_there_are_six():
+    assert [path.name[0] for path in NOTEBOOKS] == list("123456")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_small_and_kept_without_outputs(path):
+    assert path.stat().st_size < SMALL
+    for cell in cells(path):
+        assert cell["cell_type"] in ("markdown", "code")
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+    assert any("assert" in "".join(cell["source"]) for cell in cells(path))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_from_top_to_bottom(path, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("viser")
+    command = [sys.executable, "-c", RUNNER, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, cwd=tmp_path, env=environment())
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stderr == ""
+    assert not list(tmp_path.iterdir())  # it leaves nothing behind
+
+
+def test_in_a_kernel_models_logs_films_and_pages_are_shown(tmp_path, monkeypatch):
+    client = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install nbclient ipykernel")
+    pytest.importorskip("ipykernel")
+    import nbformat
+
+    monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+    notebook = nbformat.read(NOTEBOOKS[0], as_version=4)
+    client.NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [one for cell in notebook.cells for one in cell.get("outputs", [])]
+    shown = "".join("".join(one["data"].get("text/html", "")) for one in outputs if "data" in one)
+    for piece in ("<svg", "flange_fixed", "data:image/gif", '<iframe src="http://127.0.0.1:'):
+        assert piece in shown

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make mutants` on a toy: what is seen, what survives, what hangs; nothing is judged twice and no file is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("cosmic_ray")
+pytest.importorskip("coverage")
+
+from trials.mutants import __main__ as program
+from trials.mutants.reach import Reach
+from trials.mutants.sites import difference, mutated, sites
+
+ROOT = Path(__file__).parents[3]
+
+TOY = """
+def doubled(x):
+    return 2 * x
+
+def limited(x):
+    return x if x < 100 else 100
+
+def counted(n):
+    i = 0
+    while i != n:
+        i = i + 1
+    return i
+
+def never(x):
+    return x - 1
+"""
+
+TESTS = """
+import toy
+
+def test_twice():
+    assert toy.doubled(3) == 6
+
+def test_below():
+    assert toy.limited(5) == 5
+
+def test_steps():
+    assert toy.counted(3) == 3
+"""
+
+RUN = """
+import json, sys
+from pathlib import Path
+from trials.mutants.campaign import Campaign, Drawn
+from trials.mutants.reach import digest
+from trials.mutants.rooms import Room
+from trials.mutants.sites import Site, mutated
+
+CHANGES = (3, "NumberReplacer"), (6, "ReplaceComparisonOperator_Lt_LtE"), (11, "ReplaceBinaryOperator_Add_Sub"), \
+    (15, "ReplaceBinaryOperator_Sub_Add")
+
+def run(count):
+    campaign = Campaign("toy", Room(["toy.py"], ["test_toy.py"], Path.cwd()), Path("kept"), 1, 2, 60.0)
+    campaign.patience, told, text = 1.0, [], Path("toy.py").read_text()
+    drawn = [
+        Drawn(Site("toy.py", (line, 0), (line, line), operator, 0, ""), text, mutated(text, operator, 0), digest(text))
+        for line, operator in CHANGES[:count]
+    ]
+    campaign.run(drawn, told.append)
+    return {str(one["line"]): one["verdict"] for one in told}
+
+sys.path.insert(0, "")
+def state():
+    return Path("toy.py").read_text(), Path("toy.py").stat().st_mtime_ns, list(Path().glob("__pycache__/toy.*"))
+
+before = state()
+rounds = [run(3), run(4), run(4)]
+unreached = Campaign("toy", Room(["toy.py"], ["test_toy.py"], Path.cwd()), Path("kept"), 1, 2, 60.0).unreached()
+touched = state() != before
+Path("test_toy.py").write_text(Path("test_toy.py").read_text() + "    assert type(toy.limited(100.0)) is int")
+rounds.append(run(3))
+print(json.dumps({"rounds": rounds, "touched": touched, "unreached": unreached}))
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What was judged in each of four rounds, and whether the file was written."""
+    place = tmp_path_factory.mktemp("toy")
+    for name, text in {"toy.py": TOY, "test_toy.py": TESTS, "run.py": RUN}.items():
+        (place / name).write_text(text, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "run.py"], cwd=place, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_change_is_seen_or_survives_or_hangs(told):
+    assert told["rounds"][0] == {"3": "killed", "6": "survived", "11": "timeout"}
+
+
+def test_a_run_goes_on_where_it_ended(told):
+    assert told["rounds"][1:3] == [{"15": "survived"}, {}]
+
+
+def test_a_new_test_meets_survivors_alone(told):
+    assert told["rounds"][3] == {"6": "killed", "11": "timeout"}
+
+
+def test_statements_that_no_test_runs_are_told(told):
+    assert told["unreached"] == [["toy.py", 15]]
+
+
+def test_no_file_is_touched(told):
+    assert not told["touched"]
+
+
+def test_what_nobody_can_judge_is_left_alone():
+    text = """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    N = 1
+__all__ = ["a"][:1]
+def a(x: int | None = None, *, y: 'Literal[2]' = 3) -> dict[str, int | 4]:
+    _log.warning("%d", x + 1)
+    if x:
+        raise ValueError(f"{x - 1}")
+    return zip(x, y, strict=True), zip(x, y, strict=False)
+"""
+    found = {(one.place[0], one.operator) for one in sites("a.py", text, 1)}
+    assert found == {(6, "NumberReplacer"), (8, "AddNot"), (10, "ReplaceFalseWithTrue")}
+
+
+def test_the_same_seed_draws_the_same_changes_wherever_lines_move():
+    text = "a = 1 + 2\nb = a - 3\n"
+    order = [sorted(sites("a.py", words, 7), key=lambda one: one.rank) for words in (text, "\n# more\n" + text)]
+    assert [one.operator for one in order[0]] == [one.operator for one in order[1]]
+    assert [one.place[0] + 2 for one in order[0]] == [one.place[0] for one in order[1]]
+
+
+def test_what_runs_on_import_is_judged_by_tests_that_use_it_before_those_that_only_import_it():
+    text = "LIMIT = 3\ndef f(x=1):\n    return x\ndef g(x):\n    return x + LIMIT\n"
+    seconds = {"t.py::short": 0.1, "t.py::user": 1.0}
+    found = {one.place[0]: one for one in sites("a.py", text, 1) if one.operator == "NumberReplacer"}
+    for line, used in ((1, 5), (2, 3)):
+        assert used in found[line].users
+        # bits: the import, then the two tests
+        lines = {"/a.py": {"1": 1, "2": 1, "4": 1, str(used): 4}}
+        reach = Reach(Path("/"), {"t.py": {"lines": lines, "seconds": seconds, "failed": []}})
+        for budget, chosen in ((1.05, [["t.py::user"]]), (2.0, [["t.py::user"], ["t.py::short"]])):
+            plan, _ = reach.plan(found[line], budget, 1.0)
+            assert [names for _, names, _ in plan] == chosen
+
+
+def test_a_change_is_shown_by_its_line():
+    text = "def f(x):\n    return x + 1\n"
+    changed = mutated(text, "ReplaceBinaryOperator_Add_Sub", 0)
+    assert difference(text, changed) == ("return x + 1", "return x - 1")
+
+
+def test_a_change_is_made_where_its_site_is():
+    """A bare star among parameters is no product."""
+    text = "def f(a, *, b):\n    return a * b\n\n\ndef g(a, *, b=2 * 3):\n    return -a * b + 1 if a < b else 3\n"
+    found = sites("x.py", text, 1)
+    assert {one.place[0] for one in found if "BinaryOperator_Mul" in one.operator} == {2, 5, 6}
+    for one in found:
+        changed = mutated(text, one.operator, one.occurrence)
+        assert changed is not None
+        (line,) = [i for i, (a, b) in enumerate(zip(text.split("\n"), changed.split("\n"), strict=True), 1) if a != b]
+        assert line == one.place[0]
+
+
+def test_a_change_that_cosmic_ray_cannot_make_is_none():
+    text = "try:\n    f()\nexcept (OSError, *MORE):\n    pass\n"
+    found = [mutated(text, one.operator, one.occurrence) for one in sites("a.py", text, 1)]
+    assert found == [text.replace("OSError", "CosmicRayTestingException"), None]
+
+
+def test_a_score_has_wilsons_interval():
+    # Newcombe 1998, table I: 81 of 263.
+    assert program.wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    "one", yaml.safe_load(program.REVIEWED.read_text(encoding="utf-8")), ids=lambda one: one["now"]
+)
+def test_changes_that_change_nothing_have_their_line_and_a_reason(one):
+    text = " ".join((ROOT / one["file"]).read_text(encoding="utf-8").split())
+    assert " ".join(one["was"].split()) in text
+    assert one["now"] != one["was"]
+    assert len(one["reason"].split()) > 4

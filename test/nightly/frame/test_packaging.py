@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way to install the package brings its data files and the command `ada` to where users look for them."""
+
+import ast
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+PACKAGES = ("ada_dynamics", "ada_robot", "ada_controllers", "ada_hardware", "ada_tools", "ada_experiments")
+# One file more per folder than the checkout has, so that a folder which is still empty is tried, too.
+DATA = {"urdf": "robots/extra.urdf", "config": "extra.yaml", "launch": "extra.launch.py"}
+ASK = """
+import json
+from ada_dynamics import resources
+print(json.dumps({kind: {name: resources.find(kind, name).read_text() for name in resources.names(kind)
+                         if name.split("/")[-1].startswith("extra.")} for kind in ("urdf", "config", "launch")}))
+"""
+
+
+NODES = {
+    "controller_node",
+    "dynamics_node",
+    "hardware_node",
+    "oracle_node",
+    "record_node",
+    "replay_node",
+    "target_node",
+    "view_node",
+}
+
+
+@dataclass
+class Installed:
+    """How to run a program where the package is installed, its Python, and the folder of its executables."""
+
+    sourced: list[str]
+    python: Path
+    scripts: Path
+    by_colcon: bool = False
+
+    def node(self, name):
+        """The words that start a node."""
+        return [self.scripts / name] if self.by_colcon else [self.python, "-m", "ada_tools.nodes", name]
+
+
+def run(*command, **kwargs):
+    return run_to_end(*command, **kwargs).stdout
+
+
+def run_to_end(*command, code=0, **kwargs):
+    # A Python that imports rclpy from wheels leaves marks that break any other environment's Python.
+    environment = {k: v for k, v in os.environ.items() if k not in ("_ROS_WHEELS_BOOTSTRAP_COMPLETE", "PYTHONPATH")}
+    result = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=300, check=False, env=environment, **kwargs
+    )
+    assert result.returncode == code, f"{command}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build_wheel(copy_of_checkout(tmp_path_factory.mktemp("wheel") / "source"))
+
+
+def copy_of_checkout(copy):
+    """Building leaves files behind, so it happens in a copy."""
+    wanted = ["setup.py", "setup.cfg", "pyproject.toml", "package.xml", "LICENSE", "resource", *PACKAGES, *DATA]
+    copy.mkdir()
+    for name in wanted:
+        path = REPOSITORY / name
+        if path.is_dir():
+            shutil.copytree(path, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif path.exists():
+            shutil.copy(path, copy)
+    for kind, name in DATA.items():
+        (copy / kind / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / kind / name).write_text(kind)
+    return copy
+
+
+def new_environment(tmp_path):
+    """Python of a new virtual environment: the dependencies of this one, borrowed, but not this one's ada_dynamics."""
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
+    python = tmp_path / "venv/bin/python"
+    site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    Path(site, "borrowed.pth").write_text(sysconfig.get_path("purelib"))
+    return python
+
+
+def pip(environment, *arguments):
+    run(sys.executable, "-m", "pip", "--python", environment, "install", "--no-index", "--no-deps", *arguments)
+
+
+def build_wheel(source):
+    options = ("--no-deps", "--no-build-isolation", "--wheel-dir", source.parent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # of all files in it, as a release has them
+        run(sys.executable, "-m", "pip", "wheel", *options, source)
+    (wheel,) = source.parent.glob("*.whl")
+    return wheel
+
+
+def by_wheel(source, environment, tmp_path):
+    pip(environment, build_wheel(source))
+    shutil.rmtree(source)
+    return Installed([], environment, environment.parent)
+
+
+def editable(source, environment, tmp_path):
+    pip(environment, "--no-build-isolation", "--editable", source)
+    return Installed([], environment, environment.parent)
+
+
+def by_colcon(source, environment, tmp_path, *options):
+    pytest.importorskip("colcon_core", reason="colcon is in the extra `dev`")
+    run(environment, "-m", "colcon", "build", "--base-paths", source, *options, cwd=tmp_path)
+    sourced = f'PATH={environment.parent}:$PATH; . {tmp_path}/install/local_setup.sh && exec "$@"'
+    return Installed(["sh", "-c", sourced, "sh"], environment, tmp_path / "install/ada_dynamics/lib/ada_dynamics", True)
+
+
+def by_colcon_with_links(source, environment, tmp_path):
+    return by_colcon(source, environment, tmp_path, "--symlink-install")
+
+
+@pytest.fixture(scope="module", params=[by_wheel, editable, by_colcon, by_colcon_with_links])
+def installed(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param.__name__)
+    return request.param(copy_of_checkout(folder / "source"), new_environment(folder), folder)
+
+
+def test_a_wheel_that_is_made_twice_in_different_folders_is_the_same_to_the_byte(wheel, tmp_path):
+    again = build_wheel(copy_of_checkout(tmp_path / "another_folder"))
+    assert again.name == wheel.name
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_data_files_are_found_and_executables_are_where_users_look(installed):
+    found = json.loads(run(*installed.sourced, installed.python, "-c", ASK, cwd="/"))
+    assert found == {kind: {name: kind} for kind, name in DATA.items()}
+    for name in ("ada", *(NODES if installed.by_colcon else ())):
+        assert os.access(installed.scripts / name, os.X_OK), name
+    assert run(*installed.sourced, installed.scripts / "ada", "--version", cwd="/").startswith("ada_dynamics ")
+
+
+def test_on_everybodys_path_there_is_nothing_but_ada(installed):
+    """`view_node` in the folder of all programs would be anybody's."""
+    if installed.by_colcon:  # that folder is the package's own
+        assert installed.scripts.parts[-2:] == ("lib", "ada_dynamics")
+        return
+    installed_here = {path.name for path in installed.scripts.iterdir()}
+    ours = {name for name in installed_here if not name.lower().startswith(("python", "activate"))}
+    assert ours == {"ada"}
+
+
+@pytest.mark.ros
+def test_an_installed_node_starts_and_refuses_a_wrong_parameter(installed):
+    pytest.importorskip("rclpy")
+    node = installed.node("dynamics_node")
+    result = run_to_end(*installed.sourced, *node, "--ros-args", "-p", "physics_rate:=-5.0", cwd="/", code=2)
+    assert "physics_rate" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.ros
+def test_where_pip_has_installed_the_package_ros_finds_its_nodes(tmp_path):
+    """In lib/ada_dynamics of the prefix that is in AMENT_PREFIX_PATH, as for `ros2 run` and launch files."""
+    pytest.importorskip("rclpy")
+    environment = new_environment(tmp_path)
+    by_wheel(copy_of_checkout(tmp_path / "source"), environment, tmp_path)
+    folder = environment.parents[1] / "lib/ada_dynamics"
+    assert {path.name for path in folder.iterdir()} == NODES
+    result = run_to_end(folder / "dynamics_node", "--ros-args", "-p", "physics_rate:=-5.0", cwd="/", code=2)
+    assert "physics_rate" in result.stderr
+    for name in NODES:
+        assert "usage:" in run_to_end(folder / name, "--help", cwd="/").stdout
+
+
+def test_colcon_runs_the_tests_and_reports_them(tmp_path):
+    source, environment = copy_of_checkout(tmp_path / "source"), new_environment(tmp_path)
+    (source / "test").mkdir()
+    shutil.copy(REPOSITORY / "test/frame/test_resources.py", source / "test")
+    (source / "test/test_fails.py").write_text("def test_that_fails():\n    assert False\n")
+    by_colcon(source, environment, tmp_path)
+    for chosen, code, verdict in (("not test_that_fails", 0, "0 failures"), ("test_that_fails", 1, "1 failure")):
+        colcon = (environment, "-m", "colcon")
+        run(*colcon, "test", "--base-paths", source, "--pytest-args", "-k", chosen, cwd=tmp_path)
+        result = run_to_end(*colcon, "test-result", "--all", cwd=tmp_path, code=code)
+        assert verdict in result.stdout
+        assert " 0 tests" not in result.stdout
+
+
+def imported_modules(paths):
+    """Top-level names of all modules imported anywhere in these files, standard library and own ones left out."""
+    found = set()
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found.update(alias.name.split(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add(node.module.split(".")[0])
+    return found - set(sys.stdlib_module_names) - set(PACKAGES)
+
+
+def test_every_module_of_the_checkout_is_in_the_wheel(wheel):
+    """A folder without __init__.py would be left out without a word."""
+    modules = (path for package in PACKAGES for path in (REPOSITORY / package).rglob("*.py"))
+    expected = {path.relative_to(REPOSITORY).as_posix() for path in modules}
+    with zipfile.ZipFile(wheel) as archive:
+        assert {name for name in archive.namelist() if name.endswith(".py") and ".data/" not in name} == expected
+
+
+def test_one_small_typed_wheel_serves_every_platform_and_python(wheel):
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert wheel.stat().st_size <= 3_000_000
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (name for name in names if name.endswith("METADATA"))
+        lines = archive.read(metadata).decode().splitlines()
+    assert {f"{package}/py.typed" for package in PACKAGES} <= {*names}
+    for version in ("3.10", "3.11", "3.12", "3.13", "3.14"):
+        assert f"Classifier: Programming Language :: Python :: {version}" in lines
+    assert "Classifier: Typing :: Typed" in lines
+
+
+def test_the_same_source_makes_the_same_wheel(wheel, tmp_path):
+    again = copy_of_checkout(tmp_path / "elsewhere")
+    for path in again.rglob("*"):
+        os.utime(path, (1.0e9, 1.0e9))
+    assert build_wheel(again).read_bytes() == wheel.read_bytes()
+
+
+def test_the_definitions_of_messages_are_in_the_wheel(wheel):
+    definitions = "ada_robot/interfaces/definitions"
+    expected = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / definitions).rglob("*.msg")}
+    with zipfile.ZipFile(wheel) as archive:
+        assert {name for name in archive.namelist() if name.startswith(definitions)} == expected != set()
+
+
+def entry_points(text):
+    """Names of programs with their functions, from an entry_points.txt."""
+    lines = text.split("[console_scripts]")[1].strip().splitlines()
+    return dict(line.split(" = ") for line in lines)
+
+
+def test_every_executable_is_a_function_that_exists(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        (listed,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        assert set(entry_points(archive.read(listed).decode())) == {"ada"}
+    # As colcon asks for it.
+    source = copy_of_checkout(tmp_path / "source")
+    run(sys.executable, "setup.py", "egg_info", "install", "--root", tmp_path / "to", cwd=source)
+    targets = entry_points((source / "ada_dynamics.egg-info/entry_points.txt").read_text())
+    assert set(targets) == {"ada", *NODES}
+    for name, target in targets.items():
+        module, function = target.split(":")
+        assert callable(getattr(importlib.import_module(module), function)), name
+
+
+def test_every_imported_module_is_a_declared_dependency(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
+        text = archive.read(metadata).decode()
+    by_pip = {re.split(r"[^\w.-]", line)[0].lower() for line in re.findall(r"(?m)^Requires-Dist: (.*)$", text)}
+    by_rosdep = {tag.text for tag in ElementTree.parse(REPOSITORY / "package.xml").iter("exec_depend")}
+
+    files = [path for package in (*PACKAGES, "launch") for path in (REPOSITORY / package).rglob("*.py")]
+    names = {"yaml": "pyyaml", "pinocchio": "pin", "pink": "pin-pink", "serial": "pyserial", "PIL": "pillow"}
+    names |= {"mpl_toolkits": "matplotlib", "imageio_ffmpeg": "imageio-ffmpeg"}
+    undeclared = {names.get(module, module) for module in imported_modules(files)} - by_pip - by_rosdep
+    # Not on PyPI and not in every ROS distribution: imported where present.
+    assert undeclared <= {"control_msgs", "simulation_interfaces"}
+
+
+def test_everybody_sees_the_same_version():
+    version = re.search(r'__version__ = "(.*)"', (REPOSITORY / "ada_dynamics/_version.py").read_text()).group(1)
+    assert ElementTree.parse(REPOSITORY / "package.xml").findtext("version") == version
+    assert f"\nversion: {version}\n" in (REPOSITORY / "CITATION.cff").read_text()
+    assert f'\n  version: "{version}"\n' in (REPOSITORY / "packaging/conda-forge/recipe.yaml").read_text()
+
+
+def test_the_conda_recipe_needs_what_the_wheel_needs(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
+        text = archive.read(metadata).decode()
+    wanted = {}
+    for line in re.findall(r"(?m)^Requires-Dist: ([^;\n]*)$", text):
+        name, bounds = re.match(r"([\w-]+)\s*\(?([^)]*)", line).groups()
+        wanted[name.lower()] = {*bounds.split(",")}
+    recipe = (REPOSITORY / "packaging/conda-forge/recipe.yaml").read_text()
+    block = recipe.split("  run:\n")[1].split("  run_constraints:")[0]
+    found = {name: {*bounds.split(",")} for name, bounds in re.findall(r"- (\w+) (\S+)", block)}
+    found.pop("python")
+    assert found == wanted

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launch files: what can be checked without ROS's launch and, where launch_ros is installed, real launches."""
+
+import ast
+import os
+import re
+import runpy
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from two_arms import TwoArms
+
+from ada_dynamics import resources
+from ada_tools.bringup import SETUPS, Machine, nodes, plan
+
+FILES = [name for name in resources.names("launch") if name.endswith(".launch.py")]
+SETUP_PY = Path(__file__).parents[3] / "setup.py"
+
+
+def calls_of(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def packaging(*words):
+    """What setup.py hands to setuptools."""
+    given = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("setuptools.setup", lambda **keywords: given.update(keywords))
+        patch.setattr("sys.argv", ["setup.py", *words])
+        patch.chdir(SETUP_PY.parent)
+        runpy.run_path(str(SETUP_PY))
+    return given
+
+
+@pytest.fixture(scope="module")
+def entry_points():
+    """Executables by name with what they call, as colcon asks for them: only there nodes are some."""
+    return dict(line.split(" = ") for line in packaging("install")["entry_points"]["console_scripts"])
+
+
+def test_each_setup_has_a_launch_file_and_there_are_no_others():
+    assert sorted(setup.launch_file for setup in SETUPS.values()) == FILES
+
+
+BRINGUP = Path(nodes.__file__)
+ARM = {"pa10_control.launch.py", "pa10_bringup.launch.py"}  # whose nodes are the same
+WATCHERS = {"record_node", "oracle_node", "view_node", "rviz2"}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_launch_file_names_what_it_starts(name):
+    """Each node is a call of the function with its executable's name."""
+    file = BRINGUP.with_name("pa10.py") if name in ARM else resources.find("launch", name)
+    called = {ast.unparse(call.func) for call in calls_of(ast.parse(file.read_text(encoding="utf-8"), name))}
+    assert "watchers" in called
+    setup = SETUPS[name.removesuffix(".launch.py")]
+    names = {argument.name for argument in setup.arguments}
+    for backend in ("sim", "emulator") if "backend" in names else ("",):
+        values = {"oracle": "true", "backend": backend, "record": "run.mcap"}
+        given = {key: value for key, value in values.items() if value and key in names}
+        if (setup.name, backend) != ("ft_sensor", "sim"):
+            started = {one.executable for one in plan(setup, given, Machine(True, True)).processes}
+            either = {"dynamics_node", "hardware_node"} if "robot_node" in called else set()
+            assert started <= called | either | WATCHERS
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_what_a_launch_file_starts_is_installed(setup, entry_points):
+    wanted = {"oracle": "true", "view": "true", "rviz": "true", "record": "run.mcap", "backend": "emulator"}
+    names = {argument.name for argument in setup.arguments}
+    what = plan(setup, {name: value for name, value in wanted.items() if name in names}, Machine(True, True))
+    for process in what.processes:
+        if process.package == "ada_dynamics":
+            assert entry_points[process.executable] == f"ada_tools.nodes.executables:{process.executable}"
+        else:
+            assert process.package == "rviz2"
+            assert Path(process.arguments[process.arguments.index("-d") + 1]).is_file()
+
+
+# --- with ROS's launch ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def launching():
+    """Modules of ROS's launch; it is not on PyPI."""
+    # launch itself proves nothing: in a checkout, the folder launch/ passes for a package of that name.
+    pytest.importorskip("launch_ros", reason="ROS's launch is not installed")
+    launch = pytest.importorskip("launch")
+    pytest.importorskip("launch.actions")
+    return launch
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """A prefix with links to all that pip would install in it, so that ROS finds the package of this checkout."""
+    root = tmp_path_factory.mktemp("prefix")
+    for folder, files in packaging("bdist_wheel")["data_files"]:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        for file in files:
+            (root / folder / Path(file).name).symlink_to(SETUP_PY.parent / file)
+    python = root / "bin/python3"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return root
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_the_arguments_that_launch_shows_are_those_of_the_setup(launching, setup):
+    namespace = runpy.run_path(str(resources.find("launch", setup.launch_file)))
+    declared = namespace["generate_launch_description"]().get_launch_arguments()
+    assert [one.name for one in declared] == [argument.name for argument in setup.arguments]
+    for one, argument in zip(declared, setup.arguments, strict=True):
+        assert "".join(part.text for part in one.default_value) == argument.default
+        assert one.description.startswith(argument.description)
+        assert tuple(one.choices or ()) == argument.choices
+
+
+LAUNCH = """
+import sys
+from ros2cli.cli import main
+sys.argv[0] = "ros2"
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def ros2_launch(launching, prefix, ros):
+    """Starts `ros2 launch` with words."""
+    pytest.importorskip("ros2launch", reason="ROS's command line is not installed")
+    before = ros.environment["AMENT_PREFIX_PATH"]
+    ros.environment["AMENT_PREFIX_PATH"] = f"{prefix}:{before}"
+    ros.environment["PYTHONPATH"] = os.pathsep.join([str(SETUP_PY.parent), *filter(None, sys.path)])
+    return lambda *words: ros.start(sys.executable, "-c", LAUNCH, "launch", *words, cwd="/")
+
+
+@pytest.fixture
+def start_launch(ros2_launch):
+    """Starts one of our launch files with arguments."""
+    return lambda name, *words: ros2_launch("ada_dynamics", f"{name}.launch.py", *words)
+
+
+def words_of(setup):
+    """Arguments with which a setup runs anywhere: nothing to be seen, and devices emulated."""
+    wanted = {"view": "false", "rviz": "false", "oracle": "true", "namespace": "cell", "backend": "emulator"}
+    names = {argument.name for argument in setup.arguments}
+    if setup.name == "pa10_control":
+        wanted["backend"] = "sim"
+    return {name: value for name, value in wanted.items() if name in names}
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETUPS)
+def test_a_launch_starts_a_robot_or_a_sensor_and_an_interrupt_ends_it(name, start_launch, ros, tmp_path):
+    from geometry_msgs.msg import WrenchStamped
+    from sensor_msgs.msg import JointState
+
+    ros.environment["XDG_STATE_HOME"] = str(tmp_path)  # for flight records
+    is_sensor = name == "ft_sensor"
+    found = ros.collect(
+        WrenchStamped if is_sensor else JointState, f"/cell/{'wrench' if is_sensor else 'joint_states'}"
+    )
+    words = words_of(SETUPS[name])
+    process = start_launch(name, *(f"{argument}:={value}" for argument, value in words.items()))
+    ros.wait(lambda: len(found) > 2 or not process.is_running, 90, "joint states or wrenches")
+    assert process.is_running, process.output
+    assert process.stop(30) == 0, process.output
+    count = len(plan(name, words, Machine(False, False)).processes)
+    assert process.output.count("process has finished cleanly") == count, process.output
+    assert "Traceback" not in process.output
+    assert "Caught exception" not in process.output
+
+
+@pytest.mark.ros
+def test_a_real_device_without_an_address_ends_a_launch_with_what_to_do(start_launch):
+    process = start_launch("pa10_bringup", "view:=false", "rviz:=false")
+    assert process.wait(30) == 1
+    assert "url is not set" in process.output and "backend:=emulator" in process.output
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_arguments_that_were_given_win_over_the_file_of_parameters_and_the_others_do_not(start_launch, ros, tmp_path):
+    from rcl_interfaces.srv import GetParameters
+    from sensor_msgs.msg import JointState
+
+    file = tmp_path / "own.yaml"
+    text = "{idle: hold, real_time_factor: 0.5, physics_rate: 500.0}"
+    file.write_text(f"dynamics_node: {{ros__parameters: {text}}}")
+    process = start_launch("pa10_sim", "view:=false", "rviz:=false", f"params_file:={file}", "idle:=release")
+    states = ros.collect(JointState, "joint_states")
+    ros.wait(lambda: states or not process.is_running, 60, "joint states")
+    assert process.is_running, process.output
+    names = ["idle", "real_time_factor", "physics_rate", "use_sim_time", "wrenches"]
+    answer = ros.call(GetParameters, "/dynamics_node/get_parameters", GetParameters.Request(names=names))
+    idle, factor, rate, sim_time, wrenches = answer.values
+    assert (idle.string_value, factor.double_value, rate.double_value) == ("release", 0.5, 500.0)
+    assert not sim_time.bool_value
+    assert list(wrenches.string_array_value) == ["s1", "s2", "e1", "w1"]
+    assert process.stop(20) == 0, process.output
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_a_robots_node_that_fails_ends_the_launch_with_its_reason(start_launch, tmp_path):
+    robot = tmp_path / "broken.urdf"
+    robot.write_text("<robot name='broken'><link name='a'/><link name='b'/></robot>")
+    process = start_launch("display", "view:=false", "rviz:=false", f"robot:={robot}")
+    assert process.wait(60) == 1
+    assert "broken.urdf" in process.output
+    assert "dynamics_node-1 has ended with exit code 2, and the others need it" in process.output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_a_required_node_that_ends_by_itself_ends_the_launch_with_1_and_all_other_nodes(number, start_launch, ros):
+    from sensor_msgs.msg import JointState
+
+    found = ros.collect(JointState, "joint_states")
+    process = start_launch("closed_chain_control", "view:=false", "rviz:=false")
+    ros.wait(lambda: found or not process.is_running, 90, "joint states")
+    assert process.is_running, process.output
+    started = dict(re.findall(r"\[(\w+)-\d\]: process started with pid \[(\d+)\]", process.output))
+    assert started.keys() == {"dynamics_node", "controller_node", "target_node"}
+    os.kill(int(started["dynamics_node"]), number)
+    assert process.wait(30) == 1, process.output
+    assert "dynamics_node-1 has ended with exit code" in process.output
+    assert not any(Path(f"/proc/{pid}").exists() for pid in started.values())
+
+
+@pytest.mark.ros
+def test_a_view_that_ends_is_started_again_where_that_is_wished_and_the_robot_goes_on(start_launch, ros):
+    process = start_launch("closed_chain", "view:=true", "view_port:=0", "rviz:=false", "respawn:=true")
+
+    def views():
+        return re.findall(r"\[view_node-\d\]: process started with pid \[(\d+)\]", process.output)
+
+    ros.wait(lambda: views() or not process.is_running, 60, "the view")
+    os.kill(int(views()[0]), signal.SIGKILL)
+    ros.wait(lambda: len(views()) == 2 or not process.is_running, 60, "another view")
+    assert process.is_running, process.output
+    assert process.stop(30) == 0, process.output
+
+
+GROUPS = """
+from launch import LaunchDescription
+from launch.actions import GroupAction, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.actions import PushRosNamespace
+from launch_ros.substitutions import FindPackageShare
+
+
+def arm(name, place):
+    path = PathJoinSubstitution([FindPackageShare("ada_dynamics"), "launch", "pa10_sim.launch.py"])
+    arguments = {"frame_prefix": f"{name}/", "base_pose": place, "view": "false", "rviz": "false", "idle": "hold"}
+    include = IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments.items())
+    return GroupAction([PushRosNamespace("cell"), PushRosNamespace(name), include])
+
+
+def generate_launch_description():
+    return LaunchDescription([arm("left", "0 0.5 0.1 0.5"), arm("right", "0 -0.5 0 3")])
+"""
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_two_arms_in_pushed_namespaces_are_one_tree_and_follow_commands_of_their_own(ros2_launch, ros, tmp_path):
+    file = tmp_path / "two.launch.py"
+    file.write_text(GROUPS)
+    arms = TwoArms(ros, "/cell/left", "/cell/right")
+    process = ros2_launch(file)
+    arms.check(lambda: process.is_running, (0.0, 0.5, 0.1, 0.5), (0.0, -0.5, 0.0, 3.0))
+    assert process.stop(30) == 0, process.output
+    assert process.output.count("process has finished cleanly") == 2, process.output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["view_port:=many"], "view_port:=many: it must be a port"),
+        (["idle:=stand"], "Valid options are: ['hold', 'release']"),
+        (["record:=/none/run.mcap"], "folder that exists"),
+    ],
+)
+def test_an_unusable_argument_ends_a_launch_with_what_is_allowed(start_launch, words, part):
+    process = start_launch("pa10_sim", "view:=false", "rviz:=false", *words)
+    assert process.wait(30) == 1
+    assert part in process.output

@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Setups plan the nodes that a user asks for, with their parameters."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from setup_world import BARE, FULL, executables
+
+import ada_dynamics as ada
+from ada_dynamics import resources
+from ada_dynamics.errors import InputError
+from ada_dynamics.robots.catalogue import CATALOGUE, start_of
+from ada_dynamics.robots.load import load
+from ada_dynamics.settings import checked, fields_of
+from ada_tools.bringup import SETUPS, Machine, find_setup, params_files, plan, template
+from ada_tools.bringup.arguments import assignments
+from ada_tools.bringup.layers import Layers
+from ada_tools.bringup.pictures import MECHANISMS
+from ada_tools.bringup.processes import params_text
+
+EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
+EVERYWHERE |= {"frame_prefix", "log_level", "respawn"}
+OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
+SENSORS = {"ft_sensor"}  # setups without a robot
+URLS = {"url": "udp://127.0.0.1:50000", "port": "/dev/ttyUSB0", "sensor_url": "udp://127.0.0.1:50001"}
+
+
+def read_settings(node, values):
+    """The settings of a node, by what stands before their names; refuses what the node would refuse."""
+    found, left = {}, dict(values)
+    for prefix, cls in reversed(template.settings_of_nodes()[node]):  # those without a prefix come last
+        names = {prefix + one.name for one in fields_of(cls)} & set(left)
+        given = {name.removeprefix(prefix): left.pop(name) for name in names}
+        found[prefix, cls] = checked(cls, given, prefix=prefix)
+    assert left == {}
+    return found
+
+
+def by_kind(values):
+    """Parameters of the node of devices, with NAME for each device, except for its driver's."""
+    found = {}
+    for name, value in values.items():
+        device, _, rest = name.partition(".")
+        is_common = rest and not rest.startswith("driver.") and device in values["devices"]
+        found[f"NAME.{rest}" if is_common else name] = value
+    return found
+
+
+def plans_with(setup, argument, choice):
+    """A plan for each backend that takes a choice of an argument; those that do not say so."""
+    names = {one.name: one for one in setup.arguments}
+    for backend in names["backend"].choices if "backend" in names else ("",):
+        values = {argument: choice, **({"backend": backend} if backend else {})}
+        if argument == "backend" and choice != backend:
+            continue
+        if backend == "real":
+            needs_sensor = values.get("sensor", "auto") not in ("auto", "none") or choice == "compliance"
+            urls = {name: url for name, url in URLS.items() if name in names}
+            values = {**{name: url for name, url in urls.items() if name != "sensor_url" or needs_sensor}, **values}
+        try:
+            yield plan(setup, values, FULL)
+        except InputError as refused:
+            assert backend and f"{argument}:={choice}" in str(refused)
+
+
+# --- setups and arguments ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_every_setup_takes_the_common_arguments_and_describes_all(setup):
+    names = [argument.name for argument in setup.arguments]
+    assert set(names) >= EVERYWHERE | (OF_ROBOTS if setup.name not in SENSORS else set())
+    assert len(set(names)) == len(names)
+    for argument in setup.arguments:
+        assert len(argument.description) > 10
+        assert argument.checked(argument.default) == argument.default
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_every_choice_of_every_setup_makes_a_plan_that_the_nodes_accept(setup):
+    for argument in setup.arguments:
+        for choice in argument.choices or (argument.default,):
+            plans = list(plans_with(setup, argument.name, choice))
+            assert plans or (setup.name, argument.name, choice) == ("ft_sensor", "use_sim_time", "true")
+            for what in plans:
+                node = what.process(what.plant)
+                assert node.name == what.plant
+                assert not node.optional
+                for process in what.processes:
+                    if process.package == "ada_dynamics" and process.executable != "record_node":
+                        values = dict(what.parameters(process.executable))
+                        values.pop("use_sim_time", None)
+                        is_hardware = process.executable == "hardware_node"
+                        read_settings(process.executable, by_kind(values) if is_hardware else values)
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_shorthands_name_setups_and_their_arguments(setup):
+    for shorthand, values in setup.shorthands.items():
+        assert find_setup(shorthand) == (setup, dict(values))
+        assert plan(shorthand, machine=BARE).robot["robot"] in CATALOGUE
+
+
+def test_no_shorthand_is_a_setup_or_another_ones_shorthand():
+    names = [*SETUPS, *(name for setup in SETUPS.values() for name in setup.shorthands)]
+    assert len(set(names)) == len(names)
+
+
+def test_the_documentation_names_all_setups_and_arguments():
+    text = (Path(__file__).parents[3] / "docs/launch.md").read_text(encoding="utf-8")
+    for setup in SETUPS.values():
+        assert f"| `{setup.name}` |" in text
+        assert all(f"`{argument.name}`" in text for argument in setup.arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "parts"),
+    [
+        ("pa10_simm", {}, ["no setup", "pa10_sim", "khr1_sim"]),
+        ("pa10_sim", {"rvizz": "true"}, ["no argument of pa10_sim", "'rviz'"]),
+        ("pa10_sim", {"rviz": "yes"}, ["rviz:=yes", "auto, true, false"]),
+        ("pa10_sim", {"robot": "pa10_7"}, ["robot:=pa10_7", "'pa10_7c'"]),
+        ("closed_chain", {"mechanism": "fourbar"}, ["mechanism:=fourbar", "'four_bar'"]),
+        ("pa10_sim", {"idle": ""}, ["idle:=", "hold, release"]),
+        ("pa10_sim", {"real_time_factor": "fast"}, ["real_time_factor:=fast", "number, 0 or more"]),
+        ("pa10_sim", {"real_time_factor": "-1"}, ["real_time_factor:=-1", "0 or more"]),
+        ("pa10_sim", {"real_time_factor": "nan"}, ["number, 0 or more"]),
+        ("pa10_sim", {"view_port": "80a"}, ["view_port:=80a", "65535"]),
+        ("pa10_sim", {"view_port": "65536"}, ["view_port:=65536", "65535"]),
+        ("pa10_sim", {"namespace": "2nd"}, ["namespace:=2nd", "such as left"]),
+        ("pa10_sim", {"namespace": "a//b"}, ["namespace:=a//b"]),
+        ("pa10_sim", {"frame_prefix": "/left"}, ["frame_prefix", "such as left/"]),
+        ("pa10_sim", {"frame_prefix": "left/", "base_pose": "here"}, ["base_pose:=here", "x, y, z [m] and yaw"]),
+        ("pa10_sim", {"frame_prefix": "left/", "base_pose": "0 0 0 0.1 0 0"}, ["base_pose", "gravity"]),
+        ("pa10_sim", {"base_pose": "0 0 0 0"}, ["base_pose", "frame_prefix:=left/"]),
+        ("pa10_sim", {"log_level": "loud"}, ["log_level:=loud", "debug, info"]),
+        ("pa10_sim", {"params_file": "/none.yaml"}, ["params_file:=/none.yaml", "no file"]),
+        ("pa10_sim", {"record": "/none/run.mcap"}, ["record:=/none/run.mcap", "folder that exists"]),
+        ("display", {"robot": "pa11"}, ["robot:=pa11", "'pa10'"]),
+        ("display", {"robot": "here/none.urdf"}, ["no file", "none.urdf"]),
+        ("display", {"loops": "none.yaml"}, ["loops:=none.yaml", "no file"]),
+    ],
+)
+def test_an_unusable_argument_is_refused_with_what_is_allowed(name, values, parts):
+    with pytest.raises(InputError) as refused:
+        plan(name, values, BARE)
+    for part in parts:
+        assert part in str(refused.value)
+
+
+def test_a_word_assigns_a_value_to_a_name_once():
+    assert assignments(["record:=a:=b.mcap"]) == {"record": "a:=b.mcap"}  # values may hold the sign, too
+    for word in ("rviz=false", "rviz", ":=true", ""):
+        with pytest.raises(InputError, match="NAME:=VALUE"):
+            assignments([word])
+    with pytest.raises(InputError, match="twice"):
+        assignments(["rviz:=true", "rviz:=false"])
+
+
+# --- what is planned --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "machine", "pictures"),
+    [
+        ({}, BARE, []),
+        ({}, FULL, ["view_node", "rviz2"]),
+        ({"rviz": "false", "view": "false"}, FULL, []),
+        ({"view": "true"}, BARE, ["view_node"]),
+        ({"rviz": "true"}, BARE, []),
+    ],
+)
+def test_pictures_are_started_where_they_are_installed_unless_the_user_says_otherwise(values, machine, pictures):
+    what = plan("pa10_sim", values, machine)
+    assert executables(what) == ["dynamics_node", *pictures]
+    is_missed = values.get("rviz") == "true"
+    assert [note for note in what.notes if "rviz2 is not on the PATH" in note] == list(what.notes)
+    assert bool(what.notes) == is_missed
+
+
+def test_the_oracle_and_the_pictures_may_fail_and_the_robot_may_not():
+    what = plan("pa10_sim", {"oracle": "true"}, FULL)
+    assert [process.optional for process in what.processes] == [False, True, True, True]
+    assert executables(what)[1] == "oracle_node"
+
+
+def test_with_simulated_time_the_robot_is_the_clock_and_the_others_follow_it():
+    what = plan("pa10_sim", {"use_sim_time": "true", "oracle": "true"}, FULL)
+    assert what.robot["publish_clock"] is True
+    assert "use_sim_time" not in what.robot
+    assert all(process.given["use_sim_time"] is True for process in what.processes[1:])
+    assert plan("pa10_sim", machine=FULL).robot["publish_clock"] is False
+
+
+def test_a_namespace_holds_all_nodes_and_the_frames_too():
+    what = plan("pa10_sim", {"namespace": "cell/left"}, FULL)
+    for process in what.processes:
+        assert process.namespace == "/cell/left"
+        assert {("/tf", "tf"), ("/tf_static", "tf_static")} <= set(process.remappings)
+        assert "__ns:=/cell/left" in process.ros_arguments()
+    # RViz' configuration names topics absolutely: all of them are moved.
+    moved = dict(what.process("rviz2").remappings)
+    assert moved["/robot_description"] == "robot_description"
+    assert moved["/dynamics_node/wrench/s1"] == "dynamics_node/wrench/s1"
+    assert plan("pa10_sim", machine=FULL).processes[0].remappings == ()
+
+
+def test_robots_with_a_prefix_share_the_transforms_and_rviz_draws_them_in_the_common_world():
+    values = {
+        "namespace": "left",
+        "frame_prefix": "left/",
+        "base_pose": "[0.5, -1, 0, 1.57]",
+        "controller": "impedance",
+    }
+    what = plan("pa10_control", values, FULL)
+    assert what.robot["frame_prefix"] == "left/"
+    assert what.robot["base_pose"] == [0.5, -1.0, 0.0, 1.57]
+    for process in what.processes:
+        assert not {"/tf", "/tf_static"} & dict(process.remappings).keys()
+    for node in ("controller_node", "view_node"):
+        assert what.process(node).given["frame_prefix"] == "left/"
+    rviz = what.process("rviz2")
+    assert (*rviz.arguments[:1], *rviz.arguments[2:]) == ("-d",)  # whose fixed frame is the world
+    text = Path(rviz.arguments[1]).read_text(encoding="utf-8")
+    assert "TF Prefix: left\n" in text and "TF Prefix: ''" not in text
+    assert plan("pa10_bringup", {**values, "backend": "emulator"}, BARE).devices["base_pose"] == [0.5, -1.0, 0.0, 1.57]
+
+
+def test_with_a_prefix_and_no_place_rviz_draws_in_the_robots_own_world():
+    what = plan("khr1_sim", {"frame_prefix": "left/"}, FULL)
+    assert what.process("rviz2").arguments[-2:] == ("-f", "left/odom")
+    with pytest.raises(InputError, match="Write left_/"):  # RViz puts a slash behind a prefix
+        plan("khr1_sim", {"frame_prefix": "left_"}, FULL)
+    assert plan("khr1_sim", {"frame_prefix": "left_"}, BARE).robot["frame_prefix"] == "left_"
+
+
+def test_a_level_of_logging_is_for_all_nodes_and_views_alone_are_started_again():
+    what = plan("closed_chain_control", {"log_level": "debug", "respawn": "true", "oracle": "true"}, FULL)
+    for process in what.processes:
+        words = process.ros_arguments()
+        assert words[words.index("--log-level") + 1] == "debug"
+    # A target that begins anew would send its first target once more: the robot would move unasked.
+    again = [process.executable for process in what.processes if process.respawn]
+    assert again == ["oracle_node", "view_node", "rviz2"]
+    assert not any(process.respawn for process in plan("closed_chain_control", {}, FULL).processes)
+
+
+def test_a_base_that_is_held_is_drawn_in_the_frame_of_the_world():
+    floating, fixed = plan("khr1_sim", machine=FULL), plan("khr1_sim", {"base": "fixed"}, FULL)
+    assert floating.robot["world_frame"] == "odom"
+    assert "-f" not in floating.process("rviz2").arguments
+    assert fixed.robot["world_frame"] == "world"
+    assert fixed.process("rviz2").arguments[-2:] == ("-f", "world")
+
+
+def test_paths_are_absolute_so_that_nodes_may_run_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text("<robot/>")
+    what = plan("display", {"robot": "arm.urdf", "record": "run.mcap"}, BARE)
+    assert what.robot["robot"] == str(tmp_path / "arm.urdf")
+    assert what.robot["record"] == str(tmp_path / "run.mcap")
+
+
+def test_display_shows_a_robot_at_rest_with_sliders():
+    what = plan("display", {"robot": "khr1"}, FULL)
+    assert what.robot["start_paused"] is True
+    assert what.process("view_node").parameters["pose_sliders"] is True
+
+
+def test_the_robots_that_swing_do_so_from_their_start():
+    for robot in ("pa10", "pa10_7c", "pa10_thesis"):
+        start = plan("pa10_sim", {"robot": robot}, BARE).robot.get("initial_positions")
+        assert moves(robot, start)
+    for name in MECHANISMS:
+        assert moves(name, plan(name, machine=BARE).robot.get("initial_positions"))
+
+
+def moves(robot, start):
+    """True if its own weight moves a joint by 0.05 [rad, m] in half a second: a t^2 / 2, as it begins."""
+    model = load(robot)
+    q = ada.assemble(model, start if start is not None else start_of(robot, model))
+    rest = np.zeros(model.nv)
+    return abs(ada.Dynamics(model).forward(q, rest, rest)).max() > 0.4
+
+
+# --- files of parameters ----------------------------------------------------------------------------------------
+
+
+def test_arguments_that_were_given_win_over_the_file_and_the_others_do_not(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text("dynamics_node: {ros__parameters: {physics_rate: 500.0}}")
+    node = plan("pa10_sim", {"params_file": str(file), "idle": "hold"}, BARE).processes[0]
+    assert node.given == {"idle": "hold"}
+    assert node.parameters["real_time_factor"] == 1.0
+    words = node.ros_arguments(Path("before"), Path("after"))
+    files = [words[i + 1] for i, word in enumerate(words) if word == "--params-file"]
+    assert files == ["before", str(file), "after"]
+
+
+def test_ros_launch_gets_files_between_which_that_of_the_user_is():
+    own, between, given = map(Path, Layers({"a": 1}, Path("own.yaml"), {"b": "x"}, is_written=True))
+    assert own.read_text() == "/**:\n  ros__parameters:\n    a: 1\n"
+    assert between == Path("own.yaml")
+    assert given.read_text() == '/**/*:\n  ros__parameters:\n    b: "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("key", "namespace"),
+    [
+        *((key, "") for key in ("dynamics_node", "/dynamics_node", "/**", "/**/dynamics_node", "/*")),
+        *((key, "left") for key in ("left/dynamics_node", "/left/dynamics_node", "/*/dynamics_node")),
+        ("/**/dynamics_node", "left"),
+    ],
+)
+def test_a_file_for_a_node_that_is_started_is_taken(tmp_path, key, namespace):
+    file = tmp_path / "own.yaml"
+    file.write_text(f'"{key}": {{ros__parameters: {{physics_rate: 500.0}}}}')
+    what = plan("pa10_sim", {"params_file": str(file), "namespace": namespace}, BARE)
+    assert what.processes[0].params_file == file and what.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("physics_rate: 500.0", "must look like"),
+        ("", "must look like"),
+        ("dynamics_node: {ros__parameters: 5}", "must be a mapping"),
+        ("{}", "holds no parameters"),
+        ("a: [", "cannot be read"),
+    ],
+)
+def test_a_file_that_would_change_nothing_is_refused(tmp_path, text, part):
+    pytest.importorskip("yaml")
+    file = tmp_path / "own.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=re.escape(part)):
+        plan("pa10_sim", {"params_file": str(file)}, BARE)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("dynamic_node: {ros__parameters: {a: 1}}", "/dynamic_node"),
+        ("/left/dynamics_node: {ros__parameters: {a: 1}}", "/left/dynamics_node"),
+        ("dynamics_node: {ros__parameters: {idle: hold}}\namcl: {ros__parameters: {a: 1}}", "/amcl"),
+    ],
+)
+def test_what_a_file_says_to_nodes_of_others_is_passed_over_and_said(tmp_path, text, name):
+    file = tmp_path / "own.yaml"
+    file.write_text(text)
+    what = plan("pa10_sim", {"params_file": str(file)}, BARE)
+    assert what.processes[0].params_file == file
+    (note,) = [note for note in what.notes if "params_file" in note]
+    assert f"no node here has the name {name}; passed over" in note
+
+
+@pytest.mark.parametrize(
+    ("key", "node", "is_of_it"),
+    [
+        ("/**", "/dynamics_node", True),
+        ("/**", "/left/arm/dynamics_node", True),
+        ("/**/dynamics_node", "/dynamics_node", True),
+        ("/**/dynamics_node", "/left/arm/dynamics_node", True),
+        ("/*/dynamics_node", "/left/dynamics_node", True),
+        ("/*/dynamics_node", "/left/arm/dynamics_node", False),
+        ("/*", "/dynamics_node", True),
+        ("/*", "/left/dynamics_node", False),
+        ("/**/arm/*", "/left/arm/dynamics_node", True),
+        ("/left/**/dynamics_node", "/right/dynamics_node", False),
+        ("dynamics_node", "/dynamics_node", True),
+        ("/left/dynamics_node", "/dynamics_node", False),
+        ("/dynamics_node/left", "/dynamics_node", False),
+        ("/dynamics_nod.", "/dynamics_node", False),
+        ("/**" * 60 + "/x", "/a" * 60, False),  # for a regular expression more than a life's work
+    ],
+)
+def test_keys_of_parameters_stand_for_nodes_as_in_ros(key, node, is_of_it):
+    assert params_files._matches(key, node) is is_of_it
+
+
+@pytest.mark.parametrize("has_viser", [True, False])
+def test_the_view_is_sought_in_the_python_that_the_installed_nodes_run_on(tmp_path, monkeypatch, has_viser):
+    # as colcon installs them: the nodes' first line names the environment that they were built in
+    python = tmp_path / "environment" / "python"
+    python.parent.mkdir()
+    modules = tmp_path / "modules"
+    (modules / "viser").mkdir(parents=True)
+    (modules / "viser" / "__init__.py").touch()
+    path = f"PYTHONPATH={modules} " if has_viser else ""
+    python.write_text(f'#!/bin/sh\nexec env {path}{sys.executable} {"" if has_viser else "-S -I"} "$@"\n')
+    python.chmod(0o755)
+    node = tmp_path / "prefix" / "lib" / "ada_dynamics" / "view_node"
+    node.parent.mkdir(parents=True)
+    node.write_text(f"#!{python}\n")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if has_viser else object())  # of this Python
+    assert Machine.of_nodes().has_viser is has_viser
+
+
+def test_nodes_that_run_on_this_very_python_are_not_asked_by_another_process(tmp_path, monkeypatch):
+    node = tmp_path / "lib" / "ada_dynamics" / "view_node"
+    node.parent.mkdir(parents=True)
+    node.write_text(f"#!{sys.executable}\n")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path / 'other'}:{tmp_path}")
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("a process was started"))
+    for found in (None, object()):
+        monkeypatch.setattr("importlib.util.find_spec", lambda name, found=found: found)
+        assert Machine.of_nodes().has_viser is (found is not None)
+
+
+@pytest.mark.parametrize("text", ["#!/no/such/python\n", "#!/bin/sh\nexec sleep 60\n"])
+def test_a_python_that_gives_no_answer_has_no_view_and_is_not_waited_for(tmp_path, monkeypatch, text):
+    python = tmp_path / "python"
+    python.write_text(text)
+    python.chmod(0o755)
+    node = tmp_path / "lib" / "ada_dynamics" / "view_node"
+    node.parent.mkdir(parents=True)
+    node.write_text(f"#!{python}\n")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    monkeypatch.setattr("ada_tools.bringup.processes._PATIENCE", 0.2)
+    assert not Machine.of_nodes().has_viser
+
+
+def test_without_installed_nodes_the_view_is_sought_here(monkeypatch):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "")
+    assert Machine.of_nodes() == Machine.this()
+
+
+def test_a_file_of_parameters_says_what_it_was_given():
+    yaml = pytest.importorskip("yaml")
+    values = {"a": True, "b": 3, "c": 1e-6, "d": 2.0, "e": "on", "f": [0.5, 1.0], "g": ["x"], "h": "", "none": []}
+    (block,) = yaml.safe_load(params_text(values, "/n/x")).values()
+    read = block["ros__parameters"]
+    read["c"] = float(read["c"])  # YAML 1.1 takes 1e-06 for a text, ROS's own parser does not
+    assert read == {name: value for name, value in values.items() if name != "none"}
+
+
+def test_the_file_to_start_from_fits_the_nodes_as_it_is_and_with_all_its_lines():
+    yaml = pytest.importorskip("yaml")
+    path = resources.find("config", template.NAME)
+    for machine in (FULL, BARE):  # whether all of its nodes are started, or not
+        plan("pa10_sim", {"params_file": str(path), "namespace": "left"}, machine)
+    text = path.read_text(encoding="utf-8")
+    full = re.sub(r"(?m)^    # ", "    ", text).replace(": 1e-06", ": 0.000001")  # which YAML 1.1 takes for a text
+    for content in (yaml.safe_load(text), yaml.safe_load(full)):
+        assert list(content) == [f"/**/{node}" for node in template.settings_of_nodes()]
+        for key, block in content.items():
+            values = block["ros__parameters"]
+            for (_, cls), settings in read_settings(key.removeprefix("/**/"), values).items():
+                assert settings == cls()
+    assert set(values) == {one.name for one in fields_of(template.OracleSettings)}

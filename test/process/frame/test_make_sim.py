@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make` sets up no more than its target needs, once, says what a machine lacks, and shows that it is alive."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+TOOLS = REPOSITORY / "tools"
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+
+# Stand for the Python of the machine and for that of .venv: what they are asked to do is written down, not done.
+MACHINES = """#!/bin/sh
+if [ "$1 $2" = "-m venv" ]; then
+  mkdir -p .venv/bin .venv/share/rosidl_generator_py
+  cp venv_python .venv/bin/python; cp ada .venv/bin/ada
+  echo venv >> asked
+else
+  exec {python} "$@"
+fi
+"""
+VENVS = """#!/bin/sh
+case "$1 $2" in
+  "-c "*) exec {python} "$@" ;;
+  *pip) [ ! -e refuse ] || { echo 'ERROR: no route to the index'; exit 1; }
+     echo "$*" | sed 's/.*install/pip/' >> asked ;;
+  *) echo "$*" >> asked ;;
+esac
+"""
+ADA = """#!/bin/sh
+echo "ada $*" >> asked
+"""
+WITHOUT_ENSUREPIP = """
+import importlib.util, runpy, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "ensurepip" else find(name)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+ROS = "" if os.environ.get("ROS_DISTRO") else ",ros"
+LIGHT = f"pip --progress-bar off --editable .[view,record,xacro{ROS}]"
+FULL = f"pip --progress-bar off --editable .[test,tools,xacro,docs,dev,fuzz,mutants{ROS}]"
+BUILD = "-m ada_robot.interfaces --optional"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    for name in ("Makefile", "setup.py", "setup.cfg", "pyproject.toml"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    shutil.copytree(TOOLS, tmp_path / "tools")
+    toolchain = "ada_robot/interfaces/toolchain.py"
+    (tmp_path / toolchain).parent.mkdir(parents=True)
+    shutil.copy(REPOSITORY / toolchain, tmp_path / toolchain)
+    for name, text in {"python": MACHINES, "venv_python": VENVS, "ada": ADA}.items():
+        (tmp_path / name).write_text(text.replace("{python}", sys.executable))
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+def make(folder, *arguments, code=0, **environment):
+    # A `make` above this test must not hand on its options, and what was said on its command line.
+    given = ("MAKE", "MFLAGS", "ARGS", "EXTRAS", "JOBS", "PYTHON")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(given)}
+    result = subprocess.run(
+        ["make", f"PYTHON={folder}/python", *arguments],
+        cwd=folder,
+        env={**kept, "CC": "true", "CXX": "true", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == code, result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+def asked(folder):
+    """What has been asked of both Pythons and of `ada` since the last call."""
+    path = folder / "asked"
+    lines = path.read_text().splitlines() if path.exists() else []
+    path.write_text("")
+    return [line for line in lines if line != "pip --upgrade pip"]
+
+
+def age(path):
+    """As if it had been made long ago."""
+    os.utime(path, (1e9, 1e9))
+
+
+def test_the_simulation_sets_up_what_it_needs_once_and_then_only_starts(checkout):
+    make(checkout, "sim", "ARGS=--headless --duration 10")
+    assert asked(checkout) == ["venv", LIGHT, *has_headers([BUILD]), "ada up pa10_sim --headless --duration 10"]
+    make(checkout, "sim")
+    assert asked(checkout) == ["ada up pa10_sim"]
+
+
+def test_the_full_set_up_builds_upon_the_light_one_and_serves_the_simulation(checkout):
+    make(checkout, "sim")
+    asked(checkout)
+    make(checkout, "setup")
+    assert asked(checkout) == [FULL, *has_headers([BUILD])]
+    make(checkout, "sim")
+    assert asked(checkout) == ["ada up pa10_sim"]
+
+
+def test_what_the_package_needs_anew_is_installed_anew_and_no_more_than_before(checkout):
+    make(checkout, "sim")
+    asked(checkout)
+    age(checkout / ".venv/ready-sim")
+    make(checkout, "sim")
+    assert asked(checkout) == [LIGHT, *has_headers([BUILD]), "ada up pa10_sim"]
+    make(checkout, "setup")
+    asked(checkout)
+    age(checkout / ".venv/ready")
+    make(checkout, "sim")
+    assert asked(checkout) == [FULL, *has_headers([BUILD]), "ada up pa10_sim"]
+
+
+def test_a_sourced_ros_stays_the_only_one(checkout):
+    make(checkout, "sim", ROS_DISTRO="jazzy")
+    assert LIGHT.replace(",ros", "") in asked(checkout)
+
+
+def test_without_a_compiler_it_runs_says_so_once_and_builds_as_soon_as_there_is_one(checkout):
+    said = make(checkout, "sim", CC="no-such-compiler")
+    assert "no-such-compiler" in said
+    assert "/tf" in said
+    assert asked(checkout) == ["venv", LIGHT, "ada up pa10_sim"]
+    assert "no-such-compiler" not in make(checkout, "sim", CC="no-such-compiler")
+    assert asked(checkout) == ["ada up pa10_sim"]
+    make(checkout, "sim")
+    assert asked(checkout) == [*has_headers([BUILD]), "ada up pa10_sim"]
+
+
+def has_headers(lines):
+    """These lines where the machine has Python.h, too."""
+    from ada_robot.interfaces import toolchain
+
+    return [] if any("Python.h" in lack.what for lack in toolchain.find()[1]) else lines
+
+
+def test_a_set_up_that_fails_says_why_and_is_tried_again(checkout):
+    (checkout / "refuse").touch()
+    said = make(checkout, "sim", code=2)
+    assert "ERROR: no route to the index" in said
+    assert "failed with exit code 1" in said
+    asked(checkout)
+    (checkout / "refuse").unlink()
+    make(checkout, "sim")
+    assert LIGHT in asked(checkout)
+
+
+def test_a_python_that_is_too_old_or_absent_is_refused_by_name(checkout):
+    said = make(checkout, "PYTHON=no-such-python", "sim", code=2)
+    assert "PYTHON=no-such-python" in said
+    assert "make PYTHON=python3.12 sim" in said
+
+
+def test_help_lists_every_target(checkout):
+    (phony,) = re.findall(r"(?m)^\.PHONY: (.*)$", (checkout / "Makefile").read_text())
+    listed = re.findall(r"(?m)^  make (\S+) ", make(checkout, "help"))
+    assert sorted(listed) == sorted(phony.split())
+
+
+def precheck(*arguments, program=(), **environment):
+    return subprocess.run(
+        [sys.executable, *program, str(TOOLS / "precheck.py"), *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def without_compilers():
+    return {"PATH": "", "CC": "", "CXX": ""}
+
+
+def test_all_that_a_stock_system_lacks_stands_in_one_apt_line():
+    result = precheck(program=("-c", WITHOUT_ENSUREPIP), **without_compilers())
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert re.search(r"sudo apt install python3[.\d]*-venv g\+\+", result.stderr)
+
+
+def test_missing_compilers_are_named_and_stop_nothing():
+    result = precheck(**without_compilers())
+    assert result.returncode == 0
+    assert len(result.stderr.splitlines()) == 1
+    assert "sudo apt install g++" in result.stderr
+    assert precheck("--compilers", **without_compilers()).returncode == 1
+
+
+def progress(*arguments):
+    return [sys.executable, str(TOOLS / "progress.py"), *arguments]
+
+
+def test_long_waits_tell_how_long_and_at_what():
+    script = "import time\nprint('Collecting numpy', flush=True)\ntime.sleep(1)\nprint('done')"
+    result = subprocess.run(
+        progress("--every", "0.3", "Installing", sys.executable, "-c", script),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0
+    assert re.search(r"(?m)^Installing,\s+\d+ s: Collecting numpy$", result.stderr)
+    assert not re.search("(?m)^(Collecting|done)", result.stdout + result.stderr), "no line is only handed on"
+
+
+def test_a_command_that_fails_is_quoted_and_its_code_handed_on():
+    script = "import sys; print('ERROR: no such package'); sys.exit(3)"
+    result = subprocess.run(
+        progress("Installing", sys.executable, "-c", script), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 3
+    assert "ERROR: no such package\nInstalling: failed with exit code 3" in result.stderr
+
+
+def test_ctrl_c_ends_the_command_too_without_a_traceback(tmp_path):
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    script = f"""
+import time
+try:
+    open({str(started)!r}, "w").close()
+    while True:  # a signal that comes just before a long sleep does not end it
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    pass
+"""
+    child = subprocess.Popen(
+        progress("Installing", sys.executable, "-c", script),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    started.read_text()
+    os.killpg(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert "Traceback" not in said

@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emulators behind real wires: in this process step by step, and in their own, which is told, frozen and killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
+from paths import SUPPORT
+from patience import Patience
+
+from ada_dynamics.errors import InputError
+from ada_hardware.emulation import __main__ as program
+from ada_hardware.emulation.ends import PtyEnd, UdpEnd, open_end
+from ada_hardware.emulation.host import EmulatorHost
+from ada_hardware.emulation.process import EmulatorProcess
+from ada_hardware.emulation.talk import Lines, answer
+from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream
+from ada_robot.errors import NoAnswer, TransportError, UnknownDevice
+
+pytest.importorskip("serial")
+STREAM, PACKETS = "echo_device:EchoStream", "echo_device:EchoPackets"
+PATIENCE = 20.0  # [s] after which a test has failed
+
+
+def until(condition: Callable[[], object]) -> None:
+    patience = Patience(PATIENCE)
+    while not condition():
+        assert not patience.is_over
+        time.sleep(1e-3)
+
+
+def exchanged(port: PacketPort | ByteStream, content: bytes, timeout: float = PATIENCE) -> bytes | None:
+    """A frame there, and what comes back."""
+    if isinstance(port, PacketPort):
+        port.send(frame(content))
+        return port.receive(timeout)
+    port.write(frame(content))
+    data, patience = b"", Patience(timeout)
+    while len(data) < len(content) + 2 and not patience.is_over:
+        data += port.read(100, min(0.2, timeout))
+    return data or None
+
+
+# --- ends, in this process --------------------------------------------------------------------------------------------
+def test_hosts_may_close_a_pseudo_terminal_and_open_it_again() -> None:
+    end = PtyEnd()
+    for number in range(5):
+        client = open_stream(end.url, Serial())
+        client.write(b"%d" % number)
+        got: list[bytes] = []
+        until(lambda: got.extend(data for _, data in end.arrivals(0.0)) or got)  # noqa: B023
+        assert got == [b"%d" % number]
+        end.send(b"answer")
+        assert client.read(10, PATIENCE) == b"answer"
+        client.close()
+    end.close()
+
+
+def test_what_nobody_reads_gets_lost_and_holds_nobody() -> None:
+    end = PtyEnd()
+    for _ in range(3000):
+        end.send(bytes(100))
+    client = open_stream(end.url, Serial())
+    client.discard_input()
+    until(lambda: end.send(b"now") or b"now" in client.read(10_000, 0.01))
+    client.close()
+    end.close()
+
+
+def test_a_link_to_a_pseudo_terminal_stays_the_same_and_goes_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "robot"
+    end = PtyEnd(str(path))
+    first = path.resolve()
+    assert end.url == str(path)
+    end.disconnect()
+    assert not path.is_symlink()
+    other = PtyEnd()  # takes the number that became free
+    end.reconnect()
+    assert end.url == str(path) and path.resolve() != first
+    client = open_stream(str(path), Serial())
+    end.send(b"back")
+    assert client.read(10, PATIENCE) == b"back"
+    client.close()
+    end.close()
+    other.close()
+    assert not path.is_symlink()
+
+
+def test_a_link_that_a_killed_device_left_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "robot"
+    path.symlink_to("/dev/pts/4000000")
+    PtyEnd(str(path)).close()
+    assert not path.is_symlink()
+
+
+def test_a_link_to_the_number_that_the_new_terminal_has_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "robot"
+    for _ in range(100):  # somebody else may take the number that became free
+        before = PtyEnd()
+        before.close()
+        path.symlink_to(before.url)
+        with contextlib.suppress(TransportError):
+            PtyEnd(str(path)).close()
+            break
+        path.unlink()
+    assert not path.is_symlink()
+
+
+def test_another_device_keeps_its_link(tmp_path: Path) -> None:
+    path = tmp_path / "robot"
+    end = PtyEnd(str(path))
+    before = path.readlink()
+    with pytest.raises(TransportError, match=rf"File exists \(a link to {before}\)"):
+        PtyEnd(str(path))
+    assert path.readlink() == before
+    path.unlink()
+    path.symlink_to(tmp_path)  # somebody's, made since
+    end.close()
+    assert path.readlink() == tmp_path
+
+
+def test_a_link_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("somebody's")
+    (tmp_path / "link").symlink_to("file")
+    for path in (tmp_path / "file", tmp_path / "link", tmp_path / "no folder" / "robot"):
+        with pytest.raises(TransportError, match="no link can be made there"):
+            PtyEnd(str(path))
+    assert (tmp_path / "file").read_text() == "somebody's"
+
+
+def test_a_udp_end_keeps_its_port_when_the_cable_comes_back() -> None:
+    end = UdpEnd()
+    url = end.url
+    end.disconnect()
+    assert end.arrivals(0.0) == [] and end.descriptors() == []
+    end.send(b"to nobody")
+    end.reconnect()
+    assert end.url == url
+    end.send(b"to nobody")  # nobody has said anything yet
+    end.close()
+
+
+def test_answers_go_to_whom_the_newest_packet_came_from() -> None:
+    end = UdpEnd()
+    one, other = open_packets(end.url), open_packets(end.url, exclusive=False)
+    for port in (one, other, one):
+        port.send(b"question")
+        until(lambda: end.arrivals(0.0))
+        end.send(b"answer")
+        assert port.receive(PATIENCE) == b"answer"
+    one.close()
+    end.send(b"to one that is gone")
+    other.send(b"question")
+    until(lambda: end.arrivals(0.0))
+    end.send(b"answer")
+    assert other.receive(PATIENCE) == b"answer"
+    other.close()
+    end.close()
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    end = UdpEnd()
+    with pytest.raises(TransportError, match=r"cannot be listened on: .* Port 0 takes a free one"):
+        UdpEnd(end.url)
+    end.close()
+
+
+@pytest.mark.parametrize(("wire", "listen"), [("stream", "udp://127.0.0.1:0"), ("packets", "pty:"), ("stream", "com1")])
+def test_a_device_listens_on_its_own_kind_of_wire(wire: str, listen: str) -> None:
+    with pytest.raises(TransportError, match=f"hangs on a wire of {wire}; it listens on"):
+        open_end(wire, listen)
+
+
+@pytest.mark.parametrize("listen", ["udp:", "udp://:5", "udp://127.0.0.1"])
+def test_an_address_without_host_or_port_cannot_be_listened_on(listen: str) -> None:
+    with pytest.raises(TransportError, match="from 0 to 65535"):
+        open_end("packets", listen)
+
+
+# --- the host's loop, step by step in this process --------------------------------------------------------------------
+def test_a_host_hands_frames_to_the_device_and_its_answers_back() -> None:
+    host = EmulatorHost(EchoPackets(EchoDeviceSettings(delay=0.002)))
+    port = open_packets(host.url)
+    port.send(frame(b"a"))
+    got: list[bytes] = []
+    until(lambda: host.step(0.01) or got.extend(filter(None, [port.receive(0.0)])) or got)
+    assert got == [frame(b"a")]
+    port.close()
+    host.close()
+
+
+def test_a_host_survives_garbage_and_answers_right_behind_it() -> None:
+    for emulator in (EchoStream(EchoDeviceSettings()), EchoPackets(EchoDeviceSettings())):
+        host = EmulatorHost(emulator, faults={"noise_commands": 2000.0}, seed=5)
+        wire = open_packets(host.url) if emulator.WIRE == "packets" else open_stream(host.url, Serial())
+        send = wire.send if isinstance(wire, PacketPort) else wire.write
+        for number in range(200):
+            send(bytes((number * number + byte) & 0xFF for byte in range(50)))
+            host.step(0.0)
+        host.fault("noise_commands", 0.0)
+
+        def is_answered(host: EmulatorHost = host, wire: PacketPort | ByteStream = wire) -> bool:
+            send = wire.send if isinstance(wire, PacketPort) else wire.write
+            send(frame(b"still there"))
+            host.step(0.01)
+            got = wire.receive(0.0) if isinstance(wire, PacketPort) else wire.read(10_000, 0.0)
+            return frame(b"still there") in (got or b"")
+
+        until(is_answered)
+        wire.close()
+        host.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("no json", "is no line of JSON"),
+        ("[1, 2]", "is no line of JSON with an object"),
+        ("{}", "is not understood"),
+        ('{"ask": "weather"}', "is not understood"),
+        ('{"fault": "drop"}', "is not understood"),
+        ('{"fault": "blind", "value": 1}', "no fault is named 'blind'"),
+        ('{"fault": "drop", "value": 7}', "from 0 to 1"),
+        ('{"fault": "drop", "value": null}', "from 0 to 1"),
+    ],
+)
+def test_a_line_that_is_not_understood_is_answered_with_what_is_allowed(line: str, words: str) -> None:
+    host = EmulatorHost(EchoPackets(EchoDeviceSettings()))
+    assert words in answer(host, line)["error"]
+    host.close()
+
+
+def test_lines_come_whole_however_they_are_cut() -> None:
+    reading, writing = os.pipe()
+    lines: list[str] = []
+    ends: list[bool] = []
+    control = Lines(reading, lines.append, lambda: ends.append(True))
+    for piece in (b'{"a', b'":1}\n\n{"b":2}\n{"c', b'":3}\nrest'):
+        os.write(writing, piece)
+        assert control.handle()
+    os.close(writing)
+    assert not control.handle() and ends == [True]
+    assert [json.loads(line) for line in lines] == [{"a": 1}, {"b": 2}, {"c": 3}]
+    os.close(reading)
+
+
+# --- a process of its own ---------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def streaming() -> Iterator[EmulatorProcess]:
+    with EmulatorProcess(STREAM, {"greeting": "grüß = Gott"}) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def packeting() -> Iterator[EmulatorProcess]:
+    with EmulatorProcess(PACKETS) as one:
+        yield one
+
+
+def test_a_device_in_a_process_answers_on_a_pseudo_terminal(streaming: EmulatorProcess) -> None:
+    stream = open_stream(streaming.url, Serial())
+    for content in (b"", b"a", bytes(range(200))):
+        assert exchanged(stream, content) == frame(content)
+    assert streaming.state()["greeting"] == "grüß = Gott"
+    stream.close()
+
+
+def test_a_device_in_a_process_answers_over_udp(packeting: EmulatorProcess) -> None:
+    port = open_packets(packeting.url)
+    for content in (b"", b"a", bytes(range(200))):
+        assert exchanged(port, content) == frame(content)
+    port.close()
+
+
+def test_faults_are_in_force_when_the_call_returns(packeting: EmulatorProcess) -> None:
+    port = open_packets(packeting.url)
+    packeting.fault("silence", 1)
+    heard = packeting.state()["heard"]
+    assert exchanged(port, b"a", 0.05) is None
+    until(lambda: packeting.state()["heard"] == heard + 1)
+    packeting.fault("silence", 0)
+    assert exchanged(port, b"b") == frame(b"b")
+    packeting.fault("deaf", 1)
+    assert packeting.state()["is_deaf"] is True
+    packeting.fault("deaf", 0)
+    with pytest.raises(InputError, match="no fault is named 'blind'"):
+        packeting.fault("blind", 1)
+    port.close()
+
+
+def test_violations_are_told(packeting: EmulatorProcess) -> None:
+    port = open_packets(packeting.url)
+    assert packeting.violations() == []
+    exchanged(port, b"X")
+    (violation,) = packeting.violations()
+    assert violation.text == "it was told X" and 0.0 < violation.time <= time.monotonic()
+    port.close()
+
+
+def test_a_frozen_device_is_silent_and_goes_on_when_thawed(packeting: EmulatorProcess) -> None:
+    port = open_packets(packeting.url)
+    packeting.freeze()
+    assert exchanged(port, b"ice", 0.05) is None
+    packeting.thaw()
+    assert port.receive(PATIENCE) == frame(b"ice")
+    port.close()
+
+
+def test_a_pulled_cable_breaks_a_stream_and_comes_back(tmp_path: Path) -> None:
+    with EmulatorProcess(STREAM, listen=f"pty:{tmp_path / 'robot'}") as device:
+        assert device.url == str(tmp_path / "robot")
+        stream = open_stream(device.url, Serial())
+        assert exchanged(stream, b"a") == frame(b"a")
+        device.fault("disconnect", 1)
+        with pytest.raises(TransportError, match="the line is gone"):
+            exchanged(stream, b"b")
+        stream.close()
+        with pytest.raises(TransportError, match="no such port"):
+            open_stream(device.url, Serial())
+        device.fault("disconnect", 0)
+        stream = open_stream(device.url, Serial())
+        assert exchanged(stream, b"c") == frame(b"c")
+        stream.close()
+
+
+def test_a_cable_that_is_out_from_the_start_can_be_plugged_in() -> None:
+    with EmulatorProcess(PACKETS, faults={"disconnect": 1}) as device:
+        port = open_packets(device.url)
+        assert exchanged(port, b"a", 0.05) is None
+        device.fault("disconnect", 0)
+        assert exchanged(port, b"b") == frame(b"b")
+        port.close()
+
+
+def test_a_killed_device_is_gone_from_both_kinds_of_wires() -> None:
+    with EmulatorProcess(STREAM) as device, EmulatorProcess(PACKETS) as other:
+        stream, port = open_stream(device.url, Serial()), open_packets(other.url)
+        assert exchanged(stream, b"a") == frame(b"a") and exchanged(port, b"a") == frame(b"a")
+        device.kill()
+        other.kill()
+        assert not device.is_alive
+        with pytest.raises(TransportError, match="the line is gone"):
+            exchanged(stream, b"b")
+        assert exchanged(port, b"b", 0.05) is None
+        with pytest.raises(TransportError, match="has ended"):
+            device.state()
+        stream.close()
+        port.close()
+
+
+def test_a_closed_process_is_gone_also_when_it_was_frozen() -> None:
+    device = EmulatorProcess(STREAM)
+    device.freeze()
+    device.close()
+    device.close()
+    assert not device.is_alive
+    with pytest.raises(TransportError, match="has ended"):
+        device.state()
+
+
+def test_questions_to_a_frozen_process_end_with_an_error_that_says_so() -> None:
+    with EmulatorProcess(STREAM) as device:
+        device._timeout = 0.1
+        device.freeze()
+        with pytest.raises(NoAnswer, match=r"says nothing for 0\.1 s; is it frozen\?"):
+            device.state()
+        device.thaw()
+        device._timeout = PATIENCE
+        device.fault("deaf", 1)  # gets its own answer, not the one that came too late
+        assert device.state()["is_deaf"] is True
+
+
+def test_it_ends_with_the_one_who_started_it() -> None:
+    starter = (
+        "import sys, time\n"
+        f"sys.path.insert(0, {str(SUPPORT)!r})\n"
+        "from ada_hardware.emulation.process import EmulatorProcess\n"
+        f"print(EmulatorProcess({STREAM!r}).pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    until(lambda: not Path(f"/proc/{child}/cmdline").exists() or not Path(f"/proc/{child}/cmdline").read_bytes())
+
+
+def test_a_device_with_web_pages_serves_them(packeting: EmulatorProcess) -> None:
+    assert packeting.http_url.startswith("http://127.0.0.1:")
+    with urllib.request.urlopen(f"{packeting.http_url}/heard.xml?index=0", timeout=PATIENCE) as page:
+        assert page.read().startswith(b"<heard>") and page.headers["Content-Type"] == "text/xml"
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"{packeting.http_url}/nothing.xml", timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("pa11", {}, "there is no device 'pa11'"),
+        ("echo_device:Nobody", {}, "there is no emulator 'echo_device:Nobody'.*module:class"),
+        ("no_module:Nobody", {}, "there is no emulator"),
+        ("echo_device:EchoDeviceSettings", {}, "is no emulator"),
+        (STREAM, {"settings": {"colour": "red"}}, "no parameter is named 'colour'"),
+        (STREAM, {"settings": {"delay": "long"}}, "parameter delay is 'long'"),
+        (STREAM, {"faults": {"blind": 1.0}}, "no fault is named 'blind'"),
+        (STREAM, {"faults": {"drop": 2.0}}, "fault drop is 2.0"),
+        (STREAM, {"listen": "udp://127.0.0.1:0"}, "hangs on a wire of stream"),
+    ],
+)
+def test_what_cannot_be_started_says_why(name: str, arguments: dict[str, object], words: str) -> None:
+    with pytest.raises(TransportError, match=f"(?s)has ended.*{words}"):
+        EmulatorProcess(name, **arguments)  # type: ignore[arg-type]
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+def test_the_list_has_all_devices_and_of_one_its_settings_and_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["--list"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in ("pa10", "khr1", "khr3", "hexa", "dynpick", "netft", "onrobot"))
+    assert program.main([STREAM, "--list"]) == 0
+    text = capsys.readouterr().out
+    assert all(word in text for word in ("delay = 0.0: of answers", "[s]", "deaf", "drop", "_commands"))
+
+
+def test_the_help_teaches_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        program.main(["--help"])
+    text = capsys.readouterr().out
+    assert "python -m ada_hardware.emulation pa10 --listen udp://127.0.0.1:41234" in text
+    assert '{"fault": "drop", "value": 0.1}' in text
+
+
+@pytest.mark.parametrize("option", ["--setting", "--fault"])
+def test_a_value_without_a_name_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main([STREAM, option, "delay"]) == 2
+    assert "write NAME=VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal.Signals, tmp_path: Path) -> None:
+    link = tmp_path / "echo"
+    one = subprocess.Popen(
+        [sys.executable, "-m", "ada_hardware.emulation", STREAM, "--listen", f"pty:{link}", "--setting", "greeting=hi"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+    )
+    assert one.stdout is not None
+    assert json.loads(one.stdout.readline()) == {"ready": True, "url": str(link)}
+    stream = open_stream(str(link), Serial())
+    assert exchanged(stream, b"a") == frame(b"a")
+    stream.close()
+    one.send_signal(number)
+    assert one.wait(PATIENCE) == 0
+    one.stdout.close()
+    assert not link.is_symlink()
+
+
+def test_a_name_of_the_registry_that_is_unknown_names_the_known_ones() -> None:
+    from ada_hardware.emulation.catalogue import emulator_class
+
+    with pytest.raises(UnknownDevice, match="pa10, khr1"):
+        emulator_class("pa11")

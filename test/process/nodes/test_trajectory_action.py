@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FollowJointTrajectory, as planners of motions use it. Where control_msgs is not installed, it is built for this."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from controller_world import BENT, controller, plant, referenced, set_parameter, transition
+from linked_environment import builder, definitions, environment_of_links, run
+
+from ada_robot.interfaces import toolchain
+
+pytestmark = pytest.mark.ros
+IS_THERE = importlib.util.find_spec("control_msgs") is not None
+WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
+with_action = pytest.mark.skipif(not IS_THERE, reason="control_msgs is not installed here")
+
+# the interface of control_msgs 5 (Jazzy), fields alone
+CONTROL_MSGS = {
+    "JointTolerance.msg": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n",
+    "JointComponentTolerance.msg": (
+        "uint16 X_AXIS=1\nuint16 Y_AXIS=2\nuint16 Z_AXIS=3\nuint16 TRANSLATION=4\nuint16 ROTATION=5\n"
+        "string joint_name\nuint16 component\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n"
+    ),
+    "FollowJointTrajectory.action": (
+        "trajectory_msgs/JointTrajectory trajectory\ntrajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory\n"
+        "JointTolerance[] path_tolerance\nJointComponentTolerance[] component_path_tolerance\n"
+        "JointTolerance[] goal_tolerance\nJointComponentTolerance[] component_goal_tolerance\n"
+        "builtin_interfaces/Duration goal_time_tolerance\n---\n"
+        "int32 error_code\nint32 SUCCESSFUL = 0\nint32 INVALID_GOAL = -1\nint32 INVALID_JOINTS = -2\n"
+        "int32 OLD_HEADER_TIMESTAMP = -3\nint32 PATH_TOLERANCE_VIOLATED = -4\nint32 GOAL_TOLERANCE_VIOLATED = -5\n"
+        "string error_string\n---\n"
+        "std_msgs/Header header\nstring[] joint_names\ntrajectory_msgs/JointTrajectoryPoint desired\n"
+        "trajectory_msgs/JointTrajectoryPoint actual\ntrajectory_msgs/JointTrajectoryPoint error\n"
+        "string[] multi_dof_joint_names\ntrajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_desired\n"
+        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_actual\n"
+        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error\n"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(IS_THERE, reason="control_msgs is installed: the tests below run by themselves")
+@pytest.mark.skipif(not WHEELS, reason="ROS 2 is here, but not from wheels")
+@pytest.mark.skipif(toolchain.find()[0] is None, reason=f"not here: {toolchain.in_words(toolchain.find()[1])}")
+def test_the_action_passes_its_tests_with_control_msgs_built_for_them(tmp_path):
+    python = environment_of_links(tmp_path / "venv")
+    said = run(python, *builder("--from", definitions(tmp_path / "interfaces", control_msgs=CONTROL_MSGS)))
+    assert "control_msgs: built" in said
+    root = Path(__file__).parents[3]
+    options = ("-q", "-x", "-p", "no:cacheprovider", "--rootdir", root, "-c", root / "pyproject.toml")
+    said = run(python, "-m", "pytest", *options, Path(__file__), "-k", "not built_for_them", PYTHONPATH=str(root))
+    assert "8 passed" in said and "skipped" not in said, said
+
+
+# --- with the real type -----------------------------------------------------------------------------------------------
+SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
+
+
+class Client:
+    """Sends goals to a node that controls a simulated arm."""
+
+    def __init__(self, ros, **parameters):
+        from control_msgs.action import FollowJointTrajectory
+
+        self.ros, self.kind = ros, FollowJointTrajectory
+        self.plant = plant(ros)
+        self.node = controller(ros, wait=True, **parameters)
+        self.feedback = []
+        self.client = self.named("controller_node")
+
+    def named(self, name):
+        """A client of the action under a name."""
+        from rclpy.action import ActionClient
+
+        client = ActionClient(self.ros.tester, self.kind, f"{name}/follow_joint_trajectory")
+        self.ros.wait(client.server_is_ready, what="the action")
+        return client
+
+    def goal(self, *points, names=("s1",), **fields):
+        """Points as (position, seconds), at rest."""
+        from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+        rows = []
+        for position, seconds in points:
+            row = JointTrajectoryPoint(positions=[position] * len(names), velocities=[0.0] * len(names))
+            row.time_from_start.sec, row.time_from_start.nanosec = int(seconds), round(1e9 * (seconds % 1))
+            rows.append(row)
+        return self.kind.Goal(trajectory=JointTrajectory(joint_names=list(names), points=rows), **fields)
+
+    def send(self, *arguments, **fields):
+        """The handle of a goal."""
+        hear = lambda message: self.feedback.append(message.feedback)  # noqa: E731
+        goal = self.goal(*arguments, **fields)
+
+        def ask():
+            with self.ros.paused():  # rclpy stumbles over an answer that comes while it still notes the question
+                return self.client.send_goal_async(goal, hear)
+
+        return self.ros.answer(ask, what="an answer to the goal")
+
+    def outcome(self, handle):
+        """Status and result of a goal at its end."""
+        future = handle.get_result_async()
+        self.ros.wait(future.done, what="the result")
+        return future.result().status, future.result().result
+
+    def tolerance(self, **fields):
+        from control_msgs.msg import JointTolerance
+
+        return JointTolerance(**fields)
+
+    def cancel(self, handle):
+        """Status and result."""
+        cancelled = handle.cancel_goal_async()
+        self.ros.wait(cancelled.done, what="the answer")
+        return self.outcome(handle)
+
+    @property
+    def s1(self):
+        return self.plant.loop.latest.q[0]
+
+
+@with_action
+def test_a_goal_is_followed_to_its_end_with_feedback(ros):
+    client = Client(ros)
+    handle = client.send((0.3, 0.5), (0.5, 1.0))
+    assert handle.accepted
+    status, result = client.outcome(handle)
+    assert (status, result.error_code, result.error_string) == (SUCCEEDED, client.kind.Result.SUCCESSFUL, "")
+    assert client.s1 == pytest.approx(0.5, abs=0.02)
+    assert len(client.feedback) > 3
+    told = client.feedback[len(client.feedback) // 2]
+    assert told.joint_names[0] == "s1" and len(told.desired.positions) == 7
+    error = np.array(told.desired.positions) - np.array(told.actual.positions)
+    assert list(told.error.positions) == pytest.approx(error)
+
+
+@with_action
+def test_a_goal_that_cannot_be_is_rejected_and_moves_nothing(ros):
+    client = Client(ros)
+    for fields in (
+        {"names": ("elbow",)},
+        {"points": [(99.0, 1.0)]},
+        {"points": [(1.0, 0.01)]},
+        {"points": []},
+        {"points": [(0.2, 1.0)], "path_tolerance": [client.tolerance(name="elbow")]},
+        {"points": [(0.2, 1.0)], "goal_tolerance": [client.tolerance(name="s1", position=np.nan)]},
+    ):
+        points = fields.pop("points", [(0.2, 1.0)])
+        assert not client.send(*points, **fields).accepted
+    assert client.s1 == pytest.approx(BENT[0], abs=0.02)
+    assert client.send((0.2, 0.5)).accepted
+
+
+@with_action
+def test_a_cancelled_goal_stops_the_joints_where_they_are_told_to_be(ros):
+    client = Client(ros)
+    handle = client.send((2.0, 10.0))
+    ros.wait(lambda: client.s1 > 0.2, what="some way")
+    status, _ = client.cancel(handle)
+    assert status == CANCELED
+    there = client.node.thread.control.controller.reference.position[0]
+    ros.wait(lambda: abs(client.plant.loop.latest.v[0]) < 1e-3, what="rest")
+    assert client.s1 == pytest.approx(there, abs=0.01)
+    assert there < 1.9
+
+
+@with_action
+def test_goals_that_end_at_once_say_how(ros, monkeypatch):
+    """The end may be seen before the executor comes to the goal."""
+    from rclpy.action.server import ServerGoalHandle
+
+    client = Client(ros)
+    for k in range(10):
+        handle = client.send((BENT[0], 1e-3), goal_tolerance=[client.tolerance(name="s1", position=0.1)])
+        status, result = client.outcome(handle)
+        assert (status, result.error_code) == (SUCCEEDED, client.kind.Result.SUCCESSFUL), (k, result.error_string)
+    assert set_parameter(ros, "goal_time", 1e-3).successful
+    for k in range(4):
+        handle = client.send((0.11 + 0.01 * k, 0.03), goal_tolerance=[client.tolerance(name="s1", position=1e-9)])
+        status, result = client.outcome(handle)
+        assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
+        assert "after the end" in result.error_string
+    with monkeypatch.context() as during:  # as when the executor comes to the goal late
+        execute = ServerGoalHandle.execute
+
+        def late(handle, *arguments):
+            action = client.node._action
+            while action._goal is not None:
+                action._watch()
+            execute(handle, *arguments)
+
+        during.setattr(ServerGoalHandle, "execute", late)
+        never = [client.tolerance(name="s1", position=1e-9)]
+        status, result = client.outcome(client.send((0.25, 0.5), goal_tolerance=never))
+        assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
+        assert "after the end" in result.error_string
+    assert set_parameter(ros, "goal_time", 0.0).successful
+    handle = client.send((BENT[0], 5.0))
+    second = client.send((0.2, 1.0))
+    assert client.outcome(handle)[1].error_code == client.kind.Result.INVALID_GOAL
+    assert client.outcome(second)[0] == SUCCEEDED
+
+
+@with_action
+def test_the_action_has_the_name_of_the_controller_as_planners_expect(ros):
+    client = Client(ros)
+    client.client = client.named("computed_torque")
+    assert client.outcome(client.send((0.15, 0.3)))[0] == SUCCEEDED
+    assert set_parameter(ros, "controller", "joint_trajectory").successful
+    assert not client.send((0.2, 1.0)).accepted, "that controller does not run"
+    client.client = client.named("joint_trajectory")
+    assert client.outcome(client.send((0.2, 1.0)))[0] == SUCCEEDED
+    client.client = client.named("controller_node")
+    assert client.outcome(client.send((0.15, 1.0)))[0] == SUCCEEDED
+
+
+@with_action
+def test_a_new_goal_ends_the_one_before_and_goes_on_from_there(ros):
+    client = Client(ros)
+    first = client.send((1.0, 5.0))
+    ros.wait(lambda: client.s1 > 0.2, what="some way")
+    second = client.send((0.1, 1.5))
+    status, result = client.outcome(first)
+    assert status == ABORTED and "newer goal" in result.error_string
+    assert client.outcome(second)[0] == SUCCEEDED
+    assert client.s1 == pytest.approx(0.1, abs=0.02)
+
+
+@with_action
+def test_an_arm_that_leaves_the_way_ends_the_goal(ros):
+    client = Client(ros, shaping__effort_scale=0.0)  # too weak to follow
+    handle = client.send((1.0, 1.5), path_tolerance=[client.tolerance(name="s1", position=0.1)])
+    status, result = client.outcome(handle)
+    assert (status, result.error_code) == (ABORTED, client.kind.Result.PATH_TOLERANCE_VIOLATED)
+    assert "joint 's1' is off by 0.1" in result.error_string
+    # and one that does not come to the end
+    assert set_parameter(ros, "goal_time", 0.2).successful
+    handle = client.send((0.8, 1.5), goal_tolerance=[client.tolerance(name="s1", position=0.01)])
+    status, result = client.outcome(handle)
+    assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
+    assert "after the end" in result.error_string
+
+
+@with_action
+def test_a_goal_ends_with_the_controller_and_with_another_reference(ros):
+    from sensor_msgs.msg import JointState
+
+    client = Client(ros)
+    handle = client.send((1.0, 5.0))
+    referenced(ros).publish(JointState(name=["s1"], position=[0.2]))
+    status, result = client.outcome(handle)
+    assert status == ABORTED and "no longer followed" in result.error_string
+    handle = client.send((1.0, 5.0))
+    assert transition(ros, "deactivate")
+    status, result = client.outcome(handle)
+    assert status == ABORTED and "asked for" in result.error_string
+    assert not client.send((1.0, 5.0)).accepted

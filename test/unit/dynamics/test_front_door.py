@@ -1,0 +1,525 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Dynamics` refuses what it cannot use and says why, and gives the same whatever way a state is handed over."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import os
+import pickle
+import pydoc
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from paths import SUPPORT
+
+import ada_dynamics as ada
+
+Array = NDArray[np.float64]
+ROOT = Path(ada.__file__).resolve().parents[1]
+KERNELS = ["specialised", "generic"]
+
+
+def oblique(base: str = "floating") -> ada.Model:
+    """Axes that are no coordinate axes, a link behind a fixed joint, damping."""
+    inertia = (0.02, 0.03, 0.04, 0.001, 0.002, -0.003)
+    builder = ada.Builder("oblique").link("trunk", 3.0, (0.1, 0.0, 0.2), (0.3, 0.2, 0.4))
+    builder.link("arm", 1.0, (0.1, 0.2, 0.1), inertia).link("hand", 0.5, (0, 0, 0.1), inertia).link("tool", 0.1)
+    builder.joint("shoulder", "revolute", "trunk", "arm", (0, 0.2, 0.3), (0.1, 0.2, 0.3), (0.6, -0.5, 0.7), damping=0.3)
+    builder.joint("wrist", "revolute", "arm", "hand", (0.3, 0, 0), (0.3, 0, 0.1), (-0.2, 0.9, 0.1))
+    return builder.joint("grip", "fixed", "hand", "tool", (0, 0.1, 0.1), (0.4, 0.5, 0.6)).build(base)
+
+
+@pytest.fixture(params=KERNELS)
+def kernel(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def arm(kernel: str) -> ada.Dynamics:
+    return ada.Dynamics(ada.load("pa10"), kernel=kernel)
+
+
+@pytest.fixture(params=["first call", "later call"])
+def warmed(request: pytest.FixtureRequest, arm: ada.Dynamics) -> ada.Dynamics:
+    """The first call goes through Python, later ones through compiled argument checks."""
+    if request.param == "later call":
+        arm.forward(*np.zeros((3, 7)))
+        arm.inverse(*np.zeros((3, 7)))
+    return arm
+
+
+def random_states(model: ada.Model, n: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    q, v = zip(*(model.random_state(rng) for _ in range(n)), strict=True)
+    return np.array(q), np.array(v), rng.normal(size=(n, model.nv))
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+NAN_AT_3 = np.array([0, 0, 0, np.nan, 0, 0, 0])
+BAD_VECTORS: list[tuple[Any, str]] = [
+    (np.zeros(6), r"{} has shape \(6,\); model 'pa10' needs \(7,\), or \(N, 7\) for a batch"),
+    (np.zeros(8), r"{} has shape \(8,\)"),
+    (np.zeros(0), r"{} has shape \(0,\)"),
+    (np.zeros((2, 6)), r"{} has shape \(2, 6\)"),
+    (np.zeros((1, 1, 7)), r"{} has shape \(1, 1, 7\)"),
+    (1.0, r"{} has shape \(\)"),
+    (None, "{} holds values of type object"),
+    ("abcdefg", "{} holds values of type <U7"),
+    (["0"] * 7, "{} holds values of type <U1"),
+    ([0.0] * 6 + [None], "{} holds values of type object"),
+    (np.zeros(7, dtype=complex), "{} holds values of type complex128"),
+    (np.zeros(7, dtype="datetime64[s]"), "{} holds values of type datetime64"),
+    ([0, 0, 0, 0, 0, 0, [0, 1]], "{} is ragged"),
+    (NAN_AT_3, r"{}\[3\] is nan \(joint 'e1'\); finite numbers are needed"),
+    (np.where(np.isnan(NAN_AT_3), np.inf, 0.0), r"{}\[3\] is inf \(joint 'e1'\)"),
+    (np.where(np.isnan(NAN_AT_3), -np.inf, 0.0), r"{}\[3\] is -inf \(joint 'e1'\)"),
+    (np.array([np.zeros(7), NAN_AT_3]), r"{}\[3\] of state 1 is nan \(joint 'e1'\)"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_VECTORS)
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("method", ["forward", "inverse"])
+def test_unusable_vectors_are_refused_by_name(
+    warmed: ada.Dynamics, method: str, place: int, bad: Any, message: str
+) -> None:
+    arguments: list[Any] = [np.zeros(7)] * 3
+    arguments[place] = bad
+    name = ["q", "v", "tau" if method == "forward" else "a"][place]
+    with pytest.raises(ada.InputError, match="^" + message.format(name)):
+        getattr(warmed, method)(*arguments)
+
+
+@pytest.mark.parametrize("call", ["mass_matrix", "gravity", "com", "com_jacobian", "momentum_matrix", "poses"])
+@pytest.mark.parametrize(("bad", "message"), BAD_VECTORS)
+def test_quantities_of_positions_refuse_them_too(call: str, bad: Any, message: str) -> None:
+    dynamics = ada.Dynamics(ada.load("pa10"))
+    with pytest.raises(ada.InputError, match="^" + message.format("q")):
+        getattr(dynamics, call)(bad)
+
+
+def test_angles_too_large_for_sine_and_cosine_are_refused(arm: ada.Dynamics) -> None:
+    # Beyond 1e9 rad neighbouring doubles are 1e-7 rad apart and more; no digit of a result would mean anything soon.
+    q = np.zeros(7)
+    q[3] = 1e10
+    with pytest.raises(ada.InputError, match=r"q\[3\] is 1e\+10 \(joint 'e1'\); angles beyond"):
+        arm.forward(q, np.zeros(7), np.zeros(7))
+
+
+def test_batches_of_different_lengths_are_refused(arm: ada.Dynamics) -> None:
+    with pytest.raises(ada.InputError, match=r"different numbers of states \(q: 3, v: 2\)"):
+        arm.forward(np.zeros((3, 7)), np.zeros((2, 7)), np.zeros(7))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d, z: d.pose("flang", z), "no link is named 'flang'. Did you mean 'flange'"),
+        (lambda d, z: d.velocity("link7", z, z), "no link is named 'link7'. Did you mean 'link_7'"),
+        (lambda d, z: d.acceleration("x", z, z, z), "no link is named 'x'. Known: .*flange"),
+        (lambda d, z: d.jacobian("flange", z, "worlds"), "no frame is named 'worlds'. Did you mean 'world'"),
+        (lambda d, z: d.jacobian_rate("flange", z, z, "loc"), "no frame is named 'loc'. Did you mean 'local'"),
+        (lambda d, z: d.mass_matrix(z, "crab"), "no method is named 'crab'. Did you mean 'crba'"),
+        (lambda d, z: d.kernel("foward"), "no kernel is named 'foward'. Did you mean 'forward'"),
+        (lambda d, z: d.forward(z, z, z, {"flang": np.zeros(6)}), "no link is named 'flang'. Did you mean 'flange'"),
+        (lambda d, z: d.forward(z, z, z, {"flange": np.zeros(5)}), r"external\['flange'\] has shape \(5,\)"),
+        (lambda d, z: d.forward(z, z, z, {"flange": [np.nan] * 6}), r"external\['flange'\] is .*nan"),
+        (lambda d, z: d.model.q_index("s9"), "no joint is named 's9'. Did you mean"),
+        (lambda d, z: d.model.q_index("flange_fixed"), "joint 'flange_fixed' is fixed"),
+        (lambda d, z: d.model.integrate(z[:6], z), r"q has shape \(6,\); model 'pa10' needs \(7,\)"),
+        (lambda d, z: d.model.difference(z, z[:6]), r"q has shape \(6,\)"),
+    ],
+)
+def test_unknown_names_are_answered_with_the_known_ones(call: Callable[..., Any], message: str) -> None:
+    dynamics = ada.Dynamics(ada.load("pa10"))
+    with pytest.raises(ada.InputError, match=message):
+        call(dynamics, np.zeros(7))
+
+
+@pytest.mark.parametrize("method", ["pose", "velocity", "acceleration", "jacobian", "jacobian_rate"])
+def test_swapped_arguments_are_refused_with_their_order(method: str) -> None:
+    dynamics, z = ada.Dynamics(ada.load("pa10")), np.zeros(7)
+    vectors = {"pose": 1, "jacobian": 1, "acceleration": 3}.get(method, 2)
+    with pytest.raises(
+        ada.InputError, match=r"it must be the name of a link, and comes before the positions"
+    ) as caught:
+        getattr(dynamics, method)(z, "flange", *[z] * (vectors - 1))
+    assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"algorithm": "abba"}, "no algorithm is named 'abba'. Did you mean 'aba'"),
+        ({"kernel": "genric"}, "no kernel is named 'genric'. Did you mean 'generic'"),
+        ({"algorithm": "crba", "kernel": "generic"}, "generic kernels run the algorithms 'aba' and 'ada'"),
+    ],
+)
+def test_unknown_choices_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ada.InputError, match=message):
+        ada.Dynamics(ada.load("pa10"), **options)
+
+
+@pytest.mark.parametrize("kernel", ["generic", "specialised"])
+def test_inertias_that_no_body_has_are_refused_where_an_effort_would_turn_a_joint_backwards(kernel: str) -> None:
+    robot = ada.Builder("impossible").link("base").link("arm")
+    robot.link("tip", 1.0, inertia=[[1, 0, 0], [0, 1, 3], [0, 3, 1]])
+    robot.joint("inner", "revolute", "base", "arm", axis=(0.0, 1.0, -1.0))  # resists by 1 - 3
+    robot.joint("outer", "revolute", "arm", "tip", axis=(1.0, 0.0, 0.0))
+    dynamics = ada.Dynamics(robot.build(), kernel=kernel)
+    with pytest.raises(ada.InputError, match="nothing resists joint 'inner'"):
+        dynamics.forward(np.zeros(2), np.zeros(2), np.ones(2))
+    quarter = np.array([0.0, np.pi / 2])  # outer turns the axis of 1 + 3 inwards
+    assert dynamics.forward(quarter, np.zeros(2), np.ones(2)) == pytest.approx([1 / 4, 1.0])
+
+
+def test_derivatives_by_a_generic_kernel_are_refused_with_the_way_out() -> None:
+    dynamics, z = ada.Dynamics(ada.load("pa10"), kernel="generic"), np.zeros(7)
+    with pytest.raises(ada.InputError, match="kernel='specialised'"):
+        dynamics.forward_derivatives(z, z, z)
+
+
+def test_one_bad_quaternion_in_a_batch_is_found(kernel: str) -> None:
+    model = oblique()
+    dynamics = ada.Dynamics(model, kernel=kernel)
+    Q, V, T = random_states(model, 9)
+    Q[7, 3:7] *= 1.01
+    with pytest.raises(ada.InputError, match=r"state 7: joint 'root_joint': its quaternion .* has length 1.01"):
+        dynamics.forward(Q, V, T)
+
+
+# --- refusals before any number -------------------------------------------------------------------------------------
+def chain(**last: Any) -> ada.Builder:
+    builder = ada.Builder("chain").link("base", 1.0, inertia=(1, 1, 1)).link("rod", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.1))
+    builder.link("tip", **last).joint("first", "revolute", "base", "rod", axis=(0, 1, 0))
+    return builder
+
+
+def test_a_massless_link_at_the_end_is_refused_by_name() -> None:
+    builder = chain().joint("last", "revolute", "rod", "tip")
+    with pytest.raises(ada.ModelError, match=r"joint 'last' .*\(link 'tip'\).*armature"):
+        ada.Dynamics(builder.build())
+
+
+def test_a_point_mass_on_its_own_axis_is_refused() -> None:
+    builder = chain(mass=1.0, com=(0.3, 0, 0)).joint("last", "revolute", "rod", "tip", axis=(1, 0, 0))
+    with pytest.raises(ada.ModelError, match=r"joint 'last' .*link 'tip'"):
+        ada.Dynamics(builder.build())
+
+
+def test_two_massless_links_in_a_row_are_refused() -> None:
+    builder = chain().link("end").joint("middle", "revolute", "rod", "tip").joint("last", "prismatic", "tip", "end")
+    with pytest.raises(ada.ModelError, match="joint 'last'"):
+        ada.Dynamics(builder.build())
+
+
+def test_rotor_inertia_or_a_mass_off_the_axis_is_enough() -> None:
+    loaded = ada.Dynamics(chain().joint("last", "revolute", "rod", "tip", armature=0.01).build())
+    assert np.allclose(loaded.forward([0, 0], [0, 0], [0, 1]), [0.0, 100.0], atol=1e-12)
+    off_axis = chain(mass=1.0, com=(0, 0.2, 0)).joint("last", "revolute", "rod", "tip", axis=(1, 0, 0)).build()
+    M = ada.Dynamics(off_axis).mass_matrix([0.3, 0.2])
+    assert np.linalg.eigvalsh(M)[0] > 0.0
+
+
+def test_a_model_without_joints_that_move_is_refused() -> None:
+    with pytest.raises(ada.InputError, match="no joint that moves"):
+        ada.Dynamics(ada.Builder("rock").link("rock", 1.0).build())
+
+
+# --- ways to hand a state over --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 33])
+def test_a_batch_in_either_memory_order_equals_its_states_one_by_one(kernel: str, n: int) -> None:
+    model = oblique()
+    dynamics = ada.Dynamics(model, kernel=kernel)
+    states = random_states(model, n)
+    for method in ("forward", "inverse"):
+        call = getattr(dynamics, method)
+        single = np.array([call(*one) for one in zip(*states, strict=True)])
+        rows, columns = call(*states), call(*map(np.asfortranarray, states))
+        assert rows.shape == single.shape == (n, model.nv)
+        assert np.array_equal(rows, columns), "the order of memory changes no digit"
+        # Lanes may fuse multiplications differently from the scalar code: a few roundings of the largest number.
+        assert np.max(np.abs(rows - single)) <= 1e-13 * np.max(np.abs(single))
+
+
+def test_the_place_in_a_batch_changes_no_digit(kernel: str) -> None:
+    model = oblique()
+    dynamics = ada.Dynamics(model, kernel=kernel)
+    states = random_states(model, 37)
+    expected = dynamics.forward(*states)
+    for order in (np.arange(37)[::-1], np.random.default_rng(1).permutation(37), np.roll(np.arange(37), 5)):
+        assert np.array_equal(dynamics.forward(*(x[order] for x in states)), expected[order])
+    # and its neighbours have none either
+    others = [x.copy() for x in states]
+    for x, y in zip(others, random_states(model, 37, seed=9), strict=True):
+        x[:20] = y[:20]
+    assert np.array_equal(dynamics.forward(*others)[20:], expected[20:])
+
+
+def test_a_single_vector_counts_for_all_states_of_a_batch(kernel: str) -> None:
+    model = oblique()
+    dynamics = ada.Dynamics(model, kernel=kernel)
+    Q, V, T = random_states(model, 5)
+    assert np.array_equal(dynamics.forward(Q, V[0], T), dynamics.forward(Q, np.tile(V[0], (5, 1)), T))
+    assert np.array_equal(
+        dynamics.forward(Q[2], V, T[1]), dynamics.forward(np.tile(Q[2], (5, 1)), V, np.tile(T[1], (5, 1)))
+    )
+
+
+def test_lists_integers_and_strided_arrays_are_as_good(warmed: ada.Dynamics) -> None:
+    q, v, tau = np.arange(7.0), np.arange(7.0)[::-1] - 3.0, np.ones(7)
+    expected = warmed.forward(q, v.copy(), tau)
+    wide = np.zeros((7, 3))
+    wide[:, 1] = q
+    for other in (
+        q.tolist(),
+        tuple(q),
+        q.astype(int),
+        q.astype(np.float32),
+        wide[:, 1],
+        q.astype(">f8"),
+        np.ma.array(q),
+    ):
+        assert np.array_equal(warmed.forward(other, v, tau), expected)
+    read_only = q.copy()
+    read_only.flags.writeable = False
+    assert np.array_equal(warmed.forward(q=read_only, v=v.tolist(), tau=tau), expected)
+
+
+@pytest.mark.parametrize("robot", ["pa10", "four_bar"])
+@pytest.mark.parametrize("taken", ["before the first call", "after it"])
+def test_a_method_runs_compiled_whenever_it_was_taken_and_however_it_is_called(
+    robot: str, taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ada.load(robot)
+    dynamics = ada.Dynamics(model)
+    forward = dynamics.forward
+    pose = ada.assemble(model)
+    q, v, tau = np.asarray(pose), np.zeros(model.nv), np.linspace(-1.0, 1.0, model.nv)
+    expected = dynamics.forward(q, v, tau)
+    if taken == "after it":
+        forward = dynamics.forward
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("this call went through Python")
+
+    monkeypatch.setattr(ada.Dynamics, "_forward_or_inverse", refuse)
+    for call in (
+        lambda: forward(q, v, tau),
+        lambda: forward(tau=tau, q=q, v=v),
+        lambda: forward(q, v, tau, external=None),
+        lambda: forward(pose, v, tau),
+        lambda: forward(q.tolist(), v.tolist(), tau.tolist()),
+        lambda: forward(np.repeat(q, 2)[::2], v.astype(np.float32), tau),
+        lambda: forward(q, v.astype(int), tau),
+        lambda: forward(q[None], v[None], tau[None])[0],
+    ):
+        assert np.array_equal(call(), expected)
+
+
+def test_inverse_taken_before_its_first_call_runs_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamics = ada.Dynamics(ada.load("pa10"))
+    inverse, (q, v, a) = dynamics.inverse, (x[0] for x in random_states(dynamics.model, 1))
+    expected = dynamics.inverse(q, v, a)
+    monkeypatch.setattr(ada.Dynamics, "_forward_or_inverse", None)
+    assert np.array_equal(inverse(q=q, v=v, a=a), expected)
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_methods_keep_their_text_their_parameters_and_their_object(calls: int) -> None:
+    dynamics, z = ada.Dynamics(ada.load("pa10")), np.zeros(7)
+    for _ in range(calls):
+        dynamics.forward(z, z, z)
+    assert inspect.getdoc(dynamics.forward) == inspect.getdoc(ada.Dynamics.forward)
+    assert "wrench [fx, fy, fz, nx, ny, nz]" in pydoc.plain(pydoc.render_doc(dynamics.forward))
+    assert str(inspect.signature(dynamics.forward)) == "(q, v, tau, external=None)"
+    assert str(inspect.signature(dynamics.inverse)) == "(q, v, a, external=None)"
+    there = pickle.loads(pickle.dumps(dynamics.forward))
+    assert np.array_equal(there(z, z, z), dynamics.forward(z, z, z))
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'tau'"):
+        dynamics.forward(z, z)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'torque'"):
+        dynamics.forward(z, z, z, torque=z)
+
+
+def test_results_are_fresh_and_arguments_untouched(warmed: ada.Dynamics) -> None:
+    arguments = [np.full(7, 0.3), np.full(7, 0.2), np.ones(7)]
+    before = [x.copy() for x in arguments]
+    first = warmed.forward(*arguments)
+    kept = first.copy()
+    second = warmed.forward(arguments[0] + 1.0, *arguments[1:])
+    assert not np.shares_memory(first, second)
+    assert np.array_equal(first, kept)
+    assert first.flags.writeable
+    assert all(np.array_equal(x, y) for x, y in zip(arguments, before, strict=True))
+
+
+def test_an_empty_batch_has_an_empty_result(warmed: ada.Dynamics) -> None:
+    assert warmed.forward(np.zeros((0, 7)), np.zeros(7), np.zeros(7)).shape == (0, 7)
+
+
+def test_every_quantity_takes_a_batch() -> None:
+    model = oblique()
+    dynamics = ada.Dynamics(model)
+    Q, V, A = random_states(model, 4)
+    calls: list[Callable[..., Any]] = [
+        lambda q, v, a: dynamics.mass_matrix(q),
+        lambda q, v, a: dynamics.mass_matrix(q, "jacobian"),
+        lambda q, v, a: dynamics.bias(q, v),
+        lambda q, v, a: dynamics.gravity(q),
+        lambda q, v, a: dynamics.pose("tool", q),
+        lambda q, v, a: dynamics.poses(q)["tool"],
+        lambda q, v, a: dynamics.velocity("tool", q, v),
+        lambda q, v, a: dynamics.acceleration("tool", q, v, a),
+        lambda q, v, a: dynamics.jacobian("tool", q),
+        lambda q, v, a: dynamics.jacobian_rate("tool", q, v),
+        lambda q, v, a: dynamics.com(q),
+        lambda q, v, a: dynamics.com_jacobian(q),
+        lambda q, v, a: dynamics.momentum(q, v),
+        lambda q, v, a: dynamics.momentum_matrix(q),
+        lambda q, v, a: np.array(dynamics.energy(q, v)).T,
+        lambda q, v, a: model.integrate(q, v, 0.1),
+        lambda q, v, a: model.difference(q, model.integrate(q, v, 0.1)),
+    ]
+    for call in calls:
+        together = call(Q, V, A)
+        single = np.array([call(*one) for one in zip(Q, V, A, strict=True)])
+        assert together.shape == single.shape
+        assert np.max(np.abs(together - single)) < 1e-13 * max(1.0, np.max(np.abs(single)))
+
+
+def test_unchecked_dynamics_give_nan_instead_of_an_error(kernel: str) -> None:
+    model = oblique()
+    dynamics = ada.Dynamics(model, kernel=kernel, checked=False)
+    q, v, tau = (x[0] for x in random_states(model, 1))
+    expected = ada.Dynamics(model, kernel=kernel).forward(q, v, tau)
+    assert np.array_equal(dynamics.forward(q, v, tau), expected)
+    assert np.isnan(dynamics.forward(q * np.nan, v, tau)).all()
+    with pytest.raises(ada.InputError, match="shape"):  # this is always checked
+        dynamics.forward(q[:-1], v, tau)
+
+
+# --- one object, many threads ---------------------------------------------------------------------------------------
+def test_one_dynamics_serves_several_threads_from_its_first_call_on(kernel: str) -> None:
+    model = oblique("fixed")
+    states = random_states(model, 64)
+    reference = ada.Dynamics(model, kernel=kernel)
+    expected = [reference.forward(*one) for one in zip(*states, strict=True)]
+    batch = reference.forward(*states)
+    shared = ada.Dynamics(model, kernel=kernel)
+    start = threading.Barrier(8)
+    failures: list[str] = []
+
+    def work(number: int) -> None:
+        start.wait()
+        try:
+            for turn in range(40):
+                i = (number * 7 + turn) % 64
+                if not np.array_equal(shared.forward(*(x[i] for x in states)), expected[i]):
+                    failures.append(f"thread {number}, state {i}")
+                if turn % 10 == 0 and not np.array_equal(shared.forward(*states), batch):
+                    failures.append(f"thread {number}, batch")
+        except Exception as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+# --- other processes ------------------------------------------------------------------------------------------------
+def answers(model: ada.Model, states: Any, **options: str) -> list[Any]:
+    """One state, a batch, wrenches, and quantities of other shapes."""
+    (Q, V, U), d = map(np.array, states), ada.Dynamics(model, **options)
+    wrench = {"tool": np.arange(6.0), "trunk": np.ones(6)}
+    found = [
+        d.forward(Q[0], V[0], U[0]), d.forward(Q, V, U), d.inverse(Q[1], V[1], U[1]),
+        d.forward(Q[0], V[0], U[0], wrench), d.inverse(Q, V, U, wrench),
+        d.mass_matrix(Q[0]), d.bias(Q, V), d.jacobian("tool", Q[0]), d.energy(Q[0], V[0]),
+    ]  # fmt: skip
+    return found + ([] if options.get("kernel") == "generic" else list(d.forward_derivatives(Q[0], V[0], U[0])))
+
+
+ELSEWHERE = """
+import sys
+sys.path[:0] = sys.argv[1].split(":")
+from test_front_door import KERNELS, ada, answers, json, np, pickle
+model, states = pickle.loads(bytes.fromhex(sys.argv[2]))
+print(json.dumps([[np.asarray(x).tolist() for x in answers(model, states, kernel=kernel)] for kernel in KERNELS]))
+try:
+    ada.Dynamics(model, kernel="generic").forward(states[0][0] * np.nan, states[1][0], states[2][0])
+except ada.InputError as error:
+    print(error)
+"""
+
+
+def test_without_the_jit_the_answers_are_the_same() -> None:
+    model = oblique()
+    states = random_states(model, 3)
+    found = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, f"{Path(__file__).parent}:{SUPPORT}", pickle.dumps((model, states)).hex()],
+        env={**os.environ, "ADA_JIT": "off", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    first, refusal = found.stdout.splitlines()
+    assert found.stderr.count("ADA_JIT=off") == 1, "one clear line in the log"
+    assert refusal.startswith("q[0] is nan (joint 'root_joint')")
+    for result, kernel in zip(json.loads(first), KERNELS, strict=True):
+        for ours, theirs in zip(result, answers(model, states, kernel=kernel), strict=True):
+            # other sine and cosine, no fused operations; the mass matrix has condition 1e3
+            assert np.max(np.abs(np.array(ours) - np.array(theirs))) < 1e-11 * np.max(np.abs(np.array(theirs)))
+
+
+def test_a_model_survives_pickling() -> None:
+    model = oblique()
+    copy = pickle.loads(pickle.dumps(model))
+    q, v, tau = (x[0] for x in random_states(model, 1))
+    assert copy.joint_names == model.joint_names
+    assert np.array_equal(ada.Dynamics(copy).forward(q, v, tau), ada.Dynamics(model).forward(q, v, tau))
+
+
+# --- made again elsewhere -------------------------------------------------------------------------------------------
+def test_a_used_dynamics_goes_to_another_process_and_back() -> None:
+    model = ada.load("pa10")
+    dynamics = ada.Dynamics(model, "aba", kernel="specialised", checked=False)
+    q, v = model.random_state(np.random.default_rng(5))
+    here = dynamics.forward(q, v, np.ones(7))
+    for there in (pickle.loads(pickle.dumps(dynamics)), copy.deepcopy(dynamics)):
+        assert np.array_equal(there.forward(q, v, np.ones(7)), here)
+        assert (there.algorithm, there.checked) == ("aba", False)
+
+
+# --- wrong kinds of arguments ---------------------------------------------------------------------------------------
+def test_what_is_not_a_model_is_refused() -> None:
+    with pytest.raises(ada.InputError, match=r"model is 'pa10'; Dynamics needs a Model"):
+        ada.Dynamics("pa10")  # type: ignore[arg-type]
+
+
+def test_wrenches_that_are_no_dict_are_refused() -> None:
+    with pytest.raises(ada.InputError, match="a dict from link names"):
+        ada.Dynamics(ada.load("pa10")).forward(np.zeros(7), np.zeros(7), np.zeros(7), external=[1.0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kernel", ["generic", "specialised"])
+@pytest.mark.parametrize("name", ["forward", "inverse"])
+def test_a_call_with_wrenches_is_not_what_plain_calls_run(kernel: str, name: str) -> None:
+    chain, ones = ada.planar_chain(3), np.ones(3)
+    first, second = (ada.Dynamics(chain, kernel=kernel) for _ in range(2))
+    wrenches = {chain.link_names[-1]: np.ones(6)}
+    for _ in range(2):
+        pushed = getattr(first, name)(ones, ones, ones, wrenches)
+    assert name not in first.entries or not first.entries[name].single
+    assert np.array_equal(getattr(first, name)(ones, ones, ones), getattr(second, name)(ones, ones, ones))
+    assert not np.array_equal(pushed, getattr(second, name)(ones, ones, ones))

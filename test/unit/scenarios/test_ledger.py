@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger: docs/faithfulness.md says of every statement of the documents what the scenarios say of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ada_experiments import ledger, printed_turns
+from ada_experiments.ledger import Entry
+from ada_tools import scenario as scenarios
+from ada_tools.scenario.claims import FAILS, NOT_CONFIRMED
+from ada_tools.scenario.scenario import StatementPart
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / ledger.FILE
+
+
+def written() -> dict[tuple[str, str, str], tuple[str, str]]:
+    """Figures and verdicts on the page, by experiment, place and statement."""
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in PAGE.read_text(encoding="utf-8").splitlines() if "|" in line]
+    cells = ([cell.strip() for cell in row] for row in rows)
+    return {(name, where, text): (figure, verdict) for where, text, _, figure, verdict, name in cells}
+
+
+def declared() -> list[tuple[str, StatementPart]]:
+    return [(name, part) for name in scenarios.names() for part in scenarios.load(name).statements]
+
+
+def test_the_page_has_every_statement_as_it_stands_beside_the_experiments() -> None:
+    found = written()
+    entries = []
+    for name, part in declared():
+        figure, verdict = found[name, ledger.plain(part.where), ledger.plain(part.text)]
+        word = next(word for word in ledger.VERDICTS if verdict.startswith(word))
+        entries.append(Entry(name, part, figure, word))
+    assert PAGE.read_text(encoding="utf-8") == ledger.page(entries), "write it anew: ada reproduce all"
+
+
+def test_nothing_on_the_page_fails_and_what_is_not_confirmed_has_a_reason() -> None:
+    verdicts = [verdict for _, verdict in written().values()]
+    assert not [verdict for verdict in verdicts if verdict.startswith(FAILS)]
+    assert NOT_CONFIRMED not in verdicts
+
+
+def test_a_statement_stands_once() -> None:
+    every = [(name, part.where, part.text) for name, part in declared()]
+    assert len(set(every)) == len(every)
+
+
+def test_printed_turns_are_the_librarys_but_for_one_entry() -> None:
+    off = {name: quantity.value for name, quantity in printed_turns.quantities().items()}
+    assert off.pop("eq_3_29_off") > 0.1
+    assert max(off.values()) < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("name", "doubted"),
+    [
+        ("T2.1", {"the S-joint does"}),
+        ("T3.6", {"an inverse Φ", "the open chain", "likewise the closed chain", "Y of eq. 3.27"}),
+    ],
+)
+def test_what_physics_does_not_confirm_of_tables_and_equations_is_what_is_known(name, doubted, tmp_path) -> None:
+    result = scenarios.reproduce(scenarios.load(name), tmp_path)
+    assert result.holds, result.error
+    texts = [one.text for one in result.outcome.statements if one.verdict == NOT_CONFIRMED]
+    assert len(texts) == len(doubted)
+    assert all(any(words in text for text in texts) for words in doubted)
