@@ -23,7 +23,16 @@ import pytest
 from paths import ROOT
 
 # Files that may read the clock in a unit test, because no result depends on the value.
-CLOCK_READERS: frozenset[str] = frozenset()
+CLOCK_READERS = frozenset(
+    {
+        "ada_dynamics/jit/native.py",  # seconds of compiling, for `report`
+        "ada_dynamics/jit/loop_kernel.py",
+        "ada_dynamics/jit/thread_kernel.py",
+        "ada_dynamics/jit/tape_backend.py",
+        "ada_dynamics/simulation/simulation.py",  # seconds of computing, for `log.summary`
+        "ada_dynamics/simulation/run.py",
+    }
+)
 
 
 class Guard:
