@@ -29,7 +29,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-quick nightly test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign load fuzz mutants silent-wrong sbom soak docs pictures clean
+.PHONY: help setup test test-all test-unit test-quick nightly gate test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign load fuzz mutants silent-wrong sbom soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,7 @@ help: ## this list
 setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyPI unless one is sourced, and the tools
 
 # Threads of numpy's LAPACK wait for each other on a busy machine, for longer than small matrices take.
-test test-all test-quick nightly: export OPENBLAS_NUM_THREADS ?= 1
+test test-all test-unit test-quick nightly: export OPENBLAS_NUM_THREADS ?= 1
 
 test: $(READY) ## the gate: lint, all unit tests in parallel, then the smoke tests of processes one by one
 	$(build-interfaces)
@@ -56,6 +56,9 @@ test-all: test ## the gate, then all other tests of processes, two at a time
 nightly: $(READY) ## every test but those of test/process: documentation, examples, foreign robots, many random inputs
 	$(build-interfaces)
 	@$(NIGHTLY) $(ARGS)
+
+test-unit: $(READY) ## all unit tests, in parallel; ARGS go to pytest
+	@$(UNIT) $(ARGS)
 
 test-quick: $(READY) ## the first unit test of each file, in a minute; ARGS go to pytest
 	@$(UNIT) --quick $(ARGS)
@@ -107,6 +110,9 @@ fuzz: $(READY) ## the tests marked fuzz and inputs guided by coverage, as a tabl
 
 mutants: $(READY) ## small changes of the core that tests must see, a room at a time; ARGS="spatial --count 200"
 	@nice $(BIN)/python -m trials.mutants $(ARGS)
+
+gate: $(READY) ## is `make test` reliable, does it find faults? ARGS="repeat --runs 10", ARGS=faults
+	@$(BIN)/python -m trials.gate $(ARGS)
 
 silent-wrong: $(READY) ## mutated robots and states, judged by pinocchio; ARGS="--count 100000 --report out/wrong.jsonl"
 	@$(BIN)/python -m trials.silent_wrong $(ARGS)
