@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms import hexa
@@ -22,7 +23,6 @@ from ada_experiments.motion_simulation.passivity import ActiveLoopWarning
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_experiments.space_pair import Hold
 from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along
-from ada_hardware.emulation.in_process import FakeClock
 
 HEAVY_LINK, HEAVY_BASE = 20.0, 100.0  # [kg], fig. 15
 
@@ -131,7 +131,7 @@ class Rig:
                 sensor=chosen.sensor,
             ),
             pair.mounting,
-            clock=FakeClock(),
+            clock=ManualClock(),
         )
         faults, seed = (network.faults(), network.seed) if network else ({}, 0)
         loop = LoopSettings(compensation=compensation)

@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ada_dynamics.clock import ManualClock
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.lock_step import run
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_hardware.emulation.in_process import FakeClock
 
 GAINS = {200.0: 2.0, 400.0: 3.0, 800.0: 4.0}  # K_d [N m s/rad] for each K_p [N m/rad], as in S2
 _BUSY = "while True: pass"
@@ -74,7 +74,7 @@ def _lock_step() -> None:
     print("in lock step:       touch [ms]  peak [N]  energy gained")
     for kp, kd in GAINS.items():
         pair = RobotPair(PairSettings())
-        table = EmulatedTable(EmulatedTableSettings(kp=kp, kd=kd), pair.mounting, clock=FakeClock())
+        table = EmulatedTable(EmulatedTableSettings(kp=kp, kd=kd), pair.mounting, clock=ManualClock())
         record = run(pair, table, 0.45)
         begin, end = record.touch
         peak = record.smoothed().max()

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.settings import setting
 from ada_experiments.motion_simulation.frames import Mounting, cross, inverse, wrench_in
 from ada_experiments.motion_simulation.hexa_table import HexaTable
 from ada_experiments.motion_simulation.probe_sensor import DriverSensor
 from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.emulation.in_process import FakeClock, InProcessPackets, InProcessStream
+from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
@@ -63,7 +64,7 @@ class EmulatedTable(HexaTable):
         settings: EmulatedTableSettings,
         mounting: Mounting,
         *,
-        clock: FakeClock | None = None,
+        clock: ManualClock | None = None,
         faults: Mapping[str, float] | None = None,
     ) -> None:
         """Switch both on.

@@ -2,7 +2,7 @@
 """The motion table of the document: a HEXA, driven byte for byte through `safety`, and a force sensor under the probe.
 
 Each period: inverse kinematics of the pose, one cycle of `SafeCycle` (which checks the angles before they go out), one
-reading of the sensor. In lock step a `FakeClock` goes on by one period with each exchange; in real time the caller
+reading of the sensor. In lock step a `ManualClock` goes on by one period with each exchange; in real time the caller
 keeps the periods.
 """
 
@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.frames import rotation_of, turn_between
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.probe_sensor import ProbeSensor, Sensed
-from ada_hardware.emulation.in_process import FakeClock
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
 from ada_hardware.hexa.limits import LEAST_HOLD
 from ada_robot.contract import Demand, Mode
@@ -54,7 +54,7 @@ class HexaTable(MotionTable):
         sensor: ProbeSensor,
         safety: SafetySettings | None = None,
         *,
-        clock: FakeClock | None = None,
+        clock: ManualClock | None = None,
         after_exchange: Callable[[], object] = lambda: None,
     ) -> None:
         """Prepare; `open` finds the devices.

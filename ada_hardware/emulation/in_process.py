@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wires to an emulator inside the same process: what a driver writes reaches the emulator at once.
 
-    clock = FakeClock()
+    clock = ManualClock()
     wire = InProcessPackets(Pa10Emulator(settings), clock=clock.now, sleep=clock.sleep, faults={"drop": 0.1})
     driver = Pa10Driver(driver_settings, wire=wire, clock=clock.now)
 
-With a `FakeClock` waiting takes no time and everything happens at exactly the same moments each time; with the defaults
-the emulator lives in real time. Between calls the device is not run: its ticks are made up for at the next one.
+With an `ada_dynamics.clock.ManualClock` waiting takes no time and runs are reproducible; with the defaults the emulator
+runs in real time. Between calls the device is not run: its ticks are made up for at the next one.
 """
 
 from __future__ import annotations
@@ -22,24 +22,6 @@ from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.line import EmulatedLine
 from ada_hardware.transport.wires import ByteStream, PacketPort
 from ada_robot.errors import TransportError
-
-
-class FakeClock:
-    """A clock that advances only by `sleep`."""
-
-    def __init__(self, start: float = 0.0) -> None:
-        """Args: the time it begins with [s]."""
-        self._now = start
-
-    def now(self) -> float:
-        """The time [s]."""
-        return self._now
-
-    __call__ = now
-
-    def sleep(self, duration: float) -> None:
-        """Advance the clock [s]."""
-        self._now += max(duration, 0.0)
 
 
 class _InProcess:

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.settings import checked
-from ada_hardware.emulation.in_process import FakeClock, InProcessPackets, InProcessStream
+from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.registry import find
 
 
@@ -32,7 +33,7 @@ class DeviceWorld:
         """Args: the device, faults of the wire, settings of the emulator, settings of the driver."""
         kind = find(name)
         emulator, driver = kind.emulator_class(), kind.driver_class()
-        self.clock = clock = FakeClock()
+        self.clock = clock = ManualClock()
         self.device: Any = emulator(checked(emulator.SETTINGS, device or {}))
         wire = InProcessStream if emulator.WIRE == "stream" else InProcessPackets
         self.wire: Any = wire(self.device, clock=clock, sleep=clock.sleep, faults=faults)

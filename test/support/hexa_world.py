@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.settings import checked
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.kinematics import HexaKinematics
@@ -35,7 +36,7 @@ class World:
     """A driver, an emulated table, and their clock."""
 
     def __init__(self, contact=None, faults=None, **settings):
-        self.clock = FakeClock()
+        self.clock = ManualClock()
         self.table = HexaEmulator(checked(HexaEmulatorSettings, settings), contact)
         self.wire = self.plugged(faults)
         self.driver = HexaDriver(HexaSettings(), wire=self.wire, clock=self.clock, session=7)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_dynamics.clock import ManualClock
+from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
@@ -84,7 +85,7 @@ class LockStep:
         """
         settings = settings or Pa10Settings()
         same = Pa10EmulatorSettings(variant=settings.variant, axes=settings.axes)
-        self.clock = FakeClock()
+        self.clock = ManualClock()
         self.emulator = Pa10Emulator(emulator or same)
         self.wire = InProcessPackets(self.emulator, clock=self.clock.now, sleep=self.clock.sleep, faults=faults)
         wire = self.wire if wrap is None else wrap(self.wire)

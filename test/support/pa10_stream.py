@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_dynamics.clock import ManualClock
+from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
@@ -47,7 +48,7 @@ class Told(NamedTuple):
 class Tap:
     """Between driver and wire: keeps all commands C."""
 
-    def __init__(self, wire: InProcessPackets, variant: str, clock: FakeClock) -> None:
+    def __init__(self, wire: InProcessPackets, variant: str, clock: ManualClock) -> None:
         self._wire, self._variant, self._clock = wire, variant, clock
         self._effort = np.zeros(7)
         self.told: list[Told] = []
@@ -84,7 +85,7 @@ class Stream:
         device_timeout: float = 0.01,
         **emulator: Any,
     ) -> None:
-        self.clock = FakeClock(10.0)
+        self.clock = ManualClock(10.0)
         self.arm = Pa10Emulator(Pa10EmulatorSettings(variant=variant, **emulator))
         self.wire = InProcessPackets(self.arm, clock=self.clock.now, sleep=self.clock.sleep, seed=5)
         self.tap = Tap(self.wire, variant, self.clock)

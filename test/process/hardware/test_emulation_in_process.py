@@ -12,27 +12,28 @@ from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_hardware import opening, registry
-from ada_hardware.emulation.in_process import FakeClock, InProcessPackets, InProcessStream
+from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.emulation.line import LONGEST_CATCH_UP, EmulatedLine
 from ada_hardware.transport import Serial
 from ada_robot.errors import TransportError, UnknownDevice
 
 
 class Bench(NamedTuple):
-    clock: FakeClock
+    clock: ManualClock
     echo: EchoStream
     wire: Any
 
 
 def stream(faults: dict[str, float] | None = None, **settings: Any) -> Bench:
-    clock, echo = FakeClock(), EchoStream(EchoDeviceSettings(**settings))
+    clock, echo = ManualClock(), EchoStream(EchoDeviceSettings(**settings))
     return Bench(clock, echo, InProcessStream(echo, clock=clock.now, sleep=clock.sleep, faults=faults))
 
 
 def packets(faults: dict[str, float] | None = None, **settings: Any) -> Bench:
-    clock, echo = FakeClock(), EchoPackets(EchoDeviceSettings(**settings))
+    clock, echo = ManualClock(), EchoPackets(EchoDeviceSettings(**settings))
     return Bench(clock, echo, InProcessPackets(echo, clock=clock, sleep=clock.sleep, faults=faults))
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_dynamics.clock import ManualClock
+from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
@@ -23,7 +24,7 @@ class Safely:
     """A safe cycle, the driver, a wire with faults and the arm, on a clock that nobody waits for."""
 
     def __init__(self, variant: str = "ce") -> None:
-        self.clock = FakeClock(10.0)
+        self.clock = ManualClock(10.0)
         self.emulator = Pa10Emulator(Pa10EmulatorSettings(variant=variant))
         self.wire = InProcessPackets(self.emulator, clock=self.clock.now, sleep=self.clock.sleep, seed=5)
         self.driver = Pa10Driver(Pa10Settings(variant=variant), wire=self.wire, clock=self.clock.now)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
@@ -17,7 +18,6 @@ from ada_experiments.motion_simulation.frames import Motion
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.passivity import ActiveLoopWarning, PassivityObserver
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_hardware.emulation.in_process import FakeClock
 
 Array = NDArray[np.float64]
 STEP = 2e-3
@@ -84,7 +84,7 @@ def touch(kp: float, delay: float, compensation: int = 2, **more: Any) -> tuple[
     """A touch on the HEXA of S2, and what the loop said about its energy."""
     pair = RobotPair(PairSettings(**more))
     table = EmulatedTable(
-        EmulatedTableSettings(kp=kp, kd={200.0: 2.0, 400.0: 3.0, 800.0: 4.0}[kp]), pair.mounting, clock=FakeClock()
+        EmulatedTableSettings(kp=kp, kd={200.0: 2.0, 400.0: 3.0, 800.0: 4.0}[kp]), pair.mounting, clock=ManualClock()
     )
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -138,7 +138,7 @@ def test_a_loop_that_is_not_compensated_warns_at_any_delay() -> None:
 @pytest.mark.parametrize("seed", [7, 8])
 def test_a_bad_network_is_no_alarm(seed: int) -> None:
     pair = RobotPair(PairSettings())
-    table = EmulatedTable(EmulatedTableSettings(kp=800.0, kd=4.0), pair.mounting, clock=FakeClock())
+    table = EmulatedTable(EmulatedTableSettings(kp=800.0, kd=4.0), pair.mounting, clock=ManualClock())
     with warnings.catch_warnings():
         warnings.simplefilter("error", ActiveLoopWarning)
         found = run(pair, table, 0.45, faults={"delay": 0.002, "jitter": 5e-4, "drop": 0.1}, seed=seed)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.spatial.orientation import pose_of
@@ -22,7 +23,7 @@ from ada_experiments.motion_simulation.lock_step import run
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.probe_sensor import DriverSensor, ThreadSensor
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.sensor import ForceSensor
@@ -46,7 +47,7 @@ def before_the_probe(gap: float) -> Array:
 def made(kind: str, **settings: object) -> MotionTable:
     if kind == "impedance":
         return ImpedanceTable(TableSettings(**settings), Mounting())  # type: ignore[arg-type]
-    return EmulatedTable(EmulatedTableSettings(**settings), Mounting(), clock=FakeClock())  # type: ignore[arg-type]
+    return EmulatedTable(EmulatedTableSettings(**settings), Mounting(), clock=ManualClock())  # type: ignore[arg-type]
 
 
 def prepared(table: MotionTable, pose: Array) -> Reading:
@@ -105,7 +106,7 @@ def test_a_touch_beside_the_middle_turns_about_the_sensor(kind: str) -> None:
     aside = facing((0.03, 0.0, -0.51), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     mounting = Mounting(tip_in_lab=aside)
     pair = RobotPair(PairSettings(), mounting)
-    clock = FakeClock()
+    clock = ManualClock()
     table: MotionTable = (
         ImpedanceTable(TableSettings(), mounting)
         if kind == "impedance"
@@ -164,7 +165,7 @@ def test_damped_errors_push_as_fast_as_the_plate_is_sent() -> None:
 @pytest.mark.parametrize("sensor", ["netft", "dynpick"])
 def test_a_touch_on_the_emulated_hexa_through_all_bytes(sensor: str) -> None:
     pair = RobotPair(PairSettings())
-    table = EmulatedTable(EmulatedTableSettings(kp=400.0, kd=3.0, sensor=sensor), pair.mounting, clock=FakeClock())
+    table = EmulatedTable(EmulatedTableSettings(kp=400.0, kd=3.0, sensor=sensor), pair.mounting, clock=ManualClock())
     # DynPick: two counts of 1/24.5 N of noise, and the zero's rest
     found = run(pair, table, 0.4, LoopSettings(least_force=0.3 if sensor == "dynpick" else 0.05))
     assert not table.hexa.violations
@@ -180,7 +181,7 @@ def test_a_touch_on_the_emulated_hexa_through_all_bytes(sensor: str) -> None:
 
 def test_an_end_of_the_motion_leaves_the_hexa_at_rest_with_its_brakes_on() -> None:
     pair = RobotPair(PairSettings())
-    table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=FakeClock())
+    table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=ManualClock())
     run(pair, table, 0.1)
     assert table.cycle.phase is Phase.CLOSED
     assert table.hexa.state()["state"] == "BRAKED"
@@ -199,7 +200,7 @@ def test_a_pose_out_of_reach_is_refused_with_its_leg() -> None:
 def test_a_motion_that_leads_out_of_reach_ends_with_words() -> None:
     """After the touch the robots part, farther than the table has room."""
     pair = RobotPair(PairSettings(approach=0.3))
-    table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=FakeClock())
+    table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=ManualClock())
     with pytest.raises(HardwareError, match=r"motion table stopped.*leg_"):
         run(pair, table, 3.0)
 
@@ -248,7 +249,7 @@ def test_the_weight_on_the_sensor_is_its_zero() -> None:
 def test_an_unsteady_sensor_has_no_zero() -> None:
     pair = RobotPair(PairSettings())
     settings = replace(EmulatedTableSettings(), noise=5e6)  # counts: some newtons
-    table = EmulatedTable(settings, pair.mounting, clock=FakeClock())
+    table = EmulatedTable(settings, pair.mounting, clock=ManualClock())
     with pytest.raises(Refused, match="steady"):
         run(pair, table, 0.1)
 
@@ -288,7 +289,7 @@ def test_a_table_elsewhere_is_opened_by_its_addresses() -> None:
 def test_a_sensor_that_is_slower_than_the_table_needs_a_thread() -> None:
     emulator = NetFtEmulator(NetFtEmulatorSettings(rate=100.0))
     driver = NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator))
-    sensor = DriverSensor(driver, 2e-3, FakeClock())
+    sensor = DriverSensor(driver, 2e-3, ManualClock())
     with pytest.raises(InputError, match="thread"):
         sensor.open()
     sensor.close()
