@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import thread as pool
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,9 @@ CLOCK_READERS = frozenset(
         "ada_dynamics/simulation/run.py",
     }
 )
+
+
+HERE = Path(__file__).parent
 
 
 class Guard:
@@ -101,8 +105,8 @@ sys.meta_path.insert(0, _NoRclpy())
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Guard a test and its fixtures."""
-    Guard.active = True
+    """Guard a test of this folder and its fixtures; pytest calls this hook for the tests of all folders."""
+    Guard.active = item.path.is_relative_to(HERE)
     try:
         return (yield)
     finally:
