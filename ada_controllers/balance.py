@@ -188,12 +188,17 @@ class Balance(Controller[BalanceSettings]):
             raise InputError(
                 f"{self.NAME}: robot {model.name!r} is none that stands on two legs of five joints, {JOINTS[0]} to "
                 f"{JOINTS[-1]}, with a link {TRUNK!r}; take 'hoap2_standing' or 'hoap2_reaching'. The simulated robot "
-                "may be another one with joints of these names, such as 'hoap2_10dof'."
+                "may be another one with joints of these names, such as 'hoap2_10dof'.",
+                field="model",
+                value=model.name,
+                allowed=("hoap2_standing", "hoap2_reaching"),
             )
         if len(model.loop_names) != 1:
             raise InputError(
                 f"{self.NAME}: robot {model.name!r} has {len(model.loop_names)} loops; it must stand on one foot by "
-                "its base and on the other one by a loop, as 'hoap2_standing' does."
+                "its base and on the other one by a loop, as 'hoap2_standing' does.",
+                field="model",
+                value=model.name,
             )
 
     def _begin(self, state: State, time: float) -> None:
@@ -250,7 +255,10 @@ class Balance(Controller[BalanceSettings]):
         if self.settings.phases == "two":
             raise InputError(
                 f"{self.NAME}: phases 'two' depend on how far the upper body was turned before, which equations of "
-                "motion do not know; take phases 'merged', or sample the controller."
+                "motion do not know; take phases 'merged', or sample the controller.",
+                field="phases",
+                value="two",
+                allowed=("merged",),
             )
         self.check(reference)
         zero = self._zero if reference.velocity is None else reference.velocity

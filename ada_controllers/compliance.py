@@ -71,9 +71,19 @@ class ComplianceSettings(PoseServoSettings):
         super().__post_init__()
         three_numbers(self, "sensor_xyz", "sensor_rpy", "tool_com")
         if len(self.dead_band) != 2:
-            raise InputError(f"dead_band is {list(self.dead_band)}; it must have two numbers [N, N m].")
+            raise InputError(
+                f"dead_band is {list(self.dead_band)}; it must have two numbers [N, N m].",
+                field="dead_band",
+                value=self.dead_band,
+                allowed="two numbers",
+            )
         if len(self.stiffness) not in (6, 36):
-            raise InputError(f"stiffness has {len(self.stiffness)} numbers; give 6, or 36, row by row.")
+            raise InputError(
+                f"stiffness has {len(self.stiffness)} numbers; give 6, or 36, row by row.",
+                field="stiffness",
+                value=self.stiffness,
+                allowed="6 or 36 numbers",
+            )
 
 
 class Compliance(PoseServoBase[ComplianceSettings]):
@@ -111,7 +121,10 @@ class Compliance(PoseServoBase[ComplianceSettings]):
             raise InputError(
                 f"{self.NAME}: a contact of {use.contact_stiffness:g} N/m is too stiff: with gain {use.gain:g} 1/s, "
                 f"stiffness {softest:g} N/m and a period of {use.period:g} s the hand hammers from {limit:.4g} N/m on. "
-                "Make gain, period or filter_time smaller, or stiffness greater."
+                "Make gain, period or filter_time smaller, or stiffness greater.",
+                field="contact_stiffness",
+                value=use.contact_stiffness,
+                allowed=f"below {limit:.4g} N/m",
             )
 
     # --- use --------------------------------------------------------------------------------------------------------
@@ -129,7 +142,9 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         if state.wrench is None:
             raise StateRefused(
                 f"{self.NAME}: the state has no wrench; it must come from the force sensor at {self._sensor_link!r}. "
-                "Without a sensor take pose_servo."
+                "Without a sensor take pose_servo.",
+                link=self._sensor_link,
+                field="wrench",
             )
 
     def _begin(self, state: State, time: float) -> None:
@@ -221,6 +236,9 @@ def _stiffness(name: str, values: tuple[float, ...]) -> Array:
     if not np.allclose(K, K.T, rtol=1e-9, atol=0.0) or np.min(np.linalg.eigvalsh(K)) <= 0.0:
         raise InputError(
             f"{name}: stiffness is {list(values)!r:.120}; its numbers must be positive, and as a matrix it must be "
-            "symmetric with positive eigenvalues."
+            "symmetric with positive eigenvalues.",
+            field="stiffness",
+            value=values,
+            allowed="a symmetric matrix with positive eigenvalues",
         )
     return K

@@ -75,14 +75,20 @@ class Controller(ABC, Generic[S]):
         """
         if not isinstance(model, Model):
             raise InputError(
-                f"{self.NAME}: model is {model!r:.80}; a controller needs a Model, such as ada.load('pa10') returns."
+                f"{self.NAME}: model is {model!r:.80}; a controller needs a Model, such as ada.load('pa10') returns.",
+                field="model",
+                value=model,
+                allowed=Model,
             )
         self.model = model
         self.settings: S = _checked(self.SETTINGS, settings, f"{self.NAME}: settings")
         self.joints = self._commanded_joints()
         if not self.joints:
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} has no joint with a motor; there is nothing to command."
+                f"{self.NAME}: robot {model.name!r} has no joint with a motor; there is nothing to command.",
+                field="model",
+                value=model.name,
+                allowed="a robot with a motor",
             )
         self.q_index = np.array([model.q_index(name).start for name in self.joints], dtype=np.intp)
         self.v_index = np.array([model.v_index(name).start for name in self.joints], dtype=np.intp)
@@ -112,7 +118,10 @@ class Controller(ABC, Generic[S]):
         if len(values) not in (1, count):
             raise InputError(
                 f"{self.NAME}: {setting} has {len(values)} numbers; give one for all joints, or {count}, one for each "
-                f"of {', '.join(self.joints)}."
+                f"of {', '.join(self.joints)}.",
+                field=setting,
+                value=values,
+                allowed=f"1 or {count} numbers",
             )
         return np.full(count, values[0]) if len(values) == 1 else np.array(values)
 
@@ -127,7 +136,10 @@ class Controller(ABC, Generic[S]):
             raise InputError(
                 f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {motors} motors"
                 f"{', and loops' if model.loop_names else ''}; this law is for robots with a motor at every joint and "
-                "a fixed base. With loops take virtual_closed_chain."
+                "a fixed base. With loops take virtual_closed_chain.",
+                field="model",
+                value=model.name,
+                allowed="a motor at every joint, a fixed base and no loops",
             )
 
     # --- use --------------------------------------------------------------------------------------------------------
@@ -202,7 +214,10 @@ class Controller(ABC, Generic[S]):
         if not isinstance(reference, self.REFERENCES):
             kinds = " or ".join(kind.__name__ for kind in self.REFERENCES) or "none at all"
             raise ReferenceRefused(
-                f"{self.NAME} takes references of the kind {kinds}; this is a {type(reference).__name__}."
+                f"{self.NAME} takes references of the kind {kinds}; this is a {type(reference).__name__}.",
+                field="reference",
+                value=reference,
+                allowed=self.REFERENCES,
             )
         self._references(reference)
         self._check_reference(reference)
@@ -295,6 +310,11 @@ def _checked(cls: type[Any], given: object, what: str) -> Any:
         InputError: they are neither, or a value is not allowed.
     """
     if given is not None and not isinstance(given, (cls, Mapping)):
-        raise InputError(f"{what} is {given!r:.80}; give values by name, as {{'name': value}}, or a {cls.__name__}.")
+        raise InputError(
+            f"{what} is {given!r:.80}; give values by name, as {{'name': value}}, or a {cls.__name__}.",
+            field=what.rpartition(" ")[2],
+            value=given,
+            allowed=cls,
+        )
     values = {} if given is None else given if isinstance(given, Mapping) else as_mapping(given)
     return checked(cls, values)

@@ -65,7 +65,12 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         try:
             self._law(state, time)
         except InputError as problem:
-            raise ActivationRefused(f"{self.NAME}: the motors cannot carry the weight here: {problem}") from None
+            raise ActivationRefused(
+                f"{self.NAME}: the motors cannot carry the weight here: {problem}",
+                joint=problem.joint,
+                field=problem.field or "motors",
+                value=problem.value,
+            ) from None
 
     def _law(self, state: State, time: float) -> Command:
         if self._law_call is not None:
@@ -114,5 +119,8 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
             raise InputError(
                 f"{self.NAME}: joints of robot {model.name!r} without a motor carry weight: {', '.join(names[:8])}. "
                 "Give them motors, or loops that pass the weight on to motors (of a robot that stands: its feet "
-                "fixed to the world)."
+                "fixed to the world).",
+                joint=names[0],
+                field="model",
+                value=model.name,
             )

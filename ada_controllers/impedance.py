@@ -124,7 +124,12 @@ class Impedance(Controller[ImpedanceSettings]):
     def _six(self, what: str, linear: Sequence[float], angular: Sequence[float]) -> Array:
         for name, values in ((f"linear_{what}", linear), (f"angular_{what}", angular)):
             if len(values) not in (1, 3):
-                raise InputError(f"{self.NAME}: {name} has {len(values)} numbers; give one for x, y and z, or three.")
+                raise InputError(
+                    f"{self.NAME}: {name} has {len(values)} numbers; give one for x, y and z, or three.",
+                    field=name,
+                    value=values,
+                    allowed="1 or 3 numbers",
+                )
         return np.concatenate([np.full(3, values) if len(values) == 1 else values for values in (linear, angular)])
 
     def _compile(self) -> None:
@@ -160,7 +165,12 @@ class Impedance(Controller[ImpedanceSettings]):
     def _check_reference(self, reference: Reference) -> None:
         if isinstance(reference, JointReference) is not self._in_joints:
             held, wanted = ("the joints", "JointReference") if self._in_joints else ("a link", "PoseReference")
-            raise ReferenceRefused(f"{self.NAME} holds {held} (setting space): it follows a {wanted}.")
+            raise ReferenceRefused(
+                f"{self.NAME} holds {held} (setting space): it follows a {wanted}.",
+                field="reference",
+                value=reference,
+                allowed=wanted,
+            )
 
     # --- law ----------------------------------------------------------------------------------------------------------
     def _law(self, state: State, time: float) -> Command:

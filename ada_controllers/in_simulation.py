@@ -139,7 +139,10 @@ def by_joint_names(model: Model, simulated: Model) -> Callable[[Array, Array], S
         if other is None or (other.nq, other.nv) != (model.joints[name].nq, model.joints[name].nv):
             raise InputError(
                 f"the controller's robot {model.name!r} has a joint {name!r} that {simulated.name!r} lacks, or has in "
-                "another form; both must have the same joints."
+                "another form; both must have the same joints.",
+                joint=name,
+                field="model",
+                value=simulated.name,
             )
     q_of = np.concatenate([np.arange(simulated.nq)[simulated.q_index(name)] for name in names])
     v_of = np.concatenate([np.arange(simulated.nv)[simulated.v_index(name)] for name in names])

@@ -172,7 +172,11 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
                 f"{self.NAME}: joint {self.joints[j]!r}: position{where} is {positions[i, j]:.15g}, outside of "
                 f"[{room.lower[j]:.15g}, {room.upper[j]:.15g}], which position_margin "
                 f"{self.shaping.position_margin:g} leaves of its range; command a value inside, or make the margin "
-                "smaller."
+                "smaller.",
+                joint=self.joints[j],
+                field="position_margin",
+                value=float(positions[i, j]),
+                allowed=(float(room.lower[j]), float(room.upper[j])),
             )
 
     def _check_reference(self, reference: Reference) -> None:
@@ -181,17 +185,28 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
             if len(reference.positions) > MAX_POINTS:
                 raise ReferenceRefused(
                     f"{self.NAME}: the path has {len(reference.positions)} points; at most {MAX_POINTS} are allowed. "
-                    "Give it in parts."
+                    "Give it in parts.",
+                    field="positions",
+                    value=len(reference.positions),
+                    allowed=f"at most {MAX_POINTS} points",
                 )
             if reference.velocities is not None and reference.velocities[-1].any():
-                raise ReferenceRefused(f"{self.NAME}: the path's last velocities are not zero; it must end at rest.")
+                raise ReferenceRefused(
+                    f"{self.NAME}: the path's last velocities are not zero; it must end at rest.",
+                    field="velocities",
+                    value=reference.velocities[-1],
+                    allowed="zero at the last point",
+                )
         elif isinstance(reference, JointReference):
             self._check_margin(reference.position[None])
             for what, values in (("velocity", reference.velocity), ("acceleration", reference.acceleration)):
                 if values is not None and values.any():
                     raise ReferenceRefused(
                         f"{self.NAME}: the goal has a {what} {values.tolist()!r:.80}; a goal is reached at rest. Leave "
-                        "it out, or give a JointPath through it."
+                        "it out, or give a JointPath through it.",
+                        field=what,
+                        value=values,
+                        allowed="zero",
                     )
 
     def check_from(self, reference: Reference, time: float) -> None:

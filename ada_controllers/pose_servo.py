@@ -82,7 +82,12 @@ def three_numbers(settings: object, *names: str) -> None:
     """
     for name in names:
         if len(getattr(settings, name)) != 3:
-            raise InputError(f"{name} is {list(getattr(settings, name))}; it must have three numbers.")
+            raise InputError(
+                f"{name} is {list(getattr(settings, name))}; it must have three numbers.",
+                field=name,
+                value=getattr(settings, name),
+                allowed="three numbers",
+            )
 
 
 S = TypeVar("S", bound=PoseServoSettings)
@@ -153,7 +158,10 @@ class PoseServoBase(Controller[S]):
         if isinstance(reference, JointReference) and self.settings.null_space != "posture":
             raise ReferenceRefused(
                 f"{self.NAME}: a posture was given, and null_space is {self.settings.null_space!r}; set it to "
-                "'posture', or give a PoseReference."
+                "'posture', or give a PoseReference.",
+                field="null_space",
+                value=self.settings.null_space,
+                allowed=("posture",),
             )
         if isinstance(reference, PoseReference) and self.settings.unreachable == "refuse":
             beyond = self._reach.beyond(reference.pose)
@@ -162,7 +170,10 @@ class PoseServoBase(Controller[S]):
                     f"{self.NAME}: the target is {beyond:.4g} m out of reach of {self.arm.link!r}: its wrist can be "
                     f"from {self._reach.shortest:.4g} to {self._reach.longest:.4g} m from the shoulder at "
                     f"{np.round(self._reach.shoulder, 4).tolist()}. Give a nearer one, or set unreachable to "
-                    "'approach'."
+                    "'approach'.",
+                    link=self.arm.link,
+                    field="pose",
+                    value=beyond,
                 )
 
     # --- law --------------------------------------------------------------------------------------------------------

@@ -77,11 +77,19 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         if list(self.v_index) != list(range(model.nv - count, model.nv)):
             raise InputError(
                 f"{self.NAME}: robot {model.name!r} has {count} velocities of joints and {len(self.joints)} motors; "
-                "this law needs a motor at every joint."
+                "this law needs a motor at every joint.",
+                field="model",
+                value=model.name,
+                allowed="a motor at every joint",
             )
         self.rows = self.coupling.rows(self.settings.preserved)
         if not self.rows:
-            raise InputError(f"{self.NAME}: preserved is empty; name some of {', '.join(COMPONENTS)}.")
+            raise InputError(
+                f"{self.NAME}: preserved is empty; name some of {', '.join(COMPONENTS)}.",
+                field="preserved",
+                value=(),
+                allowed=COMPONENTS,
+            )
         self.is_held = self._is_held()
         self._gains = {
             "stiffness": self.per_joint("stiffness", self.settings.stiffness),
@@ -97,7 +105,10 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         held = self.settings.held
         if held == "no" and not self.coupling.is_floating:
             raise InputError(
-                f"{self.NAME}: held is 'no', but the base of robot {self.model.name!r} is fixed. Set held to 'yes'."
+                f"{self.NAME}: held is 'no', but the base of robot {self.model.name!r} is fixed. Set held to 'yes'.",
+                field="held",
+                value="no",
+                allowed=("yes",),
             )
         if held == "auto":
             return not self.coupling.is_floating or bool(np.any(self.model.gravity))

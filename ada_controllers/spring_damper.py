@@ -73,7 +73,10 @@ class SpringDamper(Controller[SpringDamperSettings]):
         if not own.link and (own.turned_stiffness or own.turned_damping):
             raise InputError(
                 f"{self.NAME}: turned_stiffness and turned_damping need a link whose turn counts; set link to one of "
-                f"{', '.join(model.links)}."
+                f"{', '.join(model.links)}.",
+                field="link",
+                value="",
+                allowed=tuple(model.links),
             )
         self._zero = np.zeros(len(self.joints))
         self._efforts = self._make()
@@ -146,5 +149,8 @@ def refuse_what_joints_cannot_carry(controller: Controller[Any]) -> None:
         raise InputError(
             f"{controller.NAME}: carry_weight needs a robot that stands by itself, with a motor at every joint; "
             f"robot {model.name!r} has {model.nv} velocities and {len(controller.joints)} motors. A walking robot "
-            "stands in a model whose feet are fixed to the ground, such as 'hoap2_standing'."
+            "stands in a model whose feet are fixed to the ground, such as 'hoap2_standing'.",
+            field="carry_weight",
+            value=True,
+            allowed=(False,),
         )

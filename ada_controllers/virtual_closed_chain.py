@@ -151,7 +151,10 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
     def _six(self, name: str, values: Sequence[float]) -> Array:
         if len(values) != 6:
             raise InputError(
-                f"{self.NAME}: {name} has {len(values)} numbers; give six: [fx, fy, fz, nx, ny, nz] of the link."
+                f"{self.NAME}: {name} has {len(values)} numbers; give six: [fx, fy, fz, nx, ny, nz] of the link.",
+                field=name,
+                value=values,
+                allowed="six numbers",
             )
         return np.array(values)
 
@@ -160,7 +163,10 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         if not has_free_root(carrier) or carrier.nv != len(self.joints) + carrier.v_index(ROOT_JOINT).stop:
             raise InputError(
                 f"{self.NAME}: contacts: pressed is for a robot that floats and has a motor at every joint; of "
-                f"{carrier.name!r} motors are at {', '.join(self.joints)}. Set contacts: held."
+                f"{carrier.name!r} motors are at {', '.join(self.joints)}. Set contacts: held.",
+                field="contacts",
+                value="pressed",
+                allowed=("held",),
             )
         return Pressing(self.NAME, carrier, self.settings.friction, self.settings.sole)
 
@@ -170,7 +176,10 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         if by_pose:
             raise InputError(
                 f"{self.NAME}: pose_stiffness and pose_damping are of a link, and none is named; set link to one of "
-                f"{', '.join(self.model.link_names)}."
+                f"{', '.join(self.model.link_names)}.",
+                field="link",
+                value="",
+                allowed=tuple(self.model.link_names),
             )
         return None
 
@@ -185,7 +194,11 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             raise StateRefused(
                 f"{self.NAME}: loop {loop!r} is open by {largest:.3g} {unit}; it begins up to "
                 f"{self.settings.largest_gap:g} (largest_gap). Bring the robot to a pose that closes the loops first: "
-                "ada.assemble(virtual, q) gives one."
+                "ada.assemble(virtual, q) gives one.",
+                loop=loop,
+                field="largest_gap",
+                value=largest,
+                allowed=self.settings.largest_gap,
             )
         self._time = time
         self._branch.forget()
@@ -206,10 +219,15 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             if self._link is None or not self._pose_stiffness.any():
                 raise ReferenceRefused(
                     f"{self.NAME}: nothing follows a pose: set link, and pose_stiffness above zero in the directions "
-                    "that shall."
+                    "that shall.",
+                    field="pose_stiffness",
                 )
         elif not self._stiffness.any():
-            raise ReferenceRefused(f"{self.NAME}: joint_stiffness is zero, so that nothing follows joint positions.")
+            raise ReferenceRefused(
+                f"{self.NAME}: joint_stiffness is zero, so that nothing follows joint positions.",
+                field="joint_stiffness",
+                value=0.0,
+            )
 
     def _accept(self, reference: Reference, state: State, time: float) -> None:
         joints, pose = self._joint_reference, self._pose_reference
@@ -325,7 +343,10 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         if self._is_path or not self._moves_all or self.model.loops:
             raise InputError(
                 f"{self.NAME}: a continuous law needs feedback: force, and a robot with a motor at every joint and no "
-                "loops of its own."
+                "loops of its own.",
+                field="feedback",
+                value=self.settings.feedback,
+                allowed=("force",),
             )
         if reference is not None:
             self.check(reference)

@@ -237,7 +237,12 @@ def _refused(one: Setting, name: str, value: object) -> InputError:
         hint = " Write [0.0, 1.5]."
     if one.kind == "strs" and isinstance(value, str):
         hint = f" Write [{value}]."
-    return InputError(f"parameter {name} is {shown}; it must be {one.allowed} ({one.description}).{hint}")
+    return InputError(
+        f"parameter {name} is {shown}; it must be {one.allowed} ({one.description}).{hint}",
+        field=name,
+        value=value,
+        allowed=one.allowed,
+    )
 
 
 def _shown(value: object) -> str:

@@ -45,7 +45,9 @@ def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
     if dynamics.model.loops:
         raise InputError(
             f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
-            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead."
+            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead.",
+            field="inverse",
+            value=dynamics.model.name,
         )
     return _over_states(lambda *x: _Inverse.apply(dynamics, *x), q, v, a)
 
@@ -125,7 +127,9 @@ def _pulled(
         if not dynamics.ambient.is_plain:
             raise InputError(
                 f"model {dynamics.model.name!r} has quaternions or Euler angles, whose gradients are computed on the "
-                "processor alone: call with tensors of the processor, q.cpu()."
+                "processor alone: call with tensors of the processor, q.cpu().",
+                field="device",
+                allowed=("cpu",),
             )
         return (None, *_products(matrices(*_arrays(*state)), w))
     positions, *rest = _arrays(*state)

@@ -206,7 +206,11 @@ class Chain:
         bodies = tree.bodies
         n = len(bodies)
         if n & (n - 1) or threads & (threads - 1) or n < 2 * threads:
-            raise InputError(f"{n} links and {threads} threads: give powers of two, and two links for each thread.")
+            raise InputError(
+                f"{n} links and {threads} threads: give powers of two, and two links for each thread.",
+                field="links, threads",
+                value=(n, threads),
+            )
         each = n // threads
         within, among = _bit_reversed(each), _bit_reversed(threads)
         self._where = [(block, block * each + within) for block in range(threads)]

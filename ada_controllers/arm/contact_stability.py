@@ -80,7 +80,9 @@ def stiffest_contact(**loop: float) -> float:
     """
     if _is_unstable(0.0, loop):
         raise InputError(
-            f"gain {loop['gain']:g} 1/s is too much for a period of {loop['period']:g} s; make it smaller."
+            f"gain {loop['gain']:g} 1/s is too much for a period of {loop['period']:g} s; make it smaller.",
+            field="gain",
+            value=loop["gain"],
         )
     low, high = 0.0, loop["stiffness"]
     while not _is_unstable(high, loop):

@@ -135,14 +135,20 @@ def arm_joints(model: Model, link: str) -> tuple[str, ...]:
         if name not in motors:
             raise InputError(
                 f"joint {name!r} of robot {model.name!r} is on the way to link {link!r} and has no motor of its own; "
-                "name a link that motors alone move."
+                "name a link that motors alone move.",
+                joint=name,
+                field="link",
+                value=link,
             )
     for loop in model.loops.values():
         around = set(joints_to(model, loop.parent)) ^ set(joints_to(model, loop.child))
         if around & set(way):
             raise InputError(
                 f"joints {', '.join(name for name in way if name in around)} on the way to link {link!r} of robot "
-                f"{model.name!r} are in loop {loop.name!r} and cannot move one by one; name a link of an open chain."
+                f"{model.name!r} are in loop {loop.name!r} and cannot move one by one; name a link of an open chain.",
+                loop=loop.name,
+                field="link",
+                value=link,
             )
     return tuple(way)
 

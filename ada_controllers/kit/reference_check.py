@@ -67,16 +67,25 @@ class ReferenceCheck:
         if not _is_array(values) or values.shape != (len(self._names),):
             raise ReferenceRefused(
                 f"{self._law}: the reference's {what}{where} is {values!r:.80}; it must be a float64 vector of "
-                f"{len(self._names)} numbers, one for each of {', '.join(self._names)}."
+                f"{len(self._names)} numbers, one for each of {', '.join(self._names)}.",
+                field=what,
+                value=values,
+                allowed=f"{len(self._names)} numbers",
             )
         for limit, value in zip(self._limits, values.tolist(), strict=True):
             refusal = refused_number(limit, what, value, where)
             if refusal is not None:
-                raise ReferenceRefused(f"{self._law}: reference: {refusal.text}")
+                raise ReferenceRefused(
+                    f"{self._law}: reference: {refusal.text}", joint=limit.name, field=what, value=value
+                )
             if abs(value) > _MOST[what]:
                 raise ReferenceRefused(
                     f"{self._law}: reference: joint {limit.name!r}: {what}{where} is {value:.3g}, too large to be of a "
-                    f"robot; it is in SI units, at most {_MOST[what]:g}."
+                    f"robot; it is in SI units, at most {_MOST[what]:g}.",
+                    joint=limit.name,
+                    field=what,
+                    value=value,
+                    allowed=(-_MOST[what], _MOST[what]),
                 )
 
     def _path(self, path: JointPath) -> None:
@@ -84,14 +93,20 @@ class ReferenceCheck:
         if not _is_array(positions) or positions.ndim != 2 or not len(positions):
             raise ReferenceRefused(
                 f"{self._law}: the positions of a path are {positions!r:.80}; they must be a float64 array of (points, "
-                f"{len(self._names)}) with at least one point."
+                f"{len(self._names)}) with at least one point.",
+                field="positions",
+                value=positions,
+                allowed=f"(points, {len(self._names)})",
             )
         rows = [("position", positions)]
         if velocities is not None:
             if not _is_array(velocities) or velocities.shape != positions.shape:
                 raise ReferenceRefused(
                     f"{self._law}: the velocities of a path are {velocities!r:.80}; give none, or as many as "
-                    f"positions, {positions.shape}."
+                    f"positions, {positions.shape}.",
+                    field="velocities",
+                    value=velocities,
+                    allowed=positions.shape,
                 )
             rows.append(("velocity", velocities))
         for what, points in rows:
@@ -102,12 +117,18 @@ class ReferenceCheck:
         if not _is_array(times) or times.shape != (len(positions),) or not np.isfinite(times).all():
             raise ReferenceRefused(
                 f"{self._law}: the times of a path are {times!r:.80}; give none, or a finite one for each of the "
-                f"{len(positions)} points [s]."
+                f"{len(positions)} points [s].",
+                field="times",
+                value=times,
+                allowed=f"{len(positions)} finite numbers",
             )
         if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
             raise ReferenceRefused(
                 f"{self._law}: the times of a path are {times.tolist()!r:.80}; they count from now on and must "
-                "increase."
+                "increase.",
+                field="times",
+                value=times,
+                allowed="rising numbers from 0 on",
             )
 
     # --- poses --------------------------------------------------------------------------------------------------------
@@ -116,19 +137,28 @@ class ReferenceCheck:
         if not _is_array(pose) or pose.shape != (4, 4) or not _is_small(pose, MOST_POSITION):
             raise ReferenceRefused(
                 f"{self._law}: the reference's pose is {pose!r:.80}; it must be a float64 array of 4x4 finite numbers, "
-                f"at most {MOST_POSITION:g}."
+                f"at most {MOST_POSITION:g}.",
+                field="pose",
+                value=pose,
+                allowed="4x4 finite numbers",
             )
         R = pose[:3, :3]
         is_rigid = float(np.abs(R.T @ R - np.eye(3)).max()) <= RIGID and float(np.linalg.det(R)) > 0.0
         if not is_rigid or np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > RIGID:
             raise ReferenceRefused(
                 f"{self._law}: the reference's pose is no turning and moving of a rigid body: its axes must have unit "
-                f"length and right angles to {RIGID:g}, right-handed, and its last row must be 0 0 0 1."
+                f"length and right angles to {RIGID:g}, right-handed, and its last row must be 0 0 0 1.",
+                field="pose",
+                value=pose,
+                allowed="a rigid motion",
             )
         if twist is not None and (not _is_array(twist) or twist.shape != (6,) or not _is_small(twist, MOST_VELOCITY)):
             raise ReferenceRefused(
                 f"{self._law}: the reference's twist is {twist!r:.80}; it must be six finite numbers [vx, vy, vz, wx, "
-                f"wy, wz] [m/s, rad/s], at most {MOST_VELOCITY:g}, or None."
+                f"wy, wz] [m/s, rad/s], at most {MOST_VELOCITY:g}, or None.",
+                field="twist",
+                value=twist,
+                allowed="six finite numbers",
             )
 
 

@@ -87,7 +87,10 @@ class Shaper:
             if low > high:
                 raise InputError(
                     f"position_margin is {settings.position_margin:g}; it leaves joint {limit.name!r} no room within "
-                    f"[{limit.lower:g}, {limit.upper:g}]. Make it smaller."
+                    f"[{limit.lower:g}, {limit.upper:g}]. Make it smaller.",
+                    joint=limit.name,
+                    field="position_margin",
+                    value=settings.position_margin,
                 )
         self._lower, self._upper = bounded(lower), bounded(upper)
         # a scale of zero means no effort at all, also where there is no limit
@@ -221,13 +224,19 @@ class Shaper:
         if checked.shape != (len(self._names),):
             raise CommandRefused(
                 f"{self._law}: the commanded {part} is {values!r:.80}; it must have {len(self._names)} numbers, one "
-                f"for each of {', '.join(self._names)}."
+                f"for each of {', '.join(self._names)}.",
+                field=part,
+                value=values,
+                allowed=f"{len(self._names)} numbers",
             )
         for name, value in zip(self._names, checked.tolist(), strict=True):
             if not math.isfinite(value):
                 raise CommandRefused(
                     f"{self._law}: the {part} that it wants of joint {name!r} is {value}; the last command stays "
-                    "in force. Gains, or a state that is far from what the law is for, are the usual reasons."
+                    "in force. Gains, or a state that is far from what the law is for, are the usual reasons.",
+                    joint=name,
+                    field=part,
+                    value=value,
                 )
         return checked
 

@@ -50,7 +50,10 @@ class StateCheck:
             if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (count,):
                 raise StateRefused(
                     f"{self._law}: the {what} of the state are {_kind(values)}; robot {model.name!r} has {count}, as a "
-                    "float64 vector."
+                    "float64 vector.",
+                    field=what,
+                    value=values,
+                    allowed=(count,),
                 )
         for what, values, where, most in (
             ("position", q, model.q_index, MOST_POSITION),
@@ -61,17 +64,24 @@ class StateCheck:
                 if not np.isfinite(part).all():
                     raise StateRefused(
                         f"{self._law}: the {what} of joint {name!r} is {part.tolist()}; it must be finite. The last "
-                        "good command holds."
+                        "good command holds.",
+                        joint=name,
+                        field=what,
+                        value=part,
+                        allowed="finite numbers",
                     )
             size = math.hypot(*values.tolist())
             if not size <= most:
                 raise StateRefused(
                     f"{self._law}: the state is too large to be of a robot, a {what} is near to {size:.3g}; it is in "
-                    f"SI units, below {most:g}."
+                    f"SI units, below {most:g}.",
+                    field=what,
+                    value=size,
+                    allowed=most,
                 )
         problems = model.position_problems(q) if model.has_manifold_coordinates else []
         if problems:
-            raise StateRefused(f"{self._law}: {'; '.join(problems)}.")
+            raise StateRefused(f"{self._law}: {'; '.join(problems)}.", field="q", value=q)
 
     def wrench(self, wrench: Any) -> None:
         """Refuse an invalid measured wrench."""
@@ -80,19 +90,35 @@ class StateCheck:
             shown = wrench.tolist() if isinstance(wrench, np.ndarray) else wrench
             raise StateRefused(
                 f"{self._law}: the measured wrench is {shown!r:.80}; it must be six finite numbers [fx, fy, fz, nx, "
-                f"ny, nz] [N, N m], below {MOST_WRENCH:g}."
+                f"ny, nz] [N, N m], below {MOST_WRENCH:g}.",
+                field="wrench",
+                value=wrench,
+                allowed="six finite numbers",
             )
 
     def wrong_time(self, time: float, last: float) -> StateRefused:
         """The error for an invalid time; the caller raises it."""
         if math.isfinite(time) and math.isnan(last):
-            return StateRefused(f"{self._law}: call reset(state, time) before the first update.")
+            return StateRefused(
+                f"{self._law}: call reset(state, time) before the first update.",
+                field="time",
+                value=time,
+                allowed="reset first",
+            )
         if math.isfinite(time):
             return StateRefused(
                 f"{self._law}: the time is {time!r} s, before the last one, {last!r} s. Where a clock went back, call "
-                "reset(state, time)."
+                "reset(state, time).",
+                field="time",
+                value=time,
+                allowed=f"at least {last!r}",
             )
-        return StateRefused(f"{self._law}: the time is {time!r} s; it must be finite.")
+        return StateRefused(
+            f"{self._law}: the time is {time!r} s; it must be finite.",
+            field="time",
+            value=time,
+            allowed="a finite number",
+        )
 
 
 def _kind(values: Any) -> str:

@@ -47,7 +47,9 @@ def through(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion |
     still = np.flatnonzero(~np.any(np.diff(knots, axis=0), axis=1))
     if len(still):
         raise ReferenceRefused(
-            f"the path has the point {knots[still[0]].tolist()!r:.80} twice in a row; leave one out, or give times."
+            f"the path has the point {knots[still[0]].tolist()!r:.80} twice in a row; leave one out, or give times.",
+            field="positions",
+            value=knots[still[0]],
         )
     change = np.abs(np.diff(knots, axis=0))
     h = np.max(np.maximum(1.2 * change / bounds.speed, 1.5 * np.sqrt(change / bounds.acceleration)), axis=1)
@@ -56,9 +58,13 @@ def through(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion |
         return motion
     if not start.is_at_rest:
         return _after_stop(start, path, bounds, so_far)
+    where, joint = _way_out(motion, bounds, path)
     raise ReferenceRefused(
         "the velocities at the points of the path cannot be reached within the limits of the joints"
-        f"{_way_out(motion, bounds, path)}; make them smaller or leave them out."
+        f"{where}; make them smaller or leave them out.",
+        joint=joint,
+        field="velocities",
+        value=path.velocities,
     )
 
 
@@ -76,7 +82,12 @@ def _in_time(
     t = np.concatenate([[0.0], times])
     if t[1] <= 0.0:
         if np.max(np.abs(knots[1] - knots[0])) > POSITION_ROUNDING:
-            raise ReferenceRefused("the path is due at its first point at once, and the robot is not there.")
+            raise ReferenceRefused(
+                "the path is due at its first point at once, and the robot is not there.",
+                field="times",
+                value=path.times,
+                allowed="later than now",
+            )
         t, knots, inner = t[1:], np.vstack([knots[:1], knots[2:]]), None if inner is None else inner[1:]
     if len(t) == 1:
         return JointMotion.rest(knots[0])
@@ -88,14 +99,19 @@ def _in_time(
             float(np.max(peaks.speed / bounds.speed)),
             float(np.sqrt(np.max(peaks.acceleration / bounds.acceleration))),
         )
+        where, joint = _way_out(motion, bounds, path)
         raise ReferenceRefused(
             "the times of the path ask for more than its joints can do: "
             + (
                 f"about {slower:.3g} times as long is needed. "
                 if slower > ALLOWED
-                else f"they cannot be reached within the range of the joints{_way_out(motion, bounds, path)}. "
+                else f"they cannot be reached within the range of the joints{where}. "
             )
-            + "Give later times, or none, which takes the shortest."
+            + "Give later times, or none, which takes the shortest.",
+            joint=joint,
+            field="times",
+            value=slower,
+            allowed=ALLOWED,
         )
     return motion
 
@@ -141,18 +157,19 @@ def _beyond(motion: JointMotion, bounds: Bounds) -> Array:
     return np.maximum(peaks.highest - bounds.upper, bounds.lower - peaks.lowest)
 
 
-def _way_out(motion: JointMotion, bounds: Bounds, path: JointPath) -> str:
-    """Which joint would leave its range most, where and by how much, in words; empty if none does."""
+def _way_out(motion: JointMotion, bounds: Bounds, path: JointPath) -> tuple[str, str | None]:
+    """Where and by how much a joint would leave its range most, in words, and that joint; nothing if none does."""
     beyond = _beyond(motion, bounds)
     piece, joint = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
     if beyond[piece, joint] <= POSITION_ROUNDING:
-        return ""
+        return "", None
     first = len(path.positions) - len(beyond) + piece  # the piece begins there; 0 is where the robot is
     name = repr(bounds.names[joint]) if bounds.names else str(joint + 1)
-    return (
+    text = (
         f": between {f'point {first}' if first else 'the start'} and point {first + 1} joint {name} would leave its "
         f"range [{bounds.lower[joint]:.6g}, {bounds.upper[joint]:.6g}] by {beyond[piece, joint]:.3g}"
     )
+    return text, bounds.names[joint] if bounds.names else str(joint + 1)
 
 
 def _curve(start: Point, h: Array, knots: Array, inner: Array | None, stops: Array) -> JointMotion:

@@ -105,7 +105,10 @@ def _run(law: Callable[..., Any], q: ArrayLike, numbers: Geometry) -> Array:
         found = kernel.batch(np.ascontiguousarray(angles), every)
     else:
         raise InputError(
-            f"PA-10: q has the shape {angles.shape}; give seven angles [rad] ({', '.join(JOINTS)}), or rows of them."
+            f"PA-10: q has the shape {angles.shape}; give seven angles [rad] ({', '.join(JOINTS)}), or rows of them.",
+            field="q",
+            value=angles.shape,
+            allowed=(7,),
         )
     return found
 

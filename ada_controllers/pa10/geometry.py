@@ -60,7 +60,9 @@ def lengths_of(lengths: str | Lengths) -> Lengths:
     """
     if isinstance(lengths, Lengths):
         if not all(np.isfinite(lengths)) or min(lengths.upper, lengths.fore) <= 0.0:
-            raise InputError(f"PA-10: {lengths} must be finite, and both arms longer than nothing.")
+            raise InputError(
+                f"PA-10: {lengths} must be finite, and both arms longer than nothing.", field="lengths", value=lengths
+            )
         return lengths
     if lengths not in LENGTHS:
         raise unknown_name("set of lengths of the PA-10", lengths, LENGTHS)
@@ -106,14 +108,20 @@ def _hand_pose(hand: ArrayLike) -> Array:
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
         raise InputError(
             f"PA-10: hand is {np.array2string(pose, threshold=8)!r:.80}; give [H_x, H_y, H_z] from the flange [m], or "
-            "its pose in the axes of the flange, a 4 x 4 matrix."
+            "its pose in the axes of the flange, a 4 x 4 matrix.",
+            field="hand",
+            value=pose,
+            allowed="three numbers, or a 4 x 4 matrix",
         )
     rotation = pose[:3, :3]
     error = np.linalg.norm(rotation.T @ rotation - np.eye(3))
     if error > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0 or not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
         raise InputError(
             "PA-10: hand is no pose: its upper left 3 x 3 numbers must be a rotation (they are not by "
-            f"{error:.1e}, determinant {np.linalg.det(rotation):.3g}), its last row 0 0 0 1."
+            f"{error:.1e}, determinant {np.linalg.det(rotation):.3g}), its last row 0 0 0 1.",
+            field="hand",
+            value=pose,
+            allowed="a rigid motion",
         )
     return pose
 

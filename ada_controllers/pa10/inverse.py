@@ -41,7 +41,7 @@ class Unreachable(InputError):
         self, text: str, distance: float, condition: str, intervals: tuple[tuple[float, float], ...] = ()
     ) -> None:
         """Args: the message, then the attributes."""
-        super().__init__(text)
+        super().__init__(text, field=condition, value=distance)
         self.distance = distance
         self.condition = condition
         self.intervals = intervals
@@ -181,9 +181,14 @@ def _pose(T: ArrayLike) -> Array:
     try:
         pose = np.array(T, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"PA-10: T is no matrix of numbers: {error}.") from error
+        raise InputError(f"PA-10: T is no matrix of numbers: {error}.", field="T", value=T) from error
     if pose.shape != (4, 4):
-        raise InputError(f"PA-10: T has the shape {pose.shape}; give the pose of the hand, a 4 x 4 matrix.")
+        raise InputError(
+            f"PA-10: T has the shape {pose.shape}; give the pose of the hand, a 4 x 4 matrix.",
+            field="T",
+            value=pose.shape,
+            allowed=(4, 4),
+        )
     return pose
 
 
@@ -193,7 +198,9 @@ def _batch(T: ArrayLike, value: ArrayLike, e2: float) -> tuple[Array, Array]:
     if poses.shape[-2:] != (4, 4) or poses.ndim not in (2, 3) or values.ndim > 1 or len(counts) > 1:
         raise InputError(
             f"PA-10: T has the shape {poses.shape} and value {values.shape}; give poses (N, 4, 4) and angles (N,), or "
-            "one of either for all."
+            "one of either for all.",
+            field="T",
+            value=poses.shape,
         )
     count = counts.pop() if counts else 1
     given = np.empty((count, 2))
@@ -203,12 +210,21 @@ def _batch(T: ArrayLike, value: ArrayLike, e2: float) -> tuple[Array, Array]:
 
 def _limits(lengths: str | Lengths) -> tuple[Array, Array]:
     if not isinstance(lengths, str):
-        raise InputError("PA-10: limits are known for the lengths 'CE' and '7C' only; leave within_limits out.")
+        raise InputError(
+            "PA-10: limits are known for the lengths 'CE' and '7C' only; leave within_limits out.",
+            field="within_limits",
+            allowed=("CE", "7C"),
+        )
     return joint_limits(lengths)
 
 
 def _refuse_joint(redundant: object) -> NoReturn:
-    raise InputError(f"PA-10: redundant is {redundant!r}; the joint that is given is 's1' or 's3'.")
+    raise InputError(
+        f"PA-10: redundant is {redundant!r}; the joint that is given is 's1' or 's3'.",
+        field="redundant",
+        value=redundant,
+        allowed=("s1", "s3"),
+    )
 
 
 def _refuse_pose(pose: Array, name: str) -> NoReturn:
@@ -217,7 +233,10 @@ def _refuse_pose(pose: Array, name: str) -> NoReturn:
     raise InputError(
         f"PA-10: {name} is no pose: R^T R is {error:.2g} away from the unit matrix (allowed {ROTATION_TOLERANCE:g}), "
         f"det R = {np.linalg.det(rotation):.6g}, last row {pose[3].tolist()}. Make R a rotation, for instance from a "
-        "unit quaternion, and the last row 0 0 0 1."
+        "unit quaternion, and the last row 0 0 0 1.",
+        field=name,
+        value=pose,
+        allowed="a rigid motion",
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,9 +46,9 @@ class PathUnresolved(InputError):
         index: of the first pose that cannot be had, or that cannot be had from the one before.
     """
 
-    def __init__(self, text: str, index: int) -> None:
-        """Args: the message, then the attribute."""
-        super().__init__(text)
+    def __init__(self, text: str, index: int, **facts: Any) -> None:
+        """Args: the message, the attribute, and facts of an `AdaError`."""
+        super().__init__(text, **facts)
         self.index = index
 
 
@@ -168,12 +168,21 @@ def _task(
 ) -> _Task:
     frames = np.asarray(poses, dtype=np.float64)
     if frames.ndim != 3 or frames.shape[1:] != (4, 4) or len(frames) < 1:
-        raise InputError(f"PA-10: the path has the shape {frames.shape}; give poses (N, 4, 4), one at least.")
+        raise InputError(
+            f"PA-10: the path has the shape {frames.shape}; give poses (N, 4, 4), one at least.",
+            field="poses",
+            value=frames.shape,
+            allowed="(N, 4, 4)",
+        )
     if limits is None and not isinstance(lengths, str):
-        raise InputError("PA-10: limits are known for the lengths 'CE' and '7C' only; give `limits`.")
+        raise InputError("PA-10: limits are known for the lengths 'CE' and '7C' only; give `limits`.", field="limits")
     lower, upper = (np.asarray(end, dtype=np.float64) for end in (limits or joint_limits(str(lengths))))
     if lower.shape != (7,) or upper.shape != (7,) or not (upper - lower > 2.0 * preferences.margin).all():
-        raise InputError("PA-10: limits are a lower and an upper end for each of the seven joints, margins apart.")
+        raise InputError(
+            "PA-10: limits are a lower and an upper end for each of the seven joints, margins apart.",
+            field="limits",
+            value=(lower, upper),
+        )
     begin = None
     if start is not None:
         begin = np.asarray(start, dtype=np.float64)
@@ -182,11 +191,19 @@ def _task(
         if not away <= _AT_START:
             raise InputError(
                 f"PA-10: with the joints at the start the hand is not at the first pose: numbers differ by {away:.2g} "
-                f"(allowed {_AT_START:g}). Let the path begin where the hand is, `forward(start)`."
+                f"(allowed {_AT_START:g}). Let the path begin where the hand is, `forward(start)`.",
+                field="start",
+                value=away,
+                allowed=_AT_START,
             )
         beyond = np.flatnonzero((begin < lower) | (begin > upper))
         if len(beyond):
-            raise InputError(f"PA-10: at the start joint {JOINTS[beyond[0]]} is beyond its limits.")
+            raise InputError(
+                f"PA-10: at the start joint {JOINTS[beyond[0]]} is beyond its limits.",
+                joint=JOINTS[beyond[0]],
+                field="start",
+                value=float(begin[beyond[0]]),
+            )
     return _Task(frames, lengths, redundant, hand, begin, lower, upper, preferences)
 
 
@@ -257,6 +274,9 @@ def _best_way(task: _Task, sets: _Sets) -> NDArray[np.intp]:
                 f"{largest.min():.3g} rad at least; {task.wanted.largest_step:g} rad are allowed (`largest_step`). Put "
                 "poses in between, or lead the path around: solutions end or meet there.",
                 i,
+                field="largest_step",
+                value=float(largest.min()),
+                allowed=task.wanted.largest_step,
             )
         sums = reached[alive] + sets.cost[i, there[alive]] / count
         sources.append((there[alive], source[alive]))
@@ -291,15 +311,22 @@ def _unwound(task: _Task, q: Array) -> Array:
                 f"beyond its limits {task.lower[j]:.4g} and {task.upper[j]:.4g} rad. Divide the path and turn back in "
                 "between.",
                 index,
+                joint=JOINTS[j],
+                field="limits",
+                value=float(angles[index]),
+                allowed=(float(task.lower[j]), float(task.upper[j])),
             )
     return result
 
 
 def _refuse_pose(task: _Task, index: int, q: Array, distance: float) -> NoReturn:
     elbow = np.abs(q[:, 3]).max()  # of all solutions the same
+    facts: dict[str, Any] = {"field": "limits"}
     if distance > TOLERANCE:
+        facts = {"field": "reach", "value": distance}
         why = f"the wrist would be {distance:.3g} m out of reach (eq. 24)"
     elif not task.lower[3] <= elbow <= task.upper[3] and not task.lower[3] <= -elbow <= task.upper[3]:
+        facts |= {"joint": JOINTS[3], "value": float(elbow)}
         why = (
             f"E1 would be at {elbow:.4g} rad, either way, beyond its limits {task.lower[3]:.4g} and {task.upper[3]:.4g}"
         )
@@ -308,4 +335,4 @@ def _refuse_pose(task: _Task, index: int, q: Array, distance: float) -> NoReturn
             f"no angle of {task.redundant.upper()} on a grid of {math.degrees(_TURN / _CELLS):g} degrees has all "
             f"joints {task.wanted.margin:g} rad within their limits"
         )
-    raise PathUnresolved(f"PA-10: pose {index} of the path cannot be had: {why}. Move the path.", index)
+    raise PathUnresolved(f"PA-10: pose {index} of the path cannot be had: {why}. Move the path.", index, **facts)

@@ -208,7 +208,11 @@ class ControlLoop:
         """
         if controller.model is not self.controller.model:
             raise InputError(
-                f"{controller.NAME} was made for another model than {self.controller.NAME}; make both for the same one."
+                f"{controller.NAME} was made for another model than {self.controller.NAME}; make both for the same "
+                "one.",
+                field="model",
+                value=controller.model,
+                allowed=self.controller.model,
             )
         if self.is_active:
             before, source = self.controller.reference, self._source
@@ -253,12 +257,16 @@ class ControlLoop:
         measured, age = self.latest, self.age(time)
         if measured is None:
             raise ActivationRefused(
-                f"{self.controller.NAME}: no state of the robot came so far{self._last()}. Start what publishes it."
+                f"{self.controller.NAME}: no state of the robot came so far{self._last()}. Start what publishes it.",
+                field="state",
             )
         if age > self.settings.state_timeout:
             raise ActivationRefused(
                 f"{self.controller.NAME}: the last state of the robot came {age:.3g} s ago, state_timeout is "
-                f"{self.settings.state_timeout:g} s{self._last()}. Start what publishes it, or let it publish faster."
+                f"{self.settings.state_timeout:g} s{self._last()}. Start what publishes it, or let it publish faster.",
+                field="state_timeout",
+                value=age,
+                allowed=self.settings.state_timeout,
             )
         return measured
 
@@ -275,7 +283,11 @@ class ControlLoop:
         (joint,) = (name for name in model.joint_names if fastest in range(*model.v_index(name).indices(model.nv)))
         raise ActivationRefused(
             f"{self.controller.NAME}: joint {joint!r} moves at {speeds[fastest]:.3g}, faster than max_start_speed, "
-            f"{most:g} [rad/s, m/s]. Let the robot come to rest, or allow more."
+            f"{most:g} [rad/s, m/s]. Let the robot come to rest, or allow more.",
+            joint=joint,
+            field="max_start_speed",
+            value=float(speeds[fastest]),
+            allowed=most,
         )
 
     # --- references -----------------------------------------------------------------------------------------------
@@ -291,10 +303,17 @@ class ControlLoop:
         try:
             if not self.is_active:
                 raise ReferenceRefused(
-                    f"{self.controller.NAME} is not active ({self.reason}); it takes references once it is."
+                    f"{self.controller.NAME} is not active ({self.reason}); it takes references once it is.",
+                    field="is_active",
+                    value=False,
+                    allowed=True,
                 )
             if self.waits:
-                raise ReferenceRefused(f"{self.waits}; {self.controller.NAME} takes references once it is active.")
+                raise ReferenceRefused(
+                    f"{self.waits}; {self.controller.NAME} takes references once it is active.",
+                    field="phase",
+                    value=self._robot.phase if self._robot else None,
+                )
             if not callable(reference):
                 self.controller.check(reference)
                 assert self.latest is not None  # it could not have been activated

@@ -60,7 +60,8 @@ class StateWatch:
         self.latest: Measured | None = None
         self.latest_at = -math.inf
         self.reason = self.text = self.break_text = ""
-        self._lateness = Lateness()
+        self._time = -math.inf  # present, on the receiver's steady clock [s]
+        self._lateness = Lateness(lambda: self._time)
         single = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
         self._single = single
         self._q = np.array([model.q_index(name).start for name in single], dtype=np.intp)
@@ -80,6 +81,7 @@ class StateWatch:
             gap: longest time from one state to the next, by their stamps [s]; 0: any.
         """
         state, stamp, age, _ = measured
+        self._time = time
         if not math.isfinite(stamp):
             return self._refuse("not finite", f"the stamp of the state is {stamp}; it must be finite.")
         self._lateness.note(age, timeout, time)

@@ -64,18 +64,32 @@ class SupportCoupling:
             raise unknown_name("link", self.support, model.links)
         root = model.joints.get(ROOT_JOINT)
         if root is not None and not floating_base(self.tree):
-            raise InputError(f"the base of robot {model.name!r} is {root.kind!r}; load it with base='floating'.")
+            raise InputError(
+                f"the base of robot {model.name!r} is {root.kind!r}; load it with base='floating'.",
+                field="base",
+                value=root.kind,
+                allowed=("floating",),
+            )
         self.is_floating = floating_base(self.tree)
         if not self.is_floating and self.tree.frames[self.support].body != WORLD:
             raise InputError(
                 f"the base of robot {model.name!r} is fixed and link {self.support!r} moves: it cannot be the support. "
-                f"Choose the root {model.root!r}, or load the robot with base='floating'."
+                f"Choose the root {model.root!r}, or load the robot with base='floating'.",
+                link=self.support,
+                field="support",
+                value=self.support,
+                allowed=(model.root,),
             )
         grounded = self.tree.grounded_loops
         if self.is_floating and grounded:
             raise InputError(
                 f"loop {grounded[0]!r} joins robot {model.name!r}, whose base floats, to the world. Load it with "
-                "base='fixed', or leave the loop out (ada_dynamics.model.edit.open_loops) and take its link as support."
+                "base='fixed', or leave the loop out (ada_dynamics.model.edit.open_loops) and take its link as "
+                "support.",
+                loop=grounded[0],
+                field="base",
+                value="floating",
+                allowed=("fixed",),
             )
         self.count = self.tree.nv - (6 if self.is_floating else 0)
         self.length = _size(self.tree)

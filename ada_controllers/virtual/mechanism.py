@@ -97,11 +97,17 @@ def virtual_mechanism(
     if virtual is None:
         virtual = with_loops(robot, _path(law, loops)) if loops else robot
     elif loops:
-        raise InputError(f"{law}: loops is {loops!r}, and a virtual model is given too; give one of them.")
+        raise InputError(
+            f"{law}: loops is {loops!r}, and a virtual model is given too; give one of them.",
+            field="loops",
+            value=loops,
+        )
     if not virtual.loops:
         raise InputError(
             f"{law}: robot {robot.name!r} has no loops, and none are given: there is no closed chain to be controlled "
-            "as. Set loops to a file of virtual loops, such as loops/parallel_four_bar.yaml for planar_4r."
+            "as. Set loops to a file of virtual loops, such as loops/parallel_four_bar.yaml for planar_4r.",
+            field="loops",
+            value="",
         )
     _refuse_other_robot(law, robot, virtual)
     carrier = _carrier(robot, virtual)
@@ -110,19 +116,27 @@ def virtual_mechanism(
         raise InputError(
             f"{law}: robot {robot.name!r} floats, and nothing carries it: a mechanism without weight would need a base "
             "that does not fall. Set weight: true, so that the mechanism falls as the robot does, or say by loops to "
-            "the world where it stands."
+            "the world where it stands.",
+            field="weight",
+            value=False,
+            allowed=(True,),
         )
     virtual = virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0))
     made = VirtualMechanism(robot, carrier, virtual, joints, base, Dynamics(carrier), Dynamics(virtual))
     if made.study.mobility == 0:
         raise InputError(
             f"{law}: the loops ({', '.join(virtual.loop_names)}) leave robot {robot.name!r} no motion. Check their "
-            "types and axes with `ada info`."
+            "types and axes with `ada info`.",
+            field="loops",
+            value=virtual.loop_names,
         )
     if made.plans.is_dense_only:
         raise InputError(
             f"{law}: nothing but its loops gives some link of robot {robot.name!r} its inertia; the law needs links "
-            "with mass. Look at `ada check` of the robot."
+            "with mass. Look at `ada check` of the robot.",
+            field="model",
+            value=robot.name,
+            allowed="links with mass",
         )
     _refuse_too_few_motors(law, made)
     return made
@@ -146,7 +160,9 @@ def _path(law: str, loops: str) -> str:
     try:
         return str(resources.find("config", loops))
     except InputError as problem:
-        raise InputError(f"{law}: loops is {loops!r}; there is no such file. {problem}") from None
+        raise InputError(
+            f"{law}: loops is {loops!r}; there is no such file. {problem}", field="loops", value=loops, file=loops
+        ) from None
 
 
 def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
@@ -154,15 +170,24 @@ def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
     if robot.joint_names != virtual.joint_names:
         raise InputError(
             f"{law}: the virtual model has the joints {', '.join(virtual.joint_names)} and robot {robot.name!r} has "
-            f"{', '.join(robot.joint_names)}; they must be the same ones: add loops with model.edit.with_loops."
+            f"{', '.join(robot.joint_names)}; they must be the same ones: add loops with model.edit.with_loops.",
+            field="virtual",
+            value=tuple(virtual.joint_names),
+            allowed=tuple(robot.joint_names),
         )
     for name, joint in robot.joints.items():
         other = virtual.joints.get(name)
         if other is None or (other.kind, other.parent, other.child) != (joint.kind, joint.parent, joint.child):
-            raise InputError(f"{law}: joint {name!r} is another one in the virtual model than in robot {robot.name!r}.")
+            raise InputError(
+                f"{law}: joint {name!r} is another one in the virtual model than in robot {robot.name!r}.",
+                joint=name,
+                field="virtual",
+            )
     for loop in robot.loops:
         if loop not in virtual.loops:
-            raise InputError(f"{law}: the virtual model lacks the loop {loop!r} of robot {robot.name!r}.")
+            raise InputError(
+                f"{law}: the virtual model lacks the loop {loop!r} of robot {robot.name!r}.", loop=loop, field="virtual"
+            )
 
 
 def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
@@ -183,7 +208,11 @@ def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
     raise InputError(
         f"{law}: robot {robot.name!r} can move in {motions.shape[1]} ways, and its motors ({', '.join(made.joints)}) "
         f"drive {rank} of them. Nothing drives the motion of {', '.join(idle[:8])}: virtual loops have no forces of "
-        "their own, so the robot needs motors there."
+        "their own, so the robot needs motors there.",
+        joint=idle[0],
+        field="motors",
+        value=rank,
+        allowed=motions.shape[1],
     )
 
 
@@ -200,5 +229,5 @@ def link_of(law: str, model: Model, link: str) -> str:
         InputError: there is none of that name.
     """
     if link not in model.links:
-        raise InputError(f"{law}: link: {unknown_name('link', link, model.links)}")
+        raise unknown_name("link", link, model.links)
     return link

@@ -56,7 +56,11 @@ class Pressing:
         if inner or not model.loops:
             raise InputError(
                 f"{law}: contacts: pressed is for loops from a floating robot to the world, and "
-                f"{'loop ' + repr(inner[0]) + ' is none' if inner else 'there are none'}; set contacts: held."
+                f"{'loop ' + repr(inner[0]) + ' is none' if inner else 'there are none'}; set contacts: held.",
+                loop=inner[0] if inner else None,
+                field="contacts",
+                value="pressed",
+                allowed=("held",),
             )
         tree = replace(tree, loops=tuple(loop.turned() if loop.child == WORLD else loop for loop in tree.loops))
         rest = (0.0,) * tree.nv
@@ -75,7 +79,9 @@ class Pressing:
         if not values[-1] > _RANK * values[0]:
             raise InputError(
                 f"{law}: the contacts {', '.join(model.loop_names)} cannot carry robot {model.name!r}: some force or "
-                "moment on its base is none of theirs. Join a link to the world by a fixed loop, such as a foot."
+                "moment on its base is none of theirs. Join a link to the world by a fixed loop, such as a foot.",
+                field="loops",
+                value=tuple(model.loop_names),
             )
 
     def efforts(self, q: Array, wanted: Array) -> Array:

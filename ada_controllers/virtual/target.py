@@ -128,7 +128,10 @@ class Targets:
             raise ReferenceRefused(
                 f"{self._law}: the loops do not let the robot reach the reference: nearest to it, {missing:.4g} "
                 f"[m, rad] are left, and reach is {self._reach:g}. Nearest are the joint positions "
-                f"{np.array2string(found.q[self._q_index], precision=4, separator=', ')}."
+                f"{np.array2string(found.q[self._q_index], precision=4, separator=', ')}.",
+                field="reach",
+                value=missing,
+                allowed=self._reach,
             )
         return found
 

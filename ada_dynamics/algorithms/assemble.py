@@ -68,7 +68,13 @@ class Loops:
         for loop in tree.loops:
             most = len(row_kinds(loop))
             if not set(self.used(loop)) <= set(range(most)):
-                raise InputError(f"loop {loop.name!r} has the conditions 0 to {most - 1}, not {list(self.used(loop))}.")
+                raise InputError(
+                    f"loop {loop.name!r} has the conditions 0 to {most - 1}, not {list(self.used(loop))}.",
+                    loop=loop.name,
+                    field="conditions",
+                    value=tuple(self.used(loop)),
+                    allowed=tuple(range(most)),
+                )
 
     def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJoint:
         """A loop joint, for the motions that its two links would have without it."""
@@ -220,7 +226,10 @@ def insist_on_own_coordinates(tree: Tree) -> None:
         if not body.is_independent:
             raise ModelError(
                 f"joint {body.name!r} mimics another one, and articulated bodies cannot couple the two: use the "
-                "algorithm 'crba', or load the model with mimic='free'."
+                "algorithm 'crba', or load the model with mimic='free'.",
+                joint=body.name,
+                field="mimic",
+                allowed=("free",),
             )
 
 

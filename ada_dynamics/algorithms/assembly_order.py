@@ -194,7 +194,10 @@ def nested(tree: Tree, nesting: Nesting) -> AssemblyOrder:
         links = sorted({link for j in missing for link in yard.ends[j]})
         raise InputError(
             f"the nesting {nesting!r} leaves joint {joint_name(tree, missing[0])!r} open: it must hold all links, also "
-            f"{', '.join(repr(_link_name(tree, link)) for link in links)}."
+            f"{', '.join(repr(_link_name(tree, link)) for link in links)}.",
+            joint=joint_name(tree, missing[0]),
+            field="order",
+            value=nesting,
         )
     if left:
         yard.close(left)
@@ -228,13 +231,17 @@ def in_turn(tree: Tree, joints: Iterable[str | Sequence[str]]) -> AssemblyOrder:
             if name not in numbers:
                 raise unknown_name("joint", name, numbers)
             if numbers[name] not in yard.open | yard.grouped:
-                raise InputError(f"the order closes joint {name!r} twice; each joint is closed once.")
+                raise InputError(
+                    f"the order closes joint {name!r} twice; each joint is closed once.", joint=name, field="order"
+                )
         now = [numbers[name] for name in names if numbers[name] in yard.open]
         if now:
             yard.close(now)
     if yard.open:
         left = [joint_name(tree, j) for j in sorted(yard.open)]
-        raise InputError(f"the order leaves the joints {left} open; all of them must be closed.")
+        raise InputError(
+            f"the order leaves the joints {left} open; all of them must be closed.", joint=left[0], field="order"
+        )
     return yard.done()
 
 
@@ -268,7 +275,10 @@ def assembly_order(tree: Tree, order: AssemblyOrder | Nesting | str | None = Non
         if joints != list(range(len(tree.bodies) + len(tree.loops))):
             raise InputError(
                 f"the assembly order closes {len(joints)} joints; this mechanism has {len(tree.bodies)} in its tree "
-                f"and {len(tree.loops)} that close loops. Make the order from the same tree."
+                f"and {len(tree.loops)} that close loops. Make the order from the same tree.",
+                field="order",
+                value=len(joints),
+                allowed=len(tree.bodies) + len(tree.loops),
             )
         return order
     if order is None or isinstance(order, str):

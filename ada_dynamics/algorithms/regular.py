@@ -63,7 +63,7 @@ def _groups(tree: Tree) -> tuple[tuple[int, ...], ...]:
         while not _is_regular(tree, body.index, group, poses):
             choices = [j for j in _neighbours(tree, body.index, group) if j not in inside]
             if not choices:
-                raise ModelError(_impossible(tree, body.index))
+                raise _impossible(tree, body.index)
             larger = {j: _group_of(tree, body.index, inside | {j}) for j in choices}
             helpful = [j for j in choices if _is_regular(tree, body.index, larger[j], poses)]
             # where nothing near helps, what the link carries is more likely to than what carries it
@@ -113,10 +113,13 @@ def _random_position(tree: Tree, rng: np.random.Generator) -> list[float]:
     return [float(x) for x in q]
 
 
-def _impossible(tree: Tree, body: int) -> str:
+def _impossible(tree: Tree, body: int) -> ModelError:
     link = next((f.link for f in tree.frames.values() if f.body == body), tree.bodies[body].name)
-    return (
+    return ModelError(
         f"nothing resists some motion of link {link!r}, which joint {tree.bodies[body].name!r} carries, in any "
         "position: give it, or the links around it, mass and inertia about all axes, give their joints armature, or "
-        "make them fixed."
+        "make them fixed.",
+        link=link,
+        joint=tree.bodies[body].name,
+        field="inertia",
     )

@@ -60,11 +60,26 @@ def central_differences(samples: ArrayLike, step: float) -> Rates:
 
 def _checked(samples: ArrayLike, step: float) -> Array:
     if not 0.0 < step < np.inf:
-        raise InputError(f"step is {step}; it must be a positive number of seconds.")
+        raise InputError(
+            f"step is {step}; it must be a positive number of seconds.",
+            field="step",
+            value=step,
+            allowed="a positive number",
+        )
     x = np.array(samples, dtype=np.float64)
     if x.ndim not in (1, 2) or len(x) < 3:
-        raise InputError(f"samples have shape {x.shape}; differences need (N,) or (N, n) with at least 3 rows.")
+        raise InputError(
+            f"samples have shape {x.shape}; differences need (N,) or (N, n) with at least 3 rows.",
+            field="samples",
+            value=x.shape,
+            allowed="(N,) or (N, n) with N of at least 3",
+        )
     if not np.isfinite(x).all():
         row = int(np.argwhere(~np.isfinite(x))[0][0])
-        raise InputError(f"samples are not finite from row {row} on; differences need finite numbers.")
+        raise InputError(
+            f"samples are not finite from row {row} on; differences need finite numbers.",
+            field="samples",
+            value=row,
+            allowed="finite numbers",
+        )
     return x

@@ -53,7 +53,9 @@ def fixed_feet_of(motion: Any) -> FixedFeet:
     if not feet:
         raise InputError(
             f"no fixed joint or loop joins a foot of {model.name!r} to its root {model.root!r} or the world; for "
-            "feet on the ground by contact take balance_of."
+            "feet on the ground by contact take balance_of.",
+            field="model",
+            value=motion.model.name,
         )
     places = link_poses(model, motion.q[0])
     points, wrenches = {}, {}

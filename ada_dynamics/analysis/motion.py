@@ -62,7 +62,9 @@ def rows_of(motion: Any, name: str, what: str) -> Array:
     rows = getattr(motion, name, None)
     if rows is None:
         raise InputError(
-            f"this motion of {motion.model.name!r} has no {what} (attribute {name!r}); a Log of a simulation has them."
+            f"this motion of {motion.model.name!r} has no {what} (attribute {name!r}); a Log of a simulation has them.",
+            field=name,
+            value=motion.model.name,
         )
     return np.asarray(rows, dtype=np.float64)
 

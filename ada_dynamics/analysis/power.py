@@ -279,7 +279,10 @@ def _efforts(motion: Motion, tau: ArrayLike | None) -> Array:
     if rows.shape != motion.v.shape or not np.isfinite(rows).all():
         raise InputError(
             f"tau has shape {rows.shape} (needed: {motion.v.shape}), or values that are not finite: without efforts "
-            "nobody knows the power of the motors."
+            "nobody knows the power of the motors.",
+            field="tau",
+            value=rows.shape,
+            allowed=motion.v.shape,
         )
     return rows
 
@@ -291,7 +294,12 @@ def _stops(motion: Any) -> JointStops | None:
 
 def _friction_speed(motion: Any, given: float | None) -> float | None:
     if given is not None and not 0.0 < given < np.inf:
-        raise InputError(f"friction_speed is {given}; it must be a positive speed [rad/s, m/s].")
+        raise InputError(
+            f"friction_speed is {given}; it must be a positive speed [rad/s, m/s].",
+            field="friction_speed",
+            value=given,
+            allowed="a positive number",
+        )
     if given is not None:
         return given
     info = _info_of(motion)
@@ -346,7 +354,9 @@ def _contact_power(dynamics: Dynamics, motion: Motion, places: Places | None, v:
     if missing:
         raise InputError(
             f"the motion has a wrench of contact {missing[0]!r}, but it is not said where that acts. "
-            "Give power_balance(..., places={name: (link, point in its frame)})."
+            "Give power_balance(..., places={name: (link, point in its frame)}).",
+            field="places",
+            value=missing[0],
         )
     total: Any = 0.0
     for name, wrench in wrenches.items():

@@ -21,14 +21,24 @@ def cumulative(t: ArrayLike, y: ArrayLike) -> Array:
     """
     times, values = np.asarray(t, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if times.ndim != 1 or values.shape[:1] != times.shape:
-        raise InputError(f"times have shape {times.shape} and values {values.shape}; they need one row per time.")
+        raise InputError(
+            f"times have shape {times.shape} and values {values.shape}; they need one row per time.",
+            field="times",
+            value=times.shape,
+            allowed=values.shape[:1],
+        )
     result = np.zeros_like(values)
     if len(times) < 2:
         return result
     steps = np.diff(times)
     if not (steps > 0.0).all():
         row = int(np.flatnonzero(~(steps > 0.0))[0])
-        raise InputError(f"times must increase; row {row + 1} is {times[row + 1]:g} s after {times[row]:g} s.")
+        raise InputError(
+            f"times must increase; row {row + 1} is {times[row + 1]:g} s after {times[row]:g} s.",
+            field="times",
+            value=row + 1,
+            allowed="rising times",
+        )
     h = steps.reshape(-1, *(1,) * (values.ndim - 1))
     parts = 0.5 * h * (values[1:] + values[:-1])
     if len(times) > 2:

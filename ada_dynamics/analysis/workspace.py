@@ -122,10 +122,19 @@ def _values(axes: Mapping[str, ArrayLike]) -> list[Array]:
             raise unknown_name("axis", name, COORDINATES)
         values = np.asarray(given, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not (np.diff(values) > 0.0).all() or not np.isfinite(values).all():
-            raise InputError(f"axis {name!r} is {values!r:.80}; it must be finite numbers that rise.")
+            raise InputError(
+                f"axis {name!r} is {values!r:.80}; it must be finite numbers that rise.",
+                field=name,
+                value=values,
+                allowed="finite numbers that rise",
+            )
         found.append(values)
     if not found:
-        raise InputError(f"no axis is given; a grid needs one to three of {', '.join(COORDINATES)}.")
+        raise InputError(
+            f"no axis is given; a grid needs one to three of {', '.join(COORDINATES)}.",
+            field="axes",
+            allowed=COORDINATES,
+        )
     return found
 
 
@@ -157,7 +166,12 @@ class _Place:
         """Raise where the rows held do not tell the mechanism's motions, or leave out an axis."""
         for k in axes:
             if k not in self.held:
-                raise InputError(f"axis {COORDINATES[k]!r} is not among the rows held, {self.held}; add {k} to them.")
+                raise InputError(
+                    f"axis {COORDINATES[k]!r} is not among the rows held, {self.held}; add {k} to them.",
+                    field="rows",
+                    value=self.held,
+                    allowed=k,
+                )
         choices = self.dynamics.choices
         s = np.linalg.svd(self._link_motions(self.start)[1], compute_uv=False)
         rank, moving = int(np.sum(s > RANK * choices.length)), len(self.moving)
@@ -165,7 +179,11 @@ class _Place:
             raise InputError(
                 f"model {self.dynamics.model.name!r} has {choices.mobility} motions, of which the rows held of link "
                 f"{self.link!r} {self.held} tell {rank}, with {moving} rows that move. Hold as many as there are "
-                "motions: rows=[...] of 0 to 5, linear x, y, z, angular x, y, z."
+                "motions: rows=[...] of 0 to 5, linear x, y, z, angular x, y, z.",
+                link=self.link,
+                field="rows",
+                value=rank,
+                allowed=choices.mobility,
             )
 
     def _jacobian(self, q: Array) -> Array:
@@ -300,6 +318,9 @@ class _Grid:
                 raise InputError(
                     f"link {self.place.link!r} of model {self.place.dynamics.model.name!r} does not get from its pose "
                     f"to the grid: it stops on the way from {origin.round(4).tolist()} to {end.round(4).tolist()} "
-                    "(x, y, z, turn). Choose axes nearer to the pose, or a pose within them."
+                    "(x, y, z, turn). Choose axes nearer to the pose, or a pose within them.",
+                    link=self.place.link,
+                    field="axes",
+                    value=end,
                 )
         return np.asarray(q[0])

@@ -43,7 +43,9 @@ def plot_map(
     """
     axes = found.workspace.axes
     if len(axes) != 2:
-        raise InputError(f"the map has the axes {', '.join(axes)}; a picture needs two.")
+        raise InputError(
+            f"the map has the axes {', '.join(axes)}; a picture needs two.", field="axes", value=tuple(axes)
+        )
     for name in measures:
         if name not in SHOWN:
             raise unknown_name("measure", name, SHOWN)

@@ -37,7 +37,11 @@ def mujoco_package() -> Any:
     try:
         import mujoco
     except ImportError:
-        raise InputError(f"the comparison with MuJoCo needs it: {how_to_install('oracle')}") from None
+        raise InputError(
+            f"the comparison with MuJoCo needs it: {how_to_install('oracle')}",
+            field="mujoco",
+            allowed=how_to_install("oracle"),
+        ) from None
     return mujoco
 
 
@@ -83,12 +87,21 @@ class MujocoModel:
         for name in self.ours.joint_names:
             kind = self.ours.joints[name].kind
             if kind not in COVERED:
-                raise InputError(f"{where} {name!r} is {kind}; in MuJoCo there are {', '.join(COVERED)}.")
+                raise InputError(
+                    f"{where} {name!r} is {kind}; in MuJoCo there are {', '.join(COVERED)}.",
+                    joint=name,
+                    field="kind",
+                    value=kind,
+                    allowed=tuple(COVERED),
+                )
         for joint in self.ours.joints.values():
             if joint.mimic is not None:
                 raise InputError(
                     f"{where} {joint.name!r} mimics {joint.mimic.joint!r}, which MuJoCo keeps only softly, so that the "
-                    "model has coordinates there that it lacks here. Compare it in pinocchio: PinocchioModel."
+                    "model has coordinates there that it lacks here. Compare it in pinocchio: PinocchioModel.",
+                    joint=joint.name,
+                    field="mimic",
+                    value=joint.mimic.joint,
                 )
 
     def _compiled(self, document: str | None) -> Any:
@@ -103,12 +116,17 @@ class MujocoModel:
                 spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
                 found = spec.compile()
         except ValueError as problem:
-            raise InputError(f"MuJoCo does not take model {self.ours.name!r}: {problem}") from None
+            raise InputError(
+                f"MuJoCo does not take model {self.ours.name!r}: {problem}", field="model", value=self.ours.name
+            ) from None
         sizes, own = (found.nq, found.nv), (self.ours.nq, self.ours.nv)
         if sizes != own:
             raise InputError(
                 f"the MJCF has {sizes[0]} coordinates and {sizes[1]} velocities, model {self.ours.name!r} {own[0]} and "
-                f"{own[1]}; give a document with the joints of this model."
+                f"{own[1]}; give a document with the joints of this model.",
+                field="document",
+                value=sizes,
+                allowed=own,
             )
         return found
 
@@ -119,7 +137,11 @@ class MujocoModel:
         if body < 0 or self.model.body_dofnum[body] != joint.nv:
             raise InputError(
                 f"the MJCF of model {self.ours.name!r} has no body {joint.child!r} with the {joint.nv} velocities of "
-                f"joint {name!r}; give a document with the bodies of this model."
+                f"joint {name!r}; give a document with the bodies of this model.",
+                joint=name,
+                link=joint.child,
+                field="document",
+                allowed=joint.nv,
             )
         first = self.model.body_jntadr[body]
         at, rate = int(self.model.jnt_qposadr[first]), int(self.model.jnt_dofadr[first])
@@ -223,7 +245,9 @@ class MujocoModel:
         if what:
             raise InputError(
                 f"model {self.ours.name!r} has {what}, which MuJoCo keeps only softly: its accelerations are those of "
-                "another system. Compare with PinocchioModel, or motions over time."
+                "another system. Compare with PinocchioModel, or motions over time.",
+                field="loops" if self.ours.loops else "friction",
+                joint=rough[0] if rough else None,
             )
 
     def _rotation(self, quaternion: Array) -> Array:

@@ -100,7 +100,9 @@ class PinocchioModel(PinocchioTree):
         if not np.isfinite(a).all():
             raise InputError(
                 f"pinocchio ({chosen}) gives no finite acceleration of model {self.ours.name!r} in this state: its "
-                "mass matrix is singular here, or an argument is not finite."
+                "mass matrix is singular here, or an argument is not finite.",
+                field="q",
+                value=q,
             )
         return a
 
@@ -125,7 +127,10 @@ class PinocchioModel(PinocchioTree):
             kind = self.ours.loops[lacking[0]].kind
             raise InputError(
                 f"pinocchio has no constraint for the loop {lacking[0]!r} of model {self.ours.name!r}, a {kind} joint; "
-                "it has fixed, spherical, and, where the loop moves in a plane, revolute ones. Use solver='dense'."
+                "it has fixed, spherical, and, where the loop moves in a plane, revolute ones. Use solver='dense'.",
+                loop=lacking[0],
+                field="kind",
+                value=kind,
             )
         models, datas = self.pin.StdVec_RigidConstraintModel(), self.pin.StdVec_RigidConstraintData()
         for made in self.constraints.values():
@@ -156,7 +161,10 @@ class PinocchioModel(PinocchioTree):
             raise InputError(
                 f"pinocchio's constraintDynamics does not solve the equations of model {self.ours.name!r} in this "
                 f"state (off by {worst:.1e} of their size): the pose may be singular, or the velocities open the "
-                "loops. Close them with Dynamics.project, or use solver='dense'."
+                "loops. Close them with Dynamics.project, or use solver='dense'.",
+                field="solver",
+                value=CONSTRAINT_DYNAMICS,
+                allowed=(DENSE,),
             )
         return a
 

@@ -19,14 +19,16 @@ def pinocchio() -> Any:
         import pinocchio as module
     except ImportError:
         raise InputError(
-            f"the comparison with pinocchio needs that library, which is not installed. {_fix()}"
+            f"the comparison with pinocchio needs that library, which is not installed. {_fix()}", field="pinocchio"
         ) from None
     if not hasattr(module, "JointModelRevoluteUnaligned"):
         # PyPI has a test runner of the same name.
         where = getattr(module, "__file__", None)
         raise InputError(
             f"the module pinocchio in {where} is not the dynamics library but another package of that name. Remove it "
-            f"with: pip uninstall pinocchio. {_fix()}"
+            f"with: pip uninstall pinocchio. {_fix()}",
+            field="pinocchio",
+            value=where,
         )
     return module
 

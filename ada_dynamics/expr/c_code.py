@@ -37,7 +37,7 @@ def to_c(function: Function) -> CExport:
     name = function.name
     for word in (name, *function.inputs, *function.outputs):
         if word in _RESERVED or not word.isascii():
-            raise InputError(f"{word!r} cannot be a name in C: rename it in function {name}")
+            raise InputError(f"{word!r} cannot be a name in C: rename it in function {name}", field="name", value=word)
     declaration = _declaration(function)
     guard = f"{name.upper()}_H"
     header = (

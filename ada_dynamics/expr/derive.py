@@ -163,7 +163,9 @@ def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
     """d scalar / d variable for every variable in one reverse sweep, on lanes where the scalar is made of lanes."""
     for variable in variables:
         if variable.op is not VAR:
-            raise InputError(f"a gradient is taken with respect to variables, not to {variable!r}")
+            raise InputError(
+                f"a gradient is taken with respect to variables, not to {variable!r}", field="variable", value=variable
+            )
     if not isinstance(scalar, Expr):
         return (0.0,) * len(variables)
     adjoints: dict[int, _Adjoint] = {scalar.index: _Adjoint(1.0)}

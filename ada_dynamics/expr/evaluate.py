@@ -34,10 +34,20 @@ from ada_dynamics.expr.run_nodes import evaluate_nodes
 def evaluate(function: Function, /, **inputs: Sequence[Any]) -> dict[str, np.ndarray[Any, Any]]:
     """Outputs of a function for numbers of any kind (floats, numpy.longdouble, arrays of them)."""
     if set(inputs) != set(function.inputs):
-        raise InputError(f"function {function.name} takes {list(function.inputs)}, not {sorted(inputs)}")
+        raise InputError(
+            f"function {function.name} takes {list(function.inputs)}, not {sorted(inputs)}",
+            field="inputs",
+            value=tuple(sorted(inputs)),
+            allowed=tuple(function.inputs),
+        )
     for name, size in function.inputs.items():
         if len(inputs[name]) != size:
-            raise InputError(f"function {function.name}: {name} has {len(inputs[name])} elements instead of {size}")
+            raise InputError(
+                f"function {function.name}: {name} has {len(inputs[name])} elements instead of {size}",
+                field=name,
+                value=len(inputs[name]),
+                allowed=size,
+            )
     function = written_out(function)
     known = evaluate_nodes(function.nodes(), inputs)
     return {

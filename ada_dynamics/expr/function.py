@@ -68,10 +68,17 @@ class Function:
     def __post_init__(self) -> None:
         for name in (self.name, *self.inputs, *self.outputs):
             if not name.isidentifier() or keyword.iskeyword(name):
-                raise InputError(f"{name!r} cannot name a function, an input or an output: use an identifier")
+                raise InputError(
+                    f"{name!r} cannot name a function, an input or an output: use an identifier",
+                    field="name",
+                    value=name,
+                    allowed="an identifier",
+                )
         clash = sorted(set(self.inputs) & set(self.outputs))
         if clash:
-            raise InputError(f"function {self.name}: {clash} name both an input and an output")
+            raise InputError(
+                f"function {self.name}: {clash} name both an input and an output", field="name", value=tuple(clash)
+            )
 
     @property
     def values(self) -> list[Scalar]:
@@ -82,7 +89,12 @@ class Function:
     def variables(self, name: str) -> tuple[Expr, ...]:
         """The nodes of input vector `name`."""
         if name not in self.inputs:
-            raise InputError(f"function {self.name} has no input {name!r}; its inputs are {list(self.inputs)}")
+            raise InputError(
+                f"function {self.name} has no input {name!r}; its inputs are {list(self.inputs)}",
+                field="input",
+                value=name,
+                allowed=tuple(self.inputs),
+            )
         return self.graph.vector(name, self.inputs[name])
 
     def nodes(self) -> list[Expr]:
@@ -99,7 +111,12 @@ def flatten(value: Any) -> tuple[list[Any], tuple[int, ...]]:
     parts = [flatten(item) for item in value]
     shapes = {shape for _, shape in parts}
     if len(shapes) > 1:
-        raise InputError(f"an output is ragged: its rows have the shapes {sorted(shapes)}")
+        raise InputError(
+            f"an output is ragged: its rows have the shapes {sorted(shapes)}",
+            field="output",
+            value=tuple(sorted(shapes)),
+            allowed="rows of one shape",
+        )
     elements = [element for items, _ in parts for element in items]
     return elements, (len(parts), *(shapes.pop() if shapes else ()))
 
@@ -119,7 +136,12 @@ def make_function(
     by_columns = {one.output: one for one in columns}
     names = [*outputs, *by_columns]
     if order is not None and sorted(order) != sorted(names):
-        raise InputError(f"function {name}: the outputs are {sorted(names)}, the wanted order is {list(order)}")
+        raise InputError(
+            f"function {name}: the outputs are {sorted(names)}, the wanted order is {list(order)}",
+            field="order",
+            value=tuple(order),
+            allowed=tuple(sorted(names)),
+        )
     for key in order if order is not None else names:
         if key in by_columns:
             shapes[key] = by_columns[key].shape
@@ -128,7 +150,7 @@ def make_function(
         flat[key] = tuple(_scalar(element, name, key) for element in elements)
         shapes[key] = shape
         if prod(shape) == 0:
-            raise InputError(f"function {name}: output {key!r} is empty")
+            raise InputError(f"function {name}: output {key!r} is empty", field=key, allowed="at least one number")
     return Function(name, graph, dict(inputs), flat, shapes, live_guards(name, guards), tuple(columns))
 
 
@@ -136,14 +158,17 @@ def _scalar(element: Any, function: str, output: str) -> Scalar:
     if isinstance(element, Expr):
         if element.lanes > 1:
             raise InputError(
-                f"function {function}: output {output!r} holds a value of {element.lanes} lanes; extract or sum them"
+                f"function {function}: output {output!r} holds a value of {element.lanes} lanes; extract or sum them",
+                field=output,
+                value=element.lanes,
+                allowed=1,
             )
         return element
     try:
         return float(element)
     except (TypeError, ValueError) as error:
         message = f"function {function}: output {output!r} holds {element!r}, which is neither a number nor an Expr"
-        raise InputError(message) from error
+        raise InputError(message, field=output, value=element) from error
 
 
 def live_guards(function: str, guards: Iterable[Any]) -> tuple[Expr, ...]:
@@ -153,7 +178,11 @@ def live_guards(function: str, guards: Iterable[Any]) -> tuple[Expr, ...]:
         if isinstance(guard, Expr):
             live[guard] = None
         elif not all(lane_of(guard, lane) >= 0.0 for lane in range(lane_count(guard))):
-            raise InputError(f"function {function}: a guard is the constant {guard}, so it fails for every input")
+            raise InputError(
+                f"function {function}: a guard is the constant {guard}, so it fails for every input",
+                field="guard",
+                value=guard,
+            )
     return tuple(live)
 
 
@@ -174,7 +203,12 @@ def trace(
     """
     for key, size in inputs.items():
         if size < 1:
-            raise InputError(f"function {name}: input {key!r} has size {size}; it must be at least 1")
+            raise InputError(
+                f"function {name}: input {key!r} has size {size}; it must be at least 1",
+                field=key,
+                value=size,
+                allowed="at least 1",
+            )
     graph = Graph()
     # Nodes refer to earlier nodes alone: the search for cycles finds nothing, and takes as long as all the rest.
     was_collecting = gc.isenabled()

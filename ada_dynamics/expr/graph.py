@@ -195,14 +195,18 @@ def _constant(value: object) -> Any:
 def _lanes_of(args: tuple[Expr, ...]) -> int:
     counts = {arg.lanes for arg in args} - {1}
     if len(counts) > 1:
-        raise InputError(f"operands with {' and '.join(map(str, sorted(counts)))} lanes cannot be combined")
+        raise InputError(
+            f"operands with {' and '.join(map(str, sorted(counts)))} lanes cannot be combined",
+            field="lanes",
+            value=tuple(sorted(counts)),
+        )
     return counts.pop() if counts else 1
 
 
 def _binary(op: str, a: Expr, b: Expr) -> Expr:
     graph = a.graph
     if b.graph is not graph:
-        raise InputError("expressions of two different graphs cannot be combined; trace them together")
+        raise InputError("expressions of two different graphs cannot be combined; trace them together", field="graph")
     key = (op, a.index, b.index)
     found = graph.table.get(key)
     if found is None:
@@ -394,7 +398,7 @@ def select_node(a: Any, b: Any, x: Any, y: Any) -> Any:
     graph = next(operand.graph for operand in (a, b, x, y) if isinstance(operand, Expr))
     args = tuple(operand if isinstance(operand, Expr) else graph.constant(operand) for operand in (a, b, x, y))
     if any(arg.graph is not graph for arg in args):
-        raise InputError("expressions of two different graphs cannot be combined; trace them together")
+        raise InputError("expressions of two different graphs cannot be combined; trace them together", field="graph")
     key = (SELECT, *(arg.index for arg in args))
     found = graph.table.get(key)
     if found is None:

@@ -22,7 +22,7 @@ def pack(values: Sequence[Any]) -> Any:
     """
     for value in values:
         if lanes_of(value) > 1:
-            raise InputError("lanes cannot be packed into lanes: extract them first")
+            raise InputError("lanes cannot be packed into lanes: extract them first", field="lanes", allowed=1)
     if all(value is values[0] for value in values):
         return values[0]
     nodes = [value for value in values if type(value) is Expr]
@@ -30,7 +30,7 @@ def pack(values: Sequence[Any]) -> Any:
         return per_lane(values)
     graph = nodes[0].graph
     if any(node.graph is not graph for node in nodes):
-        raise InputError("expressions of two different graphs cannot be combined; trace them together")
+        raise InputError("expressions of two different graphs cannot be combined; trace them together", field="graph")
     if len(nodes) == len(values) and all(node.op is NEG for node in nodes):
         return -pack([node.args[0] for node in nodes])
     source = nodes[0].args[0] if nodes[0].op is EXTRACT else None
@@ -70,7 +70,9 @@ def extract(x: Any, lane: int) -> Any:
     if x.lanes == 1:
         return x
     if not 0 <= lane < x.lanes:
-        raise InputError(f"there is no lane {lane} among {x.lanes}")
+        raise InputError(
+            f"there is no lane {lane} among {x.lanes}", field="lane", value=lane, allowed=tuple(range(x.lanes))
+        )
     if x.op is NEG:
         return -extract(x.args[0], lane)
     if x.op is PACK:
@@ -89,7 +91,9 @@ def lane_sum(x: Any, count: int) -> Any:
     if lanes == 1:
         return count * x
     if lanes != count:
-        raise InputError(f"a value with {lanes} lanes cannot be summed over {count}")
+        raise InputError(
+            f"a value with {lanes} lanes cannot be summed over {count}", field="lanes", value=lanes, allowed=count
+        )
     if type(x) is not Expr:
         return sum(x.values[1:], x.values[0])
     if x.op is NEG:

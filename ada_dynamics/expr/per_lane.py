@@ -115,7 +115,11 @@ def lane_by_lane(function: Callable[..., Any], *operands: Any) -> Any:
 def _common_count(operands: Sequence[Any]) -> int:
     counts = {len(x) for x in operands if type(x) is PerLane}
     if len(counts) != 1:
-        raise InputError(f"operands with {' and '.join(map(str, sorted(counts)))} lanes cannot be combined")
+        raise InputError(
+            f"operands with {' and '.join(map(str, sorted(counts)))} lanes cannot be combined",
+            field="lanes",
+            value=tuple(sorted(counts)),
+        )
     return counts.pop()
 
 

@@ -20,19 +20,30 @@ _REGULAR = RigidInertia(1.0, ZERO3, UNIT3)
 def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
     """Bodies of the joints with these names, at which a tree is to be cut."""
     if isinstance(names, str):
-        raise InputError(f"cuts is {names!r}; give 'auto', or a list of joint names such as [{names!r}].")
+        raise InputError(
+            f"cuts is {names!r}; give 'auto', or a list of joint names such as [{names!r}].",
+            field="cuts",
+            value=names,
+            allowed="'auto', or a list of joint names",
+        )
     numbers = {body.name: body.index for body in tree.bodies}
     loops = {loop.name for loop in tree.loops}
     for name in names:
         if name in loops:
-            raise InputError(f"joint {name!r} closes a loop, and is no part of a piece: leave it out of the cuts.")
+            raise InputError(
+                f"joint {name!r} closes a loop, and is no part of a piece: leave it out of the cuts.",
+                loop=name,
+                field="cuts",
+            )
         if name not in numbers:
             raise unknown_name("joint", name, numbers)
     cuts = tuple(sorted({numbers[name] for name in names}))
     for joint in bound(tree).intersection(cuts):
         raise InputError(
             f"the tree cannot be cut at joint {joint_name(tree, joint)!r}: a link there resists some motion only "
-            "together with its neighbours. Leave it out of the cuts, or give the links inertia about all axes."
+            "together with its neighbours. Leave it out of the cuts, or give the links inertia about all axes.",
+            joint=joint_name(tree, joint),
+            field="cuts",
         )
     return cuts
 

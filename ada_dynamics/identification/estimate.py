@@ -74,7 +74,12 @@ def identify(
     """
     dynamics = dynamics_of(robot)
     if not prior_weight > 0.0:
-        raise InputError(f"prior_weight is {prior_weight!r}; it must be a positive number.")
+        raise InputError(
+            f"prior_weight is {prior_weight!r}; it must be a positive number.",
+            field="prior_weight",
+            value=prior_weight,
+            allowed="a positive number",
+        )
     equations = Equations(dynamics, free_parameters(dynamics, parameters))
     samples = samples_of(dynamics.model, motion, v, a, tau, window)
     names = equations.names
@@ -86,7 +91,11 @@ def identify(
     columns = list(base.leading)
     lost, condition = not_shown(Y[..., columns], reference[..., columns], _SHOWN)
     if np.all(lost):
-        raise InputError(f"the motion shows nothing of {_listed(base.names)}: move the joints that these act on.")
+        raise InputError(
+            f"the motion shows nothing of {_listed(base.names)}: move the joints that these act on.",
+            field="parameters",
+            value=tuple(base.names),
+        )
     shown = [k for k, is_lost in zip(columns, lost, strict=True) if not is_lost]
     noise = _noise(Y[..., shown], wanted, certain)
     values = _fitted(equations, names, Y, wanted, noise, prior_weight)
@@ -184,7 +193,10 @@ def _unknowns(
         body = Body(np.array(places, dtype=np.intp), which, pseudo_inertia(values), prior, cloud)
         if np.linalg.eigvalsh(body.matrix(start))[0] <= 0.0:
             raise InputError(
-                f"link {link!r}: with the parameters that stay as they are it is no body. Ask for all of {link}.*"
+                f"link {link!r}: with the parameters that stay as they are it is no body. Ask for all of {link}.*",
+                link=link,
+                field="parameters",
+                allowed=f"{link}.*",
             )
         bodies.append(body)
     return bodies, others, start

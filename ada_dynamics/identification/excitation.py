@@ -135,7 +135,9 @@ def excitation(
     if not period > 0.0 or harmonics < 2 or evaluations < 1:
         raise InputError(
             f"period is {period!r}, harmonics {harmonics!r}, evaluations {evaluations!r}; they must be more than 0, at "
-            "least 2, and at least 1."
+            "least 2, and at least 1.",
+            field="period, harmonics, evaluations",
+            value=(period, harmonics, evaluations),
         )
     pose = np.array(assemble(model, start), dtype=np.float64)
     chosen = tuple(model.actuated if joints is None else joints)
@@ -162,12 +164,23 @@ def _bounds(model: Model, joints: Sequence[str], pose: Array, acceleration: floa
     for name in joints:
         q = model.q_index(name)
         if q.stop - q.start != 1:
-            raise InputError(f"joint {name!r} has {q.stop - q.start} coordinates; excitation moves joints with one.")
+            raise InputError(
+                f"joint {name!r} has {q.stop - q.start} coordinates; excitation moves joints with one.",
+                joint=name,
+                field="joints",
+                value=q.stop - q.start,
+                allowed=1,
+            )
         at, lower, upper = float(pose[q.start]), float(model.lower[q.start]), float(model.upper[q.start])
         lower = lower if np.isfinite(lower) else at - way
         upper = upper if np.isfinite(upper) else at + way
         if not lower < upper:
-            raise InputError(f"joint {name!r} may be from {lower:g} to {upper:g}; it has no way to move.")
+            raise InputError(
+                f"joint {name!r} may be from {lower:g} to {upper:g}; it has no way to move.",
+                joint=name,
+                field="limits",
+                value=(float(lower), float(upper)),
+            )
         limit = float(model.velocity_limit[model.v_index(name).start])
         speed = limit if np.isfinite(limit) else UNLIMITED_SPEED
         rows.append((0.5 * (lower + upper), 0.5 * (upper - lower), speed, acceleration or speed / _TO_SPEED))

@@ -38,11 +38,19 @@ def _of_log(model: Model, log: Log, window: float) -> Samples:
         window: of the filter [s].
     """
     if not window > 0.0:
-        raise InputError(f"window is {window!r}; it must be a positive number of seconds.")
+        raise InputError(
+            f"window is {window!r}; it must be a positive number of seconds.",
+            field="window",
+            value=window,
+            allowed="a positive number",
+        )
     touched = [*log.external, *log.contact_wrenches]
     if any(np.any(w) for w in (*log.external.values(), *log.contact_wrenches.values())):
         raise InputError(
-            f"wrenches act on {', '.join(touched)} in the recording; identification needs a motion by its motors alone."
+            f"wrenches act on {', '.join(touched)} in the recording; identification needs a motion by its motors "
+            "alone.",
+            link=touched[0],
+            field="external",
         )
     for name in model.joint_names:
         if name not in log.model.joint_names:
@@ -57,13 +65,23 @@ def _given(model: Model, q: ArrayLike, v: ArrayLike | None, a: ArrayLike | None,
     rows = [_rows(model, "q", q, model.nq)]
     for name, given in (("v", v), ("a", a), ("tau", tau)):
         if given is None:
-            raise WrongTypeError(f"{name} is missing: give q, v, a and tau of all states, or a Log.")
+            raise WrongTypeError(f"{name} is missing: give q, v, a and tau of all states, or a Log.", field=name)
         rows.append(_rows(model, name, given, model.nv))
         if len(rows[-1]) != len(rows[0]):
-            raise InputError(f"{name} has {len(rows[-1])} rows, and q {len(rows[0])}; each needs one for each state.")
+            raise InputError(
+                f"{name} has {len(rows[-1])} rows, and q {len(rows[0])}; each needs one for each state.",
+                field=name,
+                value=len(rows[-1]),
+                allowed=len(rows[0]),
+            )
     for name, values in zip(("q", "v", "a", "tau"), rows, strict=True):
         if not np.isfinite(values).all():
-            raise InputError(f"{name} is not finite in row {int(np.argwhere(~np.isfinite(values))[0][0])}.")
+            raise InputError(
+                f"{name} is not finite in row {int(np.argwhere(~np.isfinite(values))[0][0])}.",
+                field=name,
+                value=int(np.argwhere(~np.isfinite(values))[0][0]),
+                allowed="finite numbers",
+            )
     of_motors(model, rows[3])
     positions, velocities, accelerations, efforts = rows
     count = len(positions)
@@ -76,15 +94,28 @@ def of_motors(model: Model, tau: Array) -> Array:
     for name in model.actuated:
         own = tau[:, model.v_index(name)]
         if not np.isfinite(own).any():
-            raise InputError(f"the efforts of joint {name!r} are missing; identification needs those of all motors.")
+            raise InputError(
+                f"the efforts of joint {name!r} are missing; identification needs those of all motors.",
+                joint=name,
+                field="tau",
+            )
         found[:, model.v_index(name)] = own
     if not np.any(found):
-        raise InputError(f"the efforts of model {model.name!r} are all zero: nothing can be learnt from them.")
+        raise InputError(
+            f"the efforts of model {model.name!r} are all zero: nothing can be learnt from them.",
+            field="tau",
+            value=0.0,
+        )
     return found
 
 
 def _rows(model: Model, name: str, values: ArrayLike, width: int) -> Array:
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 2 or found.shape[1] != width or not len(found):
-        raise InputError(f"{name} has shape {found.shape}; states of model {model.name!r} need (N, {width}).")
+        raise InputError(
+            f"{name} has shape {found.shape}; states of model {model.name!r} need (N, {width}).",
+            field=name,
+            value=found.shape,
+            allowed=f"(N, {width})",
+        )
     return found

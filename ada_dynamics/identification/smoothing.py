@@ -57,7 +57,10 @@ def smoothed(model: Model, t: Array, q: Array, tau: Array, window: float, most: 
     if len(t) > 1 and not np.all(np.diff(t) > 0.0):
         row = int(np.argmin(np.diff(t) > 0.0)) + 1
         raise InputError(
-            f"the times of the recording do not increase: row {row} is at {t[row]:.9g} s, after {t[row - 1]:.9g} s."
+            f"the times of the recording do not increase: row {row} is at {t[row]:.9g} s, after {t[row - 1]:.9g} s.",
+            field="t",
+            value=int(row),
+            allowed="rising times",
         )
     good = np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
     t, q, tau = t[good], _continuous(model, q[good]), tau[good]
@@ -69,7 +72,10 @@ def smoothed(model: Model, t: Array, q: Array, tau: Array, window: float, most: 
         longest = max((float(part[-1] - part[0]) for part in parts if len(part)), default=0.0)
         raise InputError(
             f"no part of the recording is long enough: {len(t)} usable rows, the longest stretch without a gap takes "
-            f"{longest:.3g} s, and a window {2 * half * usual:.3g} s. Record longer, or give a shorter window."
+            f"{longest:.3g} s, and a window {2 * half * usual:.3g} s. Record longer, or give a shorter window.",
+            field="window",
+            value=2 * half * usual,
+            allowed=longest,
         )
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).round().astype(int))]
     found = [_around(model, t, q, tau, rows[i : i + _TOGETHER], half) for i in range(0, len(rows), _TOGETHER)]

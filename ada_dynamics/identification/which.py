@@ -22,7 +22,9 @@ def dynamics_of(robot: Model | Dynamics) -> Dynamics:
         return robot
     given: object = robot
     if not isinstance(given, Model):
-        raise WrongTypeError(f"the robot is {given!r:.100}; identification needs a Model or a Dynamics.")
+        raise WrongTypeError(
+            f"the robot is {given!r:.100}; identification needs a Model or a Dynamics.", field="robot", value=given
+        )
     return Dynamics(given)
 
 
@@ -48,7 +50,9 @@ def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> N
     if not chosen:
         raise InputError(
             f"parameters is {wanted!r:.100}, which asks for none of model {dynamics.model.name!r}. Give names with * "
-            "and ?, such as 'link_7.*', or leave it out for the usual ones."
+            "and ?, such as 'link_7.*', or leave it out for the usual ones.",
+            field="parameters",
+            value=wanted,
         )
     return np.array([k for k, name in enumerate(names) if name in chosen], dtype=np.intp)
 

@@ -95,9 +95,15 @@ def solve_many(
     problem = Problem.of(robot, order, limits)
     refuse_settings(tolerance, max_steps, starts)
     if problem.count is None:
-        raise InputError("no goal is stacked along a first axis; ada.solve_ik takes tasks of one goal.")
+        raise InputError(
+            "no goal is stacked along a first axis; ada.solve_ik takes tasks of one goal.", field="tasks", value=None
+        )
     if len(problem.levels) > 1:
-        raise InputError("tasks have several levels; many goals at once take one: give weights, or use ada.solve_ik.")
+        raise InputError(
+            "tasks have several levels; many goals at once take one: give weights, or use ada.solve_ik.",
+            field="level",
+            allowed="one level",
+        )
     model, rng = problem.dynamics.model, np.random.default_rng(seed)
     best, steps = _descend(problem, _starts(problem, q), tolerance, max_steps)
     start = np.zeros(problem.count, dtype=np.intp)
@@ -129,7 +135,12 @@ def _starts(problem: Problem, q: ArrayLike | None) -> Array:
         return np.tile(problem.start(q), (count, 1))
     given = np.asarray(q, dtype=np.float64)
     if given.shape != (count, model.nq) or not np.isfinite(given).all():
-        raise InputError(f"q has shape {given.shape}; {count} goals need finite numbers of shape {(count, model.nq)}.")
+        raise InputError(
+            f"q has shape {given.shape}; {count} goals need finite numbers of shape {(count, model.nq)}.",
+            field="q",
+            value=given.shape,
+            allowed=(count, model.nq),
+        )
     closed, good = problem.all_closed(given)
     if not good.all():
         raise ModelError(f"the loops do not close near the start of goal {int(np.argmin(good))}.")

@@ -88,7 +88,9 @@ class Problem:
         counts = {task.count for task in self.tasks} - {None}
         if len(counts) > 1:
             raise InputError(
-                f"tasks have {sorted(filter(None, counts))} goals; those that are stacked must be as many."
+                f"tasks have {sorted(filter(None, counts))} goals; those that are stacked must be as many.",
+                field="tasks",
+                value=tuple(sorted(filter(None, counts))),
             )
         return counts.pop() if counts else None
 
@@ -99,7 +101,11 @@ class Problem:
     def of_one_goal(self) -> Problem:
         """Itself; refused where goals are stacked."""
         if self.count is not None:
-            raise InputError(f"{self.count} goals are stacked; ada.ik.solve_many takes them, all at once.")
+            raise InputError(
+                f"{self.count} goals are stacked; ada.ik.solve_many takes them, all at once.",
+                field="tasks",
+                value=self.count,
+            )
         return self
 
     @property
@@ -274,14 +280,18 @@ def listed(tasks: object) -> list[Task]:
     if not given or not all(isinstance(task, Task) for task in given):
         raise WrongTypeError(
             f"tasks are {tasks!r:.100}; inverse kinematics needs at least one of PoseTask, PositionTask, "
-            "OrientationTask, ComTask, PostureTask."
+            "OrientationTask, ComTask, PostureTask.",
+            field="tasks",
+            value=tasks,
         )
     return given
 
 
 def _as_model(robot: object) -> Model:
     if not isinstance(robot, Model):
-        raise WrongTypeError(f"the robot is {robot!r:.100}; inverse kinematics needs a Model or a Dynamics.")
+        raise WrongTypeError(
+            f"the robot is {robot!r:.100}; inverse kinematics needs a Model or a Dynamics.", field="robot", value=robot
+        )
     return robot
 
 
@@ -292,7 +302,13 @@ def _rising(joint: str, pair: object) -> tuple[float, float]:
     except (TypeError, ValueError):
         least, most = np.nan, np.nan
     if not least <= most:
-        raise InputError(f"limits of joint {joint!r} are {pair!r:.80}; they must be two numbers that do not fall.")
+        raise InputError(
+            f"limits of joint {joint!r} are {pair!r:.80}; they must be two numbers that do not fall.",
+            joint=joint,
+            field="limits",
+            value=pair,
+            allowed="two numbers that do not fall",
+        )
     return least, most
 
 
@@ -305,7 +321,11 @@ def _bounds(
     q_places: list[int] = []
     lower, upper = model.lower.copy(), model.upper.copy()
     if not isinstance(limits, (bool, Mapping)):
-        raise WrongTypeError(f"limits are {limits!r:.100}; they must be True, False, or {{joint: (lower, upper)}}.")
+        raise WrongTypeError(
+            f"limits are {limits!r:.100}; they must be True, False, or {{joint: (lower, upper)}}.",
+            field="limits",
+            value=limits,
+        )
     given = limits if isinstance(limits, Mapping) else {}
     for name, pair in given.items():
         lower[model.q_index(name)], upper[model.q_index(name)] = _rising(name, pair)
@@ -315,7 +335,10 @@ def _bounds(
             if name in given:
                 raise InputError(
                     f"joint {name!r} cannot be limited: its positions are not free numbers. Give its angles limits in "
-                    "the model (turns)."
+                    "the model (turns).",
+                    joint=name,
+                    field="limits",
+                    allowed="joints whose positions are free numbers",
                 )
             angles += [(name, bound) for bound in bounds_of(model.joints[name])]
             continue

@@ -63,7 +63,9 @@ def velocity(
     """
     if not dt > 0.0 or not 0.0 < gain <= 1.0 or not damping > 0.0:
         raise InputError(
-            f"dt is {dt!r} s, gain {gain!r}, damping {damping!r}; dt and damping must be above zero, gain in (0, 1]."
+            f"dt is {dt!r} s, gain {gain!r}, damping {damping!r}; dt and damping must be above zero, gain in (0, 1].",
+            field="dt, gain, damping",
+            value=(dt, gain, damping),
         )
     order = listed(tasks)
     problem = Problem.of(robot, order, limits).of_one_goal()

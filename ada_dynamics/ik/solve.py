@@ -208,7 +208,9 @@ def refuse_settings(tolerance: object, max_steps: object, starts: object) -> Non
     if not (isinstance(tolerance, Real) and float(tolerance) > 0.0 and are_counts):
         raise InputError(
             f"tolerance is {tolerance!r}, max_steps {max_steps!r}, starts {starts!r}; they must be more than zero, "
-            "max_steps and starts whole numbers."
+            "max_steps and starts whole numbers.",
+            field="tolerance, max_steps, starts",
+            value=(tolerance, max_steps, starts),
         )
 
 

@@ -89,10 +89,17 @@ class Task(ABC):
         if found.shape not in ((), (len(units),)) or not np.isfinite(found).all() or (found < 0.0).any():
             raise InputError(
                 f"weight of a {type(self).__name__} is {self.weight!r:.80}; it must be one number, not negative, "
-                f"or {len(units)}, one for each row."
+                f"or {len(units)}, one for each row.",
+                field="weight",
+                value=self.weight,
             )
         if not isinstance(self.level, int):
-            raise InputError(f"level of a {type(self).__name__} is {self.level!r:.80}; it must be a whole number.")
+            raise InputError(
+                f"level of a {type(self).__name__} is {self.level!r:.80}; it must be a whole number.",
+                field="level",
+                value=self.level,
+                allowed="a whole number",
+            )
         return found * np.where(np.array(units) == METRES, 1.0 / dynamics.choices.length, 1.0)
 
 
@@ -121,7 +128,11 @@ class _LinkTask(Task):
             if np.max(np.abs(R.T @ R - np.eye(3))) > _IS_ROTATION or np.linalg.det(R) < 0.0:
                 which = f"goal {number}" if goal.ndim > 2 else "goal"
                 raise InputError(
-                    f"{which} of link {self.link!r} is turned by {R.tolist()}, which is not a rotation matrix."
+                    f"{which} of link {self.link!r} is turned by {R.tolist()}, which is not a rotation matrix.",
+                    link=self.link,
+                    field=which,
+                    value=R,
+                    allowed="a rotation matrix",
                 )
 
     def row_units(self, dynamics: Dynamics) -> list[str]:
@@ -270,5 +281,10 @@ def _numbers(what: str, given: ArrayLike, shape: tuple[int, ...], stacked: bool 
         found = np.zeros(0)
     own = found.shape[1:] if stacked and found.ndim > len(shape) else found.shape
     if own != shape or not np.isfinite(found).all():
-        raise InputError(f"{what} is {given!r:.100}; it must be finite numbers of shape {shape}.")
+        raise InputError(
+            f"{what} is {given!r:.100}; it must be finite numbers of shape {shape}.",
+            field=what,
+            value=given,
+            allowed=shape,
+        )
     return found

@@ -282,7 +282,12 @@ class Kernel:
                 bad = np.argwhere(~np.isfinite(array))
                 if len(bad):
                     where = ", ".join(map(str, bad[0]))
-                    raise InputError(f"{name}: {label}[{where}] is {array[tuple(bad[0])]}; it must be finite")
+                    raise InputError(
+                        f"{name}: {label}[{where}] is {array[tuple(bad[0])]}; it must be finite",
+                        field=label,
+                        value=float(array[tuple(bad[0])]),
+                        allowed="finite numbers",
+                    )
             raise InputError(f"{name}: a result is not finite, or an angle is beyond {LIMIT:g} rad")
         assert status & GUARD_FAILED
         raise GuardError(f"{name}: a condition of the algorithm does not hold for this state (status {status})")

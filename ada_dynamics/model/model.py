@@ -255,16 +255,28 @@ class Model(Shown):
     def _as_rows(self, x: Array, size: int, name: str, count: int | None = None) -> Array:
         wanted = (len(x) if count is None else count, size)
         if x.shape != wanted:
-            raise InputError(f"{name} has shape {x.shape}; model {self.name!r} needs {wanted}.")
+            raise InputError(
+                f"{name} has shape {x.shape}; model {self.name!r} needs {wanted}.",
+                field=name,
+                value=x.shape,
+                allowed=wanted,
+            )
         return x
 
     def _as_vector(self, values: ArrayLike, size: int, name: str) -> Array:
         try:
             x = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"{name} is {values!r:.100}; it must be {size} numbers.") from None
+            raise InputError(
+                f"{name} is {values!r:.100}; it must be {size} numbers.", field=name, value=values, allowed=(size,)
+            ) from None
         if x.shape != (size,):
-            raise InputError(f"{name} has shape {x.shape}; model {self.name!r} needs ({size},).")
+            raise InputError(
+                f"{name} has shape {x.shape}; model {self.name!r} needs ({size},).",
+                field=name,
+                value=x.shape,
+                allowed=(size,),
+            )
         return x
 
     @cached_property

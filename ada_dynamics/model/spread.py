@@ -170,7 +170,10 @@ class _Problem:
         return ModelError(
             f"link {link!r}, which joint {self.tree.bodies[body].name!r} carries, has no inertia against some motion, "
             "and the links around it can lend it none without being felt. Use the algorithm 'crba' or 'aba', or give "
-            "the link mass and inertia about all axes."
+            "the link mass and inertia about all axes.",
+            link=link,
+            joint=self.tree.bodies[body].name,
+            field="inertia",
         )
 
     def _objective(self, inertias: Array) -> float:

@@ -10,8 +10,9 @@ that another one came in time a moment ago.
 from __future__ import annotations
 
 import math
-from time import monotonic
+from collections.abc import Callable
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_robot.contract import Reason, Refusal
 
 _FOR = 2.0  # [s] that all have been late, before the clocks are blamed
@@ -23,7 +24,9 @@ CLOCKS = "Let sender and receiver share a clock (use_sim_time), or leave the sta
 class Lateness:
     """Ages of consecutive messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = SYSTEM_CLOCK) -> None:
+        """Args: steady clock [s]."""
+        self._clock = clock
         self._in_time_at = -math.inf  # on the steady clock [s]
         self._age = 0.0
         self._forget()
@@ -42,7 +45,7 @@ class Lateness:
         """
         self._age = age
         if age <= limit:
-            self._in_time_at = monotonic()
+            self._in_time_at = self._clock()
             self._forget()
             return
         if now < self._since:  # the first one, or the clock was set back
@@ -53,7 +56,7 @@ class Lateness:
 
     def advice(self, limit: float, now: float) -> str:
         """Advice on the last one, which was late. Arguments as of `note`."""
-        lasted, passed = now - self._since, monotonic() - self._in_time_at
+        lasted, passed = now - self._since, self._clock() - self._in_time_at
         if self._age > limit + _FASTEST * passed:
             return f"One that came {passed:.3g} s before was in time, so a clock was set since then. {CLOCKS}"
         if self._count >= _LEAST and lasted >= _FOR and self._greatest - self._least <= limit:
@@ -73,10 +76,12 @@ class AgeRule:
         requires_stamps: whether a command must say when it was made.
     """
 
-    def __init__(self, max_age: float, max_ahead: float, setting: str) -> None:
-        """Args: see above; what sets the greatest age, for texts."""
+    def __init__(
+        self, max_age: float, max_ahead: float, setting: str, clock: Callable[[], float] = SYSTEM_CLOCK
+    ) -> None:
+        """Args: see above; what sets the greatest age, for texts; steady clock [s]."""
         self.max_age, self.max_ahead, self.requires_stamps = max_age, max_ahead, False
-        self._setting, self._lateness = setting, Lateness()
+        self._setting, self._lateness = setting, Lateness(clock)
 
     def refusal(self, stamp: float | None, now: float) -> Refusal | None:
         """Why a command made at a time cannot be followed at another one; None if it can."""

@@ -74,7 +74,12 @@ class QuinticSpline:
         states = {name: np.array(value, dtype=np.float64) for name, value in given.items()}
         for name, value in states.items():
             if value.shape != p.shape or not np.isfinite(value).all():
-                raise InputError(f"{name} have shape {value.shape}; they must be finite and of the points' {p.shape}.")
+                raise InputError(
+                    f"{name} have shape {value.shape}; they must be finite and of the points' {p.shape}.",
+                    field=name,
+                    value=value.shape,
+                    allowed=p.shape,
+                )
         spline = cls.__new__(cls)
         spline._set(t, p, states["velocities"], states["accelerations"])
         return spline
@@ -202,14 +207,23 @@ def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) 
 def _checked_points(times: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
     t, p = np.array(times, dtype=np.float64), np.array(points, dtype=np.float64)
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all():
-        raise InputError(f"times have shape {t.shape}; a spline needs at least 2 finite ones, (n,).")
+        raise InputError(
+            f"times have shape {t.shape}; a spline needs at least 2 finite ones, (n,).", field="times", value=t.shape
+        )
     late = np.flatnonzero(np.diff(t) <= 0.0)
     if len(late):
         i = int(late[0])
-        raise InputError(f"times[{i + 1}] is {t[i + 1]:g} s, not after times[{i}], {t[i]:g} s; times must increase.")
+        raise InputError(
+            f"times[{i + 1}] is {t[i + 1]:g} s, not after times[{i}], {t[i]:g} s; times must increase.",
+            field="times",
+            value=i + 1,
+            allowed="rising times",
+        )
     if p.ndim not in (1, 2) or len(p) != len(t) or not np.isfinite(p).all():
         raise InputError(
-            f"points have shape {p.shape}; {len(t)} times need ({len(t)},) or ({len(t)}, d) finite numbers."
+            f"points have shape {p.shape}; {len(t)} times need ({len(t)},) or ({len(t)}, d) finite numbers.",
+            field="points",
+            value=p.shape,
         )
     return t, p
 
@@ -217,5 +231,10 @@ def _checked_points(times: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
 def _end(name: str, value: ArrayLike, p: Array) -> Array:
     x = np.asarray(value, dtype=np.float64)
     if x.ndim > p.ndim - 1 or (x.ndim == 1 and x.shape != p.shape[1:]) or not np.isfinite(x).all():
-        raise InputError(f"{name} is {value!r}; it must be finite, and one number or {p.shape[1:]}, as each point.")
+        raise InputError(
+            f"{name} is {value!r}; it must be finite, and one number or {p.shape[1:]}, as each point.",
+            field=name,
+            value=value,
+            allowed=p.shape[1:],
+        )
     return np.broadcast_to(x, p.shape[1:]).astype(np.float64)

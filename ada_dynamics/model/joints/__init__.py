@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint types, one class each."""
 
+from collections.abc import Mapping
+
 from ada_dynamics.model.joints.base import Coordinate, JointType
 from ada_dynamics.model.joints.cylindrical import Cylindrical
 from ada_dynamics.model.joints.euler import FloatingEuler, SphericalEuler
@@ -52,9 +54,9 @@ def loop_kind(name: str) -> str:
 SPRUNG: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.can_have_spring)
 
 
-def check_types() -> None:
+def check_types(types: Mapping[str, type[JointType]] = JOINT_TYPES) -> None:
     """Refuse a joint type that leaves something out here, not where it is used first."""
-    for kind, cls in JOINT_TYPES.items():
+    for kind, cls in types.items():
         missing = [*sorted(cls.__abstractmethods__), *(name for name in _SAYS if not hasattr(cls, name))]
         if missing:
             raise TypeError(f"joint type {kind!r} ({cls.__module__}) does not say its {', '.join(missing)}.")
