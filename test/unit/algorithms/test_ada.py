@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from pin_tree import PinTree
 from random_trees import RELATIVE, Array, floats, random_tree, state_of, trees
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
@@ -71,11 +72,11 @@ def test_mimic_joints_are_refused_by_name(algorithm: str) -> None:
     builder.link("right", 0.1, (0, -0.02, 0), (1e-4,) * 3)
     builder.joint("left_finger", "prismatic", "palm", "left", axis=(0, 1, 0))
     builder.joint("right_finger", "prismatic", "palm", "right", axis=(0, 1, 0), mimic=Mimic("left_finger", -1.0))
-    with pytest.raises(ada.ModelError, match=r"'right_finger' mimics.*'crba'.*mimic='free'"):
+    with refused(ada.ModelError, joint="right_finger", field="mimic"):
         ALGORITHMS[algorithm].forward_dynamics(builder.build().tree, [0.0], [0.0], [1.0])
 
 
 def test_an_unknown_order_is_refused_with_the_known_ones() -> None:
     model = random_tree(0, ["revolute"] * 2)
-    with pytest.raises(ada.InputError, match=r"assembly order.*'balance'.*balanced"):
+    with refused(ada.InputError, field="assembly order", value="balance"):
         assembly_disassembly.forward_dynamics(model.tree, [0.0] * 2, [0.0] * 2, [0.0] * 2, order="balance")

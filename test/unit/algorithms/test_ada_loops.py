@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_oracle import Case, Oracle, case_of, same_motion
 from random_trees import Array, floats
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
@@ -197,11 +198,11 @@ def test_a_stretched_leg_is_no_singularity_of_assembly(order: str) -> None:
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"rows": {"closes": (0,)}}, r"no loop is named 'closes'.*'closing'"),
-        ({"rows": {"closing": (0, 7)}}, r"'closing' has the conditions 0 to 4, not \[0, 7\]"),
+        ({"rows": {"closes": (0,)}}, {"loop": "closes"}),
+        ({"rows": {"closing": (0, 7)}}, {"loop": "closing", "field": "conditions", "value": (0, 7)}),
     ],
 )
 def test_conditions_that_do_not_fit_are_refused(options: Any, match: str) -> None:
     model, q = mechanisms.four_bar()
-    with pytest.raises(ada.InputError, match=match):
+    with refused(ada.InputError, **match):
         assembly_disassembly.solve(model.tree, *floats(q, np.zeros(3), np.zeros(3)), **options)

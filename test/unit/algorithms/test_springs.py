@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_trees import sprung_chain
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
@@ -189,5 +190,5 @@ def test_a_locked_joint_has_no_spring_and_a_sprung_joint_closes_no_loop():
     locked = lock(model, {"j0": [0.3]})
     assert locked.joints["j0"].stiffness == 0.0
     four = sprung_four_bar()
-    with pytest.raises(InputError, match="'j0' cannot close a loop: it has stiffness"):
+    with refused(InputError, joint="j0", field="stiffness"):
         recut(four, ada.assemble(four, [0.7, 0.9, 1.5]), "closing", "j0")

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from refused import refused
 
 from ada_dynamics import Builder, Dynamics
 from ada_dynamics.analysis.balance import (
@@ -236,13 +237,13 @@ def test_points_of_links_move_with_them(robot):
 
 def test_questions_without_ground_are_refused(box):
     rest = np.zeros(6)
-    with pytest.raises(InputError, match="normal"):
+    with refused(InputError, field="normal", value=(0, 0, 0)):
         zmp_of_motion(box, box.model.neutral(), rest, rest, normal=(0, 0, 0))
-    with pytest.raises(InputError, match="contact 'a' has a wrench but no point"):
+    with refused(InputError, field="points", value="a"):
         zmp_of_wrenches({}, {"a": np.zeros(6)})
-    with pytest.raises(InputError, match="no contact wrenches"):
+    with refused(InputError, field="points"):
         zmp_of_wrenches({}, {})
-    with pytest.raises(InputError, match="no wrenches of contacts with the ground"):
+    with refused(InputError, field="contacts", value="box"):
         balance_of(Log(box.model, [0.0], [box.model.neutral()], [rest]))
-    with pytest.raises(InputError, match="hull needs"):
+    with refused(InputError, field="points", value=(1, 2)):
         support_polygon([[np.nan, 0.0, 0.0]])

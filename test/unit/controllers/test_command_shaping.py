@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from echo_controller import INF, Echo, EchoPosition, EchoVelocity, arm, echo, say
+from refused import refused
 
 from ada_controllers import Command, State
 from ada_controllers.errors import CommandRefused
@@ -120,7 +121,7 @@ def test_what_is_no_command_never_gets_out_and_changes_nothing(cls: type[Echo], 
     part = cls.KIND
     controller = echo(cls)
     good = say(controller, 0.001, **{part: [0.001, 0.002]})
-    with pytest.raises(CommandRefused, match=r"echo: the .*" + part):
+    with refused(CommandRefused, field=part):
         say(controller, 0.002, **{part: bad})
     assert controller.last_command == good
     again = say(controller, 0.002, **{part: [0.001, 0.002]})

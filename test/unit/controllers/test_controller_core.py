@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from echo_controller import INF, Echo, EchoSettings, arm, echo, say
+from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import (
@@ -36,21 +37,21 @@ from ada_dynamics.settings import fields_of
 @pytest.mark.parametrize(
     ("q", "v", "named"),
     [
-        ([math.nan, 0.0], [0.0, 0.0], "position of joint 'j_upper'.*nan.*finite"),
-        ([0.0, 0.0], [0.0, -INF], "velocity of joint 'j_lower'.*-inf"),
-        ([0.0], [0.0, 0.0], r"positions of the state are an array of float64 and shape \(1,\).*2"),
-        ([0.0, 0.0], [[0.0, 0.0]], r"velocities of the state.*shape \(1, 2\)"),
-        ([1.1e6, 0.0], [0.0, 0.0], "a position is near to 1.1e[+]06.*below 1e[+]06"),
-        ([0.0, 0.0], [0.0, 1.1e4], "a velocity is near to 1.1e[+]04.*below 10000"),
-        ([0.0, 0.0], [1e300, 1e300], "too large"),
+        ([math.nan, 0.0], [0.0, 0.0], {"joint": "j_upper", "field": "position"}),
+        ([0.0, 0.0], [0.0, -INF], {"joint": "j_lower", "field": "velocity"}),
+        ([0.0], [0.0, 0.0], {"field": "positions"}),
+        ([0.0, 0.0], [[0.0, 0.0]], {"field": "velocities"}),
+        ([1.1e6, 0.0], [0.0, 0.0], {"field": "position"}),
+        ([0.0, 0.0], [0.0, 1.1e4], {"field": "velocity", "value": 11000.0}),
+        ([0.0, 0.0], [1e300, 1e300], {"field": "velocity", "allowed": 10000.0}),
     ],
 )
 def test_states_that_cannot_be_are_refused_and_the_controller_goes_on(q: Any, v: Any, named: str) -> None:
     controller = echo()
     good = say(controller, 0.001, effort=[1.0, 2.0])
-    with pytest.raises(StateRefused, match=named):
+    with refused(StateRefused, **named):
         say(controller, 0.002, q=q, v=v, effort=[3.0, 4.0])
-    with pytest.raises(StateRefused, match=named):
+    with refused(StateRefused, **named):
         controller.reset(State(np.array(q), np.array(v)), 0.0)
     assert controller.last_command == good
     assert say(controller, 0.002, effort=[1.0, 2.0]).effort is not None
@@ -59,14 +60,14 @@ def test_states_that_cannot_be_are_refused_and_the_controller_goes_on(q: Any, v:
 def test_a_wrench_that_no_robot_feels_is_refused() -> None:
     controller = echo()
     state = State(np.zeros(2), np.zeros(2), np.array([0.0, 1.1e5, 0.0, 0.0, 0.0, 0.0]))
-    with pytest.raises(StateRefused, match="below 100000"):
+    with refused(StateRefused, field="wrench", allowed="six finite numbers"):
         controller.check_state(state)
 
 
 def test_lists_and_whole_numbers_are_no_states() -> None:
     controller = echo()
     for q in ([0.0, 0.0], np.array([0, 0]), None):
-        with pytest.raises(StateRefused, match="positions of the state"):
+        with refused(StateRefused, field="positions"):
             controller.update(State(q, np.zeros(2)), None, 0.1)  # type: ignore[arg-type]
 
 
@@ -76,7 +77,7 @@ def test_views_of_larger_arrays_are_states() -> None:
     controller.said = Command(effort=np.zeros(2))
     assert controller.update(State(wide[:, 0], wide[::-1, 0]), None, 0.1).effort is not None
     wide[0, 0] = math.nan
-    with pytest.raises(StateRefused, match="nan"):
+    with refused(StateRefused, joint="j_upper", field="position"):
         controller.update(State(wide[:, 0], np.zeros(2)), None, 0.2)
 
 
@@ -86,34 +87,40 @@ def test_a_quaternion_off_unit_length_is_no_state() -> None:
     controller.reset(State(q, np.zeros(8)), 0.0)
     q = q.copy()
     q[6] = 0.5
-    with pytest.raises(StateRefused, match="quaternion"):
+    with refused(StateRefused, field="q"):
         controller.check_state(State(q, np.zeros(8)))
 
 
 @pytest.mark.parametrize("wrench", [np.zeros(5), np.array([0, 0, math.nan, 0, 0, 0]), [0.0] * 6, np.full(6, 1e200)])
 def test_a_wrench_that_is_none_is_refused(wrench: Any) -> None:
     controller = echo()
-    with pytest.raises(StateRefused, match=r"measured wrench.*six finite"):
+    with refused(StateRefused, field="wrench", allowed="six finite numbers"):
         controller.update(State(np.zeros(2), np.zeros(2), wrench), None, 0.1)
 
 
 @pytest.mark.parametrize(
-    ("time", "named"), [(0.5, "before the last one, 1.0"), (math.nan, "finite"), (INF, "finite"), (-INF, "finite")]
+    ("time", "named"),
+    [
+        (0.5, {"field": "time", "value": 0.5}),
+        (math.nan, {"field": "time", "allowed": "a finite number"}),
+        (INF, {"field": "time", "allowed": "a finite number"}),
+        (-INF, {"field": "time", "allowed": "a finite number"}),
+    ],
 )
 def test_times_that_cannot_be_are_refused(time: float, named: str) -> None:
     controller = echo()
     say(controller, 1.0, effort=[1.0, 1.0])
-    with pytest.raises(StateRefused, match=named):
+    with refused(StateRefused, **named):
         say(controller, time, effort=[2.0, 2.0])
     if not math.isfinite(time):
-        with pytest.raises(StateRefused, match=named):
+        with refused(StateRefused, **named):
             controller.reset(State(np.zeros(2), np.zeros(2)), time)
     assert say(controller, 1.0, effort=[1.0, 1.0]).effort is not None
 
 
 def test_an_update_before_reset_is_refused() -> None:
     controller = Echo(arm())
-    with pytest.raises(StateRefused, match=r"call reset\(state, time\)"):
+    with refused(StateRefused, field="time", value=0.0):
         say(controller, 0.0, effort=[1.0, 1.0])
 
 
@@ -121,14 +128,14 @@ def test_a_reset_that_is_refused_leaves_the_controller_as_it_was() -> None:
     class Choosy(Echo):
         def _begin(self, state: State, time: float) -> None:
             if state.q[0] > 1.0:
-                raise InputError("not here")
+                raise InputError("not here", field="q")
 
     controller = Choosy(arm())
     controller.reset(State(np.zeros(2), np.zeros(2)), 0.0)
     good, followed = say(controller, 1.0, effort=[1.0, 1.0]), controller.reference
-    with pytest.raises(InputError, match="not here"):
+    with refused(InputError, field="q"):
         controller.reset(State(np.array([1.5, 0.0]), np.zeros(2)), 5.0)
-    with pytest.raises(InputError, match="commanded effort"):
+    with refused(InputError, field="effort", allowed="2 numbers"):
         controller.reset(State(np.zeros(2), np.zeros(2)), 5.0, Command(effort=np.zeros(3)))
     assert controller.last_command == good
     assert controller.reference is followed
@@ -155,38 +162,44 @@ def far(x: float) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize(
     ("reference", "named"),
     [
-        (JointReference(vector(0.0)), "position is array.*2 numbers, one for each of j_upper, j_lower"),
-        (JointReference([0.0, 0.0]), "float64 vector"),  # type: ignore[arg-type]
-        (JointReference(None), "position is None"),  # type: ignore[arg-type]
-        (JointReference(vector(0.0, math.nan)), "'j_lower': position is nan"),
-        (JointReference(vector(0.0, 2.1)), r"'j_lower': position is 2.1, outside of \[-2, 2\]"),
-        (JointReference(vector(0.0, 0.0), vector(4.0, 0.0)), "'j_upper': velocity is 4, outside of"),
-        (JointReference(vector(0.0, 0.0), None, vector(0.0, INF)), "acceleration is inf"),
-        (JointReference(vector(0.0, 0.0), None, vector(0.0)), "acceleration is"),
-        (JointReference(vector(0.0, 0.0), None, vector(0.0, 1e300)), "'j_lower': acceleration is 1e[+]300, too large"),
-        (JointPath(vector(0.0, 0.0)), r"\(points, 2\)"),
-        (JointPath(np.zeros((0, 2))), "at least one point"),
-        (JointPath(np.zeros((2, 3))), "at point 1"),
-        (JointPath(np.array([[0.0, 0.0], [0.0, 3.0]])), "position at point 2 is 3"),
-        (JointPath(np.zeros((2, 2)), vector(1.0)), "times of a path.*each of the 2 points"),
-        (JointPath(np.zeros((2, 2)), vector(1.0, 1.0)), "must increase"),
-        (JointPath(np.zeros((2, 2)), vector(-1.0, 1.0)), "count from now on"),
-        (JointPath(np.zeros((2, 2)), None, np.zeros((1, 2))), "velocities of a path"),
-        (JointPath(np.zeros((1, 2)), None, np.full((1, 2), 5.0)), "velocity at point 1 is 5"),
-        (PoseReference(np.eye(3)), "4x4 finite"),
-        (PoseReference(np.full((4, 4), math.nan)), "4x4 finite"),
-        (PoseReference(np.full((4, 4), 1e300)), "at most 1e[+]06"),
+        (JointReference(vector(0.0)), {"field": "position", "allowed": "2 numbers"}),
+        (JointReference([0.0, 0.0]), {"field": "position", "allowed": "2 numbers"}),  # type: ignore[arg-type]
+        (JointReference(None), {"field": "position", "allowed": "2 numbers"}),  # type: ignore[arg-type]
+        (JointReference(vector(0.0, math.nan)), {"joint": "j_lower", "field": "position"}),
+        (JointReference(vector(0.0, 2.1)), {"joint": "j_lower", "field": "position", "value": 2.1}),
+        (JointReference(vector(0.0, 0.0), vector(4.0, 0.0)), {"joint": "j_upper", "field": "velocity", "value": 4.0}),
+        (JointReference(vector(0.0, 0.0), None, vector(0.0, INF)), {"joint": "j_lower", "field": "acceleration"}),
+        (JointReference(vector(0.0, 0.0), None, vector(0.0)), {"field": "acceleration", "allowed": "2 numbers"}),
+        (
+            JointReference(vector(0.0, 0.0), None, vector(0.0, 1e300)),
+            {"joint": "j_lower", "field": "acceleration", "value": 1e300},
+        ),
+        (JointPath(vector(0.0, 0.0)), {"field": "positions", "allowed": "(points, 2)"}),
+        (JointPath(np.zeros((0, 2))), {"field": "positions", "allowed": "(points, 2)"}),
+        (JointPath(np.zeros((2, 3))), {"field": "position", "allowed": "2 numbers"}),
+        (JointPath(np.array([[0.0, 0.0], [0.0, 3.0]])), {"joint": "j_lower", "field": "position", "value": 3.0}),
+        (JointPath(np.zeros((2, 2)), vector(1.0)), {"field": "times", "allowed": "2 finite numbers"}),
+        (JointPath(np.zeros((2, 2)), vector(1.0, 1.0)), {"field": "times", "allowed": "rising numbers from 0 on"}),
+        (JointPath(np.zeros((2, 2)), vector(-1.0, 1.0)), {"field": "times", "allowed": "rising numbers from 0 on"}),
+        (JointPath(np.zeros((2, 2)), None, np.zeros((1, 2))), {"field": "velocities"}),
+        (
+            JointPath(np.zeros((1, 2)), None, np.full((1, 2), 5.0)),
+            {"joint": "j_upper", "field": "velocity", "value": 5.0},
+        ),
+        (PoseReference(np.eye(3)), {"field": "pose", "allowed": "4x4 finite numbers"}),
+        (PoseReference(np.full((4, 4), math.nan)), {"field": "pose", "allowed": "4x4 finite numbers"}),
+        (PoseReference(np.full((4, 4), 1e300)), {"field": "pose", "allowed": "4x4 finite numbers"}),
         (
             JointReference(vector(0.0, 0.0), None, vector(-1.1e6, 0.0)),
-            "'j_upper': acceleration is -1.1e[+]06, too large",
+            {"joint": "j_upper", "field": "acceleration"},
         ),
-        (PoseReference(far(1.1e6)), "at most 1e[+]06"),
-        (PoseReference(np.eye(4), np.full(6, 1.1e4)), "at most 10000"),
-        (PoseReference(2.0 * np.eye(4)), "rigid body"),
-        (PoseReference(MIRRORED), "right-handed"),
-        (PoseReference(np.eye(4), np.zeros(3)), "twist.*six finite"),
-        (PoseReference(np.eye(4), np.full(6, math.nan)), "twist.*six finite"),
-        ("home", "takes references of the kind JointReference or JointPath or PoseReference; this is a str"),
+        (PoseReference(far(1.1e6)), {"field": "pose", "allowed": "4x4 finite numbers"}),
+        (PoseReference(np.eye(4), np.full(6, 1.1e4)), {"field": "twist", "allowed": "six finite numbers"}),
+        (PoseReference(2.0 * np.eye(4)), {"field": "pose", "allowed": "a rigid motion"}),
+        (PoseReference(MIRRORED), {"field": "pose", "allowed": "a rigid motion"}),
+        (PoseReference(np.eye(4), np.zeros(3)), {"field": "twist", "allowed": "six finite numbers"}),
+        (PoseReference(np.eye(4), np.full(6, math.nan)), {"field": "twist", "allowed": "six finite numbers"}),
+        ("home", {"field": "reference", "value": "home"}),
     ],
 )
 def test_references_that_cannot_be_followed_are_refused_and_the_old_one_counts(reference: Any, named: str) -> None:
@@ -197,7 +210,7 @@ def test_references_that_cannot_be_followed_are_refused_and_the_old_one_counts(r
         lambda: controller.check(reference),
         lambda: controller.update(State(np.zeros(2), np.zeros(2)), reference, 0.1),
     ):
-        with pytest.raises(ReferenceRefused, match=named):
+        with refused(ReferenceRefused, **named):
             check()
     assert controller.reference is old
 
@@ -228,34 +241,34 @@ def test_a_start_outside_of_the_range_is_kept_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("settings", "shaping", "named"),
     [
-        ({"gian": 1.0}, None, r"no parameter is named 'gian'.*Did you mean 'gain'"),
-        ({"gain": -1.0}, None, "gain is -1.0.*at least 0"),
-        ({"gain": "much"}, None, "gain is 'much'"),
-        (EchoSettings(gain=-1.0), None, "gain is -1.0"),
-        (3, None, "settings is 3; give values by name"),
-        (ShapingSettings(), None, "settings is ShapingSettings.*EchoSettings"),
-        (None, {"effort_scale": 2.0}, "effort_scale is 2.0"),
-        (None, ShapingSettings(effort_rate=-1.0), "effort_rate is -1.0"),
-        (None, 3, "shaping is 3"),
-        (None, {"position_margin": 2.5}, "leaves joint 'j_upper' no room"),
+        ({"gian": 1.0}, None, {"field": "parameter", "value": "gian"}),
+        ({"gain": -1.0}, None, {"field": "gain", "value": -1.0}),
+        ({"gain": "much"}, None, {"field": "gain", "value": "much"}),
+        (EchoSettings(gain=-1.0), None, {"field": "gain", "value": -1.0}),
+        (3, None, {"field": "settings", "value": 3}),
+        (ShapingSettings(), None, {"field": "settings"}),
+        (None, {"effort_scale": 2.0}, {"field": "effort_scale", "value": 2.0}),
+        (None, ShapingSettings(effort_rate=-1.0), {"field": "effort_rate", "value": -1.0}),
+        (None, 3, {"field": "shaping", "value": 3}),
+        (None, {"position_margin": 2.5}, {"joint": "j_upper", "field": "position_margin", "value": 2.5}),
     ],
 )
 def test_settings_that_are_not_allowed_are_refused_by_name(settings: Any, shaping: Any, named: str) -> None:
-    with pytest.raises(InputError, match=named):
+    with refused(InputError, **named):
         Echo(arm(), settings, shaping)
 
 
 def test_robots_that_cannot_be_commanded_are_refused() -> None:
     loose = ada.Builder("loose").link("base").link("bob", 1.0, (0, 0, 1), (1, 1, 1))
     loose.joint("ball", "spherical", "base", "bob")
-    with pytest.raises(InputError, match="'loose' has no joint with a motor"):
+    with refused(InputError, field="model", value="loose"):
         Echo(loose.build())
-    with pytest.raises(InputError, match=r"needs a Model"):
+    with refused(InputError, field="model", value="pa10"):
         Echo("pa10")  # type: ignore[arg-type]
 
 
 def test_an_unknown_controller_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(InputError, match=r"'computed_torqe'.*Did you mean 'computed_torque'"):
+    with refused(InputError, field="controller", value="computed_torqe"):
         make("computed_torqe", arm())
 
 
@@ -277,7 +290,7 @@ def test_compiled_code_gives_way_where_it_cannot_be_used() -> None:
     double([1.0, 2.0])
     double(np.array([1.0, math.nan]))
     assert len(calls) == 2
-    with pytest.raises(InputError, match="finite"):
+    with refused(InputError, field="x", allowed="finite numbers"):
         compiled("double", {"x": 2}, lambda x: {"y": [2.0 * a for a in x]})(np.array([1.0, math.nan]))
 
 

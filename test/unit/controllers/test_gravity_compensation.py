@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, ReferenceRefused, State, make
@@ -68,11 +69,9 @@ def test_one_motor_carries_a_linkage_through_its_loop() -> None:
 
 
 def test_robots_whose_weight_no_motor_carries_are_refused(pa10: ada.Model) -> None:
-    with pytest.raises(
-        InputError, match=r"gravity_compensation: joints of robot 'khr1' without a motor carry weight: root"
-    ):
+    with refused(InputError, joint="root_joint", field="model", value="khr1"):
         make("gravity_compensation", ada.load("khr1"))
-    with pytest.raises(InputError, match="carry weight: s2"):
+    with refused(InputError, joint="s2", field="model", value="pa10"):
         make("gravity_compensation", only_motor(pa10, "s1"))
 
 
@@ -88,7 +87,7 @@ def test_a_robot_in_space_has_no_weight_and_is_damped() -> None:
 def test_it_follows_no_reference(pa10: ada.Model) -> None:
     controller = make("gravity_compensation", pa10)
     controller.reset(State(POSE, np.zeros(7)), 0.0)
-    with pytest.raises(ReferenceRefused, match="none at all"):
+    with refused(ReferenceRefused, field="reference"):
         controller.update(State(POSE, np.zeros(7)), JointReference(POSE), 0.1)
 
 
@@ -96,7 +95,7 @@ def test_a_linkage_that_its_motors_cannot_carry_is_not_begun() -> None:
     model = only_motor(ada.load("five_bar"), ada.load("five_bar").joint_names[0])
     controller = make("gravity_compensation", model)
     q = np.asarray(ada.assemble(model))
-    with pytest.raises(ActivationRefused, match="under-actuated"):
+    with refused(ActivationRefused, field="motors"):
         controller.reset(State(q, np.zeros(model.nv)), 0.0)
 
 
@@ -114,5 +113,5 @@ def test_a_base_that_a_loop_carries_but_no_motor_holds_is_not_begun() -> None:
     builder.link("arm", 1.0, (0.2, 0, 0), (0.02, 0.1, 0.1)).joint("elbow", "revolute", "pole", "arm", axis=(0, 1, 0))
     model = builder.loop("ball", "spherical", "world", "pole").build(base="floating")
     controller = make("gravity_compensation", model)
-    with pytest.raises(ActivationRefused, match="without a motor carry weight: root_joint"):
+    with refused(ActivationRefused, joint="root_joint", field="model", value="on_a_ball"):
         controller.reset(State(model.neutral(), np.zeros(model.nv)), 0.0)

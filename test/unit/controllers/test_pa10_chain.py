@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import pa10_kinematics as pa10
@@ -133,18 +134,18 @@ def test_manipulability_vanishes_where_the_arm_is_straight_or_all_in_one_plane_o
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("arguments", "field"),
     [
-        (([0.0] * 6,), "seven angles"),
-        ((np.zeros((2, 3, 7)),), "seven angles"),
-        (([0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.0],), "nan"),
-        (([0.0] * 7, "CF"), "Known: CE, 7C"),
-        (([0.0] * 7, pa10.Lengths(0.3, 0.0, 0.5, 0.1)), "longer than nothing"),
+        (([0.0] * 6,), "q"),
+        ((np.zeros((2, 3, 7)),), "q"),
+        (([0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.0],), "q"),
+        (([0.0] * 7, "CF"), "set of lengths of the PA-10"),
+        (([0.0] * 7, pa10.Lengths(0.3, 0.0, 0.5, 0.1)), "lengths"),
         (([0.0] * 7, "CE", [0.0, 1.0]), "hand"),
-        (([0.0] * 7, "CE", 1.1 * np.eye(4)), "rotation"),
-        (([0.0] * 7, "CE", np.diag([1.0, 1.0, -1.0, 1.0])), "rotation"),
+        (([0.0] * 7, "CE", 1.1 * np.eye(4)), "hand"),
+        (([0.0] * 7, "CE", np.diag([1.0, 1.0, -1.0, 1.0])), "hand"),
     ],
 )
-def test_what_is_no_arm_is_refused(arguments, text):
-    with pytest.raises(InputError, match=text):
+def test_what_is_no_arm_is_refused(arguments, field):
+    with refused(InputError, field=field):
         pa10.forward(*arguments)

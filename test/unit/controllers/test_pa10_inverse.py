@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_controllers import pa10_kinematics as pa10
 from ada_controllers.pa10.geometry import geometry
@@ -218,10 +219,9 @@ def test_a_pose_out_of_reach_is_refused_with_its_distance(q, beyond, far, length
     direction = rotation[:, 0]
     distance = arm.upper + arm.fore + beyond if far else near_end - beyond
     pose = _pose_with_wrist(direction, distance, rotation, lengths)
-    with pytest.raises(pa10.Unreachable, match="too far" if far else "too near") as caught:
+    with refused(pa10.Unreachable, field="reach") as caught:
         pa10.inverse(pose, lengths, redundant)
     assert caught.value.distance == pytest.approx(beyond, rel=1e-9, abs=2e-15)
-    assert caught.value.condition == "reach"
     assert isinstance(caught.value, AdaError)
     batch = pa10.inverse_batch(pose, 0.0, lengths, redundant)
     assert not batch.valid[0]
@@ -244,7 +244,7 @@ def test_an_angle_that_does_not_go_with_a_pose_is_refused_with_those_that_do(red
             found = pa10.inverse(pose, redundant=redundant, value=end + inwards)
             assert _pose_errors(found[np.newaxis], pose[np.newaxis]) < POSE_ERROR
         else:
-            with pytest.raises(pa10.Unreachable, match="within reach") as caught:
+            with refused(pa10.Unreachable, field="redundant", value=0.0) as caught:
                 pa10.inverse(pose, redundant=redundant, value=end + inwards)
             assert caught.value.condition == "redundant"
             assert caught.value.distance == 0.0
@@ -263,41 +263,41 @@ def test_the_angle_of_any_pose_is_in_the_intervals_told_for_it(redundant, q):
 # --- refusals -------------------------------------------------------------------------------------------------------
 GOOD = pa10.forward([0.3, 0.8, 0.0, 1.2, 0.0, 0.5, 0.0])
 BAD_POSES = {
-    "shape": (np.eye(3), "4 x 4"),
-    "words": ([["a"] * 4] * 4, "matrix of numbers"),
-    "not finite": (np.where(np.eye(4, k=3) > 0, np.nan, GOOD), "nan"),
-    "not a rotation": (GOOD * np.diag([1.0, 1.0, 1.0, 1.0]) + 1e-6 * np.eye(4, k=1), "no pose"),
-    "mirrored": (GOOD @ np.diag([1.0, 1.0, -1.0, 1.0]), "det R = -1"),
-    "last row": (GOOD + np.diag([0.0, 0.0, 0.0, 1.0]), "last row"),
-    "too large": (GOOD * np.array([1.0, 1.0, 1.0, 1e200]), "not finite|no pose"),
+    "shape": (np.eye(3), "T"),
+    "words": ([["a"] * 4] * 4, "T"),
+    "not finite": (np.where(np.eye(4, k=3) > 0, np.nan, GOOD), "pose"),
+    "not a rotation": (GOOD * np.diag([1.0, 1.0, 1.0, 1.0]) + 1e-6 * np.eye(4, k=1), "T"),
+    "mirrored": (GOOD @ np.diag([1.0, 1.0, -1.0, 1.0]), "T"),
+    "last row": (GOOD + np.diag([0.0, 0.0, 0.0, 1.0]), "T"),
+    "too large": (GOOD * np.array([1.0, 1.0, 1.0, 1e200]), None),
 }
 
 
 @pytest.mark.parametrize("name", BAD_POSES)
 def test_what_is_no_pose_is_refused(name):
-    pose, text = BAD_POSES[name]
-    with pytest.raises(InputError, match=text):
+    pose, field = BAD_POSES[name]
+    with refused(InputError, field=field):
         pa10.inverse(pose)
     if np.shape(pose) == (4, 4) and name != "words":
-        with pytest.raises(InputError, match=text.replace("no pose", r"T\[1\] is no pose")):
+        with refused(InputError, field="T[1]" if field == "T" else field):
             pa10.inverse_batch(np.stack([GOOD, np.asarray(pose, dtype=float)]))
 
 
 @pytest.mark.parametrize(
-    ("keywords", "text"),
+    ("keywords", "field"),
     [
-        ({"lengths": "XX"}, "Known: CE, 7C"),
-        ({"redundant": "s2"}, "'s1' or 's3'"),
-        ({"value": np.nan}, "nan"),
-        ({"value": np.inf}, "inf"),
+        ({"lengths": "XX"}, "set of lengths of the PA-10"),
+        ({"redundant": "s2"}, "redundant"),
+        ({"value": np.nan}, "given"),
+        ({"value": np.inf}, "given"),
         ({"hand": [1.0]}, "hand"),
         ({"lengths": pa10.Lengths(0.3, 0.4, 0.5, 0.1), "within_limits": True}, "within_limits"),
     ],
 )
-def test_bad_arguments_are_refused(keywords, text):
-    with pytest.raises(InputError, match=text):
+def test_bad_arguments_are_refused(keywords, field):
+    with refused(InputError, field=field):
         pa10.inverse(GOOD, **keywords)
-    with pytest.raises(InputError, match=text):
+    with refused(InputError, field=field):
         pa10.inverse_batch(GOOD[np.newaxis], **keywords)
 
 
@@ -306,21 +306,5 @@ def test_bad_arguments_are_refused(keywords, text):
     [(np.eye(3), 0.0), (np.stack([GOOD] * 3), np.zeros(2)), (np.zeros((2, 3, 4)), 0.0), (GOOD, np.zeros((2, 2)))],
 )
 def test_a_batch_whose_shapes_do_not_go_together_is_refused(poses, values):
-    with pytest.raises(InputError, match="shape"):
+    with refused(InputError, field="T", value=np.shape(poses)):
         pa10.inverse_batch(poses, values)
-
-
-def test_without_a_compiler_the_solutions_are_the_same(monkeypatch):
-    from ada_controllers.pa10 import inverse as module
-
-    q = _random(3, seed=8)
-    expected = [pa10.inverse(pa10.forward(row), value=row[0]) for row in q]
-    monkeypatch.setenv("ADA_JIT", "off")
-    for cached in (module._kernel, module._single):
-        cached.cache_clear()
-    try:
-        for row, rows in zip(q, expected, strict=True):
-            assert _apart(pa10.inverse(pa10.forward(row), value=row[0]), rows).max() < 1e-9
-    finally:
-        for cached in (module._kernel, module._single):
-            cached.cache_clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refused import refused
 
 from ada_controllers import pa10_kinematics as pa10
 from ada_dynamics.errors import InputError
@@ -52,7 +53,7 @@ def test_random_lines_that_the_elbow_allows_are_followed():
         poses = _line(20, start, end)
         elbow = np.abs(pa10.inverse_batch(poses, 0.0, "7C", "s3").q[:, 0, 3])
         if not (elbow < pa10.joint_limits("7C")[1][3] - 0.01).all():
-            with pytest.raises(pa10.PathUnresolved, match="E1 would be at"):
+            with refused(pa10.PathUnresolved, joint="e1", field="limits"):
                 pa10.resolve_path(poses, "7C")
             continue
         found = pa10.resolve_path(poses, "7C")
@@ -98,11 +99,11 @@ def test_preferences_change_what_is_chosen():
 # --- where it ends --------------------------------------------------------------------------------------------------
 def test_a_path_that_leaves_reach_tells_where_and_by_how_much():
     poses = _line(30, [0.5, 0.0, 0.6], [1.2, 0.0, 0.6])
-    with pytest.raises(pa10.PathUnresolved, match="out of reach") as caught:
+    with refused(pa10.PathUnresolved, field="reach") as caught:
         pa10.resolve_path(poses)
     distance = pa10.inverse_batch(poses, 0.0).distance
     assert caught.value.index == np.argmax(distance > 0.0)
-    assert f"{distance[caught.value.index]:.3g} m" in str(caught.value)
+    assert caught.value.value == pytest.approx(distance[caught.value.index])
 
 
 def test_a_path_beyond_the_limits_tells_where():
@@ -110,7 +111,7 @@ def test_a_path_beyond_the_limits_tells_where():
     lower, upper = (end.copy() for end in pa10.joint_limits())
     upper[3] = 1.9
     lower[3] = -1.9
-    with pytest.raises(pa10.PathUnresolved, match="cannot be had: E1 would be at") as caught:
+    with refused(pa10.PathUnresolved, joint="e1", field="limits") as caught:
         pa10.resolve_path(poses, limits=(lower, upper))
     elbow = np.abs(pa10.inverse_batch(poses, 0.0, redundant="s3").q[:, 0, 3])
     assert caught.value.index == np.argmax(elbow > 1.9)
@@ -118,7 +119,7 @@ def test_a_path_beyond_the_limits_tells_where():
 
 def test_a_jump_in_the_path_is_told():
     poses = np.concatenate([_circle(10), _poses([[-0.5, 0.1, 0.6]], np.diag([1.0, -1.0, -1.0]))])
-    with pytest.raises(pa10.PathUnresolved, match="largest_step") as caught:
+    with refused(pa10.PathUnresolved, field="largest_step", allowed=0.5) as caught:
         pa10.resolve_path(poses)
     assert caught.value.index == 10
 
@@ -129,24 +130,24 @@ def test_a_hand_that_turns_on_and_on_winds_up():
     c, s, zero, one = np.cos(turns), np.sin(turns), np.zeros(120), np.ones(120)
     spin = np.stack([c, -s, zero, s, c, zero, zero, zero, one], axis=1).reshape(-1, 3, 3)
     poses[:, :3, :3] = FORWARD @ spin
-    with pytest.raises(pa10.PathUnresolved, match="w2 winds up"):
+    with refused(pa10.PathUnresolved, joint="w2", field="limits"):
         pa10.resolve_path(poses)
 
 
 @pytest.mark.parametrize(
-    ("poses", "keywords", "text"),
+    ("poses", "keywords", "field"),
     [
-        (np.eye(4), {}, "poses \\(N, 4, 4\\)"),
-        (np.zeros((0, 4, 4)), {}, "one at least"),
-        (np.zeros((3, 4, 4)), {}, "no pose"),
-        (_circle(5), {"start": np.zeros(7)}, "not at the first pose"),
-        (_circle(5), {"lengths": "XY"}, "Known"),
-        (_circle(5), {"redundant": "e2"}, "'s1' or 's3'"),
-        (_circle(5), {"limits": (np.zeros(7), np.zeros(7))}, "margins apart"),
-        (_circle(5), {"lengths": pa10.LENGTHS["CE"]}, "give `limits`"),
-        (np.where(np.arange(5)[:, None, None] == 2, np.nan, _circle(5)), {}, "nan"),
+        (np.eye(4), {}, "poses"),
+        (np.zeros((0, 4, 4)), {}, "poses"),
+        (np.zeros((3, 4, 4)), {}, "T[0]"),
+        (_circle(5), {"start": np.zeros(7)}, "start"),
+        (_circle(5), {"lengths": "XY"}, "set of lengths of the PA-10"),
+        (_circle(5), {"redundant": "e2"}, "redundant"),
+        (_circle(5), {"limits": (np.zeros(7), np.zeros(7))}, "limits"),
+        (_circle(5), {"lengths": pa10.LENGTHS["CE"]}, "limits"),
+        (np.where(np.arange(5)[:, None, None] == 2, np.nan, _circle(5)), {}, "pose"),
     ],
 )
-def test_bad_arguments_are_refused(poses, keywords, text):
-    with pytest.raises(InputError, match=text):
+def test_bad_arguments_are_refused(poses, keywords, field):
+    with refused(InputError, field=field):
         pa10.resolve_path(poses, **keywords)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
@@ -284,11 +285,11 @@ def test_weights_decide_which_joints_give_way() -> None:
 def test_a_floating_base_held_by_a_loop_is_refused() -> None:
     model, _ = loaded("hoap2_10dof")
     foot = {"name": "foot", "type": "fixed", "parent": {"link": "world"}, "child": {"link": "right_sole"}}
-    with pytest.raises(InputError, match="loop 'foot' joins robot 'hoap2_10dof', whose base floats, to the world"):
+    with refused(InputError, loop="foot", field="base", value="floating"):
         SupportCoupling(with_loops(model, {"loops": [foot]}))
 
 
 def test_components_have_names() -> None:
     assert coupling("pa10", "").rows(COMPONENTS) == (0, 1, 2, 3, 4, 5)
-    with pytest.raises(InputError, match="'fw'"):
+    with refused(InputError, field="component of the reaction", value="fw"):
         coupling("pa10", "").rows(["fw"])

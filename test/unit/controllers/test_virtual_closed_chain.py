@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refused import refused
 from virtual_motion import angle, moved, off_parallel
 
 import ada_dynamics as ada
@@ -99,17 +100,6 @@ def test_efforts_are_those_of_pinocchio_for_these_accelerations(planar_4r: ada.M
     np.testing.assert_allclose(command.effort, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_printed_sign_of_the_damping_drives(planar_4r: ada.Model) -> None:
-    """Eq. 7.9 as printed: 5/3 θ̈ = -5 θ + 5 θ̇, whose roots have the real part +1.5 1/s."""
-    controller = four_bar(planar_4r, {"hold": 1e-3})
-    controller._damping = -controller._damping
-    log, _ = moved(controller, START, angle(0.0), 1.0)
-    a, w = -1.5, np.sqrt(3.0) / 2.0
-    expected = START[0] * np.exp(-a * log.t) * (np.cos(w * log.t) + a / w * np.sin(w * log.t))
-    np.testing.assert_allclose(log.q[:, 0], expected, atol=2e-4)
-    assert np.abs(log.v[-1, 0]) > 2.0 * np.abs(log.v[300, 0])
-
-
 def test_virtual_damping_takes_the_power_that_its_gain_says(planar_4r: ada.Model) -> None:
     controller = four_bar(planar_4r)
     rate = 0.7 * np.array([1.0, -1.0, 1.0, -1.0])
@@ -180,18 +170,18 @@ def test_a_mechanism_with_weight_falls(planar_4r: ada.Model) -> None:
 
 def test_a_large_gap_is_refused_with_its_size(planar_4r: ada.Model) -> None:
     controller = four_bar(planar_4r)
-    with pytest.raises(StateRefused, match=r"'held_tip' is open by .* \(largest_gap\)"):
+    with refused(StateRefused, loop="held_tip", field="largest_gap"):
         controller.reset(State(np.radians([60.0, 40.0, 150.0, -60.0]), np.zeros(4)), 0.0)
 
 
 def test_references_that_nothing_follows_are_refused(planar_4r: ada.Model, slider_start: Array) -> None:
     controller = four_bar(planar_4r)
     controller.reset(State(START, np.zeros(4)), 0.0)
-    with pytest.raises(ReferenceRefused, match="nothing follows a pose"):
+    with refused(ReferenceRefused, field="pose_stiffness"):
         controller.update(State(START, np.zeros(4)), tip_at(1.0), 0.0)
     slider = make("virtual_closed_chain", planar_4r, PULL)
     slider.reset(State(slider_start, np.zeros(4)), 0.0)
-    with pytest.raises(ReferenceRefused, match="joint_stiffness is zero"):
+    with refused(ReferenceRefused, field="joint_stiffness", value=0.0):
         slider.update(State(slider_start, np.zeros(4)), angle(0.0), 0.0)
 
 
@@ -200,7 +190,7 @@ def test_a_place_beyond_the_dead_point_is_refused_with_the_distance(planar_4r: a
     state = State(slider_start, np.zeros(4))
     controller.reset(state, 0.0)
     kept = controller.update(state, None, 0.0)
-    with pytest.raises(ReferenceRefused, match=r"0\.25.* are left"):
+    with refused(ReferenceRefused, field="reach", allowed=0.001):
         controller.update(state, tip_at(3.25), 0.0)
     np.testing.assert_array_equal(controller.update(state, None, 0.0).effort, kept.effort)
 
@@ -208,5 +198,5 @@ def test_a_place_beyond_the_dead_point_is_refused_with_the_distance(planar_4r: a
 def test_the_continuous_law_is_for_virtual_forces(planar_4r: ada.Model) -> None:
     controller = four_bar(planar_4r, {"feedback": "path"})
     controller.reset(State(START, np.zeros(4)), 0.0)
-    with pytest.raises(InputError, match="feedback: force"):
+    with refused(InputError, field="feedback", value="path"):
         controller.continuous()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from bar_in_space import WEIGHTLESS, Arms
 from numpy.typing import NDArray
+from refused import refused
 from virtual_motion import moved
 
 import ada_dynamics as ada
@@ -58,21 +59,11 @@ def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: 
     whole = np.block([[M, J.T], [J, np.zeros((count, count))]])
     a = np.linalg.lstsq(whole, np.concatenate([effort - rest, -gamma]), rcond=1e-12)[0][: len(v)]
     np.testing.assert_allclose(controller.signals()["acceleration"], a[controller.v_index], atol=1e-6)
-    np.testing.assert_allclose(
-        told.effort, robot.dynamics.inverse(q, v, controller._result[1])[controller.v_index], atol=1e-9
-    )
-
-
-@pytest.mark.parametrize("feedback", ["force", "path"])
-def test_a_floating_base_needs_no_force_for_what_is_wanted(floating: Arms, feedback: str) -> None:
-    """So that motors at the joints alone make it so."""
-    controller = floating.controller(feedback=feedback, hold=0.0)
-    rng = np.random.default_rng(6)
-    q, v = ada.Dynamics(floating.bar).project(floating.q, 0.3 * rng.normal(size=floating.model.nv))
-    controller.reset(State(q, v), 0.0)
-    controller.update(State(q, v), floating.reference(0.05, 0.0, 0.02), 0.0)
-    wrench = floating.dynamics.inverse(q, v, controller._result[1])[:6]
-    np.testing.assert_allclose(wrench, 0.0, atol=1e-11)
+    assert controller.saturated == ()
+    tau = np.zeros(robot.model.nv)
+    tau[controller.v_index] = told.effort  # a floating base gets no force
+    moved_by = robot.dynamics.forward(q, v, tau)[controller.v_index]
+    np.testing.assert_allclose(moved_by, controller.signals()["acceleration"], atol=1e-8)
 
 
 # --- motions --------------------------------------------------------------------------------------------------------
@@ -135,10 +126,10 @@ def with_motors(model: ada.Model, names: list[str]) -> ada.Model:
 
 def test_too_few_motors_are_refused_by_the_joints_that_nothing_drives() -> None:
     robot = with_motors(ada.load("planar_4r"), ["joint_1", "joint_2", "joint_3"])
-    with pytest.raises(InputError, match="Nothing drives the motion of joint_4"):
+    with refused(InputError, joint="joint_4", field="motors", value=3):
         VirtualClosedChain(robot, {"loops": "loops/parallel_four_bar.yaml"})
     five_bar = with_motors(ada.load("five_bar"), ["left_crank"])
-    with pytest.raises(InputError, match=r"can move in 2 ways, and its motors .* drive 1"):
+    with refused(InputError, joint="right_crank", field="motors", value=1):
         VirtualClosedChain(five_bar)
 
 
@@ -155,7 +146,7 @@ def test_a_robot_with_its_own_loops_and_enough_motors_needs_no_virtual_ones() ->
 
 def test_a_floating_robot_with_weight_cannot_be_a_mechanism_without() -> None:
     heavy = Arms("floating", (0.0, 0.0, -9.81))
-    with pytest.raises(InputError, match="Set weight: true"):
+    with refused(InputError, field="weight", value=False):
         heavy.controller()
 
 
@@ -167,13 +158,13 @@ def test_loops_that_leave_no_motion_are_refused() -> None:
             (("base", "link_1", 0), ("link_1", "link_2", 1), ("link_2", "link_3", 1), ("link_3", "link_4", 1))
         )
     ]
-    with pytest.raises(InputError, match="leave robot 'planar_4r' no motion"):
+    with refused(InputError, field="loops"):
         VirtualClosedChain(robot, virtual=with_loops(robot, both))
 
 
 def test_the_virtual_model_must_be_the_robot_with_loops(fixed: Arms) -> None:
     robot = ada.load("planar_4r")
-    with pytest.raises(InputError, match="they must be the same ones"):
+    with refused(InputError, field="virtual"):
         VirtualClosedChain(robot, virtual=fixed.bar)
-    with pytest.raises(InputError, match="give one of them"):
+    with refused(InputError, field="loops", value="loops/slider_crank.yaml"):
         VirtualClosedChain(fixed.model, {"loops": "loops/slider_crank.yaml"}, virtual=fixed.bar)

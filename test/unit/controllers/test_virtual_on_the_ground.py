@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from bar_in_space import PULL, WEIGHTLESS, Arms
 from numpy.typing import NDArray
+from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State
@@ -61,7 +62,7 @@ def test_a_robot_in_space_that_holds_on_with_one_hand_moves_as_the_motors_alone_
     d = floating.dynamics
     hold = d.pose(arms.LEFT, floating.q)[:3, 3]
     turned = [{**tie(arms.LEFT, "spherical", hold), "name": "ball"}]
-    with pytest.raises(InputError, match=r"can move in 15 ways.*drive 12.*motion of root_joint"):
+    with refused(InputError, joint="root_joint", field="motors", value=12):
         VirtualClosedChain(floating.model, virtual=with_loops(floating.model, turned))
     grip = tie(arms.LEFT, "fixed", hold)
     grip["parent"] = {"link": "world", "xyz": list(hold), "rpy": list(to_rpy(d.pose(arms.LEFT, floating.q)[:3, :3]))}
@@ -143,10 +144,10 @@ def test_a_hand_takes_what_pushes_it_to_the_wall_and_pulls_at_nothing(push: floa
 
 
 def test_contacts_that_cannot_carry_or_are_none_are_refused() -> None:
-    with pytest.raises(InputError, match="foot_0, foot_1 cannot carry robot 'box'"):
+    with refused(InputError, field="loops", value=("foot_0", "foot_1")):
         box_on(np.array([[0.1, 0.0, -0.3], [-0.1, 0.0, -0.3]]))
-    with pytest.raises(InputError, match="contacts: pressed is for a robot that floats"):
+    with refused(InputError, field="contacts", value="pressed"):
         VirtualClosedChain(ada.load("planar_4r"), {"loops": "loops/parallel_four_bar.yaml", "contacts": "pressed"})
     floating = Arms("floating", WEIGHTLESS)
-    with pytest.raises(InputError, match="there are none; set contacts: held"):
+    with refused(InputError, field="contacts", value="pressed"):
         VirtualClosedChain(floating.model, {"contacts": "pressed"}, virtual=floating.bar)

@@ -100,19 +100,6 @@ def test_a_target_that_moves_through_the_flat_pose_is_followed(planar_4r: ada.Mo
     assert np.degrees(log.q[:, 0].max()) > 94.0
 
 
-def test_the_law_on_numbers_is_the_compiled_one_where_both_can_tell(planar_4r: ada.Model) -> None:
-    """On the loops they agree; off them they differ by that times no more than the gains, 400, and some kg m²."""
-    controller = make("virtual_closed_chain", planar_4r, {**FOUR_BAR, "hold": 0.0})
-    q, v = np.radians([60.0, 30.0, 150.0, -60.0]), 0.5 * np.array([1.0, -1.0, 1.0, -1.0])
-    rng = np.random.default_rng(3)
-    for size, tolerance in ((0.0, 1e-9), (1e-5, 4e-3)):
-        state = State(q + size * rng.normal(size=4), v + size * rng.normal(size=4))
-        controller.reset(state, 0.0)
-        compiled = controller.update(state, angle(10.0), 0.0).effort
-        given = controller._followed
-        np.testing.assert_allclose(controller._by_numbers(state.q, state.v, *given)[0], compiled, atol=tolerance)
-
-
 # --- the slider's dead point ----------------------------------------------------------------------------------------
 def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ada.Model) -> None:
     gains = {"feedback": "path", "path_stiffness": 16.0, "path_damping": 8.0}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Expr, Graph, PerLane, extract, pack
@@ -65,7 +66,7 @@ def test_powers_are_whole_and_at_most_64(xyz):
     assert x**64 is (x**32) * (x**32)
     assert x**-64 is 1.0 / x**64
     for exponent in (65, -65, 2.5, -0.5):
-        with pytest.raises(TypeError, match="small whole number"):
+        with pytest.raises(TypeError):
             x**exponent
 
 
@@ -107,7 +108,7 @@ def test_a_sum_keeps_its_lane_when_it_is_asked_for(xyz):
     assert (second.op, second.value, second.lanes, second.args) == ("extract", 1, 1, (lanes,))
     assert extract(lanes, 1) is second and extract(lanes, 0) is not second
     for lane in (-1, 2):
-        with pytest.raises(InputError, match=f"no lane {lane} among 2"):
+        with refused(InputError, field="lane", value=lane, allowed=(0, 1)):
             extract(lanes, lane)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import (
@@ -94,7 +95,7 @@ def test_the_derivative_of_a_constant_folds_away():
 
 def test_a_gradient_is_taken_with_respect_to_variables_only():
     (x,) = FUNCTION.variables("q")[:1]
-    with pytest.raises(InputError, match="variables"):
+    with refused(InputError, field="variable"):
         gradient(x * x, (x * x,))
-    with pytest.raises(InputError, match="no input"):
+    with refused(InputError, field="input", value="tau"):
         jvp(FUNCTION, wrt=("tau",))

@@ -7,6 +7,7 @@ import gc
 
 import numpy as np
 import pytest
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, atan2, cos, cost, evaluate, select, sin, sqrt, trace
@@ -41,33 +42,33 @@ def test_extended_precision_runs_through_a_function():
 def test_guards_are_kept_once_and_constant_ones_are_decided():
     function = trace("f", {"q": 1}, lambda q: Traced({"y": q}, (q[0] - 1.0, q[0] - 1.0, 3.0)))
     assert len(function.guards) == 1
-    with pytest.raises(InputError, match="fails for every input"):
+    with refused(InputError, field="guard", value=-1.0):
         trace("f", {"q": 1}, lambda q: Traced({"y": q}, (-1.0,)))
 
 
 @pytest.mark.parametrize(
     ("inputs", "body", "message"),
     [
-        ({"q": 0}, lambda q: {"y": 1.0}, "size 0"),
-        ({"q": 1}, lambda q: {"y": ((q[0],), (1.0, 2.0))}, "ragged"),
-        ({"q": 1}, lambda q: {"y": ("text",)}, "neither a number nor an Expr"),
-        ({"q": 1}, lambda q: {"q": q}, "both an input and an output"),
-        ({"q": 1}, lambda q: {"y z": q}, "identifier"),
-        ({"q": 1}, lambda q: {"y": ()}, "empty"),
+        ({"q": 0}, lambda q: {"y": 1.0}, {"field": "q", "value": 0}),
+        ({"q": 1}, lambda q: {"y": ((q[0],), (1.0, 2.0))}, {"field": "output", "allowed": "rows of one shape"}),
+        ({"q": 1}, lambda q: {"y": ("text",)}, {"field": "y", "value": "text"}),
+        ({"q": 1}, lambda q: {"q": q}, {"field": "name", "value": ("q",)}),
+        ({"q": 1}, lambda q: {"y z": q}, {"field": "name", "value": "y z"}),
+        ({"q": 1}, lambda q: {"y": ()}, {"field": "y", "allowed": "at least one number"}),
     ],
 )
 def test_wrong_functions_are_refused_with_the_reason(inputs, body, message):
-    with pytest.raises(InputError, match=message):
+    with refused(InputError, **message):
         trace("f", inputs, body)
 
 
 def test_evaluating_with_wrong_inputs_is_refused():
     function = trace("f", {"q": 2}, lambda q: {"y": q})
-    with pytest.raises(InputError, match="takes"):
+    with refused(InputError, field="inputs", value=("v",)):
         evaluate(function, v=[1.0])
-    with pytest.raises(InputError, match="3 elements"):
+    with refused(InputError, field="q", value=3):
         evaluate(function, q=[1.0, 2.0, 3.0])
-    with pytest.raises(InputError, match="no input 'v'"):
+    with refused(InputError, field="input", value="v"):
         function.variables("v")
 
 
@@ -109,13 +110,13 @@ def test_the_critical_path_is_the_longest_chain_in_cycles():
 
 
 def test_sizes_and_orders_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match=r"the outputs are \['a', 'b'\], the wanted order is \['a'\]"):
+    with refused(InputError, field="order", value=("a",)):
         trace("f", {"q": 1}, lambda q: {"a": q, "b": q}, order=("a",))
-    with pytest.raises(InputError, match="use an identifier"):
+    with refused(InputError, field="name", value="lambda"):
         trace("f", {"q": 1}, lambda q: {"lambda": q})
-    with pytest.raises(InputError, match="use an identifier"):
+    with refused(InputError, field="name", value="class"):
         trace("f", {"q": 1, "class": 1}, lambda **_: {"y": 1.0})
-    with pytest.raises(InputError, match="ragged"):
+    with refused(InputError, field="output", allowed="rows of one shape"):
         trace("f", {"q": 1}, lambda q: {"y": (q, 1.0)})
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import (
@@ -296,25 +297,25 @@ def test_what_has_no_meaning_with_lanes_is_refused(xyz):
     x, y, z = xyz
     two, three = pack([x, y]), pack([x, y, z])
     for combine in (lambda: two + three, lambda: two * pack([1.0, 2.0, 3.0]), lambda: select(x, 0.0, two, three)):
-        with pytest.raises(InputError, match="2 and 3 lanes"):
+        with refused(InputError, field="lanes", value=(2, 3)):
             combine()
-    with pytest.raises(InputError, match="2 and 3 lanes"):
+    with refused(InputError, field="lanes", value=(2, 3)):
         pack([1.0, 2.0]) + pack([1.0, 2.0, 3.0])
-    with pytest.raises(InputError, match="into lanes"):
+    with refused(InputError, field="lanes", allowed=1):
         pack([two, x])
-    with pytest.raises(InputError, match="no lane 2 among 2"):
+    with refused(InputError, field="lane", value=2):
         extract(two, 2)
-    with pytest.raises(InputError, match="3 lanes cannot be summed over 2"):
+    with refused(InputError, field="lanes", value=3):
         lane_sum(three, 2)
-    with pytest.raises(InputError, match="'y' holds a value of 2 lanes"):
+    with refused(InputError, field="y", value=2):
         make_function("f", x.graph, {"q": 3}, {"y": two})
-    with pytest.raises(InputError, match="two different graphs"):
+    with refused(InputError, field="graph"):
         pack([x, Graph().variable("q", 0)])
-    with pytest.raises(TypeError, match=r"expr\.select"):
+    with pytest.raises(TypeError):
         bool(pack([1.0, 2.0]) < 3.0)
 
 
 def test_a_constant_guard_that_fails_in_one_lane_is_refused():
     make_function("f", Graph(), {"q": 1}, {"y": 1.0}, [pack([1.0, 2.0])])
-    with pytest.raises(InputError, match="fails for every input"):
+    with refused(InputError, field="guard"):
         make_function("f", Graph(), {"q": 1}, {"y": 1.0}, [pack([1.0, -2.0])])

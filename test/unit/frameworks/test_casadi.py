@@ -8,6 +8,7 @@ import pytest
 from framework_states import states
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree, sprung_chain, state_of
+from refused import refused
 
 import ada_dynamics as ada
 
@@ -98,7 +99,7 @@ def test_the_residual_vanishes_where_the_mechanism_moves_as_it_must(name: str) -
 
 
 def test_what_a_robot_has_not_is_refused() -> None:
-    with pytest.raises(ada.InputError, match="has no loops"):
+    with refused(ada.InputError, field="gaps", value="pa10"):
         function(ada.load("pa10"), "gaps")
-    with pytest.raises(ada.UnknownNameError, match="Did you mean 'forward'"):
+    with refused(ada.UnknownNameError, field="quantity", value="forwards"):
         function(ada.load("pa10"), "forwards")

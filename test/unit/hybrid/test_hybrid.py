@@ -17,6 +17,7 @@ from mechanism_oracle import Oracle
 from pin_tree import PinTree, pin
 from random_trees import Array, floats, random_tree, state_of
 from random_trees import assert_same as same
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
@@ -172,11 +173,11 @@ def test_pieces_of_equal_size_are_counted_from_the_base() -> None:
 def test_cuts_that_cannot_be_are_refused_by_name() -> None:
     state = floats(np.zeros(3), np.zeros(3), np.zeros(3))
     tree = mechanisms.four_bar(crank=1.0)[0].tree
-    with pytest.raises(ada.AdaError, match=r"no joint is named 'elbow'.*joint_1"):
+    with refused(ada.AdaError, joint="elbow"):
         forward_dynamics(tree, *state, cuts=["elbow"])
-    with pytest.raises(ada.AdaError, match="'closing' closes a loop"):
+    with refused(ada.AdaError, loop="closing", field="cuts"):
         forward_dynamics(tree, *state, cuts=["closing"])
-    with pytest.raises(ada.AdaError, match="list of joint names"):
+    with refused(ada.AdaError, field="cuts", value="joint_2"):
         forward_dynamics(tree, *state, cuts="joint_2")
 
 
@@ -196,5 +197,5 @@ def test_floating_rods_that_only_together_have_inertia_are_not_cut_apart(cuts: l
         assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts))
         assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts="auto"))
         return
-    with pytest.raises(ada.AdaError, match="cannot be cut at joint 'joint_3'"):
+    with refused(ada.AdaError, joint="joint_3", field="cuts"):
         forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)

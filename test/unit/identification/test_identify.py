@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refused import refused
 from scipy.optimize import minimize
 
 import ada_dynamics as ada
@@ -145,7 +146,7 @@ def test_what_a_motion_does_not_show_stays_with_the_model_and_is_named(arm: ada.
     for rows in (v, a):
         rows[:, 2:] = 0.0
     q[:, 2:] = 0.3
-    with pytest.warns(ada.LittleExcitationWarning, match=r"does not show \d+ of \d+ combinations"):
+    with pytest.warns(ada.LittleExcitationWarning):
         found = ada.identify(arm, q, v, a, arm.inverse(q, v, a))
     assert {"s3.armature", "w2.damping"} <= set(found.unidentifiable)
     assert "s1.damping" not in found.unidentifiable
@@ -162,21 +163,21 @@ def test_what_a_motion_does_not_show_stays_with_the_model_and_is_named(arm: ada.
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"tau": None}, TypeError, "tau is missing"),
-        ({"tau": np.zeros((5, 7))}, ada.InputError, "all zero"),
-        ({"tau": np.full((5, 7), np.nan)}, ada.InputError, "tau is not finite in row 0"),
-        ({"v": np.zeros((4, 7))}, ada.InputError, "v has 4 rows, and q 5"),
-        ({"motion": np.zeros((5, 6))}, ada.InputError, r"needs? \(N, 7\)"),
-        ({"parameters": "link_8.mass"}, ada.UnknownNameError, "Did you mean"),
-        ({"parameters": []}, ada.InputError, r"parameters is \[\], which asks for none"),
-        ({"prior_weight": 0.0}, ada.InputError, "prior_weight"),
-        ({"robot": "pa10"}, TypeError, "needs a Model"),
-        ({"parameters": "w2.damping"}, ada.InputError, "shows nothing of w2.damping"),
+        ({"tau": None}, TypeError, {"field": "tau"}),
+        ({"tau": np.zeros((5, 7))}, ada.InputError, {"field": "tau", "value": 0.0}),
+        ({"tau": np.full((5, 7), np.nan)}, ada.InputError, {"field": "tau", "value": 0}),
+        ({"v": np.zeros((4, 7))}, ada.InputError, {"field": "v", "value": 4}),
+        ({"motion": np.zeros((5, 6))}, ada.InputError, {"field": "q", "value": (5, 6)}),
+        ({"parameters": "link_8.mass"}, ada.UnknownNameError, {"field": "parameter", "value": "link_8.mass"}),
+        ({"parameters": []}, ada.InputError, {"field": "parameters"}),
+        ({"prior_weight": 0.0}, ada.InputError, {"field": "prior_weight", "value": 0.0}),
+        ({"robot": "pa10"}, TypeError, {"field": "robot", "value": "pa10"}),
+        ({"parameters": "w2.damping"}, ada.InputError, {"field": "parameters", "value": ("w2.damping",)}),
     ],
 )
 def test_it_refuses(arm: ada.Dynamics, change: dict, error: type, words: str) -> None:
     given = {"robot": arm, "motion": np.zeros((5, 7)), **{name: np.zeros((5, 7)) for name in ("v", "a")}}
-    with pytest.raises(error, match=words):
+    with refused(error, **words):
         ada.identify(**{**given, "tau": np.ones((5, 7)), **change})
 
 
@@ -221,5 +222,5 @@ def test_a_link_that_is_none_with_what_is_known_is_refused_by_name(arm: ada.Dyna
     link = arm.model.links["link_7"]
     pointed = with_parts(arm.model, replace(link, mass=1.0, inertia=np.zeros((3, 3))))
     motion = states(arm.model, 50)
-    with pytest.raises(ada.InputError, match=r"link 'link_7'.*Ask for all of link_7\.\*"):
+    with refused(ada.InputError, link="link_7", field="parameters"):
         ada.identify(pointed, *motion, arm.inverse(*motion), parameters="link_7.mass")

@@ -5,39 +5,27 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from recorded_arm import ASKED, PAYLOAD, recorded_arm
+from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.identification import excitation
 from ada_dynamics.identification.smoothing import gaps, smoothed
-from ada_dynamics.model.edit import with_parts
 from ada_tools import cli
-
-PAYLOAD = 4.0  # [kg] more than the catalogue's last link
-ASKED = ("--parameters", "link_7.*", "*.damping")
 
 
 @pytest.fixture(scope="module")
 def log() -> ada.Log:
-    """The arm with a payload and damping on its way, efforts by its dynamics: 8 s at 500 Hz."""
-    model = ada.load("pa10")
-    way = excitation(model, parameters="link_7.*", evaluations=1, period=4.0)
-    t = 0.002 * np.arange(4001)
-    q, v, a = way.states(t)
-    link = model.links["link_7"]
-    lossy = [replace(model.joints[name], damping=1.5) for name in model.joint_names]
-    heavy = with_parts(model, replace(link, mass=link.mass + PAYLOAD), *lossy)
-    return ada.Log(model, t, q, v, a, ada.Dynamics(heavy).inverse(q, v, a))
+    return recorded_arm()
 
 
 @pytest.fixture(scope="module")
 def files(log: ada.Log, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recordings")
-    for name in ("run.mcap", "run.npz", "run.csv"):
+    for name in ("run.npz", "run.csv"):
         log.save(folder / name)
     return folder
 
@@ -50,10 +38,8 @@ def told(capsys: pytest.CaptureFixture[str], *words: object) -> dict:
     return found
 
 
-@pytest.mark.parametrize("name", ["run.mcap", "run.npz", "run.csv"])
+@pytest.mark.parametrize("name", ["run.npz", "run.csv"])
 def test_a_payload_is_found_in_every_kind_of_recording(files: Path, name: str, capsys) -> None:
-    if name.endswith("mcap"):
-        pytest.importorskip("mcap")
     found = told(capsys, files / name, "--model", "pa10", *ASKED)
     rows = {row["name"]: row for row in found["parameters"]}
     assert rows["link_7.mass"]["value"] == pytest.approx(0.24 + PAYLOAD, rel=1e-3)
@@ -62,16 +48,14 @@ def test_a_payload_is_found_in_every_kind_of_recording(files: Path, name: str, c
     assert found["not_shown"] == []
 
 
-def test_report_picture_and_robot_are_written(files: Path, tmp_path: Path, capsys) -> None:
-    pytest.importorskip("matplotlib")
-    report, plot, robot = tmp_path / "found.md", tmp_path / "found.png", tmp_path / "found.urdf"
-    words = [files / "run.npz", *ASKED, "--report", report, "--plot", plot, "--save", robot]
+def test_report_and_robot_are_written(files: Path, tmp_path: Path, capsys) -> None:
+    report, robot = tmp_path / "found.md", tmp_path / "found.urdf"
+    words = [files / "run.npz", *ASKED, "--report", report, "--save", robot]
     assert cli.main(["identify", *map(str, words)]) == 0
     printed = capsys.readouterr().out
     assert "link_7.mass" in printed and "unseen %" in printed
     text = report.read_text(encoding="utf-8")
     assert "| link_7.mass | 0.24 | 4.24 |" in text
-    assert plot.read_bytes().startswith(b"\x89PNG")
     assert ada.load(robot).links["link_7"].mass == pytest.approx(0.24 + PAYLOAD, rel=1e-3)
 
 
@@ -134,12 +118,12 @@ def test_joints_of_another_robot_are_refused(files: Path, capsys) -> None:
 
 def test_wrenches_from_outside_are_refused(log: ada.Log) -> None:
     pushed = ada.Log(log.model, log.t, log.q, log.v, None, log.tau, external={"flange": np.ones((len(log), 6))})
-    with pytest.raises(ada.InputError, match="wrenches act on flange"):
+    with refused(ada.InputError, link="flange", field="external"):
         ada.identify(log.model, pushed)
 
 
 def test_efforts_that_nobody_measured_are_refused(log: ada.Log) -> None:
-    with pytest.raises(ada.InputError, match="efforts of joint 's1' are missing"):
+    with refused(ada.InputError, joint="s1", field="tau"):
         ada.identify(log.model, ada.Log(log.model, log.t, log.q, log.v))
 
 
@@ -155,9 +139,9 @@ def test_rows_beside_a_gap_are_dropped(log: ada.Log) -> None:
 
 def test_a_recording_of_pieces_is_refused(log: ada.Log) -> None:
     rows = np.arange(len(log)) % 50 < 20
-    with pytest.raises(ada.InputError, match=r"longest stretch without a gap takes 0\.038 s"):
+    with refused(ada.InputError, field="window", allowed=pytest.approx(0.038)):
         smoothed(log.model, log.t[rows], log.q[rows], log.tau[rows], 0.1)
-    with pytest.raises(ada.InputError, match="times of the recording do not increase: row 2000"):
+    with refused(ada.InputError, field="t", value=2000):
         smoothed(log.model, log.t % 4.0, log.q, log.tau, 0.1)
 
 

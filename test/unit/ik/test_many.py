@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics import ik
@@ -97,19 +98,19 @@ def test_each_goal_may_have_its_own_start(arm):
 
 def test_what_is_asked_of_many_has_to_fit(arm):
     goals = goals_of(arm, "flange", 4)
-    with pytest.raises(InputError, match=r"no goal is stacked along a first axis; ada.solve_ik takes"):
+    with refused(InputError, field="tasks"):
         ik.solve_many(arm, ada.PoseTask("flange", goals[0]))
-    with pytest.raises(InputError, match=r"4 goals are stacked; ada.ik.solve_many takes them"):
+    with refused(InputError, field="tasks", value=4):
         ada.solve_ik(arm, ada.PoseTask("flange", goals))
-    with pytest.raises(InputError, match=r"tasks have \[2, 4\] goals; those that are stacked must be as many"):
+    with refused(InputError, field="tasks", value=(2, 4)):
         ik.solve_many(arm, [ada.PoseTask("flange", goals), ada.PositionTask("link_2", goals[:2, :3, 3])])
-    with pytest.raises(InputError, match="tasks have several levels; many goals at once take one"):
+    with refused(InputError, field="level", allowed="one level"):
         ik.solve_many(arm, [ada.PoseTask("flange", goals), ada.PostureTask(np.zeros(7), level=1)])
-    with pytest.raises(InputError, match=r"q has shape \(3, 7\); 4 goals need finite numbers of shape \(4, 7\)"):
+    with refused(InputError, field="q", value=(3, 7)):
         ik.solve_many(arm, ada.PoseTask("flange", goals), np.zeros((3, 7)))
     turned = goals.copy()
     turned[2, :3, :3] *= 2.0
-    with pytest.raises(InputError, match=r"goal 2 of link 'flange' is turned by .* not a rotation matrix"):
+    with refused(InputError, link="flange", field="goal 2"):
         ik.solve_many(arm, ada.PoseTask("flange", turned))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import pa10_kinematics as pa10
@@ -337,48 +338,48 @@ def test_a_row_without_weight_is_free_and_does_not_count(arm, hand):
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (lambda hand: ada.PositionTask("hnad", (0, 0, 1)), "no link is named 'hnad'"),
+        (lambda hand: ada.PositionTask("hnad", (0, 0, 1)), {"link": "hnad"}),
         (
             lambda hand: ada.PositionTask(hand, (0, 0)),
-            "goal is \\(0, 0\\); it must be finite numbers of shape \\(3,\\)",
+            {"field": "goal", "value": (0, 0)},
         ),
-        (lambda hand: ada.PositionTask(hand, (0, 0, np.nan)), "finite numbers"),
-        (lambda hand: ada.PoseTask(hand, np.diag([1.0, 1.0, 2.0, 1.0])), "not a rotation matrix"),
-        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=-1.0), "weight of a PositionTask is -1.0"),
-        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight="much"), "weight of a PositionTask is 'much'"),
-        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=(1.0, 2.0)), "or 3, one for each row"),
-        (lambda hand: ada.PositionTask(hand, (0, 0, 1), level=0.5), "level of a PositionTask is 0.5"),
-        (lambda hand: ada.PostureTask(np.zeros(7), joints=["s9"]), "no joint is named 's9'"),
-        (lambda hand: ada.PostureTask(np.zeros(6)), "shape \\(7,\\)"),
-        (lambda hand: (), "at least one of PoseTask"),
-        (lambda hand: "up", "at least one of PoseTask"),
+        (lambda hand: ada.PositionTask(hand, (0, 0, np.nan)), {"field": "goal"}),
+        (lambda hand: ada.PoseTask(hand, np.diag([1.0, 1.0, 2.0, 1.0])), {"link": "flange", "field": "goal"}),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=-1.0), {"field": "weight", "value": -1.0}),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight="much"), {"field": "weight", "value": "much"}),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=(1.0, 2.0)), {"field": "weight"}),
+        (lambda hand: ada.PositionTask(hand, (0, 0, 1), level=0.5), {"field": "level", "value": 0.5}),
+        (lambda hand: ada.PostureTask(np.zeros(7), joints=["s9"]), {"joint": "s9"}),
+        (lambda hand: ada.PostureTask(np.zeros(6)), {"field": "goal"}),
+        (lambda hand: (), {"field": "tasks", "value": ()}),
+        (lambda hand: "up", {"field": "tasks", "value": "up"}),
     ],
 )
 def test_a_task_that_cannot_be_meant_is_refused(arm, hand, task, message):
-    with pytest.raises(InputError, match=message):
+    with refused(InputError, **message):
         ada.solve_ik(arm, task(hand))
 
 
 def test_arguments_that_cannot_be_meant_are_refused(arm, hand):
     task = ada.PositionTask(hand, (0.4, 0.0, 0.5))
     for pair in ((1.0, -1.0), (0.0, np.nan), 1.0, ("a", "b")):
-        with pytest.raises(InputError, match=r"limits of joint 's1' are .* two numbers"):
+        with refused(InputError, joint="s1", field="limits"):
             ada.solve_ik(arm, task, limits={"s1": pair})
-    with pytest.raises(InputError, match="no joint is named 's9'"):
+    with refused(InputError, joint="s9"):
         ada.solve_ik(arm, task, limits={"s9": (-1.0, 1.0)})
-    with pytest.raises(InputError, match="limits are \\[-1, 1\\]; they must be True, False"):
+    with refused(InputError, field="limits"):
         ada.solve_ik(arm, task, limits=[-1, 1])
-    with pytest.raises(InputError, match="cannot be limited"):
+    with refused(InputError, joint="root_joint", field="limits"):
         ada.solve_ik(*_floating(), limits={"root_joint": (-1.0, 1.0)})
-    with pytest.raises(InputError, match="needs a Model or a Dynamics"):
+    with refused(InputError, field="robot", value="pa10"):
         ada.solve_ik("pa10", task)
-    with pytest.raises(InputError, match="more than zero"):
+    with refused(InputError, field="tolerance, max_steps, starts"):
         ada.solve_ik(arm, task, tolerance=0.0)
     for wrong in ({"max_steps": 1.5}, {"starts": "two"}, {"tolerance": "fine"}):
-        with pytest.raises(InputError, match="max_steps and starts whole numbers"):
+        with refused(InputError, field="tolerance, max_steps, starts"):
             ada.solve_ik(arm, task, **wrong)
     for tasks in (None, [], [task, "reach"]):
-        with pytest.raises(InputError, match="needs at least one of PoseTask"):
+        with refused(InputError, field="tasks"):
             ada.solve_ik(arm, tasks)
 
 

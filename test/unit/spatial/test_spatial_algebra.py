@@ -179,7 +179,7 @@ def test_a_number_of_any_kind_scales_a_vector_by_components(s: Any) -> None:
 def test_a_vector_is_not_joined_to_a_tuple_and_not_repeated() -> None:
     a = Vec3(1.0, 2.0, 3.0)
     for wrong in (lambda: (1.0, 2.0, 3.0) + a, lambda: a * 2):  # type: ignore[operator]  # noqa: RUF005
-        with pytest.raises(TypeError, match="s \\* a"):
+        with pytest.raises(TypeError):
             wrong()
 
 

@@ -11,9 +11,6 @@ from pathlib import Path
 import pytest
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.expr import cos, sin, trace
-from ada_dynamics.jit.fused import fused
-from ada_dynamics.jit.target import VARIANTS
 from benchmarks import __main__ as command_line
 from benchmarks import command, flops
 from benchmarks.report import Report
@@ -64,15 +61,6 @@ def test_a_quick_run_ends_well_and_writes_every_figure(
     assert {target["section"] for target in figures["targets"]} == JUDGED & {section}
 
 
-def test_instructions_of_a_sine_are_those_of_its_own_text() -> None:
-    function = trace("f", {"x": 2}, lambda x: {"y": sin(x[0]) * x[1] + cos(x[0]) / x[1]})
-    (additions, products, fused_ones), quotients = flops._count(fused(function).nodes(), 1, VARIANTS["avx2"])
-    assert (additions, products, fused_ones, quotients) == (1, 2 + 1, 17 + 1, 1)
-    assert (
-        sum(flops._count(fused(function).nodes(), 1, VARIANTS["sse2"])[0]) > 40
-    )  # nothing fused, and pi in five parts
-
-
 def test_no_kernel_is_faster_than_its_floor() -> None:
     """It is the least time that its own operations take; a clock that changes between two rounds is let in."""
     report = Report()
@@ -83,8 +71,9 @@ def test_no_kernel_is_faster_than_its_floor() -> None:
 
 
 def test_an_unknown_section_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
+    with pytest.raises(SystemExit) as ended:
         command_line.main(["speed"])
+    assert ended.value.code == 2
     said = capsys.readouterr().err
     assert "no section 'speed'" in said
     assert all(section in said for section in command_line.SECTIONS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from framework_states import states
 from random_trees import sprung_chain
+from refused import refused
 
 import ada_dynamics as ada
 
@@ -52,5 +53,5 @@ def test_single_precision_stays_single():
 
 def test_loops_have_no_inverse_of_all_efforts():
     model, q, v, _ = states("five_bar")
-    with pytest.raises(ada.InputError, match="shares efforts"):
+    with refused(ada.InputError, field="inverse", value="five_bar"):
         adapter.inverse(ada.Dynamics(model), q, v, v)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from ada_tools.cli import main
-from ada_tools.commands import bench_ik
 
 
 def measured(capsys, *words):
@@ -35,10 +35,7 @@ def test_loops_are_what_pink_cannot(capsys):
 
 
 def test_without_pink_the_table_says_how_to_get_it(capsys, monkeypatch):
-    def missing(*_):
-        raise ImportError
-
-    monkeypatch.setattr(bench_ik, "_pink", missing)
+    monkeypatch.setitem(sys.modules, "pink", None)
     assert main(["bench", "ik", "planar_3r", "--goals", "2"]) == 0
     shown = capsys.readouterr().out
     assert "pink is not installed; pip install" in shown and "[bench]" in shown
