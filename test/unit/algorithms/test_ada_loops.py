@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanism_oracle import Case, Oracle, case_of, same_motion
+from mechanism_oracle import Case, Oracle, case_of
 from random_trees import Array, floats
 from refused import refused
 
@@ -18,7 +18,6 @@ from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import dca
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.loops.study import study
-from ada_dynamics.model.edit import recut
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
@@ -62,42 +61,6 @@ def test_a_rhombus_of_thin_rods_swings_as_its_closed_form_says(
     expected = rhombus_acceleration(crank) * np.array([1.0, -1.0, 1.0])
     # J M⁻¹ Jᵀ has cos²(crank) in it: the rods are in one line at 90 deg
     assert np.max(np.abs(found - expected)) < 1e-12 * (g + speed**2) / np.cos(crank) ** 2
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("cut", ["joint_1", "joint_2", "joint_3"])
-@pytest.mark.parametrize("order", ORDERS)
-def test_every_spanning_tree_of_the_rhombus_gives_its_closed_form(algorithm: str, cut: str, order: str) -> None:
-    model, q = mechanisms.four_bar(crank=1.1)
-    other, q_other = recut(model, q, loop="closing", joint=cut)
-    oracle, whole = Oracle(other), Oracle(model)
-    speed = 2.0
-    v = same_motion(whole, q, speed * np.array([1.0, -1.0, 1.0]), oracle, q_other)
-    solve = ALGORITHMS[algorithm].forward_dynamics
-    found = np.array(solve(other.tree, *floats(q_other, v, np.zeros(other.nv)), order=order, rows={cut: IN_PLANE}))
-    expected = rhombus_acceleration(1.1)
-    for name in other.joint_names:
-        assert abs(abs(found[other.v_index(name)][0]) - abs(expected)) < 1e-12 * (g + speed**2)
-
-
-def test_the_ground_carries_the_rods_weight_less_what_falls_with_them() -> None:
-    """At rest: force of both pivots on the rods = Σ m (a - g), from both pivots' wrenches."""
-    crank = 1.1
-    model, q = mechanisms.four_bar(crank=crank)
-    solution = assembly_disassembly.solve(
-        model.tree, *floats(q, np.zeros(3), np.zeros(3)), order="balanced", rows={"closing": IN_PLANE}
-    )
-    on_the_crank = rotation_y(crank) @ np.array(solution.wrenches[0].force)
-    on_the_base = loop_wrench(model, 0, solution.loop_wrenches[0])[:3]  # the child of the closing joint
-    # the centres of crank and rocker move half as far as the coupler, all along the crank's tangent
-    tangent = np.array([np.cos(crank), 0.0, -np.sin(crank)])
-    needed = tangent * rhombus_acceleration(crank) * (0.5 + 1.0 + 0.5) + np.array([0.0, 0.0, 3.0 * g])
-    assert np.allclose(on_the_crank - on_the_base, needed, atol=1e-12)
-
-
-def rotation_y(angle: float) -> Array:
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
 # --- against the dense reference ------------------------------------------------------------------------------------

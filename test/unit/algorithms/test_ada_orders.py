@@ -89,12 +89,6 @@ def test_few_handles_keeps_a_ladder_narrow() -> None:
     assert assembly_order(model.tree, "balanced").depth < 0.5 * assembly_order(model.tree, "few_handles").depth
 
 
-def test_loops_between_two_branches_on_the_world_wait_for_both() -> None:
-    model, _ = mechanisms.five_bar()
-    for name in ORDERS:
-        assert_complete(model.tree, assembly_order(model.tree, name))
-
-
 def test_links_are_nested_as_the_user_brackets_them() -> None:
     tree = chain_of(4)
     order = nested(tree, ((("l1", "l2"), ("l3", "l4")), "world"))

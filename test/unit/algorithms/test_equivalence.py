@@ -16,9 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_trees import (
     BASES,
-    KINDS,
     Array,
-    assert_same,
     dense_mass,
     floats,
     random_tree,
@@ -37,7 +35,6 @@ from ada_dynamics.algorithms import (
     unit_vector,
     zmp,
 )
-from ada_dynamics.model.elements import Mimic
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
@@ -53,7 +50,6 @@ def derivative(f: Callable[[float], Any], h: float = 1e-3) -> Array:
 
 
 several = settings(max_examples=40)
-few = settings(max_examples=15)
 
 
 # --- invariants -----------------------------------------------------------------------------------------------------
@@ -70,24 +66,6 @@ def test_three_ways_give_one_mass_matrix_and_it_is_positive_definite(model: ada.
     # and the quadratic form is twice the kinetic energy
     T = energy.kinetic(model.tree, *floats(q, v))
     assert abs(0.5 * v @ M @ v - T) < 1e-12 * (np.abs(v) @ np.abs(M) @ np.abs(v))
-
-
-@several
-@given(
-    kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=10),
-    base=st.sampled_from(BASES[1:]),
-    seeds=st.tuples(st.integers(0, 10**6), st.integers(0, 1000)),
-)
-def test_the_order_of_the_description_does_not_matter(kinds: list[str], base: str, seeds: tuple[int, int]) -> None:
-    order = np.random.default_rng(seeds[1]).permutation(len(kinds)).tolist()
-    one, other = (random_tree(seeds[0], kinds, base, order=order) for order in (None, order))
-    q, v, tau = state_of(one)
-    assert set(one.joint_names) == set(other.joint_names)
-    places_q = np.concatenate([np.arange(one.nq)[one.q_index(n)] for n in other.joint_names])
-    places_v = np.concatenate([np.arange(one.nv)[one.v_index(n)] for n in other.joint_names])
-    a = np.array(aba.forward_dynamics(one.tree, *floats(q, v, tau)))
-    b = aba.forward_dynamics(other.tree, *floats(q[places_q], v[places_v], tau[places_v]))
-    assert_same(other, q[places_q], v[places_v], tau[places_v], a[places_v], b)
 
 
 @several
@@ -124,35 +102,7 @@ def test_a_tree_that_floats_without_weight_keeps_its_momentum(model: ada.Model) 
     assert np.max(np.abs(derivative(momentum))) < 1e-7 * size  # as above
 
 
-@pytest.mark.parametrize("kernel", ["specialised", "generic"])
-def test_the_front_door_takes_wrenches_on_any_link(kernel: str) -> None:
-    model = random_tree(5, ["revolute", "fixed", "universal"], "floating", is_serial=True)
-    dynamics, plain = ada.Dynamics(model, kernel=kernel), ada.Dynamics(model)
-    q, v, tau = state_of(model)
-    rng = np.random.default_rng(0)
-    wrenches = {name: rng.normal(size=6) for name in ("link_1", "link_2", "link_0")}
-    through = tau + sum(plain.jacobian(name, q, "local").T @ w for name, w in wrenches.items())
-    assert_same(model, q, v, through, dynamics.forward(q, v, tau, wrenches), plain.forward(q, v, through))
-    assert np.allclose(dynamics.inverse(q, v, tau, wrenches), plain.inverse(q, v, tau) - (through - tau), atol=1e-11)
-    batch = dynamics.forward(np.tile(q, (3, 1)), v, tau, {name: np.tile(w, (3, 1)) for name, w in wrenches.items()})
-    assert_same(model, q, v, through, batch[2], plain.forward(q, v, through))
-
-
 # --- mimic joints ---------------------------------------------------------------------------------------------------
-def test_mimic_joints_go_through_the_front_door_but_not_into_algorithms_that_cannot_couple_them() -> None:
-    builder = ada.Builder("gripper").link("palm").link("left", 0.1, (0, 0.02, 0), (1e-4,) * 3)
-    builder.link("right", 0.1, (0, -0.02, 0), (1e-4,) * 3)
-    builder.joint("left_finger", "prismatic", "palm", "left", axis=(0, 1, 0))
-    builder.joint("right_finger", "prismatic", "palm", "right", axis=(0, 1, 0), mimic=Mimic("left_finger", -1.0))
-    model = builder.build()
-    dynamics = ada.Dynamics(model)
-    # Both fingers of 0.1 kg move: 0.2 kg; their weight is across.
-    assert np.allclose(dynamics.forward([0.01], [0.3], [1.0]), [5.0], rtol=1e-15)
-    for algorithm in ("aba", "order_n", "lagrange"):
-        with pytest.raises(ada.InputError):
-            ada.Dynamics(model, algorithm)
-
-
 # --- derivatives ----------------------------------------------------------------------------------------------------
 def small_floating_model() -> ada.Model:
     return random_tree(3, ["revolute", "spherical", "prismatic"], "floating")
@@ -176,16 +126,6 @@ def test_derivatives_are_differences_on_the_manifold() -> None:
     assert np.max(np.abs(dynamics.inverse_derivatives(q, v, u).du - M)) < 1e-13 * np.max(np.abs(M))
     inverse = np.linalg.inv(M)
     assert np.max(np.abs(dynamics.forward_derivatives(q, v, u).du - inverse)) < 1e-11 * np.max(np.abs(inverse))
-
-
-def test_derivatives_of_a_batch_are_those_of_its_states() -> None:
-    model = small_floating_model()
-    dynamics = ada.Dynamics(model)
-    states = [state_of(model, seed) for seed in range(3)]
-    together = dynamics.forward_derivatives(*map(np.array, zip(*states, strict=True)))
-    for i, one in enumerate(states):
-        for all_of_them, own in zip(together, dynamics.forward_derivatives(*one), strict=True):
-            assert np.max(np.abs(all_of_them[i] - own)) < 1e-13 * np.max(np.abs(own))
 
 
 LEGGED = """<robot name="legged"><link name="trunk"><inertial><origin xyz="0.1 0 0.05"/><mass value="6"/>
@@ -221,23 +161,6 @@ def test_derivatives_of_a_floating_robot_are_pinocchios() -> None:
                 assert np.max(np.abs(mine - reference)) < 1e-10 * np.max(np.abs(reference))
 
 
-@pytest.mark.parametrize("frame", ["local", "world", "local_world_aligned"])
-def test_the_rate_of_a_jacobian_is_its_difference_in_time(frame: str) -> None:
-    model = small_floating_model()
-    dynamics = ada.Dynamics(model)
-    q, v, a = state_of(model)
-    along = derivative(lambda t: dynamics.jacobian("link_1", model.integrate(q, v, t), frame))
-    ours = dynamics.jacobian_rate("link_1", q, v, frame)
-    assert np.max(np.abs(ours - along)) < 1e-8 * np.max(np.abs(along))
-    if frame == "local_world_aligned":
-        J = dynamics.jacobian("link_1", q)
-        assert np.max(np.abs(J @ v - dynamics.velocity("link_1", q, v))) < 1e-13
-        # the acceleration of the link's origin
-        assert np.max(np.abs(J @ a + ours @ v - dynamics.acceleration("link_1", q, v, a))) < 1e-12
-        com = derivative(lambda t: dynamics.com_jacobian(model.integrate(q, v, t)))
-        assert np.max(np.abs(dynamics.com_jacobian_rate(q, v) - com)) < 1e-9
-
-
 @several
 @given(model=trees(10), pick=st.integers(0, 100))
 def test_velocity_and_acceleration_of_a_link_are_the_rates_of_its_pose(model: ada.Model, pick: int) -> None:
@@ -266,40 +189,7 @@ def turn(axis: Sequence[float], angle: float) -> Array:
     return T
 
 
-def shift(x: float, y: float, z: float) -> Array:
-    T = np.eye(4)
-    T[:3, 3] = x, y, z
-    return T
-
-
 # docs/pa10_kinematics.md: L_b, L_s, L_e, L_w
-LENGTHS = {"pa10": (0.317, 0.450, 0.480, 0.070), "pa10_7c": (0.315, 0.450, 0.500, 0.080)}
-
-
-@pytest.mark.parametrize("name", sorted(LENGTHS))
-def test_pa10_stands_as_yamadas_homogeneous_transforms_say(name: str) -> None:
-    """Eqs. 2-12: ᵇT_h = ᵇT_a ᵃT_w2 ʷ²T_h with the shoulder, elbow and wrist concentrated at s2, e1 and w1."""
-    model = ada.load(name)
-    base, upper, fore, hand = LENGTHS[name]
-    y, z = (0, 1, 0), (0, 0, 1)
-    rng = np.random.default_rng(0)
-    for _ in range(10):
-        q = rng.uniform(-3.0, 3.0, 7)
-        s1, s2, s3, e1, e2, w1, w2 = q
-        wrist = (
-            turn(z, s1) @ turn(y, s2) @ turn(z, s3) @ shift(0, 0, upper) @ turn(y, e1)
-            @ turn(z, e2) @ shift(0, 0, fore) @ turn(y, w1) @ turn(z, w2)
-        )  # fmt: skip
-        expected = shift(0, 0, base) @ wrist @ shift(0, 0, hand)
-        X = kinematics.link_pose(model.tree, q.tolist(), "flange")
-        assert np.max(np.abs(np.array(X.rotation.matrix()) - expected[:3, :3])) < 1e-14
-        assert np.max(np.abs(np.array(X.position) - expected[:3, 3])) < 1e-14
-        # eq. 21: the elbow alone sets the distance of the wrist from the shoulder
-        p = np.array(kinematics.link_pose(model.tree, q.tolist(), model.links[list(model.links)[7]].name).position)
-        square = fore**2 + upper**2 + 2 * fore * upper * np.cos(e1)
-        assert abs(np.sum((p - [0, 0, base]) ** 2) - square) < 1e-14
-
-
 @several
 @given(model=trees(10, ["revolute", "continuous", "fixed"], BASES[:1]))
 def test_poses_are_products_of_homogeneous_matrices(model: ada.Model) -> None:
@@ -318,14 +208,6 @@ def test_poses_are_products_of_homogeneous_matrices(model: ada.Model) -> None:
 
 
 # --- closed forms ---------------------------------------------------------------------------------------------------
-def test_a_rod_falls_as_a_physical_pendulum() -> None:
-    """Upright at zero: θ̈ = (3 g / 2 l) sin θ - b θ̇ / (m l²/3)."""
-    model = ada.planar_chain(1, length=0.7, mass=2.0)
-    for angle in (0.0, 0.4, np.pi / 2, 3.0, -2.0):
-        (a,) = aba.forward_dynamics(model.tree, [angle], [1.3], [0.25])
-        assert abs(a - (1.5 * g / 0.7 * np.sin(angle) + 0.25 / (2.0 * 0.49 / 3.0))) < 1e-13
-
-
 def test_the_textbook_double_pendulum() -> None:
     """Point masses m1, m2 on massless rods l1, l2 with absolute angles t1, t2 from hanging down."""
     m1, m2, l1, l2 = 1.3, 0.7, 0.9, 0.6
@@ -367,37 +249,6 @@ def test_a_body_let_go_falls(base: str) -> None:
     V = kinematics.link_velocity(model.tree, *floats(q, v), "box")
     I, w = np.diag([0.1, 0.2, 0.25]), R.T @ np.array(V.angular)
     assert np.max(np.abs(R.T @ np.array(A.angular) + np.linalg.solve(I, np.cross(w, I @ w)))) < 1e-12
-
-
-@pytest.mark.parametrize("kind", ["spherical", "spherical_euler"])
-def test_a_torque_free_top_keeps_its_angular_momentum_and_energy(kind: str) -> None:
-    """Fourth-order Runge-Kutta for a second: its error, 1e-12 per step of 1 ms at most, is all that may show."""
-    I = np.diag([0.3, 0.4, 0.6])
-    builder = ada.Builder("top").link("base").link("top", 1.0, (0, 0, 0), I)
-    model = builder.joint("tip", kind, "base", "top").build()
-    q = np.array([0.1, 0.2, -0.3, 0.9]) if kind == "spherical" else np.array([0.1, 1.3, -0.3])
-    q = q / np.linalg.norm(q) if kind == "spherical" else q
-    v, h = np.array([0.5, 0.8, -0.4]), 2e-3
-    joint = model.tree.bodies[0].joint
-
-    def rates(q: Array, v: Array) -> tuple[Array, Array]:
-        qd = joint.position_rate(*floats(q, v))
-        return np.array(qd), np.array(aba.forward_dynamics(model.tree, *floats(q, v), [0.0] * 3))
-
-    def momentum(q: Array, v: Array) -> Array:
-        R = np.array(kinematics.link_pose(model.tree, q.tolist(), "top").rotation.matrix())
-        w = np.array(kinematics.link_velocity(model.tree, *floats(q, v), "top").angular)
-        return np.asarray(R @ I @ R.T @ w)
-
-    L, E = momentum(q, v), energy.kinetic(model.tree, *floats(q, v))
-    for _ in range(500):
-        a1, b1 = rates(q, v)
-        a2, b2 = rates(q + h / 2 * a1, v + h / 2 * b1)
-        a3, b3 = rates(q + h / 2 * a2, v + h / 2 * b2)
-        a4, b4 = rates(q + h * a3, v + h * b3)
-        q, v = q + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4), v + h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
-    assert np.max(np.abs(momentum(q, v) - L)) < 1e-9
-    assert abs(energy.kinetic(model.tree, *floats(q, v)) - E) < 1e-9
 
 
 def test_a_heavy_symmetric_top_precesses_steadily() -> None:

@@ -313,46 +313,6 @@ def test_quaternions_off_by_rounding_are_normalised_and_others_refused(base: str
 
 
 # --- axes that are not coordinate axes ------------------------------------------------------------------------------
-@few
-@given(seed=seeds)
-def test_oblique_axes_turn_and_slide_along_themselves(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    axis = rng.normal(size=3)
-    axis /= np.linalg.norm(axis)
-    placed = ScipyRotation.from_rotvec(rng.normal(size=3)).as_matrix()
-    xyz = rng.normal(size=3)
-    expected = {
-        "revolute": lambda q: (ScipyRotation.from_rotvec(q[0] * axis).as_matrix(), np.zeros(3)),
-        "prismatic": lambda q: (np.eye(3), q[0] * axis),
-        "cylindrical": lambda q: (ScipyRotation.from_rotvec(q[1] * axis).as_matrix(), q[0] * axis),
-    }
-    for kind, wanted in expected.items():
-        builder = ada.Builder("one").link("base").link("tip", 1.0)
-        model = builder.joint("j", kind, "base", "tip", xyz, rotation=placed, axis=axis).build()
-        q = rng.uniform(-3.0, 3.0, model.nq)
-        R, p = wanted(q)
-        for tree in (model.tree, model.uniform_tree):
-            X = kinematics.link_pose(tree, q.tolist(), "tip")
-            assert np.max(np.abs(np.array(X.rotation.matrix()) - placed @ R)) < 1e-14
-            assert np.max(np.abs(np.array(X.position) - (xyz + placed @ p))) < 1e-14
-
-
-@few
-@given(seed=seeds)
-def test_a_universal_joint_with_oblique_axes_turns_about_the_first_then_the_second(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    frame = ScipyRotation.random(random_state=seed).as_matrix()
-    first, second = frame[:, 0], frame[:, 1]
-    placed = ScipyRotation.from_rotvec(rng.normal(size=3)).as_matrix()
-    builder = ada.Builder("cross").link("base").link("tip", 1.0)
-    model = builder.joint("u", "universal", "base", "tip", rotation=placed, axis=first, axis2=second).build()
-    q = rng.uniform(-3.0, 3.0, 2)
-    turns = ScipyRotation.from_rotvec(q[0] * first) * ScipyRotation.from_rotvec(q[1] * second)
-    for tree in (model.tree, model.uniform_tree):
-        X = kinematics.link_pose(tree, q.tolist(), "tip")
-        assert np.max(np.abs(np.array(X.rotation.matrix()) - placed @ turns.as_matrix())) < 1e-14
-
-
 @pytest.mark.parametrize("tilt", [1e-12, 4e-8, 1e-7])
 def test_an_axis_that_is_slightly_tilted_stays_so(tilt: float) -> None:
     """The cosine of 4e-8 rad is 1 in 64 bits: an axis must not be taken for a coordinate axis by it."""

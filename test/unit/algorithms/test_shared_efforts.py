@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from mechanism_oracle import Oracle, least_efforts
@@ -12,8 +10,6 @@ from mechanism_oracle import Oracle, least_efforts
 import ada_dynamics as ada
 from ada_dynamics.dynamics import closed_efforts
 from ada_dynamics.robots import mechanisms
-
-Array = Any
 
 
 @pytest.mark.parametrize(
@@ -34,15 +30,6 @@ def test_they_do_what_is_wanted_along_the_loops_with_the_least_effort(name: str,
         tau = np.array(found.outputs["tau"], dtype=float)
         assert np.max(np.abs(tau - expected)) < exact * np.max(np.abs(expected))
         assert all(float(guard) >= 0.0 for guard in found.guards)
-
-
-def test_motors_that_do_not_drive_all_motions_share_nothing() -> None:
-    model, start = mechanisms.five_bar()
-    parts = [list(x.values()) for x in (model.links, model.joints, model.loops)]
-    one = ada.Model("one", model.root, *parts[:2], model.gravity, loops=parts[2], actuated=["left_crank"])
-    for chosen, is_there in ((one, False), (model, True)):
-        closed = ada.Dynamics(chosen, pose=start).kernels.closed
-        assert (closed_efforts.inverse(closed, False) is not None) == is_there
 
 
 def test_guards_refuse_poses_in_which_the_loops_lose_rank_and_no_others() -> None:

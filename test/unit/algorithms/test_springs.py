@@ -11,8 +11,6 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
 from ada_dynamics.algorithms import rnea
-from ada_dynamics.dynamics.kernels import tree_fingerprint
-from ada_dynamics.dynamics.loop_programs import articulated, assembly
 from ada_dynamics.model import Builder, Mimic
 from ada_dynamics.model.edit import lock, recut, with_parts
 
@@ -56,16 +54,6 @@ def test_what_holds_a_robot_at_rest_holds_its_springs_too_on_every_path(options)
         np.testing.assert_allclose(np.asarray(found), plain, rtol=0.0, atol=1e-12 * np.max(np.abs(plain)), err_msg=way)
 
 
-def test_a_mass_on_a_spring_swings_with_the_period_of_its_closed_form():
-    robot = Builder("mass").link("base").link("body", 2.0)
-    k, rest = 18.0, 0.4
-    robot.joint("j", "prismatic", "base", "body", axis=(1.0, 0.0, 0.0), stiffness=k, rest=rest)
-    log = ada.Simulation(robot.build(), q=[1.0], v=[0.5], integrator="dop853").run(2.0)
-    w = np.sqrt(k / 2.0)
-    wanted = rest + 0.6 * np.cos(w * log.t) + 0.5 / w * np.sin(w * log.t)
-    assert np.max(np.abs(log.q[:, 0] - wanted)) < 1e-9  # the integrator's own tolerance
-
-
 def test_a_spherical_spring_at_rest_does_not_pull_and_has_a_finite_slope_there():
     model = sprung_chain()
     dyn = ada.Dynamics(model)
@@ -99,13 +87,6 @@ def test_springs_are_the_slope_of_the_energy_that_they_store():
         assert abs((ends[0] - ends[1]) / (2.0 * h) - hold[i]) < 1e-7 * max(1.0, abs(hold[i]))  # h² and rounding / h
 
 
-def test_a_swinging_chain_of_springs_keeps_its_energy():
-    model = sprung_chain(damping=0.0)
-    q, v = model.random_state(np.random.default_rng(4))
-    log = ada.Simulation(model, q=q, v=v, integrator="dop853").run(1.0)
-    assert np.ptp(log.total_energy) < 1e-7 * np.ptp(log.energy.potential)  # the integrator's tolerance, 1e-9 a step
-
-
 def test_springs_act_in_closed_loops_as_in_another_engine_and_keep_energy():
     pytest.importorskip("pinocchio")
     from ada_dynamics.engines.pinocchio_model import PinocchioModel
@@ -134,38 +115,6 @@ def test_the_spring_of_a_joint_that_mimics_pulls_the_joint_that_it_mimics():
     with_spring, q, zero = ada.Dynamics(parts.build()), np.array([0.7]), np.zeros(1)
     extra = with_spring.bias(q, zero) - ada.Dynamics(stiff).bias(q, zero)
     assert np.allclose(extra, -2.0 * 5.0 * (-2.0 * 0.7 + 0.1 - 0.4), rtol=1e-12)  # of ½ k (q_follow - rest)²
-
-
-def test_a_spring_far_too_stiff_for_the_step_stays_bounded_in_implicit_steps():
-    robot = Builder("stiff").link("base").link("body", 1.0)
-    robot.joint("j", "prismatic", "base", "body", axis=(1.0, 0.0, 0.0), stiffness=1e9, rest=0.1)
-    log = ada.Simulation(robot.build(), q=[0.1001], integrator="semi_implicit", step=1e-3).run(0.2)
-    assert np.max(np.abs(log.q[:, 0] - 0.1)) < 1.01e-4
-    assert abs(log.q[-1, 0] - 0.1) < 1e-9  # an implicit step damps what it cannot follow
-
-
-def test_a_model_without_springs_compiles_to_the_graphs_of_before():
-    plain, at_rest = (ada.planar_chain(3) if k is None else _with_rest(k) for k in (None, 0.7))
-    assert tree_fingerprint(plain.tree) == tree_fingerprint(at_rest.tree)
-    kinds = articulated.kinds_of(plain.uniform_tree)
-    assert articulated.constants_table(plain.uniform_tree, kinds).shape[1] == 25
-    assert assembly.constants_table(_regular(plain)).shape[1] == 108
-
-
-def _with_rest(rest):
-    from dataclasses import replace
-
-    from ada_dynamics.model.edit.parts import Parts
-
-    parts = Parts.of(ada.planar_chain(3))
-    parts.joints = {name: replace(joint, rest=rest) for name, joint in parts.joints.items()}
-    return parts.build()
-
-
-def _regular(model):
-    from ada_dynamics.model.spread import spread
-
-    return spread(model.uniform_tree).tree
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ def test_zero_moment_point_is_that_of_the_rates_of_momentum() -> None:
     assert np.asarray(total)[:, :3] == pytest.approx(force, abs=1e-9 * 70.0)
 
 
+@pytest.mark.fuzz
 def test_feet_that_loops_fix_to_the_world_have_the_zero_moment_point_of_those_on_a_ground_link() -> None:
     fixed, floating = ada.load("hoap2_standing"), ada.load("hoap2_10dof")
     poses = ada.Dynamics(fixed).poses(np.zeros(10))

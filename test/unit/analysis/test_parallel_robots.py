@@ -10,12 +10,11 @@ import pytest
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.singularity import Nearness, nearness, point_jacobian
+from ada_dynamics.analysis.singularity import nearness
 from ada_dynamics.analysis.stiffness import link_stiffness
 from ada_dynamics.analysis.workspace import singularity_map, workspace
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.robots import mechanisms
 
 LINK, WIDTH = 0.35, 0.3  # of the five-bar with four equal links
@@ -107,11 +106,6 @@ def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
     assert found.condition == pytest.approx(1.0)
 
 
-def test_a_slider_stands_in_the_dead_centre_of_its_crank():
-    model, q = mechanisms.slider_crank(angle=0.5 * np.pi)
-    assert kinds_of(ada.Dynamics(model, pose=q), "slider", q, rows="linear") == ["serial"]
-
-
 def test_an_arm_without_loops_is_singular_in_series_alone():
     model, q = ada.planar_chain(2), np.array([[0.4, 1.0], [0.4, 0.0]])
     found = nearness(ada.Dynamics(model), "link_2", q, rows="linear", point=(0.0, 0.0, 1.0))
@@ -121,32 +115,6 @@ def test_an_arm_without_loops_is_singular_in_series_alone():
     first, both = 0.4, 1.4
     J = [[np.cos(first) + np.cos(both), np.cos(both)], [-np.sin(first) - np.sin(both), -np.sin(both)]]
     np.testing.assert_allclose(found.condition, [np.linalg.cond(J), np.inf], rtol=1e-12)
-
-
-def test_no_measure_depends_on_the_unit_of_length():
-    made = mechanisms.stewart()
-    parts = Parts.of(made[0])
-    joints = [replace(joint, xyz=1000.0 * joint.xyz) for joint in parts.joints.values()]
-    loops = [replace(x, parent_xyz=1e3 * x.parent_xyz, child_xyz=1e3 * x.child_xyz) for x in parts.loops.values()]
-    millimetres = with_parts(made[0], *joints, *loops)
-    q = made[1].copy()
-    for name in millimetres.joint_names:
-        kind = JOINT_TYPES[millimetres.joints[name].kind]
-        q[millimetres.q_index(name)] *= [1000.0 if c.unit == "m" else 1.0 for c in kind.coordinates]
-    large = nearness(ada.Dynamics(millimetres, pose=q), "platform", q)
-    small = nearness(ada.Dynamics(made[0], pose=made[1]), "platform", made[1])
-    np.testing.assert_allclose(large, small, rtol=1e-9)
-
-
-def test_many_poses_are_each_one_by_itself(two_arms):
-    dynamics, _ = two_arms
-    several = np.array([five_bar((0.15 + x, 0.5))[1] for x in (-0.1, 0.0, 0.1)])
-    together = nearness(dynamics, q=several, **TIP)
-    alone = [nearness(dynamics, q=x, **TIP) for x in several]
-    np.testing.assert_allclose(np.array(together).T, np.array(alone), rtol=1e-12)
-    np.testing.assert_array_equal(together.least, np.min(np.array(together)[:3], axis=0))
-    assert isinstance(alone[0], Nearness)
-    assert nearness(dynamics, q=np.zeros((0, 4)), **TIP).serial.shape == (0,)
 
 
 def test_a_leg_without_enough_motors_has_no_parallel_measure():
@@ -178,28 +146,6 @@ def test_the_workspace_of_a_five_bar_is_where_both_arms_reach(whole):
     assert np.min(np.abs(room)) > 1e-3  # no place is on the border
     for part in whole.nearness:
         np.testing.assert_array_equal(np.isfinite(part), room > 0.0)
-
-
-def test_poses_of_a_workspace_are_closed_at_their_places_and_of_one_way_of_assembly(two_arms, whole):
-    dynamics, _ = two_arms
-    reached = whole.workspace.is_reached
-    q = whole.workspace.q[reached]
-    assert np.max(dynamics.largest_gap(q)) < 1e-11
-    poses = dynamics.poses(q)
-    tip = (poses["left_rod"] @ [0.0, 0.0, LINK, 1.0])[:, :3]
-    x, z = (mesh[reached] for mesh in np.meshgrid(X, Z, indexing="ij"))
-    np.testing.assert_allclose(tip, np.column_stack([x, np.zeros(len(x)), z]), atol=1e-11)
-    for side, sign in (("left", 1.0), ("right", -1.0)):  # elbows outwards, as in the pose given
-        assert np.all(sign * np.sin(q[:, dynamics.model.q_index(f"{side}_rod")]) > 0.0)
-
-
-def test_what_is_not_on_an_axis_stays_as_it_is(stewart):
-    dynamics, q = stewart
-    found = workspace(dynamics, "platform", q, {"x": np.linspace(-0.1, 0.1, 3), "ry": [0.0, 0.2]}, rows="all")
-    poses = dynamics.pose("platform", found.q.reshape(-1, dynamics.model.nq)).reshape(3, 2, 4, 4)
-    np.testing.assert_allclose(poses[..., 1:3, 3], np.tile([0.0, 0.7], (3, 2, 1)), atol=1e-11)
-    np.testing.assert_allclose(poses[:, 1, 0, 2], np.sin(0.2), atol=1e-11)
-    np.testing.assert_allclose(poses[..., 1, :3], np.tile([0.0, 1.0, 0.0], (3, 2, 1)), atol=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -254,25 +200,6 @@ def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors
     np.testing.assert_array_equal(found.rigid, rigid)
     alone = link_stiffness(dynamics, link, several[1], dict(zip(model.actuated, k.tolist(), strict=True)))
     np.testing.assert_allclose(alone.stiffness, found.stiffness[1], atol=1e-10)
-
-
-def test_a_tip_yields_to_forces_as_far_as_its_own_rows_say(two_arms):
-    """In a symmetric pose the axes of stiffness are those of symmetry, and K = (A⁻¹B)⁻ᵀ diag(k) (A⁻¹B)⁻¹."""
-    dynamics, q = two_arms
-    found = link_stiffness(dynamics, q=q, joints=7.0, **TIP)
-    J = np.linalg.inv(point_jacobian(dynamics, "left_rod", q, TIP["point"], "actuated")[[0, 2]])
-    np.testing.assert_allclose(found.stiffness[np.ix_([0, 2], [0, 2])], 7.0 * J.T @ J, rtol=1e-12, atol=1e-10)
-    assert abs(found.stiffness[0, 2]) < 1e-10
-    assert found.stiffness.shape == (3, 3)
-    assert found.rigid == 1
-
-
-def test_redundant_motors_hold_together():
-    """In a parallelogram crank and rocker turn alike: their stiffnesses add."""
-    both, q = driven(mechanisms.four_bar(), ["joint_1", "joint_3"])
-    one, _ = driven(mechanisms.four_bar(), ["joint_1"])
-    together = link_stiffness(both, "link_2", q, {"joint_1": 3.0, "joint_3": 2.0})
-    np.testing.assert_allclose(together.stiffness, link_stiffness(one, "link_2", q, 5.0).stiffness, atol=1e-12)
 
 
 def test_springs_of_joints_hold_beside_the_motors():

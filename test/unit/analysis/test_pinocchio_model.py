@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
-from ada_dynamics.robots.mechanisms.parts import thin_rod
 
 # Sums of some hundred products in double precision, of which 1e-14 is seen.
 ROUNDING = 1e-11
@@ -106,22 +104,6 @@ def test_a_rhombus_of_unit_rods_swings_as_its_closed_form_says(solver: str) -> N
     assert_near(a, np.array([crank, -crank, crank]))
 
 
-def test_a_massless_coupler_that_only_its_loop_holds_is_no_obstacle() -> None:
-    builder = ada.Builder("massless_coupler").link("base").link("coupler")
-    for name, x in (("crank", 0.0), ("rocker", 1.0)):
-        builder.link(name, *thin_rod(1.0, 1.0))
-        builder.joint(name, "revolute", "base", name, (x, 0, 0), axis=(0, 1, 0))
-    builder.joint("coupler", "revolute", "crank", "coupler", (0, 0, 1), axis=(0, 1, 0))
-    builder.loop("pin", "revolute", "coupler", "rocker", (1, 0, 0), child_xyz=(0, 0, 1), axis=(0, 1, 0))
-    other = PinocchioModel(builder.build())
-    order = list(other.ours.joints)
-    q = np.array([{"crank": 0.5, "rocker": 0.5, "coupler": -0.5}[name] for name in order])
-    a = other.forward(q, np.zeros(3), np.zeros(3), solver=DENSE)
-    # 2/3 m l² θ'' = g sin θ m l
-    crank = 1.5 * 9.81 * np.sin(0.5)
-    assert_near(a, np.array([{"crank": crank, "rocker": crank, "coupler": -crank}[name] for name in order]))
-
-
 MECHANISMS: dict[str, tuple[Callable[[], Mechanism], str]] = {
     "four_bar": (mechanisms.four_bar, CONSTRAINT_DYNAMICS),
     "five_bar": (mechanisms.five_bar, CONSTRAINT_DYNAMICS),
@@ -152,13 +134,6 @@ def test_mechanisms_move_as_an_exact_solution_says_by_every_solver_and_by_our_dy
     assert_near(ada.Dynamics(model, pose=q).forward(q, v, tau, wrenches), exact, MECHANISM)
 
 
-def test_a_mechanism_in_balance_stays_at_rest() -> None:
-    model, q = mechanisms.four_bar()
-    other, rest = PinocchioModel(model), np.zeros(3)
-    a = other.forward(q, rest, other.inverse(q, rest, rest))
-    assert np.max(np.abs(a)) < 1e-12
-
-
 def test_constraints_are_what_pinocchio_has_for_a_loop_joint() -> None:
     def kinds(mechanism: Mechanism) -> set[str]:
         made = PinocchioModel(mechanism.model).constraints
@@ -170,19 +145,6 @@ def test_constraints_are_what_pinocchio_has_for_a_loop_joint() -> None:
     assert kinds(mechanisms.four_bar()) == {"CONTACT_3D"}  # its axis is kept upright by the links
     assert kinds(mechanisms.slider_crank()) == {"none"}  # prismatic
     assert kinds(mechanisms.bennett()) == {"none"}  # revolute, in space
-
-
-@pytest.mark.parametrize("tilt", [0.0, 1e-6])
-def test_a_revolute_loop_counts_as_planar_only_where_every_axis_is_parallel(tilt: float) -> None:
-    flat = mechanisms.four_bar().model
-    builder = ada.Builder("tilted").link("base")
-    for joint in flat.joints.values():
-        axis = (tilt, 1.0, 0.0) if joint.name == "joint_2" else (0.0, 1.0, 0.0)
-        link = flat.links[joint.child]
-        builder.link(link.name, link.mass, link.com, link.inertia)
-        builder.joint(joint.name, "revolute", joint.parent, joint.child, joint.xyz, axis=axis)
-    builder.loop("closing", "revolute", "link_3", "base", (0, 0, 1), child_xyz=(1, 0, 0), axis=(0, 1, 0))
-    assert (PinocchioModel(builder.build()).constraints["closing"] is None) == bool(tilt)
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -235,12 +197,5 @@ def test_accelerations_that_do_not_exist_are_refused() -> None:
 def test_a_missing_pinocchio_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     model = mechanisms.four_bar().model
     monkeypatch.setitem(sys.modules, "pinocchio", None)
-    with refused(ada.InputError, field="pinocchio"):
-        PinocchioModel(model)
-
-
-def test_another_package_of_that_name_is_told_from_pinocchio(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = mechanisms.four_bar().model
-    monkeypatch.setitem(sys.modules, "pinocchio", ModuleType("pinocchio"))
     with refused(ada.InputError, field="pinocchio"):
         PinocchioModel(model)

@@ -81,20 +81,6 @@ def test_a_motor_that_is_held_over_each_step_does_torque_times_angle():
     assert balance.worst < 1e-10  # the jump costs nothing
 
 
-def test_a_smooth_controller_s_samples_are_integrated_as_such():
-    log = moved(pendulum(), 0.5, lambda t, q, v: 3.0 - 0.5 * v[0])
-    # each sample held for 1 ms in the motion, but not in the integral: half a step of 0.5 · a · v is missing
-    held, smooth = power_balance(log).worst, power_balance(log, is_held=False).worst
-    assert held < 1e-10 < smooth < 1e-3
-
-
-def test_a_push_on_a_link_does_force_times_way():
-    push = {"bob": np.array([3.0, 0.0, 1.0, 0.0, 0.4, 0.0])}
-    balance = power_balance(moved(pendulum(), 0.5, external=push))
-    assert abs(balance.work["external"][-1]) > 0.1
-    assert balance.worst < 1e-9
-
-
 def test_the_power_of_a_wrench_is_that_of_its_generalized_force():
     model = chain_3d(4, base="floating")
     dynamics, rng = Dynamics(model), np.random.default_rng(5)
@@ -103,14 +89,6 @@ def test_the_power_of_a_wrench_is_that_of_its_generalized_force():
     rest = np.zeros(model.nv)
     generalized = dynamics.inverse(q, rest, rest) - dynamics.inverse(q, rest, rest, external=wrench)
     assert external_power(dynamics, q, v, wrench) == pytest.approx(generalized @ v, rel=1e-11)
-
-
-def test_friction_takes_its_torque_times_the_way():
-    log = moved(pendulum(friction=0.7), 0.25, start=0.1, speed=6.0)
-    assert (log.v > 0.5).all()  # it does not turn back
-    balance = power_balance(log)
-    assert balance.work["dissipated"][-1] == pytest.approx(0.7 * (log.q[-1, 0] - log.q[0, 0]), rel=1e-9)
-    assert balance.worst < 1e-9
 
 
 def test_smooth_friction_takes_less_below_its_speed_and_mimics_count():
@@ -165,23 +143,6 @@ def test_contacts_do_force_times_the_way_of_their_point():
     balance = power_balance(log)
     np.testing.assert_allclose(balance.contact, force * log.v[:, 2], atol=1e-12)
     assert balance.worst < 1e-12
-
-
-def test_between_two_links_a_contact_s_power_is_that_of_their_relative_motion():
-    model = chain_3d(3)
-    dynamics, rng = Dynamics(model), np.random.default_rng(6)
-    q, v = model.random_state(rng)
-    q, v, t = np.tile(q, (3, 1)), np.tile(v, (3, 1)), np.arange(3.0)
-    frames = {"touch": ContactFrame("link_3", (0.0, 0.1, 0.2), "link_3")}
-    wrench = np.tile(rng.normal(size=6), (3, 1))
-    own = Log(model, t, q, v, None, 0 * v, contact_wrenches={"touch": wrench}, contact_frames=frames, dynamics=dynamics)
-    np.testing.assert_allclose(power_balance(own).contact, 0.0, atol=1e-14)  # a link does no work on itself
-
-
-def test_what_nothing_explains_is_left_over():
-    log = moved(pendulum(), 0.3)
-    log.v[200:] *= 1.1
-    assert power_balance(log).worst > 0.05
 
 
 def test_unknown_places_and_efforts_are_refused():

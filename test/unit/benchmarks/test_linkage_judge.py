@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from mechanism_oracle import Oracle
 
-from ada_dynamics.robots import mechanisms
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.judge import Judge
 from benchmarks.linkages.linkage import GROUND, Linkage, Long, Pin, Solid, model_of
-from benchmarks.linkages.marching import ORDER_8, RKF45, march
+from benchmarks.linkages.marching import ORDER_8, march
 from benchmarks.linkages.trials import largest, start_rates
 
 SMALL = 1e-16  # a thousand units in the last place of an extended number
@@ -76,40 +75,3 @@ def test_a_rhombus_swings_as_its_closed_form_says(elevation: float) -> None:
     motion = judge.move(at, J, np.array([[2.0]], dtype=Long), charts)
     # About +y an angle takes x to -z: it grows while the elevation falls.
     assert float(motion.a[0, 0]) == pytest.approx(1.2 * 9.81 * np.cos(elevation), rel=1e-15)
-
-
-def test_steps_of_the_truth_are_short_enough_and_the_usual_method_has_its_order() -> None:
-    rng = np.random.default_rng(3)
-    judge = Judge([FAMILIES["spherical_4"](rng), FAMILIES["bennett"](rng)])
-    q, v = states(judge)
-    fine = march(judge, q, v, 0.1, 1e-3, 0.05, ORDER_8)
-    usual = march(judge, q, v, 0.1, 2.5e-3, 0.05, ORDER_8)
-    assert largest(usual.rates - fine.rates) < 1e-13
-    coarse, halved = (march(judge, q, v, 0.1, step, 0.05, RKF45) for step in (1e-2, 5e-3))
-    for i in range(2):
-        ratio = largest(coarse.of(i).rates - fine.of(i).rates) / largest(halved.of(i).rates - fine.of(i).rates)
-        assert 2**4.3 < ratio < 2**6.5  # order five
-
-
-def test_any_cut_of_a_loop_is_the_same_linkage() -> None:
-    """All links of the model have the same poses and velocities, whichever joint closes the loop."""
-    rng = np.random.default_rng(8)
-    judge = Judge([FAMILIES["bricard_line"](rng)])
-    q, v = states(judge)
-    course = march(judge, q, v, 0.05, 0.005, 0.05, ORDER_8).of(0)
-    kinetic = []
-    for cut in range(6):
-        made = model_of(judge.linkages[0], rng, [cut])
-        oracle = Oracle(made.model)
-        assert oracle.gap(made.q(course.angles[-1])) < 1e-14
-        kinetic.append(oracle.energy(made.q(course.angles[-1]), made.v(course.rates[-1])))
-    start = oracle.energy(made.q(course.angles[0]), made.v(course.rates[0]))
-    assert kinetic == pytest.approx([start] * 6, abs=1e-12)
-
-
-def test_the_catalogues_linkages_are_of_these_families() -> None:
-    """Their loops have as many redundant conditions."""
-    for name, family in {"goldberg": "goldberg", "sarrus": "sarrus", "bricard": "bricard_trihedral"}.items():
-        model, q = getattr(mechanisms, name)()
-        oracle = Oracle(model)
-        assert len(oracle.rows) - oracle.rank(q) == FAMILIES[family](np.random.default_rng(0)).redundant

@@ -7,12 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.on_device import machine_of
-from ada_dynamics.errors import InputError
 from benchmarks import parallel_run
 from benchmarks.parallel_sites import OnThreads
 
@@ -75,9 +73,3 @@ def test_a_launch_for_each_depth_gives_the_same_accelerations(
             one.set(*state)
             one.run()
         assert np.abs(there.acceleration - here.acceleration).max() < 1e-10 * np.abs(here.acceleration).max()
-
-
-@pytest.mark.parametrize(("links", "threads"), [(6, 1), (8, 3), (4, 4)])
-def test_blocks_are_powers_of_two(steps: parallel_run.Steps, links: int, threads: int) -> None:
-    with refused(InputError, field="links, threads", value=(links, threads)):
-        parallel_run.Chain(parallel_run.chain(links), steps, threads)

@@ -39,18 +39,3 @@ def test_errors_die_out_as_springs_and_dampers_do(pa10: ada.Model) -> None:
     wanted = (goal - start) * ((1.0 + w * log.t) * np.exp(-w * log.t))[:, None]
     assert np.abs(goal - log.q - wanted).max() < 2e-4
     assert controller.saturations == 0
-
-
-def test_a_long_robot_is_controlled_without_code_of_its_own() -> None:
-    builder = ada.Builder("chain").link("l0")
-    for i in range(70):
-        builder.link(f"l{i + 1}", 0.1, (0, 0, 0.05), (1e-3, 1e-3, 1e-3))
-        builder.joint(f"j{i}", "revolute", f"l{i}", f"l{i + 1}", (0, 0, 0.1), axis=(0, 1, 0))
-    model = builder.build()
-    dynamics = ada.Dynamics(model)
-    assert dynamics.is_generic
-    controller = make("computed_torque", model)
-    q, v = np.random.default_rng(2).normal(size=(2, 70)) * 0.1
-    controller.reset(State(q, v), 0.0)
-    told = controller.update(State(q, v), None, 0.0).effort
-    assert told == pytest.approx(dynamics.inverse(q, v, -20.0 * v), rel=1e-9, abs=1e-9)

@@ -51,14 +51,6 @@ def test_at_the_joints_efforts_are_weight_springs_and_dampers(pa10: ada.Model, d
     assert controller.signals()["error"] == pytest.approx(np.full(7, 0.1))
 
 
-def test_pushed_joints_give_way_by_their_stiffness(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """At rest K (q - q*) = Jᵀ F, in the pose that the push leads to."""
-    log = pushed(pa10, {"joint_stiffness": [300.0], "damping_ratio": 1.0}, 4.0)
-    J = dynamics.jacobian(HAND, log.q[-1])
-    assert 300.0 * (log.q[-1] - START) == pytest.approx(J.T @ FORCE, abs=1e-2)
-    assert np.abs(log.v[-1]).max() < 1e-3
-
-
 def test_with_their_inertia_shaped_joints_move_as_masses_on_springs(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
     """M_d a = Jᵀ F + K e + D ė: the acceleration by forward dynamics under the push is that of the wanted mass."""
     inertia, k, d = 2.0, 30.0, 4.0
@@ -116,24 +108,6 @@ def test_with_its_inertia_shaped_a_link_moves_as_a_mass_on_a_spring(pa10: ada.Mo
     wanted = np.outer(1.0 - (1.0 + w * log.t) * np.exp(-w * log.t), FORCE[:3] / (mass * w * w))
     found = dynamics.pose(HAND, log.q)[:, :3, 3] - dynamics.pose(HAND, START)[:3, 3]
     assert np.abs(found - wanted).max() < 0.01 * np.abs(wanted).max()
-
-
-def test_a_link_comes_to_a_pose_that_is_asked_for(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    goal = dynamics.pose(HAND, START).copy()
-    goal[:3, 3] += [0.05, -0.08, 0.06]
-    turn = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(0.3), -np.sin(0.3)], [0.0, np.sin(0.3), np.cos(0.3)]])
-    goal[:3, :3] = turn @ goal[:3, :3]
-    loop = InSimulation(make("impedance", pa10, {**AT_LINK, "damping_ratio": 1.0}), PoseReference(goal), period=2e-3)
-    log = loop.simulation(pa10, START, step=2e-3).run(6.0)
-    assert np.abs(pose_error(goal, dynamics.pose(HAND, log.q[-1]))).max() < 1e-4
-    assert np.abs(loop.signals["error"][-1]).max() < 1e-4
-
-
-def test_efforts_stay_finite_with_the_arm_stretched_out(pa10: ada.Model) -> None:
-    for shaped in (False, True):
-        controller = make("impedance", pa10, {**AT_LINK, "shape_inertia": shaped})
-        state = State(np.zeros(7), np.full(7, 0.1))
-        assert np.isfinite(told(controller, state)).all()
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

@@ -9,8 +9,6 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import pa10_kinematics as pa10
-from ada_controllers.pa10.chain import pose_law
-from ada_controllers.pa10.geometry import geometry
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 
@@ -54,24 +52,6 @@ def test_the_hand_is_the_flange_of_the_robot_description(lengths):
         assert pa10.forward(q, lengths) == pytest.approx(dynamics.pose("flange", q), abs=2e-15)
 
 
-def test_the_compiled_pose_is_that_of_the_same_equations_on_floats():
-    q = _angles(1)[0]
-    numbers = geometry("CE", TOOL).outwards.tolist()
-    assert pa10.forward(q, hand=TOOL) == pytest.approx(np.array(pose_law(q.tolist(), numbers)["pose"]), abs=1e-15)
-
-
-def test_at_zero_the_arm_is_straight_up():
-    pose = pa10.forward(np.zeros(7))
-    assert pose[:3, :3].tolist() == np.eye(3).tolist()
-    assert pose[:3, 3] == pytest.approx([0.0, 0.0, 0.317 + 0.45 + 0.48 + 0.07])
-
-
-def test_a_hand_given_as_a_place_is_that_of_equation_12():
-    q = _angles(1)[0]
-    place = [0.01, -0.02, 0.1]
-    assert pa10.forward(q, hand=place)[:3, 3] == pytest.approx((pa10.forward(q) @ [*place, 1.0])[:3], abs=1e-15)
-
-
 @pytest.mark.parametrize("function", [pa10.forward, pa10.body_jacobian, pa10.spatial_jacobian])
 def test_a_batch_gives_what_each_of_it_gives(function):
     angles = _angles(13)
@@ -79,30 +59,6 @@ def test_a_batch_gives_what_each_of_it_gives(function):
     for q, found in zip(angles, many, strict=True):
         assert found == pytest.approx(function(q, "7C", TOOL), abs=1e-15)
     assert pa10.manipulability(angles) == pytest.approx([pa10.manipulability(q) for q in angles])
-
-
-def _difference(q, hand):
-    """dT/dq by central differences; error h² |T'''| / 6 + 1e-16 / h, about 1e-10."""
-    step = 1e-5
-    return [
-        (pa10.forward(q + step * e, hand=hand) - pa10.forward(q - step * e, hand=hand)) / (2.0 * step)
-        for e in np.eye(7)
-    ]
-
-
-def _twist(matrix):
-    return [*matrix[:3, 3], matrix[2, 1], matrix[0, 2], matrix[1, 0]]
-
-
-def test_the_jacobians_are_the_derivatives_of_the_pose():
-    for q in _angles(10):
-        pose = pa10.forward(q, hand=TOOL)
-        inverse = np.linalg.inv(pose)
-        derivatives = _difference(q, TOOL)
-        body = np.array([_twist(inverse @ d) for d in derivatives]).T
-        spatial = np.array([_twist(d @ inverse) for d in derivatives]).T
-        assert pa10.body_jacobian(q, hand=TOOL) == pytest.approx(body, abs=1e-9)
-        assert pa10.spatial_jacobian(q, hand=TOOL) == pytest.approx(spatial, abs=1e-9)
 
 
 def test_pinocchio_has_the_same_jacobians():

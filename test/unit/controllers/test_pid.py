@@ -68,16 +68,6 @@ def test_a_robot_comes_to_rest_at_the_reference_in_spite_of_its_weight() -> None
     assert loop.signals["integral"][-1] == pytest.approx([-WEIGHT * math.cos(0.4)], abs=1e-3)
 
 
-def test_without_a_sum_the_weight_leaves_an_error() -> None:
-    """K_p e = m g l cos q, whose solution is found by iteration."""
-    model = pendulum()
-    log = InSimulation(pid(model, gain=50.0, integral_time=0.0, derivative_time=0.2)).simulation(model).run(6.0)
-    wanted = 0.0
-    for _ in range(100):
-        wanted = WEIGHT * math.cos(wanted) / 50.0
-    assert log.q[-1] == pytest.approx([wanted], abs=1e-6)
-
-
 def test_the_sum_waits_while_the_effort_is_cut() -> None:
     """A step of 2 rad asks for forty times what the motor has; a sum that goes on meanwhile takes the joint too far."""
     model = pendulum(effort=1.0, gravity=0.0)
@@ -102,18 +92,6 @@ def test_it_goes_on_from_the_effort_that_the_joints_were_told_last() -> None:
     assert controller.update(state, None, 5.001).effort == pytest.approx([2.5])
 
 
-def test_the_speed_loop_goes_on_from_there_too_and_makes_its_effort_of_a_target_speed() -> None:
-    controller = pid(pendulum(), gain=5.0, integral_time=0.5, derivative_time=0.1, speed_gain=0.8)
-    state = State(np.array([0.7]), np.array([0.3]))
-    controller.reset(state, 5.0, Command(effort=np.array([2.5])))
-    assert controller.update(state, None, 5.0).effort == pytest.approx([2.5])
-    controller.reset(state, 6.0)
-    e, v = 0.2, 0.3
-    u = 5.0 * (e + e * 0.01 / 0.5 - 0.1 * v)  # eq. 1 after one period of 10 ms
-    told = controller.update(state, JointReference(np.array([0.9])), 6.01).effort
-    assert told == pytest.approx([0.8 * (u - v)])
-
-
 def test_a_long_gap_between_updates_is_not_summed_up() -> None:
     controller = pid(pendulum(), gain=1.0, integral_time=1.0, derivative_time=0.0)
     state = State(np.zeros(1), np.zeros(1))
@@ -131,3 +109,15 @@ def test_joints_without_motors_and_a_floating_base_are_left_alone() -> None:
     assert told is not None
     assert told.shape == (len(controller.joints),)
     assert told == pytest.approx(np.zeros(len(told)))
+
+
+def test_the_speed_loop_goes_on_from_there_too_and_makes_its_effort_of_a_target_speed() -> None:
+    controller = pid(pendulum(), gain=5.0, integral_time=0.5, derivative_time=0.1, speed_gain=0.8)
+    state = State(np.array([0.7]), np.array([0.3]))
+    controller.reset(state, 5.0, Command(effort=np.array([2.5])))
+    assert controller.update(state, None, 5.0).effort == pytest.approx([2.5])
+    controller.reset(state, 6.0)
+    e, v = 0.2, 0.3
+    u = 5.0 * (e + e * 0.01 / 0.5 - 0.1 * v)  # eq. 1 after one period of 10 ms
+    told = controller.update(state, JointReference(np.array([0.9])), 6.01).effort
+    assert told == pytest.approx([0.8 * (u - v)])

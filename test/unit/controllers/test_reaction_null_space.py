@@ -13,11 +13,9 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
-from ada_controllers.in_simulation import InSimulation
 from ada_controllers.reaction_null_space import ReactionNullSpace
 from ada_controllers.support.ankle_hip_model import AnkleHipModel
 from ada_controllers.support.coupling import COMPONENTS, SupportCoupling
-from ada_controllers.support.null_space import row_space
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.poses import link_poses
@@ -83,15 +81,6 @@ def test_bias_is_the_rate_of_the_coupling_inertia_times_the_joint_rates(name: st
     assert found.bias(q, v) == pytest.approx((ahead - behind) @ rates / (2.0 * h), abs=1e-7 * scale)
 
 
-def test_inertia_of_the_whole_robot_is_that_of_its_mass_matrix() -> None:
-    model, dynamics = loaded("hoap2_10dof")
-    q, _ = model.random_state(np.random.default_rng(3))
-    assert coupling("hoap2_10dof", "waist").support_inertia(q) == pytest.approx(
-        dynamics.mass_matrix(q)[:6, :6], abs=1e-12
-    )
-    assert coupling("hoap2_10dof", "waist").matrix(q) == pytest.approx(dynamics.mass_matrix(q)[:6, 6:], abs=1e-12)
-
-
 # --- eqs. 6.8, 6.9 --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "support"), CASES)
 def test_projected_velocities_have_no_momentum_and_are_the_nearest_such(name: str, support: str) -> None:
@@ -128,18 +117,6 @@ def test_rank_falls_where_an_arm_is_stretched() -> None:
     assert found.rank(q) == 3
 
 
-def test_dependent_rows_and_rows_of_zeros_do_not_count() -> None:
-    rng = np.random.default_rng(6)
-    A = rng.normal(size=(5, 7))
-    A[2], A[4] = A[0] - 3.0 * A[1], 0.0
-    space = row_space(A.tolist(), 1e-9)
-    assert [space.rank, *space.kept] == [3.0, 1.0, 1.0, 0.0, 1.0, 0.0]
-    b = A @ rng.normal(size=7)
-    assert space.least(b.tolist()) == pytest.approx(np.linalg.pinv(A) @ b, abs=1e-12)
-    x = rng.normal(size=7)
-    assert space.inside(x.tolist()) == pytest.approx(x - np.linalg.pinv(A) @ A @ x, abs=1e-12)
-
-
 # --- fig. 6.7, eqs. 6.10-6.12 ---------------------------------------------------------------------------------------
 FIG_6_7 = AnkleHipModel(m1=1.4, lg1=0.12, l1=0.2, mh=0.4, m2=4.6, lg2=0.1)
 
@@ -168,16 +145,6 @@ def test_closed_form_of_three_joints_is_the_general_one() -> None:
         kept = found.projected(q, n1, ("fx",))
         assert kept == pytest.approx(n1, abs=1e-12)
         assert FIG_6_7.ankle_per_hip(q.tolist()) == pytest.approx(n1[0] / n1[2])
-
-
-def test_last_term_of_the_printed_n31_lacks_a_factor_and_has_a_sine_for_a_cosine() -> None:
-    """With h1 = 0 the model is a double pendulum: x = l1 S_a + lg2 S_(a+h2), and n31 its momentum per ȧ."""
-    a, h2, own = 0.4, 0.7, FIG_6_7
-    upper = own.m2 * own.lg2
-    pendulum = (own.m1 * own.lg1 + (own.mh + own.m2) * own.l1) * np.cos(a) + upper * np.cos(a + h2)
-    printed = (own.m1 * own.lg1 + (own.mh + own.m2) * own.l1) * np.cos(a) + upper * np.cos(a) * np.cos(h2)
-    assert FIG_6_7.motions((a, 0.0, h2))[0][2] == pytest.approx(pendulum, rel=1e-14)
-    assert abs(printed - pendulum) > 0.1 * upper  # - S_a S_h1 S_h2 adds nothing where S_h1 = 0
 
 
 # --- the controller -------------------------------------------------------------------------------------------------
@@ -214,18 +181,7 @@ def test_only_the_attitude_of_a_free_base_may_be_kept() -> None:
     assert np.abs(a[:3]).max() > 1e-3
 
 
-def test_the_base_stays_where_it_is_while_the_arm_moves() -> None:
-    model, _ = loaded("space_robot_b")
-    q = model.neutral()
-    q[7:] = np.radians([45.0, -90.0, 90.0, -45.0])
-    controller = ReactionNullSpace(model, {"stiffness": [9.0], "damping": [6.0]})
-    controller.reset(State(q, np.zeros(model.nv)), 0.0)
-    goal = JointReference(np.radians([105.0, -170.0, 30.0, 45.0]))
-    log = ada.Simulation(model, q, controller=controller.continuous(goal), step=2e-3).run(2.0)
-    assert np.abs(log.q[-1, 7:] - q[7:]).max() > 1.0
-    assert np.abs(log.q[:, :6] - q[:6]).max() < 1e-12
-
-
+@pytest.mark.fuzz
 def test_a_foot_on_the_ground_carries_nothing_but_weight() -> None:
     """The same robot with its foot fixed by a loop: its joints move as told, and the loop's wrench is that of rest."""
     model, _ = loaded("hoap2_10dof")
@@ -250,19 +206,6 @@ def test_a_foot_on_the_ground_carries_nothing_but_weight() -> None:
     at_rest_wrench = np.concatenate([R.T @ [0, 0, weight], R.T @ np.cross(arm, [0, 0, weight])])
     assert wrench == pytest.approx(at_rest_wrench, abs=1e-9 * weight)
     assert np.abs(dynamics.forward(q, v, tau)[6:]).max() > 0.1
-
-
-def test_a_mechanism_with_loops_keeps_its_centre_of_mass_over_the_feet() -> None:
-    model, dynamics = loaded("hoap2_standing")
-    goal, _ = dynamics.project(
-        np.array([-0.25 if name in ("joint_1", "joint_6") else 0.0 for name in model.joint_names]), np.zeros(10)
-    )
-    controller = ReactionNullSpace(model, {"preserved": ["fx", "fy"], "stiffness": [25.0], "damping": [10.0]})
-    loop = InSimulation(controller, JointReference(goal[controller.q_index]))
-    log = loop.simulation(model, np.zeros(10), step=2e-3).run(1.5)
-    assert log.q[-1, model.q_index("joint_1")][0] == pytest.approx(-0.25, abs=0.01)
-    assert np.abs(log.com[:, :2] - log.com[0, :2]).max() < 1e-4  # efforts that hold for 1 ms
-    assert loop.signals["rank"][-1] == [2.0]
 
 
 def test_weights_decide_which_joints_give_way() -> None:

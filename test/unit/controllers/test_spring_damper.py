@@ -12,7 +12,6 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.support.loop_conditions import carried_weight
-from ada_controllers.support.variable_gains import share, turned
 from ada_robot.trajectory.splines import QuinticSpline
 
 
@@ -61,25 +60,6 @@ def test_gains_follow_the_quintic_spline_over_the_turn(standing: ada.Model) -> N
         wanted = -(1.0 + 4.0 * part) * q - 0.2 * (1.0 - part) * v
         assert effort == pytest.approx(wanted, abs=1e-12)
         assert controller.signals()["angle"] == pytest.approx([yaw], abs=1e-14)
-
-
-def test_share_of_a_gain_starts_and_ends_level() -> None:
-    h = 1e-4
-    for at in (0.0, 0.5, -0.5):
-        slope = (share(at + h, 0.5) - share(at - h, 0.5)) / (2.0 * h)
-        assert abs(slope) < 1e-6  # third-order contact at both ends: 10 h² / 0.5³
-    assert share(0.0, 0.5) == 0.0
-    assert share(0.25, 0.5) == pytest.approx(0.5)
-    assert share(-2.0, 0.5) == 1.0
-
-
-def test_turns_are_roll_pitch_and_yaw(pa10: ada.Model) -> None:
-    for axis, joints in (("z", {"s1": 0.4}), ("y", {"s2": 0.3}), ("x", {"s1": np.pi / 2, "s2": 0.3, "s3": -np.pi / 2})):
-        q = np.zeros(7)
-        for name, angle in joints.items():
-            q[pa10.q_index(name)] = angle
-        angle = turned(pa10.tree, q.tolist(), "link_3", axis)
-        assert abs(angle) == pytest.approx(0.4 if axis == "z" else 0.3, abs=1e-12)
 
 
 def test_a_joint_swings_as_a_damped_oscillator() -> None:

@@ -13,7 +13,7 @@ from refused import refused
 from virtual_motion import angle, moved, off_parallel
 
 import ada_dynamics as ada
-from ada_controllers import JointReference, PoseReference, State, StateRefused, make
+from ada_controllers import PoseReference, State, StateRefused, make
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
@@ -57,16 +57,6 @@ def tip_at(x: float, z: float = -0.5) -> PoseReference:
 
 
 # --- the thesis' law ------------------------------------------------------------------------------------------------
-def test_the_robot_has_the_document_s_lengths_masses_and_inertias(planar_4r: ada.Model) -> None:
-    lengths = dict(zip(("link_1", "link_2", "link_3", "link_4"), (1.0, 1.0, 1.0, 0.5), strict=True))
-    for name, length in lengths.items():
-        link = planar_4r.links[name]
-        assert link.mass == 1.0
-        np.testing.assert_allclose(link.com, [0.0, 0.0, length / 2.0])
-        assert link.inertia[1, 1] == pytest.approx(length**2 / 12.0)
-    np.testing.assert_allclose(ada.Dynamics(planar_4r).pose("tip", START)[:3, 3], [1.0, 0.0, -0.5], atol=1e-15)
-
-
 def test_the_four_bar_turns_as_one_body_with_a_spring_and_a_damper(planar_4r: ada.Model) -> None:
     """5/3 θ̈ = -5 θ - 5 θ̇ in closed form."""
     log, _ = moved(four_bar(planar_4r, {"hold": 1e-3}), START, angle(0.0), 3.0)
@@ -100,14 +90,6 @@ def test_efforts_are_those_of_pinocchio_for_these_accelerations(planar_4r: ada.M
     np.testing.assert_allclose(command.effort, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_virtual_damping_takes_the_power_that_its_gain_says(planar_4r: ada.Model) -> None:
-    controller = four_bar(planar_4r)
-    rate = 0.7 * np.array([1.0, -1.0, 1.0, -1.0])
-    controller.reset(State(START, rate), 0.0)
-    controller.update(State(START, rate), JointReference(START), 0.0)
-    assert controller.signals()["virtual_effort"] @ rate == pytest.approx(-5.0 * 0.7**2)
-
-
 def test_a_continuous_law_keeps_the_loops_to_rounding(planar_4r: ada.Model) -> None:
     controller = four_bar(planar_4r, {"loop_stiffness": 0.0, "loop_damping": 0.0})
     controller.reset(State(START, np.zeros(4)), 0.0)
@@ -119,14 +101,7 @@ def test_a_continuous_law_keeps_the_loops_to_rounding(planar_4r: ada.Model) -> N
     )
 
 
-def test_held_commands_are_made_for_the_middle_of_their_time(planar_4r: ada.Model) -> None:
-    """Without feedback of the loops: what is half a period late leaves them, what is not stays 1000 times nearer."""
-    free = {"loop_stiffness": 0.0, "loop_damping": 0.0}
-    late, _ = moved(four_bar(planar_4r, free), START, angle(0.0), 1.0)
-    right, _ = moved(four_bar(planar_4r, {**free, "hold": 1e-3}), START, angle(0.0), 1.0)
-    assert off_parallel(right.q) < 1e-3 * off_parallel(late.q)
-
-
+@pytest.mark.fuzz
 def test_the_slider_crank_keeps_height_and_rod_and_comes_to_its_place(
     planar_4r: ada.Model, slider_start: Array
 ) -> None:
@@ -135,15 +110,6 @@ def test_the_slider_crank_keeps_height_and_rod_and_comes_to_its_place(
     assert np.abs(tip[:, 2] + 0.5).max() < 1e-6
     assert np.abs(log.q[:, 2]).max() < 1e-6
     assert tip[-1, 0] == pytest.approx(1.49, abs=1e-6)
-
-
-def test_a_start_that_is_a_little_open_is_closed_on_the_way(planar_4r: ada.Model) -> None:
-    """The document's angles to a tenth of a degree: 1.3 mm."""
-    printed = np.radians([30.0, 85.7, 0.0, 64.3])
-    _, loop = moved(make("virtual_closed_chain", planar_4r, PULL), printed, tip_at(1.49), 2.0)
-    gap = np.abs(loop.signals["gap"]).max(axis=1)
-    assert gap[0] > 1e-3
-    assert gap[-1] < 1e-6
 
 
 def test_at_the_start_nothing_but_the_weight_is_carried(planar_4r: ada.Model) -> None:

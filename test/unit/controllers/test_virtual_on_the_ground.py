@@ -15,7 +15,6 @@ from ada_controllers.virtual.pressing import Pressing
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.close import with_loops
-from ada_dynamics.spatial.orientation import to_rpy
 from ada_experiments import two_arm_bar as arms
 from ada_experiments.leaning_humanoid import chain_over, leaning
 
@@ -27,6 +26,7 @@ def tie(link: str, kind: str, xyz: Array) -> dict[str, object]:
     return {"name": "tie", "type": kind, "parent": {"link": "world", "xyz": list(xyz)}, "child": {"link": link}}
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("feedback", ["force", "path"])
 def test_a_floating_robot_that_is_bolted_to_the_ground_is_controlled_as_a_fixed_one(feedback: str) -> None:
     """The same efforts to a bit of rounding, on and off the loops, for poses in the world and for joints."""
@@ -56,31 +56,8 @@ def test_a_floating_robot_that_is_bolted_to_the_ground_is_controlled_as_a_fixed_
     assert ours.joints == other.joints
 
 
-def test_a_robot_in_space_that_holds_on_with_one_hand_moves_as_the_motors_alone_can_make_it() -> None:
-    """Twelve motors, twelve motions: the base gets no effort, and the robot accelerates as the mechanism does."""
-    floating = Arms("floating", WEIGHTLESS)
-    d = floating.dynamics
-    hold = d.pose(arms.LEFT, floating.q)[:3, 3]
-    turned = [{**tie(arms.LEFT, "spherical", hold), "name": "ball"}]
-    with refused(InputError, joint="root_joint", field="motors", value=12):
-        VirtualClosedChain(floating.model, virtual=with_loops(floating.model, turned))
-    grip = tie(arms.LEFT, "fixed", hold)
-    grip["parent"] = {"link": "world", "xyz": list(hold), "rpy": list(to_rpy(d.pose(arms.LEFT, floating.q)[:3, :3]))}
-    carried = with_loops(floating.model, [grip])
-    controller = VirtualClosedChain(
-        floating.model, {"joint_stiffness": [20.0], "joint_damping": [4.0]}, virtual=carried
-    )
-    rng = np.random.default_rng(3)
-    q, v = ada.Dynamics(carried).project(floating.q, 0.2 * rng.normal(size=carried.nv))
-    controller.reset(State(q, v), 0.0)
-    told = controller.update(State(q, v), JointReference(q[controller.q_index] + 0.1), 0.01)
-    tau = np.zeros(carried.nv)
-    tau[controller.v_index] = told.effort
-    a = ada.Dynamics(carried).forward(q, v, tau)
-    np.testing.assert_allclose(a[controller.v_index], controller.signals()["acceleration"], atol=1e-8)
-
-
 # --- contacts that only press -----------------------------------------------------------------------------------------
+@pytest.mark.fuzz
 @pytest.mark.parametrize("hand", [False, True])
 def test_a_robot_on_contacts_that_press_accelerates_as_the_mechanism_and_presses_as_it_is_told(hand: bool) -> None:
     """HOAP-2 on two feet, and with its left hand on a wall: by forward dynamics of the carried robot."""

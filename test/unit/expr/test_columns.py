@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from ada_dynamics.expr import Traced, cos, directional, evaluate, expand, extract, jvp, pack, trace
+from ada_dynamics.expr import Traced, cos, directional, evaluate, expand, extract, jvp, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns, Function
 from ada_dynamics.expr.per_lane import per_lane
-from ada_dynamics.jit import Kernel, Signature, Target
-from ada_dynamics.jit.emit_columns import column_lanes
+from ada_dynamics.jit import Kernel, Signature
 
 COUNTS = (1, 3, 8, 11)  # columns: fewer than lanes, as many, more
 
@@ -83,26 +80,3 @@ def test_directions_side_by_side_are_the_directions_one_by_one():
     kernel = Kernel(Signature.of(function), lambda: function, "directions side by side")
     together, single = kernel.single(np.array([0.5, 1.1, -0.7]))
     assert np.allclose(together, single, rtol=0.0, atol=1e-15)
-
-
-def test_lanes_leave_in_one_store_wherever_they_lie():
-    """Runs of lanes at odd places, some lanes alone, and one twice."""
-
-    def body(p):
-        packed = pack([p[0] * p[1], p[1] * p[2], p[2] * p[0]]) * p[0]
-        a, b, c = (extract(packed, lane) for lane in range(3))
-        return {"out": [p[0], a, b, c, b, a, a, b, c, p[1], a, b]}
-
-    function = trace("runs", {"p": 3}, body)
-    kernel = Kernel(Signature.of(function), lambda: function, "runs of lanes")
-    x, y, z = p = np.array([2.0, 3.0, 5.0])
-    a, b, c = x * y * x, y * z * x, z * x * x
-    assert np.array_equal(kernel.single(p), [x, a, b, c, b, a, a, b, c, y, a, b])
-
-
-@pytest.mark.parametrize(("bits", "widths"), [(64, [1, 2, 2, 2, 2]), (256, [1, 2, 4, 4, 4]), (512, [1, 2, 4, 8, 8])])
-def test_columns_go_side_by_side_in_powers_of_two_as_many_as_there_are_and_as_vectors_have(bits, widths):
-    target = replace(Target.host(), vector_bits=bits)
-    for count, width in zip((1, 3, 7, 8, 40), widths, strict=True):
-        columns = example(count).columns[0]
-        assert column_lanes(columns, target).width == width

@@ -82,11 +82,6 @@ def test_only_the_chosen_inputs_move():
     assert found["d_y"].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_values_can_be_kept_beside_the_derivatives():
-    assert list(jvp(FUNCTION, wrt=("q",), keep_values=True).outputs) == ["y", "z", "d_y", "d_z"]
-    assert jvp(FUNCTION, wrt=("q",), keep_values=True).shapes["d_y"] == (3,)
-
-
 def test_the_derivative_of_a_constant_folds_away():
     function = trace("f", {"q": 1}, lambda q: {"y": (3.0, q[0] * 2.0)})
     assert jacobian(function.outputs["y"], function.variables("q")) == ((0.0,), (2.0,))

@@ -102,28 +102,6 @@ def test_python_source_agrees(namespace):
     assert all(guard >= 0.0 for guard in guards)
 
 
-def test_latex_names_what_is_used_twice():
-    def body(q):
-        shared = q[0] + 2.0 * q[1]
-        return {"y": (shared * shared, sin(q[0]) / shared, select(q[0], q[1], 1.0, 0.0), -(q[0] - q[1]) * q[1])}
-
-    function = trace("f", {"q": 2}, body)
-    names = ("y_1", "y_2", "y_3", "y_4")
-    printed = to_latex(dict(zip(names, function.outputs["y"], strict=True)))
-    assert printed.definitions == (("x_{1}", r"q_{1} + 2 \, q_{2}"),)
-    assert printed.expressions["y_1"] == "x_{1}^2"
-    assert printed.expressions["y_2"] == r"\frac{\sin q_{1}}{x_{1}}"
-    assert r"\begin{cases} 1 & q_{1} < q_{2}" in printed.expressions["y_3"]
-    assert printed.expressions["y_4"] == r"q_{2} \, \left(q_{2} - q_{1}\right)"
-    assert printed.aligned().startswith("\\begin{aligned}\nx_{1} &= ")
-
-
-def test_latex_of_an_arctangent():
-    function = trace("f", {"q": 2}, lambda q: {"y": (2.0 * atan2(-q[0], q[1] + 1.0),)})
-    printed = to_latex({"y": function.outputs["y"][0]})
-    assert printed.expressions["y"] == r"-2 \, \operatorname{atan2}\left(q_{1}, 1 + q_{2}\right)"
-
-
 @pytest.mark.parametrize(
     ("expression", "text"),
     [
@@ -168,11 +146,6 @@ def test_latex_has_the_parentheses_that_are_needed_and_no_others(expression, tex
     assert printed == ((), {"y": text})
 
 
-def test_latex_keeps_two_numbers_apart_by_a_dot():
-    value = trace("f", {"q": 1}, lambda q: {"y": 3.0 * q[0]}).outputs["y"][0]
-    assert to_latex({"y": value}, name=lambda *_: "2x").expressions["y"] == r"3 \cdot 2x"
-
-
 def test_latex_calls_variables_by_what_they_are():
     def body(q, v, a, tau, u, mass):
         return {"y": (q[0], v[0], a[0], tau[0], u[0], mass[1])}
@@ -196,9 +169,3 @@ def test_latex_gives_a_name_to_what_is_printed_and_used():
         "\\begin{aligned}\nx_{1} &= q_{1} + q_{2} \\\\\nx_{2} &= 2 \\, q_{1} \\\\\ns &= x_{1} \\\\\n"
         "p &= x_{1} \\, x_{2} \\\\\nd &= x_{2} \\\\\nm &= -q_{2} \\\\\nn &= -q_{2}\n\\end{aligned}\n"
     )
-
-
-def test_latex_takes_names_from_the_caller():
-    function = trace("f", {"tau": 1}, lambda tau: {"y": (1e-9 * tau[0], 3.0)})
-    printed = to_latex({"a": function.outputs["y"][0], "b": 3.0}, name=lambda key, i: rf"\tau_{{a{i}}}")
-    assert printed.expressions == {"a": r"1 \cdot 10^{-9} \, \tau_{a0}", "b": "3"}

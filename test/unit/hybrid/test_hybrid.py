@@ -155,14 +155,6 @@ def test_the_automatic_cuts_cost_no_more_than_any_single_or_double_cut() -> None
     assert known[chosen] == min(known.values())
 
 
-def test_limbs_are_cut_off_where_they_start() -> None:
-    model, _ = mechanisms.two_feet()
-    tree = model.tree
-    children = [sum(b.parent == body.index for b in tree.bodies) for body in tree.bodies]
-    starts = {body.index for body in tree.bodies if body.parent >= 0 and children[body.parent] > 1}
-    assert set(where.limb_cuts(tree)) == starts != set()
-
-
 def test_pieces_of_equal_size_are_counted_from_the_base() -> None:
     tree = ada.planar_chain(7).tree
     assert where.uniform_cuts(tree, 3) == (3, 6)

@@ -7,8 +7,6 @@ robots of revolute joints are compared with pinocchio, too. Errors are relative 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -79,13 +77,6 @@ def test_limbs_that_end_with_other_joints_or_axes_are_not_equal():
         assert limb_names(model) == set()
 
 
-def test_limbs_on_different_bodies_share_lanes():
-    made = Assembly("spine", trunk_axes="z")
-    for name, where in (("front_l", "trunk_0"), ("hind_l", "root"), ("front_r", "trunk_0"), ("hind_r", "root")):
-        made.limb(name, where, "xyy")
-    assert all(len(group) == 4 for group in limb_names(made.build()))
-
-
 def test_equal_parts_of_unequal_limbs_share_lanes():
     made = Assembly("tails").limb("a", "root", "z").limb("b", "root", "x")
     for end in ("a_0", "b_0"):
@@ -96,14 +87,6 @@ def test_equal_parts_of_unequal_limbs_share_lanes():
         *((f"tail_a_0_{i}", f"tail_b_0_{i}") for i in range(2)),
         *((f"side_a_0_{i}", f"side_b_0_{i}") for i in range(2)),
     }
-
-
-def test_branches_of_equal_limbs_match_in_any_order():
-    made = Assembly("hands").limb("a", "root", "z").limb("b", "root", "z")
-    made.limb("a_thumb", "a_0", "x").limb("a_finger", "a_0", "yy")
-    made.limb("b_finger", "b_0", "yy").limb("b_thumb", "b_0", "x")
-    assert ("a_thumb_0", "b_thumb_0") in limb_names(made.build())
-    assert ("a_finger_1", "b_finger_1") in limb_names(made.build())
 
 
 def test_more_than_eight_equal_limbs_are_several_groups():
@@ -167,14 +150,6 @@ def test_efforts_come_back_for_limbs_of_every_joint_type(kinds, loaded, on_trunk
     assert mismatch(tree, q, v, tau, a, external) < RELATIVE
 
 
-@pytest.mark.parametrize("kind", ["universal", "spherical", "planar", "cylindrical"])
-def test_compiled_lanes_of_joints_with_several_velocities_give_the_efforts_back(kind):
-    model = walker(3, ["y", kind])
-    q, v, tau = (x[0] for x in states(model, 1))
-    a = compiled(model.tree, kind).single(q, v, tau)
-    assert mismatch(model.tree, q, v, tau, a) < RELATIVE
-
-
 def test_oblique_placements_that_differ_between_limbs_are_right():
     builder = ada.Builder("star").link("root", 3.0, (0.0, 0.0, 0.1), np.diag([0.1, 0.2, 0.3]))
     rng = np.random.default_rng(4)
@@ -194,19 +169,6 @@ def test_oblique_placements_that_differ_between_limbs_are_right():
     q, v, tau = (x[0] for x in states(model, 1))
     a = compiled(model.tree, "star").single(q, v, tau)
     assert mismatch(model.tree, q, v, tau, a) < RELATIVE
-
-
-def test_columns_of_states_and_wide_floats_run_through_lanes():
-    model = walker(3)
-    q, v, tau = states(model, 5)
-    columns = lanes.forward_dynamics(model.tree, list(q.T), list(v.T), list(tau.T))
-    wide: list[Any] = lanes.forward_dynamics(
-        model.tree, list(q[2].astype(np.longdouble)), list(v[2].astype(np.longdouble)), list(tau[2])
-    )
-    assert all(isinstance(x, np.longdouble) for x in wide)
-    a = np.array(columns)[:, 2]
-    assert mismatch(model.tree, q[2], v[2], tau[2], a) < RELATIVE
-    assert np.array(wide, dtype=float) == pytest.approx(a, rel=1e-12, abs=1e-12 * np.abs(a).max())
 
 
 def test_lanes_take_no_more_operations_than_the_limbs_one_by_one():

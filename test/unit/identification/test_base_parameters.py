@@ -35,15 +35,6 @@ def test_they_are_as_many_as_pinocchios_regressor_has_independent_columns(name: 
     assert len(base_parameters(Y, names).names) == np.linalg.matrix_rank(np.concatenate(theirs), tol=1e-8)
 
 
-def test_they_make_the_same_efforts_as_all_parameters() -> None:
-    Y, names = inertial(ada.load("pa10"))
-    base = base_parameters(Y, names)
-    values = np.random.default_rng(2).normal(size=len(names))
-    error = Y[..., base.leading] @ (base.combine @ values) - Y @ values
-    assert np.max(np.abs(error)) < 1e-10 * np.max(np.abs(Y @ values))
-    assert all("e-" not in one for one in base.names)  # no coefficient that is rounding
-
-
 def test_a_planar_arm_has_those_of_the_textbook() -> None:
     """Two links of lengths l turning about y, upright: m₁c₁ + l m₂ and I₁ + l² m₂ of the first, m₂c₂ and I₂."""
     model = ada.planar_chain(2, length=0.7)

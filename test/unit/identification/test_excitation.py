@@ -45,6 +45,7 @@ def test_a_search_finds_better_motions_for_what_is_asked(arm: ada.Dynamics) -> N
     assert ada.identify(arm, q, v, a, arm.inverse(q, v, a), parameters=asked).unidentifiable == ()
 
 
+@pytest.mark.fuzz
 def test_a_platform_is_moved_with_its_loops_closed() -> None:
     model, start = mechanisms.stewart()
     dynamics = ada.Dynamics(model)

@@ -67,18 +67,6 @@ def test_deviations_tell_how_far_parameters_are_off(arm: ada.Dynamics) -> None:
     assert np.max(found.validate(*unseen, truth.inverse(*unseen)).percent) < 5.0
 
 
-def test_the_model_has_what_was_identified(arm: ada.Dynamics) -> None:
-    motion = states(arm.model, 100)
-    found = ada.identify(arm, *motion, ada.Dynamics(loaded(arm.model)).inverse(*motion))
-    now = ada.Dynamics(found.model)
-    assert np.array(list(now.parameters.values())) == pytest.approx(
-        [found.values.get(name, x) for name, x in arm.parameters.items()], abs=1e-12
-    )
-    assert now.inverse(*states(arm.model, seed=5)) == pytest.approx(
-        ada.Dynamics(loaded(arm.model)).inverse(*states(arm.model, seed=5)), abs=1e-3
-    )
-
-
 def test_what_is_fixed_to_a_link_counts_as_part_of_it() -> None:
     builder = ada.Builder("tool")
     builder.link("base")

@@ -78,24 +78,6 @@ def test_loops_stay_closed(name):
     assert np.abs(dynamics.pose("platform", found.q)[:, :3, 3] - places).max() < 1e-8
 
 
-def test_a_floating_base_and_goals_that_all_share():
-    model = ada.load("khr1", base="floating")
-    dynamics = ada.Dynamics(model)
-    foot, start = dynamics.pose("left_foot", model.neutral()), model.neutral()
-    places = dynamics.com(start) + np.random.default_rng(0).uniform(-0.01, 0.01, (20, 3))
-    tasks = [ada.PoseTask("left_foot", foot), ada.ComTask(places)]
-    found = ik.solve_many(dynamics, tasks, start)
-    assert found.reached.all() and found.served.shape == (20, 2)
-    assert np.abs(dynamics.com(found.q) - places).max() < 1e-7
-
-
-def test_each_goal_may_have_its_own_start(arm):
-    poses = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 7))
-    found = ik.solve_many(arm, ada.PoseTask("flange", np.array(arm.pose("flange", poses))), poses)
-    assert found.reached.all() and not found.steps.any()
-    assert np.array_equal(found.q, poses)
-
-
 def test_what_is_asked_of_many_has_to_fit(arm):
     goals = goals_of(arm, "flange", 4)
     with refused(InputError, field="tasks"):

@@ -8,7 +8,6 @@ import pytest
 from refused import refused
 
 import ada_dynamics as ada
-from ada_controllers import pa10_kinematics as pa10
 from ada_dynamics import ik
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import lock
@@ -26,12 +25,6 @@ def arm():
 @pytest.fixture(scope="module")
 def hand(arm):
     return arm.model.link_names[-1]
-
-
-@pytest.fixture(scope="module")
-def leg():
-    model, q = mechanisms.cassie_leg(hip=(0, 0, -1.2))
-    return ada.Dynamics(model, pose=q), q
 
 
 @pytest.fixture(scope="module")
@@ -108,19 +101,6 @@ def test_an_arm_of_six_axes_reaches_every_pose_from_one_of_several_starts(arm, h
     assert max(starts) > 0, "the first start always does: the test shows nothing of the others"
 
 
-def test_an_answer_is_among_all_solutions_of_the_closed_form(arm, hand):
-    lengths = "CE"
-    zero = np.zeros(7)
-    tool = np.linalg.inv(pa10.forward(zero, lengths)) @ arm.pose(hand, zero)
-    place = np.array([0.4, 0.2, 0.6])
-    goal = pose_of(place, (2.0, 0.4, -0.3))
-    found = ada.solve_ik(arm, ada.PoseTask(hand, goal))
-    assert found.reached
-    every = pa10.inverse(goal @ np.linalg.inv(tool), lengths, "s3", found.q[2])
-    apart = np.abs(np.remainder(every - found.q + np.pi, 2.0 * np.pi) - np.pi).max(axis=1)
-    assert apart.min() < 1e-6
-
-
 def test_out_of_reach_gives_the_nearest_pose_and_its_distance():
     """A planar arm of two metres, drawn at straight from 3 m away; and bent as far as a limit lets it."""
     model = ada.planar_chain(2)
@@ -186,15 +166,6 @@ def test_a_posture_below_a_place_is_the_nearest_that_the_place_allows(arm, hand)
     assert np.abs(found.q - theirs.x).max() < 1e-5
 
 
-def test_a_start_beyond_the_limits_is_brought_within(arm, hand):
-    q = np.full(7, 0.3)
-    q[3] = arm.model.upper[3] + 0.4
-    goal = arm.pose(hand, np.full(7, 0.5))
-    found = ada.solve_ik(arm, ada.PoseTask(hand, goal), q)
-    assert found.reached
-    assert found.excess == 0.0
-
-
 def test_too_few_steps_are_told(arm, hand):
     found = ada.solve_ik(arm, ada.PoseTask(hand, arm.pose(hand, np.full(7, 0.5))), max_steps=1)
     assert not found.reached
@@ -254,14 +225,6 @@ def test_a_delta_robot_that_starts_elsewhere_has_the_cranks_of_the_closed_form()
         q = found.q  # a warm start
 
 
-def test_a_delta_robot_cannot_turn_its_plate_and_says_by_how_much():
-    model, q = mechanisms.delta()
-    found = ada.solve_ik(model, [ada.PoseTask("platform", pose_of((0.0, 0.0, -0.6), (0, 0, 0.2)))], q)
-    assert not found.reached
-    assert found.angle[0] == pytest.approx(0.2, abs=1e-9)
-    assert found.distance[0] < 1e-7
-
-
 @pytest.mark.parametrize(
     "name",
     ["bennett", "bricard", "four_bar", "goldberg", "hexa", "ring", "sarrus", "slider_crank", "spherical_four_bar"],
@@ -297,19 +260,6 @@ def test_limits_hold_legs_that_follow_along_the_loops():
     assert set(found.at_limit) == set(model.actuated)
     assert found.excess < 1e-9
     assert found.gap < 1e-12
-
-
-def test_a_leg_in_two_loops_keeps_its_springs_while_the_foot_is_placed(leg):
-    dynamics, q = leg
-    place = dynamics.pose("foot", q)[:3, 3] + (0.05, 0.0, 0.1)
-    springs = ["shin", "heel"]
-    tasks = [ada.PositionTask("foot", place), ada.PostureTask(q, joints=springs), ada.PostureTask(q, level=1)]
-    found = ada.solve_ik(dynamics, tasks, q)
-    assert found.reached
-    assert found.served == (True, True, False)
-    assert found.gap < 1e-12
-    assert np.abs(dynamics.pose("foot", found.q)[:3, 3] - place).max() < TOLERANCE
-    assert np.abs([found.q[dynamics.model.q_index(name)][0] for name in springs]).max() < TOLERANCE
 
 
 def test_limits_that_no_pose_of_a_linkage_keeps_are_told():
