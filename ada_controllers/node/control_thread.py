@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -20,6 +19,7 @@ from ada_controllers.node.outputs import Outputs
 from ada_controllers.node.state_inputs import StateInputs
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.robot_phase import RobotPhase
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_robot.contract import Command
 from ada_robot.messages.joint_state_layouts import JointStateLayouts
@@ -48,6 +48,7 @@ class ControlThread:
         settings: ControllerSettings,
         loop_settings: LoopSettings,
         on_failure: Callable[[BaseException], object],
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Subscribe and prepare; `start` begins.
 
@@ -57,7 +58,9 @@ class ControlThread:
             settings: of the node.
             loop_settings: of the loop.
             on_failure: called in the thread with the error that ended it.
+            clock: by which states and the robot's phase are aged.
         """
+        self._steady = clock
         self.control = ControlLoop(controller, loop_settings)
         self.following = Following(self.control)
         self.inputs = StateInputs(
@@ -67,6 +70,7 @@ class ControlThread:
             loop_settings.state_timeout,
             self.control.refuse,
             settings.wrench_of,
+            clock,
         )
         self._clock, self._layouts = node.get_clock(), JointStateLayouts()
         self._node, self._commands = node, node.create_publisher(JointState, "joint_commands", qos.COMMANDS)
@@ -104,7 +108,7 @@ class ControlThread:
 
     def activate(self) -> None:
         """Activate the controller; see `ControlLoop.activate`."""
-        self.ask(lambda: self.control.activate(time.monotonic()))
+        self.ask(lambda: self.control.activate(self._steady.now()))
 
     def deactivate(self) -> None:
         """Deactivate it, with its last command."""
@@ -116,14 +120,14 @@ class ControlThread:
 
     def robot_is(self, phase: RobotPhase) -> None:
         """Pass on the robot's reported phase; see `ControlLoop.robot_is`. Does not wait."""
-        self.loop.post(lambda: self.control.robot_is(phase, time.monotonic()))
+        self.loop.post(lambda: self.control.robot_is(phase, self._steady.now()))
 
     def switch(self, controller: Controller[Any], *, keep: bool) -> None:
         """Switch to another controller; see `ControlLoop.switch`."""
 
         def act() -> None:
             keeps = keep and self.following.is_followed
-            self.control.switch(controller, time.monotonic(), keep=keep)
+            self.control.switch(controller, self._steady.now(), keep=keep)
             self.following.renew(keep=keeps)
             self._out.follow()
 
@@ -152,7 +156,7 @@ class ControlThread:
     # --- the thread -------------------------------------------------------------------------------------------------
     def _tick(self, _due: int) -> None:
         control = self.control
-        command = control.step(self.inputs.fetch(), time.monotonic())
+        command = control.step(self.inputs.fetch(), self._steady.now())
         if command is None:
             return
         self._publish(command)

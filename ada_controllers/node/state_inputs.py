@@ -6,7 +6,6 @@ Messages are fetched by the control thread, only the newest of each topic; impor
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from ada_controllers.node.joint_state_reader import JointStateReader
 from ada_controllers.running.state_watch import Measured
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_robot.messages.state_message import read_state
@@ -44,7 +44,14 @@ class StateInputs:
     """
 
     def __init__(
-        self, node: Node, model: Model, source: str, wrench_timeout: float, refuse: Refuse, wrench_of: str = CONTACT
+        self,
+        node: Node,
+        model: Model,
+        source: str,
+        wrench_timeout: float,
+        refuse: Refuse,
+        wrench_of: str = CONTACT,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Subscribe.
 
@@ -55,7 +62,9 @@ class StateInputs:
             wrench_timeout: see above.
             refuse: called with the reason why a message is refused.
             wrench_of: see `ControllerSettings.wrench_of`.
+            clock: by which wrenches are aged.
         """
+        self._steady = clock
         self._model, self._refuse, self._clock = model, refuse, node.get_clock()
         self.wrench_timeout = wrench_timeout
         is_complete = all(model.joints[name].nq == 1 for name in model.joint_names)
@@ -111,7 +120,7 @@ class StateInputs:
         return Measured(State(q, v, self._newest_wrench()), t, 0.0, tau)
 
     def _newest_wrench(self) -> Array | None:
-        now = time.monotonic()
+        now = self._steady.now()
         for message in self._wrenches.fetch():
             force, torque = message.wrench.force, message.wrench.torque
             self._wrench = self._sign * np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])

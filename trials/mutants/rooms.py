@@ -71,7 +71,7 @@ ROOMS = {
         *_of("dynamics", "along_loops closed_derivatives compiled_quantities front_door helical parameters"),
         *_of("simulation", "consistent contact contact_input profiles stops"),
         "analysis/test_balance",
-        *_of("hybrid", "hybrid hybrid_worked_example"),
+        "hybrid/test_hybrid",
         "controllers/test_reaction_null_space",
         "identification/test_identify",
         "loops/test_check",
@@ -97,7 +97,6 @@ ROOMS = {
         ),
         *_of("algorithms", "shared_efforts springs"),
         "controllers/test_pose_servo",
-        "hybrid/test_hybrid_worked_example",
     ),
     "safety": Room(
         ("ada_robot/safety/*.py", "ada_robot/limits.py", "ada_robot/command/*.py"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mechanism_oracle import Case, Oracle, case_of
 from random_trees import Array, floats
 from refused import refused
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
@@ -73,7 +74,8 @@ def assert_same(case: Case, solution: Any) -> None:
     case.assert_same(solution.accelerations, 1e-13 / case.smallest**2)
 
 
-REGULAR = ["cassie_leg", "delta", "five_bar", "hexa", "slider_crank", "stewart", "watt_six_bar", "ring"]
+LARGE = ("cassie_leg", "delta", "hexa", "stewart")
+REGULAR = ["five_bar", "slider_crank", "watt_six_bar", "ring", *map(nightly, LARGE)]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -7,7 +7,7 @@ joints and every kind of base. `test_trees` compares their accelerations with pi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import (
     aba,
     centroidal,
-    crba,
     energy,
     jacobian_method,
     kinematics,
@@ -49,7 +48,7 @@ def derivative(f: Callable[[float], Any], h: float = 1e-3) -> Array:
     return np.asarray((8.0 * near + far) / (12.0 * h))
 
 
-several = settings(max_examples=40)
+several = settings(max_examples=20)
 
 
 # --- invariants -----------------------------------------------------------------------------------------------------
@@ -181,76 +180,8 @@ def test_velocity_and_acceleration_of_a_link_are_the_rates_of_its_pose(model: ad
 
 
 # --- published kinematics -------------------------------------------------------------------------------------------
-def turn(axis: Sequence[float], angle: float) -> Array:
-    """Awa 2009, eqs. 4, 6, 7: [e^{a× θ}, 0; 0, 1]."""
-    x, y, z = axis
-    T = np.eye(4)
-    T[:3, :3] = linalg.expm(angle * np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]))
-    return T
-
-
 # docs/pa10_kinematics.md: L_b, L_s, L_e, L_w
-@several
-@given(model=trees(10, ["revolute", "continuous", "fixed"], BASES[:1]))
-def test_poses_are_products_of_homogeneous_matrices(model: ada.Model) -> None:
-    """Awa 2009, eqs. 7-9: ⁰T_n = ⁰T_1 ¹T_2 ... , each [R p; 0 1] with R = e^{a× θ}."""
-    q, _, _ = state_of(model)
-    expected = {model.root: np.eye(4)}
-    for joint in model.joints.values():
-        placed = np.eye(4)
-        placed[:3, :3], placed[:3, 3] = joint.rotation, joint.xyz
-        own = turn(joint.axis, q[model.q_index(joint.name)][0]) if joint.nv else np.eye(4)
-        expected[joint.child] = expected[joint.parent] @ placed @ own
-    for name, X in kinematics.all_link_poses(model.tree, q.tolist()).items():
-        if name in expected:
-            assert np.max(np.abs(np.array(X.rotation.matrix()) - expected[name][:3, :3])) < 1e-13
-            assert np.max(np.abs(np.array(X.position) - expected[name][:3, 3])) < 1e-13
-
-
 # --- closed forms ---------------------------------------------------------------------------------------------------
-def test_the_textbook_double_pendulum() -> None:
-    """Point masses m1, m2 on massless rods l1, l2 with absolute angles t1, t2 from hanging down."""
-    m1, m2, l1, l2 = 1.3, 0.7, 0.9, 0.6
-    builder = ada.Builder("double").link("base").link("one", m1, (0, 0, -l1)).link("two", m2, (0, 0, -l2))
-    builder.joint("a", "revolute", "base", "one", axis=(0, 1, 0))
-    builder.joint("b", "revolute", "one", "two", (0, 0, -l1), axis=(0, 1, 0))
-    model = builder.build()
-    rng = np.random.default_rng(0)
-    for _ in range(10):
-        t1, t2, w1, w2 = rng.normal(size=4) * 2
-        d = t1 - t2
-        below = 2 * m1 + m2 - m2 * np.cos(2 * d)
-        a1 = (
-            -g * (2 * m1 + m2) * np.sin(t1) - m2 * g * np.sin(t1 - 2 * t2)
-            - 2 * np.sin(d) * m2 * (w2**2 * l2 + w1**2 * l1 * np.cos(d))
-        ) / (l1 * below)  # fmt: skip
-        a2 = (2 * np.sin(d) * (w1**2 * l1 * (m1 + m2) + g * (m1 + m2) * np.cos(t1) + w2**2 * l2 * m2 * np.cos(d))) / (
-            l2 * below
-        )
-        # A turn about +y swings a hanging rod to -x; the equations are the same on either side. The second is relative.
-        for algorithm in (aba, crba):
-            ours = algorithm.forward_dynamics(model.tree, [t1, t2 - t1], [w1, w2 - w1], [0.0, 0.0])
-            assert np.max(np.abs(np.cumsum(ours) - [a1, a2])) < 1e-12 * (1 + max(abs(a1), abs(a2)))
-
-
-def free_body(base: str, gravity: tuple[float, float, float] = (0, 0, -g), com: Any = (0, 0, 0)) -> ada.Model:
-    return ada.Builder("box").link("box", 2.0, com, (0.1, 0.2, 0.25)).build(base, gravity)
-
-
-@pytest.mark.parametrize("base", ["floating", "floating_euler"])
-def test_a_body_let_go_falls(base: str) -> None:
-    model = free_body(base)
-    q, v, _ = state_of(model)
-    a = aba.forward_dynamics(model.tree, *floats(q, v), [0.0] * 6)
-    A = kinematics.link_acceleration(model.tree, *floats(q, v), a, "box")
-    assert np.max(np.abs(np.array(A.linear) - [0, 0, -g])) < 1e-13
-    # and turns by Euler's equations
-    R = np.array(kinematics.link_pose(model.tree, q.tolist(), "box").rotation.matrix())
-    V = kinematics.link_velocity(model.tree, *floats(q, v), "box")
-    I, w = np.diag([0.1, 0.2, 0.25]), R.T @ np.array(V.angular)
-    assert np.max(np.abs(R.T @ np.array(A.angular) + np.linalg.solve(I, np.cross(w, I @ w)))) < 1e-12
-
-
 def test_a_heavy_symmetric_top_precesses_steadily() -> None:
     """In z-y-z angles, with the spin s and the tilt t: (C (s + p cos t) - A p cos t) p = m g l gives θ̈ = 0."""
     m, l, A, C = 0.8, 0.3, 0.11, 0.05  # A about the pivot

@@ -85,7 +85,7 @@ def by_pinocchio(model: ada.Model, q: Array, v: Array, tau: Array, wrenches: Any
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-@settings(max_examples=15)
+@settings(max_examples=10)
 @example(model=random_tree(7, ["revolute"] * 24, "floating"), seed=1, is_pulled=False)
 @given(model=trees(), seed=st.integers(0, 1000), is_pulled=st.booleans())
 def test_random_trees_accelerate_as_in_pinocchio(name: str, model: ada.Model, seed: int, is_pulled: bool) -> None:
@@ -99,7 +99,7 @@ def test_random_trees_accelerate_as_in_pinocchio(name: str, model: ada.Model, se
             assert_same(model, q, v, tau, found, expected)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(model=trees(3))
 def test_lagranges_equations_accelerate_random_trees_as_in_pinocchio(model: ada.Model) -> None:
     q, v, tau = state_of(model)
@@ -107,7 +107,7 @@ def test_lagranges_equations_accelerate_random_trees_as_in_pinocchio(model: ada.
     assert_same(model, q, v, tau, found, by_pinocchio(model, q, v, tau))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(model=trees(10))
 def test_efforts_and_mass_matrices_are_those_of_pinocchio(model: ada.Model) -> None:
     q, v, a = state_of(model)
@@ -122,7 +122,7 @@ def test_efforts_and_mass_matrices_are_those_of_pinocchio(model: ada.Model) -> N
         assert np.max(np.abs(found - (M @ a + h - pull))) < RELATIVE * size
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), kinds=st.lists(st.sampled_from(["revolute", "prismatic"]), min_size=3, max_size=7))
 def test_joints_that_mimic_others_are_coupled_as_in_pinocchio(seed: int, kinds: list[str]) -> None:
     rng = np.random.default_rng(seed)

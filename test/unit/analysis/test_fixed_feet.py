@@ -24,7 +24,13 @@ def test_zero_moment_point_is_that_of_the_rates_of_momentum() -> None:
     model = ada.load("hoap2_standing")
     rng = np.random.default_rng(1)
     push = half_sine("body", [3.0, 1.0, 0.0, 0.0, 0.0, 0.0], 0.0, 0.2, frame="world")
-    log = ada.Simulation(model, np.zeros(10), tau=rng.uniform(-0.2, 0.2, 10), step=1e-3, external=[push]).run(0.15)
+    log = ada.Simulation(
+        model,
+        np.zeros(10),
+        tau=rng.uniform(-0.2, 0.2, 10),
+        step=1e-3,
+        external=[push, constant("left_foot", np.zeros(6), frame="world")],
+    ).run(0.15)
     found = fixed_feet_of(log)
     com, wrench = ground_wrench(log.dynamics, log.q, log.v, log.a, log.external)
     about_origin = wrench[:, 3:] + np.cross(com, wrench[:, :3])
@@ -62,23 +68,19 @@ def test_feet_that_loops_fix_to_the_world_have_the_zero_moment_point_of_those_on
     assert found.zmp == pytest.approx(wanted.zmp, abs=1e-9)
 
 
-def test_soles_are_the_hull_of_both_plates() -> None:
-    model = ada.load("hoap2_standing")
-    tau = ada.Dynamics(model).inverse(np.zeros(10), np.zeros(10), np.zeros(10))
-    found = fixed_feet_of(ada.Simulation(model, np.zeros(10), tau=tau).run(0.01))
-    assert np.ptp(found.soles, axis=0) == pytest.approx([0.094, 0.078 + 0.062])
-    com = ada.Dynamics(model).com(np.zeros(10))
-    assert np.abs(found.zmp[0, :2] - com[:2]).max() < 1e-3  # at rest it is under the centre of all mass
-    assert found.margin == pytest.approx([margin(p[:2], found.soles) for p in found.zmp])
-
-
-def test_margins_are_negative_outside_of_the_soles_and_none_where_the_feet_pull() -> None:
-    model = ada.load("hoap2_standing")
+def test_margins_are_those_within_the_hull_of_both_soles_and_none_where_the_feet_pull() -> None:
+    model, rest = ada.load("hoap2_standing"), np.zeros(10)
     pushes = [np.array([0.0, 0.0, fz, 0.0, ny, 0.0]) for ny, fz in ((0.0, 0.0), (20.0, 0.0), (0.0, 200.0))]
-    logs = [ada.Simulation(model, np.zeros(10), external=[constant("left_foot", w, frame="world")]) for w in pushes]
+    tau = ada.Dynamics(model).inverse(rest, rest, rest)
+    still = half_sine("body", np.zeros(6), 0.0, 0.2, frame="world")  # the kernel of the test above
+    acting = [[still, constant("left_foot", w, frame="world")] for w in pushes]
+    logs = [ada.Simulation(model, rest, tau=tau, step=1e-3, external=one) for one in acting]
     level, tilted, lifted = (fixed_feet_of(sim.run(0.002)) for sim in logs)
     for found in (level, tilted):
         assert found.margin == pytest.approx([margin(p[:2], found.soles) for p in found.zmp], abs=1e-14)
+    assert np.ptp(level.soles, axis=0) == pytest.approx([0.094, 0.078 + 0.062])
+    com = ada.Dynamics(model).com(rest)
+    assert np.abs(level.zmp[0, :2] - com[:2]).max() < 1e-3  # at rest it is under the centre of all mass
     assert level.margin[0] > 0.0 > tilted.margin[0]
     assert (lifted.margin == -np.inf).all()
 

@@ -76,6 +76,7 @@ def test_a_rhombus_on_one_line_loses_a_condition_of_its_loop():
     assert kinds_of(everywhere, "link_2", rhombus(0.7)) == []
 
 
+@pytest.mark.fuzz
 def test_a_stewart_platform_turned_by_a_right_angle_is_singular_in_parallel(stewart):
     """All legs meet a vertical line then (Fichter 1986); the same measure vanishes nowhere else on the way."""
     dynamics, q = stewart

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mechanism_oracle import Oracle
+from tiers import nightly
 
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.judge import Judge
@@ -13,6 +14,7 @@ from benchmarks.linkages.linkage import GROUND, Linkage, Long, Pin, Solid, model
 from benchmarks.linkages.marching import ORDER_8, march
 from benchmarks.linkages.trials import largest, start_rates
 
+QUICK = ("bennett", "spherical_4", "sarrus")
 SMALL = 1e-16  # a thousand units in the last place of an extended number
 
 
@@ -22,7 +24,7 @@ def states(judge: Judge, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return q, start_rates(judge, q, rng.normal(size=q.shape))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [f if f in QUICK else nightly(f) for f in FAMILIES])
 def test_a_linkage_closes_exactly_moves_and_has_the_mobility_it_says(family: str) -> None:
     """Rank by singular values in closed poses; afterwards no rate of the dependent angles leaves a loop open."""
     rng = np.random.default_rng(5)
@@ -38,7 +40,7 @@ def test_a_linkage_closes_exactly_moves_and_has_the_mobility_it_says(family: str
     assert max(course.defect) < 1000 * SMALL  # of accelerations of up to some hundred rad/s²
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [f if f in QUICK else nightly(f) for f in FAMILIES])
 def test_masses_forces_and_accelerations_are_those_of_another_reference(family: str) -> None:
     """Pinocchio's M and h of the tree, and its equations solved with all conditions of the loops."""
     rng = np.random.default_rng(6)

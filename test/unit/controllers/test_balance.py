@@ -13,10 +13,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_controllers import JointReference, State
 from ada_controllers.balance import JOINTS, Balance
-from ada_dynamics.analysis.fixed_feet import fixed_feet_of
 from ada_dynamics.errors import InputError
-from ada_experiments.push_measures import phase, trunk_angles
-from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, on_fixed_feet, survives
 
 Array = NDArray[np.float64]
 
@@ -83,29 +80,6 @@ def test_combined_strategy_drives_the_left_ankle_along_the_null_space(standing: 
 
 
 # --- under a push ---------------------------------------------------------------------------------------------------
-@pytest.mark.fuzz
-def test_upper_body_rotation_keeps_the_feet_on_the_ground_where_springs_do_not() -> None:
-    """T6.1, the first two seconds of the reaction."""
-    log = on_fixed_feet(AT_THE_HAND, {"strategy": "upper_body_rotation"}, 3.0)
-    assert survives(log)
-    assert phase(log, AT_THE_HAND.start) < -0.9
-    turn = np.abs(trunk_angles(log)).max(axis=0)
-    assert turn[2] > 2.0 * turn[1]
-    assert float(np.min(fixed_feet_of(log).margin)) > 0.01
-    assert not survives(on_fixed_feet(AT_THE_HAND, {"strategy": "springs"}, 3.0))
-
-
-@pytest.mark.fuzz
-def test_combined_strategy_turns_the_body_and_not_the_centre_of_mass() -> None:
-    """T6.2; upper-body rotation does not bear that push."""
-    log = on_fixed_feet(AT_THE_SHOULDER, {"strategy": "combined"}, 3.0)
-    assert survives(log)
-    assert not survives(on_fixed_feet(AT_THE_SHOULDER, {"strategy": "upper_body_rotation"}, 3.0))
-    assert phase(log, AT_THE_SHOULDER.start) > 0.9
-    assert np.abs(trunk_angles(log)[:, 2]).max() > 15.0
-    assert np.abs(log.com[:, 0] - log.com[0, 0]).max() < 0.006
-
-
 # --- two phases (sec. 6.3.1) ----------------------------------------------------------------------------------------
 def after_turns(controller: Balance, yaws: tuple[float, ...], rate: Array) -> Array:
     """Efforts of joints 1 to 10 for rates at the last of some turns of the upper body, 0.4 s apart."""
@@ -143,16 +117,6 @@ def test_recovery_begins_where_the_upper_body_turns_back(
     assert after_turns(controller, yaws, RATES) == pytest.approx(-damping * RATES, abs=1e-12)
 
 
-def test_soft_springs_of_the_reaction_keep_the_laws_of_the_strategy(standing: ada.Model) -> None:
-    """k_p = 0.3 at all joints but the hips about y, which are 5, and the right ankle, which has eq. 6.7."""
-    controller = plain(standing, strategy="upper_body_rotation", phases="two")
-    kp = np.array([0.3, 0.3, 5.0, 0.0, 0.3, 0.3, 0.3, 5.0, 0.3, 0.3])
-    kd = np.array([0.03, 0.03, 0.5, 0.0, 0.03, 0.03, 0.03, 0.5, 0.03, 0.03])
-    wanted = -kp * SMALL - kd * RATES
-    wanted[3] = -(5.0 * SMALL[8] + 0.5 * RATES[8])
-    assert told(controller, SMALL, RATES) == pytest.approx(wanted, abs=1e-12)
-
-
 def test_two_phases_are_no_part_of_equations_of_motion(standing: ada.Model) -> None:
     with refused(InputError, field="phases", value="two"):
         Balance(standing, {"phases": "two"}).continuous(JointReference(np.zeros(10)))
@@ -171,11 +135,3 @@ def test_continuous_law_is_the_sampled_one(standing: ada.Model) -> None:
 
 
 # --- the robot ------------------------------------------------------------------------------------------------------
-def test_it_stands_on_both_feet_and_has_four_motions(standing: ada.Model) -> None:
-    dynamics = ada.Dynamics(standing)
-    state = dynamics.loop_state(np.zeros(10))
-    assert state.mobility == 4
-    assert state.worst_gap < 1e-15
-    poses = dynamics.poses(np.zeros(10))
-    assert poses["right_sole"][:3, 3] == pytest.approx([0.0, -0.039, 0.0], abs=1e-15)
-    assert poses["left_sole"][:3, 3] == pytest.approx([0.0, 0.039, 0.0], abs=1e-15)

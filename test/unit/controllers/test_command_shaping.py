@@ -16,15 +16,6 @@ from ada_controllers.errors import CommandRefused
 from ada_controllers.kit.shaping import STOPPING
 
 
-def test_a_command_within_its_limits_gets_out_unchanged() -> None:
-    controller = echo()
-    command = say(controller, 0.001, effort=[3.25, -10.0])
-    assert command.effort is not None
-    assert command.effort.tolist() == [3.25, -10.0]
-    assert (command.position, command.velocity) == (None, None)
-    assert (controller.saturated, controller.saturations) == ((), 0)
-
-
 def test_efforts_are_cut_to_their_limits_and_the_joint_is_told() -> None:
     controller = echo(effort_scale=0.5)
     command = say(controller, 0.001, effort=[-7.0, 4.0])

@@ -76,21 +76,6 @@ def test_a_led_target_goes_as_fast_as_the_spring_over_its_time(pa10: ada.Model, 
     assert dynamics.pose("flange", q)[0, 3] - led[0, 3] == pytest.approx(0.010 / 20.0, abs=1e-4)
 
 
-def test_with_both_modes_the_force_of_a_contact_dies_out(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """Spring and damper in a row with the wall: ḟ (1/k + 1/K) = -f / (K τ)."""
-    k, K, time, P, depth = 5e3, 1000.0, 0.5, 40.0, 0.02
-    height = float(dynamics.pose("flange", START)[2, 3])
-    controller = compliant(pa10, mode="relaxed", moving_time=time, gain=P)
-    _, forces = run(controller, lowered(dynamics, depth), 1000, wall(dynamics, height, k), 2e-3)
-    size = np.linalg.norm(forces[:, :3], axis=1)
-    rate = 1.0 / (time * (1.0 + K / k))
-    assert np.log(size[300] / size[900]) / 1.2 == pytest.approx(rate, rel=0.01)
-    assert (np.diff(size[300:]) < 0.0).all()  # no swing
-    alone = compliant(pa10, mode="moved", moving_time=time, gain=P)
-    _, forces = run(alone, lowered(dynamics, depth), 1000, wall(dynamics, height, 2.0 * K * P * time), 2e-3)
-    assert (forces[100:, 2] == 0.0).any()  # it hops
-
-
 def test_activation_under_force_moves_nothing(pa10: ada.Model) -> None:
     felt = np.array([3.0, -5.0, 10.0, 0.5, 0.2, -0.3])
     for values in ({}, {"mode": "moved"}, {"mode": "relaxed"}, {"bias_at_reset": True}, {"contact_stiffness": 1.9e5}):

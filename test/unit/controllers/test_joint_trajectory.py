@@ -74,7 +74,7 @@ def test_the_end_time_is_the_longest_of_all_joints_and_all_arrive_then() -> None
     assert velocity.max(axis=0) == pytest.approx(change / 2.0, rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=2), st.sampled_from(PROFILES), st.floats(0.0, 2.0))
 def test_from_rest_a_limit_is_reached_and_none_is_passed(change: list[float], profile: str, t1: float) -> None:
     goal = np.array(change)
@@ -87,7 +87,7 @@ def test_from_rest_a_limit_is_reached_and_none_is_passed(change: list[float], pr
 
 
 # --- exact extrema ----------------------------------------------------------------------------------------------------
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_peaks_are_those_of_dense_samples(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -181,17 +181,6 @@ def test_activation_in_motion_comes_to_rest_smoothly(pa10: ada.Model) -> None:
     assert last.velocity == pytest.approx(0.0)
     # 3/2 v / a to stop, at half the speed on average
     assert last.position == pytest.approx(q + 0.5 * v * 1.5 * 0.4 / 2.0, rel=0.01)
-
-
-def test_activation_while_a_joint_runs_into_its_end_stops_it_there(pa10: ada.Model) -> None:
-    controller = make("joint_trajectory", pa10, {"acceleration": [0.5]})
-    q, v = np.zeros(7), np.zeros(7)
-    q[1], v[1] = pa10.upper[1] - 0.05, 0.9
-    controller.reset(State(q, v), 0.0)
-    for t in np.linspace(0.0, 5.0, 501):
-        told = controller.update(State(q, v), None, float(t))
-        assert told.position is not None and told.position[1] <= pa10.upper[1]
-    assert told.position[1] == pytest.approx(pa10.upper[1])
 
 
 def test_it_takes_over_from_what_was_commanded(pa10: ada.Model) -> None:
@@ -358,10 +347,3 @@ def test_a_joint_that_begins_within_the_margin_stays_and_leaves_without_a_jump(p
         assert controller.saturated == ()
     with refused(ReferenceRefused, joint="s2", field="position_margin"):
         controller.update(state, JointReference(q), float(now))
-
-
-def test_velocities_that_no_stretch_can_keep_are_refused() -> None:
-    path = JointPath(np.array([[0.1, 0.1], [0.1001, 0.1]]), None, np.array([[1.0, 0.0], [0.0, 0.0]]))
-    narrow = BOUNDS._replace(lower=np.zeros(2), upper=np.full(2, 0.11))
-    with refused(ReferenceRefused, field="velocities"):
-        through(at_rest([0.0, 0.0]), path, narrow)

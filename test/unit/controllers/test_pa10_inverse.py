@@ -43,7 +43,7 @@ def _pose_errors(solutions, poses, *arguments):
 @redundant_joints
 @length_sets
 def test_every_random_reachable_pose_is_solved_and_each_solution_has_the_hand_there(redundant, lengths):
-    angles = _random(20_000)
+    angles = _random(5_000)
     poses = pa10.forward(angles, lengths, HAND)
     found = pa10.inverse_batch(poses, angles[:, COLUMN[redundant]], lengths, redundant, HAND)
     assert found.valid.all()

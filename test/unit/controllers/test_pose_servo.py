@@ -213,6 +213,7 @@ def test_a_posture_without_its_setting_is_refused(pa10: ada.Model) -> None:
         controller.update(State(START, NO_SPEED), JointReference(START), 0.0)
 
 
+@pytest.mark.fuzz
 def test_hands_of_robots_that_float_go_to_places_in_the_frame_of_their_base() -> None:
     model = ada.load("hoap2")
     dynamics, q = ada.Dynamics(model), model.neutral()

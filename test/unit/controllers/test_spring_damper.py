@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
@@ -73,7 +74,7 @@ def test_a_joint_swings_as_a_damped_oscillator() -> None:
     assert np.abs(log.q[:, 0] - wanted).max() < 3e-3
 
 
-@pytest.mark.parametrize("name", ["hoap2_standing", "pa10", "four_bar", "delta"])
+@pytest.mark.parametrize("name", ["hoap2_standing", "pa10", "four_bar", nightly("delta")])
 def test_carried_weight_is_what_holds_a_robot_at_rest_with_the_least_efforts(name: str) -> None:
     model = ada.load(name)
     q = ada.assemble(model, model.neutral() if name == "pa10" else _start(name))
@@ -92,6 +93,7 @@ def _start(name: str) -> Any:
     return start_of(name)
 
 
+@pytest.mark.fuzz
 def test_springs_with_carried_weight_do_not_sag(standing: ada.Model) -> None:
     controller = make("spring_damper", standing, {"stiffness": [2.0], "damping": [0.5], "carry_weight": True})
     log = InSimulation(controller).simulation(standing, np.zeros(10), step=2e-3).run(0.5)

@@ -33,6 +33,7 @@ def floating() -> Arms:
 
 
 # --- accelerations --------------------------------------------------------------------------------------------------
+@pytest.mark.fuzz
 @pytest.mark.parametrize("which", ["fixed", "floating"])
 def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: str, request: Any) -> None:
     """[M Jᵀ; J 0] with the rates of the loop by differences along the motion, and the law's own springs."""

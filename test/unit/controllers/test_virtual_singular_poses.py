@@ -45,6 +45,7 @@ def test_the_flat_pose_is_passed_without_a_jump_as_the_closed_form_says(planar_4
     assert np.abs(np.diff(loop.signals["acceleration"], axis=0)).max() < 5e-3
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize(("feedback", "left"), [("force", 5e-4), ("path", 1e-7)])
 def test_it_comes_to_rest_in_the_flat_pose(planar_4r: ada.Model, feedback: str, left: float) -> None:
     """By force e^-1.5t of 5 deg is left, along the loops (1 + 5t) e^-5t."""
@@ -72,6 +73,7 @@ def test_in_the_flat_pose_nothing_is_asked_and_nothing_moves(planar_4r: ada.Mode
 
 
 # --- the slider's dead point ----------------------------------------------------------------------------------------
+@pytest.mark.fuzz
 def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ada.Model) -> None:
     gains = {"feedback": "path", "path_stiffness": 16.0, "path_damping": 8.0}
     start = np.radians([80.0, 15.0, 0.0, 85.0])

@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_dynamics.expr import Traced, cos, directional, evaluate, expand, extract, jvp, trace
+from ada_dynamics.expr import Traced, cos, evaluate, expand, jvp, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns, Function
-from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.jit import Kernel, Signature
 
 COUNTS = (1, 3, 8, 11)  # columns: fewer than lanes, as many, more
@@ -63,20 +62,3 @@ def test_a_number_that_is_not_finite_in_a_column_is_told_of():
     kernel = Kernel(Signature.of(function), lambda: function, "columns 11")
     assert kernel.single_status(np.array([0.1, 1e308]))[1] == 1
     assert kernel.single_status(np.array([0.1, 1.0]))[1] == 0
-
-
-def test_directions_side_by_side_are_the_directions_one_by_one():
-    def body(p):
-        values = [p[0] * cos(p[1]), p[1] / p[2]]
-        lanes = per_lane([1.0, 0.0, 0.0]), per_lane([0.0, 1.0, 0.0]), per_lane([0.0, 0.0, 1.0])
-        together = directional(values, dict(zip(p, lanes, strict=True)))
-        single = [directional(values, {x: 1.0}) for x in p]
-        return {
-            "together": [extract(x, lane) for x in together for lane in range(3)],
-            "single": [single[lane][i] for i in range(2) for lane in range(3)],
-        }
-
-    function = trace("directions", {"p": 3}, body)
-    kernel = Kernel(Signature.of(function), lambda: function, "directions side by side")
-    together, single = kernel.single(np.array([0.5, 1.1, -0.7]))
-    assert np.allclose(together, single, rtol=0.0, atol=1e-15)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +14,6 @@ from ada_dynamics.expr import (
     Expr,
     Graph,
     PerLane,
-    Traced,
     absolute,
     cos,
     cost,
@@ -30,12 +27,10 @@ from ada_dynamics.expr import (
     make_function,
     maximum,
     pack,
-    python_source,
     select,
     sign,
     sin,
     sqrt,
-    to_c,
     trace,
 )
 
@@ -193,32 +188,6 @@ def test_the_operations_of_every_lane_are_counted():
 
 
 # --- the boundary ---------------------------------------------------------------------------------------------------
-def _swing(q, v):
-    """Two pendulums on a cart: lanes, a scalar that all share, constants that differ, and a guard for each lane."""
-    angle = pack(q)
-    push = lane_sum(pack([1.0, 2.0]) * sin(angle) * v[0], 2)
-    rate = push * cos(angle) / pack([3.0, 5.0])
-    return Traced({"a": (extract(rate, 0), extract(rate, 1), push)}, (angle + 10.0,))
-
-
-def _swing_by_hand(q, v):
-    push = math.sin(q[0]) * v[0] + 2.0 * math.sin(q[1]) * v[0]
-    return [push * math.cos(q[0]) / 3.0, push * math.cos(q[1]) / 5.0, push]
-
-
-def test_python_source_and_c_have_no_lanes():
-    function = trace("swing", {"q": 2, "v": 1}, _swing)
-    q, v = [0.3, -0.8], [1.7]
-    scope = {"sin": math.sin, "cos": math.cos}
-    exec(python_source(function), scope)
-    values, guards = scope["swing"](q, v)
-    assert values == pytest.approx(_swing_by_hand(q, v), rel=1e-14)
-    assert guards == pytest.approx((10.3, 9.2))
-    source = to_c(function).source
-    assert source.count("sin(") == source.count("cos(") == 2
-    assert ">= 0.0 && " in source, "a guard for each lane"
-
-
 @given(program=programs, lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))
 def test_derivatives_on_lanes_are_those_of_the_scalars_that_they_stand_for(program, lanes, numbers, seed):
     function, _ = _lane_program(program, lanes, numbers)

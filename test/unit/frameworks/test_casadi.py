@@ -9,6 +9,7 @@ from framework_states import states
 from numpy.typing import NDArray
 from random_trees import KINDS, random_tree, sprung_chain, state_of
 from refused import refused
+from tiers import nightly
 
 import ada_dynamics as ada
 
@@ -34,7 +35,17 @@ def state(name: str) -> tuple[ada.Model, Array, Array, Array]:
     return model, q, v, tau
 
 
-@pytest.mark.parametrize("name", ["pa10", "tree", "springs", "four_bar", "stewart", "parallel_gripper"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pa10",
+        nightly("tree"),
+        "springs",
+        "four_bar",
+        nightly("stewart"),
+        "parallel_gripper",
+    ],
+)
 def test_functions_are_those_of_the_library(name: str) -> None:
     model, q, v, tau = state(name)
     dynamics = ada.Dynamics(model)
@@ -76,7 +87,7 @@ def test_its_derivatives_are_the_analytic_ones(name: str) -> None:
         assert np.max(np.abs(mine - theirs)) < 1e-10 * np.max(np.abs(theirs))
 
 
-@pytest.mark.parametrize("name", ["tree", "five_bar", "stewart"])
+@pytest.mark.parametrize("name", [nightly("tree"), "five_bar", nightly("stewart")])
 def test_the_residual_vanishes_where_the_mechanism_moves_as_it_must(name: str) -> None:
     model, q, v, tau = state(name)
     dynamics = ada.Dynamics(model)

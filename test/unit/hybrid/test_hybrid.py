@@ -51,8 +51,8 @@ def test_the_pa10_cut_anywhere_accelerates_as_by_pinocchios_aba() -> None:
     peer = PinTree(model)
     q, v, tau = state_of(model)
     expected = pin.aba(peer.model, peer.data, q, v, tau - peer.damping * v - peer.friction * np.sign(v))
-    every_pair = [list(pair) for count in (0, 1, 2) for pair in combinations(names(model), count)]
-    for cuts in [*every_pair, names(model), "auto"]:
+    every_pair = [list(pair) for count in (0, 1) for pair in combinations(names(model), count)]
+    for cuts in [*every_pair, names(model)[1::3], names(model), "auto"]:
         found = forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)
         assert np.max(np.abs(found - expected)) < 1e-10 * np.max(np.abs(expected)), cuts
 

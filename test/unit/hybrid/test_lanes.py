@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lanes_examples import Assembly, humanoid, walker
 from numpy.typing import NDArray
 from pin_tree import PinTree
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
@@ -107,7 +108,10 @@ ROBOTS = {
 }
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+QUICK = ("quadruped", "two arms", "cranes")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else nightly(n) for n in ROBOTS])
 def test_accelerations_are_those_of_pinocchio(name):
     model = ROBOTS[name]()
     peer = PinTree(model)
@@ -126,7 +130,7 @@ def test_accelerations_are_those_of_pinocchio(name):
 limb_kinds = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     kinds=limb_kinds,
     loaded=st.lists(st.booleans(), min_size=2, max_size=4),

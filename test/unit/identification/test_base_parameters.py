@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
@@ -25,7 +26,7 @@ def inertial(model: ada.Model):
     return dynamics.regressor(*states(model))[..., places], [list(dynamics.parameters)[k] for k in places]
 
 
-@pytest.mark.parametrize(("name", "base"), [("pa10", "fixed"), ("pa10", "floating"), ("khr1", "fixed")])
+@pytest.mark.parametrize(("name", "base"), [("pa10", "fixed"), nightly("pa10", "floating"), nightly("khr1", "fixed")])
 def test_they_are_as_many_as_pinocchios_regressor_has_independent_columns(name: str, base: str) -> None:
     model = ada.load(name, base=base)
     Y, names = inertial(model)

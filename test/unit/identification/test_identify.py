@@ -170,6 +170,7 @@ def test_it_refuses(arm: ada.Dynamics, change: dict, error: type, words: str) ->
 
 
 # --- robots of all kinds -------------------------------------------------------------------------------------------
+@pytest.mark.fuzz
 def test_a_floating_robot_shows_its_masses_by_what_its_base_does() -> None:
     """Nothing pushes the base, which the rows of its joint say."""
     model = ada.load("pa10", base="floating")

@@ -71,6 +71,7 @@ def recordings(arm: ada.Dynamics) -> list[ada.Log]:
     return [measured(driven(heavy, way, 10.0), seed) for seed, way in enumerate(ways)]
 
 
+@pytest.mark.fuzz
 def test_the_payload_of_an_arm_with_friction_and_encoders(arm: ada.Dynamics, recordings: list[ada.Log]) -> None:
     plain, found = (ada.identify(arm, recordings[0], parameters=asked) for asked in (ASKED[1:], ASKED))
     mass = found.values["link_7.mass"] - arm.parameters["link_7.mass"]

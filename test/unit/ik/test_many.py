@@ -68,6 +68,7 @@ def test_goals_out_of_reach_get_the_nearest_pose_and_its_distance(arm):
     assert found.distance[:, 0] == pytest.approx(2.0 - reach, abs=1e-4)
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("name", ["stewart", "delta"])
 def test_loops_stay_closed(name):
     model, q = getattr(mechanisms, name)()

@@ -44,6 +44,7 @@ def test_a_free_step_gives_the_rate_that_is_asked_for(arm):
     assert not step.at_limit
 
 
+@pytest.mark.fuzz
 def test_velocities_are_along_the_loops():
     model, q = mechanisms.stewart()
     dynamics = ada.Dynamics(model, pose=q)

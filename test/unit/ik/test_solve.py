@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from refused import refused
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics import ik
@@ -67,14 +68,14 @@ def test_the_slope_of_what_is_left_is_that_of_differences(kind, robot, request):
 
 # --- chains -----------------------------------------------------------------------------------------------------------
 def test_random_reachable_poses_of_an_arm_are_reached_as_pinocchio_and_the_closed_form_say(arm, hand):
-    """Of 200 nearly all from the zero pose, and the others from a random one."""
+    """Of 100 nearly all from the zero pose, and the others from a random one."""
     pin = pytest.importorskip("pinocchio")
     from pin_tree import PinTree
 
     theirs = PinTree(arm.model)
     rng, q = np.random.default_rng(1), np.zeros(arm.model.nq)
     starts = []
-    for _ in range(200):
+    for _ in range(100):
         goal = arm.pose(hand, arm.model.random_state(rng)[0])
         found = ada.solve_ik(arm, ada.PoseTask(hand, goal), q, starts=10)
         assert found.reached
@@ -84,20 +85,20 @@ def test_random_reachable_poses_of_an_arm_are_reached_as_pinocchio_and_the_close
         frame = theirs.frame(hand)
         error = pin.log6(pin.SE3(frame.R, frame.p).actInv(pin.SE3(goal))).vector
         assert np.abs(error).max() < 2.0 * TOLERANCE
-    assert starts.count(0) >= 190
+    assert starts.count(0) >= 95
 
 
 def test_an_arm_of_six_axes_reaches_every_pose_from_one_of_several_starts(arm, hand):
     """Without a joint to spare one start in six ends before a limit, in the nearest pose on its way."""
     six = ada.Dynamics(lock(arm.model, {"s3": 0.0}))
     rng, starts = np.random.default_rng(2), []
-    for _ in range(100):
+    for _ in range(40):
         goal = six.pose(hand, six.model.random_state(rng)[0])
         found = ada.solve_ik(six, ada.PoseTask(hand, goal), starts=20)
         assert found.reached
         assert np.abs(six.pose(hand, found.q) - goal).max() < 2.0 * TOLERANCE
         starts.append(found.start)
-    assert starts.count(0) >= 75
+    assert starts.count(0) >= 30
     assert max(starts) > 0, "the first start always does: the test shows nothing of the others"
 
 
@@ -201,7 +202,7 @@ def test_a_relative_pose_leaves_the_base_where_it_is(humanoid):
 
 
 # --- loops ------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_legs_of_a_stewart_platform_are_as_long_as_the_closed_form_says(seed):
     rng = np.random.default_rng(seed)
     model, q = mechanisms.stewart()
@@ -227,7 +228,10 @@ def test_a_delta_robot_that_starts_elsewhere_has_the_cranks_of_the_closed_form()
 
 @pytest.mark.parametrize(
     "name",
-    ["bennett", "bricard", "four_bar", "goldberg", "hexa", "ring", "sarrus", "slider_crank", "spherical_four_bar"],
+    [
+        *("bennett", "four_bar", "sarrus", "slider_crank"),
+        *(nightly(n) for n in ("bricard", "goldberg", "hexa", "ring", "spherical_four_bar")),
+    ],
 )
 def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
     """Redundant loops among them; the last two links are asked to be where a short walk along the loops took them."""

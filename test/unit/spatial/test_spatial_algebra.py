@@ -36,7 +36,7 @@ ABSOLUTE = 1e-12
 
 
 # Tracing costs milliseconds per example, and each example has up to 30 free numbers.
-few = settings(max_examples=25)
+few = settings(max_examples=15)
 
 
 # --- running the same lines on floats and through a graph -----------------------------------------------------------
