@@ -161,13 +161,13 @@ def test_a_stretched_leg_is_no_singularity_of_assembly(order: str) -> None:
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("options", "match"),
+    ("options", "facts"),
     [
         ({"rows": {"closes": (0,)}}, {"loop": "closes"}),
         ({"rows": {"closing": (0, 7)}}, {"loop": "closing", "field": "conditions", "value": (0, 7)}),
     ],
 )
-def test_conditions_that_do_not_fit_are_refused(options: Any, match: str) -> None:
+def test_conditions_that_do_not_fit_are_refused(options: Any, facts: dict[str, Any]) -> None:
     model, q = mechanisms.four_bar()
-    with refused(ada.InputError, **match):
+    with refused(ada.InputError, **facts):
         assembly_disassembly.solve(model.tree, *floats(q, np.zeros(3), np.zeros(3)), **options)

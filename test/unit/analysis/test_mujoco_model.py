@@ -108,7 +108,7 @@ def test_a_vector_of_the_wrong_size_is_told(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "facts"),
     [
         ("<mujoco><worldbody/></mujoco>", {"field": "document", "value": (0, 0)}),
         (
@@ -122,8 +122,8 @@ def test_a_vector_of_the_wrong_size_is_told(name: str) -> None:
         ("no xml", {"field": "model", "value": "door"}),
     ],
 )
-def test_a_document_of_another_model_is_refused(document: str, told: str) -> None:
-    with refused(InputError, **told):
+def test_a_document_of_another_model_is_refused(document: str, facts: dict[str, Any]) -> None:
+    with refused(InputError, **facts):
         MujocoModel(hinged(), document)
 
 

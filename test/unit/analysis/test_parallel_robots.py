@@ -150,7 +150,7 @@ def test_the_workspace_of_a_five_bar_is_where_both_arms_reach(whole):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "facts"),
     [
         ({"axes": {"u": [0.0, 1.0]}}, {"field": "axis", "value": "u"}),
         ({"axes": {"x": [0.1, 0.0]}}, {"field": "x", "allowed": "finite numbers that rise"}),
@@ -161,9 +161,9 @@ def test_the_workspace_of_a_five_bar_is_where_both_arms_reach(whole):
         ({"axes": {"x": [3.0, 3.1]}}, {"link": "left_rod", "field": "axes"}),
     ],
 )
-def test_grids_that_cannot_be_are_refused(two_arms, options, said):
+def test_grids_that_cannot_be_are_refused(two_arms, options, facts):
     dynamics, q = two_arms
-    with refused(ada.InputError, **said):
+    with refused(ada.InputError, **facts):
         workspace(dynamics, q=q, **{**TIP, **options})
 
 
@@ -227,7 +227,7 @@ def test_a_link_that_the_motors_do_not_hold_in_a_pose_has_no_stiffness():
 
 
 @pytest.mark.parametrize(
-    ("joints", "said"),
+    ("joints", "facts"),
     [
         ({"left_crank": 1.0}, {"joint": "right_crank", "field": "stiffness"}),
         ({"left_crank": 1.0, "right_crank": -1.0}, {"joint": "right_crank", "field": "stiffness", "value": -1.0}),
@@ -235,7 +235,7 @@ def test_a_link_that_the_motors_do_not_hold_in_a_pose_has_no_stiffness():
         (np.nan, {"joint": "left_crank", "field": "stiffness"}),
     ],
 )
-def test_stiffness_that_cannot_be_is_refused(two_arms, joints, said):
+def test_stiffness_that_cannot_be_is_refused(two_arms, joints, facts):
     dynamics, q = two_arms
-    with refused(ada.InputError, **said):
+    with refused(ada.InputError, **facts):
         link_stiffness(dynamics, "left_rod", q, joints)

@@ -110,7 +110,7 @@ def test_the_closing_solve_loses_its_rank_where_the_measure_vanishes(rhombus):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "facts"),
     [
         (lambda arm: singularity_measure(arm, "hand", np.zeros(2)), {"link": "hand"}),
         (
@@ -125,6 +125,6 @@ def test_the_closing_solve_loses_its_rank_where_the_measure_vanishes(rhombus):
         (lambda arm: passings([0.0, 1.0], [0.0]), {"field": "times", "value": (2,)}),
     ],
 )
-def test_questions_without_an_answer_are_refused(arm, call, said):
-    with refused(InputError, **said):
+def test_questions_without_an_answer_are_refused(arm, call, facts):
+    with refused(InputError, **facts):
         call(arm)

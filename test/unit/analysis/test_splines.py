@@ -46,7 +46,7 @@ def test_states_at_every_point_are_taken_and_met():
 
 
 @pytest.mark.parametrize(
-    ("times", "points", "more", "said"),
+    ("times", "points", "more", "facts"),
     [
         ([0.0, 1.0, 1.0], [0.0, 1.0, 2.0], {}, {"field": "times", "value": 2}),
         ([0.0], [1.0], {}, {"field": "times", "value": (1,)}),
@@ -62,8 +62,8 @@ def test_states_at_every_point_are_taken_and_met():
         ),
     ],
 )
-def test_what_is_no_spline_is_refused_by_name(times, points, more, said):
-    with refused(InputError, **said):
+def test_what_is_no_spline_is_refused_by_name(times, points, more, facts):
+    with refused(InputError, **facts):
         QuinticSpline(times, points, **more)
 
 
@@ -104,15 +104,15 @@ def test_the_paper_s_formulas_are_taken_at_their_word():
 
 @pytest.mark.parametrize("rule", [forward_differences, central_differences])
 @pytest.mark.parametrize(
-    ("samples", "step", "said"),
+    ("samples", "step", "facts"),
     [
         ([1.0, 2.0], 0.1, {"field": "samples", "value": (2,)}),
         ([1.0, 2.0, 3.0], 0.0, {"field": "step", "value": 0.0}),
         ([1.0, np.nan, 3.0], 0.1, {"field": "samples", "value": 1}),
     ],
 )
-def test_samples_without_derivatives_are_refused(rule, samples, step, said):
-    with refused(InputError, **said):
+def test_samples_without_derivatives_are_refused(rule, samples, step, facts):
+    with refused(InputError, **facts):
         rule(samples, step)
 
 

@@ -17,6 +17,7 @@ from ada_controllers.controller import Controller
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.robot_phase import RobotPhase
 from ada_controllers.running.state_watch import Measured
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
 
@@ -54,13 +55,17 @@ class Failing(Follow):
 
 
 class Robot:
-    """Sends states to a loop, a millisecond apart by both clocks."""
+    """Sends states to a loop in lock step, a millisecond apart by both clocks."""
 
-    def __init__(self, loop, start=0.0):
-        self.loop, self.time, self.stamp = loop, start, 100.0
+    def __init__(self, loop):
+        self.loop, self.clock, self.stamp = loop, ManualClock(), 100.0
+
+    @property
+    def time(self):
+        return self.clock.now()
 
     def send(self, q=BENT, v=REST, *, later=0.0, **fields):
-        self.time += DT
+        self.clock.advance(DT)
         self.stamp += DT + later
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
         return self.loop.step(Measured(State(q, v), self.stamp, **fields), self.time)
@@ -69,7 +74,7 @@ class Robot:
         """Commands of a time without states."""
         told = []
         for _ in range(round(seconds / DT)):
-            self.time += DT
+            self.clock.advance(DT)
             told.append(self.loop.step(None, self.time))
         return [command for command in told if command is not None]
 
@@ -147,10 +152,10 @@ def test_after_a_silence_of_the_timeout_comes_one_safe_command_and_the_reason():
 def test_a_machine_that_stood_still_is_no_silence_of_the_robot():
     _, robot = running(state_timeout=0.05)
     robot.send()
-    robot.time += 3.0
+    robot.clock.advance(3.0)
     assert robot.silence(0.03) == [], "the robot's process may wake a little later"
     assert robot.send(later=3.03) is not None
-    robot.time += 3.0
+    robot.clock.advance(3.0)
     assert len(robot.silence(0.06)) == 1
 
 
@@ -180,11 +185,11 @@ def test_a_bad_state_is_refused_with_the_reason_and_the_last_command_holds(state
 def test_a_state_that_was_late_is_told_from_a_clock_that_is_set_otherwise():
     loop, robot = running(state_timeout=10.0)
     robot.send()
-    robot.time += 0.02  # less, and nobody could have been so late
+    robot.clock.advance(0.02)  # less, and nobody could have been so late
     robot.send(age=12.0)
     assert "so the clocks agree" in loop.last_refusal and "use_sim_time" not in loop.last_refusal
     for _ in range(30):
-        robot.time += 0.1
+        robot.clock.advance(0.1)
         robot.send(age=12.0, later=0.1)
     assert "so the two clocks differ" in loop.last_refusal and "use_sim_time" in loop.last_refusal
 
@@ -223,18 +228,18 @@ class Stepped:
 
     def __init__(self, name):
         self.loop = ControlLoop(make(name, MODEL), LoopSettings())
-        self.time, self.q, self.v = 0.0, BENT.copy(), REST.copy()
+        self.clock, self.q, self.v = ManualClock(), BENT.copy(), REST.copy()
         self.dynamics = ada.Dynamics(MODEL)
-        self.loop.step(self.measured(), self.time)
-        self.loop.activate(self.time)
+        self.loop.step(self.measured(), self.clock.now())
+        self.loop.activate(self.clock.now())
 
     def measured(self):
-        return Measured(State(self.q, self.v), self.time, effort=self.dynamics.inverse(self.q, REST, REST))
+        return Measured(State(self.q, self.v), self.clock.now(), effort=self.dynamics.inverse(self.q, REST, REST))
 
     def cycle(self, dt=DT):
         """A cycle; its command."""
-        self.time += dt
-        command = self.loop.step(self.measured(), self.time)
+        self.clock.advance(dt)
+        command = self.loop.step(self.measured(), self.clock.now())
         if command.position is not None:
             self.q, self.v = command.position.copy(), command.velocity.copy()
         elif command.velocity is not None:
@@ -358,7 +363,7 @@ def test_a_robot_that_is_active_again_before_its_states_are_waits_for_them():
     loop, robot = running(Follow(MODEL))
     loop.robot_is(RobotPhase("active"), robot.time)
     loop.robot_is(RobotPhase("stopped"), robot.time)
-    robot.time += 0.5  # no states meanwhile
+    robot.clock.advance(0.5)  # no states meanwhile
     loop.robot_is(RobotPhase("active"), robot.time)
     with refused(ReferenceRefused, field="phase", value="active"):
         loop.offer(JointReference(BENT + 0.5))

@@ -35,7 +35,7 @@ from ada_dynamics.settings import fields_of
 
 # --- states ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("q", "v", "named"),
+    ("q", "v", "facts"),
     [
         ([math.nan, 0.0], [0.0, 0.0], {"joint": "j_upper", "field": "position"}),
         ([0.0, 0.0], [0.0, -INF], {"joint": "j_lower", "field": "velocity"}),
@@ -46,12 +46,12 @@ from ada_dynamics.settings import fields_of
         ([0.0, 0.0], [1e300, 1e300], {"field": "velocity", "allowed": 10000.0}),
     ],
 )
-def test_states_that_cannot_be_are_refused_and_the_controller_goes_on(q: Any, v: Any, named: str) -> None:
+def test_states_that_cannot_be_are_refused_and_the_controller_goes_on(q: Any, v: Any, facts: dict[str, Any]) -> None:
     controller = echo()
     good = say(controller, 0.001, effort=[1.0, 2.0])
-    with refused(StateRefused, **named):
+    with refused(StateRefused, **facts):
         say(controller, 0.002, q=q, v=v, effort=[3.0, 4.0])
-    with refused(StateRefused, **named):
+    with refused(StateRefused, **facts):
         controller.reset(State(np.array(q), np.array(v)), 0.0)
     assert controller.last_command == good
     assert say(controller, 0.002, effort=[1.0, 2.0]).effort is not None
@@ -82,7 +82,7 @@ def test_a_wrench_that_is_none_is_refused(wrench: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("time", "named"),
+    ("time", "facts"),
     [
         (0.5, {"field": "time", "value": 0.5}),
         (math.nan, {"field": "time", "allowed": "a finite number"}),
@@ -90,13 +90,13 @@ def test_a_wrench_that_is_none_is_refused(wrench: Any) -> None:
         (-INF, {"field": "time", "allowed": "a finite number"}),
     ],
 )
-def test_times_that_cannot_be_are_refused(time: float, named: str) -> None:
+def test_times_that_cannot_be_are_refused(time: float, facts: dict[str, Any]) -> None:
     controller = echo()
     say(controller, 1.0, effort=[1.0, 1.0])
-    with refused(StateRefused, **named):
+    with refused(StateRefused, **facts):
         say(controller, time, effort=[2.0, 2.0])
     if not math.isfinite(time):
-        with refused(StateRefused, **named):
+        with refused(StateRefused, **facts):
             controller.reset(State(np.zeros(2), np.zeros(2)), time)
     assert say(controller, 1.0, effort=[1.0, 1.0]).effort is not None
 
@@ -143,7 +143,7 @@ def far(x: float) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("reference", "named"),
+    ("reference", "facts"),
     [
         (JointReference(vector(0.0)), {"field": "position", "allowed": "2 numbers"}),
         (JointReference([0.0, 0.0]), {"field": "position", "allowed": "2 numbers"}),  # type: ignore[arg-type]
@@ -185,7 +185,9 @@ def far(x: float) -> np.ndarray[Any, Any]:
         ("home", {"field": "reference", "value": "home"}),
     ],
 )
-def test_references_that_cannot_be_followed_are_refused_and_the_old_one_counts(reference: Any, named: str) -> None:
+def test_references_that_cannot_be_followed_are_refused_and_the_old_one_counts(
+    reference: Any, facts: dict[str, Any]
+) -> None:
     controller = echo()
     controller.said = Command(effort=np.zeros(2))
     old = controller.reference
@@ -193,7 +195,7 @@ def test_references_that_cannot_be_followed_are_refused_and_the_old_one_counts(r
         lambda: controller.check(reference),
         lambda: controller.update(State(np.zeros(2), np.zeros(2)), reference, 0.1),
     ):
-        with refused(ReferenceRefused, **named):
+        with refused(ReferenceRefused, **facts):
             check()
     assert controller.reference is old
 
@@ -216,7 +218,7 @@ def test_references_within_limits_are_followed(reference: Any) -> None:
 
 # --- settings, robots, registry --------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("settings", "shaping", "named"),
+    ("settings", "shaping", "facts"),
     [
         ({"gian": 1.0}, None, {"field": "parameter", "value": "gian"}),
         ({"gain": -1.0}, None, {"field": "gain", "value": -1.0}),
@@ -230,8 +232,8 @@ def test_references_within_limits_are_followed(reference: Any) -> None:
         (None, {"position_margin": 2.5}, {"joint": "j_upper", "field": "position_margin", "value": 2.5}),
     ],
 )
-def test_settings_that_are_not_allowed_are_refused_by_name(settings: Any, shaping: Any, named: str) -> None:
-    with refused(InputError, **named):
+def test_settings_that_are_not_allowed_are_refused_by_name(settings: Any, shaping: Any, facts: dict[str, Any]) -> None:
+    with refused(InputError, **facts):
         Echo(arm(), settings, shaping)
 
 

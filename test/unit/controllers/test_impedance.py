@@ -138,11 +138,11 @@ def test_damping_gives_every_way_of_swinging_its_ratio() -> None:
 
 def test_each_space_has_its_own_references(pa10: ada.Model) -> None:
     state = State(START, np.zeros(7))
-    for settings, wrong, named in (
+    for settings, wrong, facts in (
         ({}, PoseReference(np.eye(4)), {"field": "reference", "allowed": "JointReference"}),
         (AT_LINK, JointReference(START), {"field": "reference", "allowed": "PoseReference"}),
     ):
         controller = make("impedance", pa10, settings)
         controller.reset(state, 0.0)
-        with refused(ReferenceRefused, **named):
+        with refused(ReferenceRefused, **facts):
             controller.update(state, wrong, 0.1)

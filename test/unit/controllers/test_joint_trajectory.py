@@ -301,7 +301,7 @@ def test_settings_set_speed_and_acceleration(pa10: ada.Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "reason"),
+    ("reference", "facts"),
     [
         (JointReference(np.full(7, 0.1), np.full(7, 0.1)), {"field": "velocity", "allowed": "zero"}),
         (JointReference(np.full(7, 9.0)), {"joint": "s1", "field": "position", "value": 9.0}),
@@ -316,13 +316,13 @@ def test_settings_set_speed_and_acceleration(pa10: ada.Model) -> None:
     ],
 )
 def test_references_that_cannot_be_followed_are_refused_and_change_nothing(
-    pa10: ada.Model, reference: Any, reason: str
+    pa10: ada.Model, reference: Any, facts: dict[str, Any]
 ) -> None:
     controller = make("joint_trajectory", pa10)
     zero = np.zeros(7)
     controller.reset(State(zero, zero), 0.0)
     kept = controller.reference
-    with refused(ReferenceRefused, **reason):
+    with refused(ReferenceRefused, **facts):
         controller.update(State(zero, zero), reference, 0.1)
     assert controller.reference is kept
     assert controller.update(State(zero, zero), None, 0.2).position == pytest.approx(zero)

@@ -32,7 +32,7 @@ def test_guards_are_kept_once_and_constant_ones_are_decided():
 
 
 @pytest.mark.parametrize(
-    ("inputs", "body", "message"),
+    ("inputs", "body", "facts"),
     [
         ({"q": 0}, lambda q: {"y": 1.0}, {"field": "q", "value": 0}),
         ({"q": 1}, lambda q: {"y": ((q[0],), (1.0, 2.0))}, {"field": "output", "allowed": "rows of one shape"}),
@@ -42,8 +42,8 @@ def test_guards_are_kept_once_and_constant_ones_are_decided():
         ({"q": 1}, lambda q: {"y": ()}, {"field": "y", "allowed": "at least one number"}),
     ],
 )
-def test_wrong_functions_are_refused_with_the_reason(inputs, body, message):
-    with refused(InputError, **message):
+def test_wrong_functions_are_refused_with_the_reason(inputs, body, facts):
+    with refused(InputError, **facts):
         trace("f", inputs, body)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from refused import refused
@@ -59,7 +61,7 @@ def test_a_platform_is_moved_with_its_loops_closed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "facts"),
     [
         ({"harmonics": 1}, {"field": "period, harmonics, evaluations"}),
         ({"period": 0.0}, {"field": "period, harmonics, evaluations"}),
@@ -73,6 +75,6 @@ def test_a_platform_is_moved_with_its_loops_closed() -> None:
         ),
     ],
 )
-def test_it_refuses(arm: ada.Dynamics, change: dict, words: str) -> None:
-    with refused(ada.InputError, **words):
+def test_it_refuses(arm: ada.Dynamics, change: dict, facts: dict[str, Any]) -> None:
+    with refused(ada.InputError, **facts):
         excitation(**{"robot": arm, "evaluations": 1, **change})

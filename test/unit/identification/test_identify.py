@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,7 +150,7 @@ def test_what_a_motion_does_not_show_stays_with_the_model_and_is_named(arm: ada.
 
 # --- refusals ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("change", "error", "facts"),
     [
         ({"tau": None}, TypeError, {"field": "tau"}),
         ({"tau": np.zeros((5, 7))}, ada.InputError, {"field": "tau", "value": 0.0}),
@@ -163,9 +164,9 @@ def test_what_a_motion_does_not_show_stays_with_the_model_and_is_named(arm: ada.
         ({"parameters": "w2.damping"}, ada.InputError, {"field": "parameters", "value": ("w2.damping",)}),
     ],
 )
-def test_it_refuses(arm: ada.Dynamics, change: dict, error: type, words: str) -> None:
+def test_it_refuses(arm: ada.Dynamics, change: dict, error: type, facts: dict[str, Any]) -> None:
     given = {"robot": arm, "motion": np.zeros((5, 7)), **{name: np.zeros((5, 7)) for name in ("v", "a")}}
-    with refused(error, **words):
+    with refused(error, **facts):
         ada.identify(**{**given, "tau": np.ones((5, 7)), **change})
 
 

@@ -290,7 +290,7 @@ def test_a_row_without_weight_is_free_and_does_not_count(arm, hand):
 
 # --- bad input --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("task", "message"),
+    ("task", "facts"),
     [
         (lambda hand: ada.PositionTask("hnad", (0, 0, 1)), {"link": "hnad"}),
         (
@@ -309,8 +309,8 @@ def test_a_row_without_weight_is_free_and_does_not_count(arm, hand):
         (lambda hand: "up", {"field": "tasks", "value": "up"}),
     ],
 )
-def test_a_task_that_cannot_be_meant_is_refused(arm, hand, task, message):
-    with refused(InputError, **message):
+def test_a_task_that_cannot_be_meant_is_refused(arm, hand, task, facts):
+    with refused(InputError, **facts):
         ada.solve_ik(arm, task(hand))
 
 
