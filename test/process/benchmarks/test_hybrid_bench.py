@@ -56,12 +56,3 @@ def test_what_cannot_be_measured_is_refused_with_its_reason(
 ) -> None:
     assert main(["bench", "hybrid", *arguments]) == 2
     assert problem in capsys.readouterr().err
-
-
-def test_the_help_explains_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["bench", "--help"])
-    assert ended.value.code == 0
-    shown = capsys.readouterr().out
-    assert "how large should symbolic pieces be?" in shown
-    assert "instructions  estimated" in shown

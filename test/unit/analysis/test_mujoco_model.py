@@ -14,7 +14,6 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.elements import Mimic
-from ada_dynamics.robots.writers.draft import Inexpressible
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -125,17 +124,3 @@ def test_a_vector_of_the_wrong_size_is_told(name: str) -> None:
 def test_a_document_of_another_model_is_refused(document: str, facts: dict[str, Any]) -> None:
     with refused(InputError, **facts):
         MujocoModel(hinged(), document)
-
-
-def test_what_our_writer_cannot_say_is_its_own_error() -> None:
-    builder = (
-        ada.Builder("rider")
-        .link("world")
-        .link("cart", 1.0, (0, 0, 0), (1, 1, 1))
-        .link("ball", 1.0, (0, 0, 0), (1, 1, 1))
-    )
-    builder.joint("rail", "prismatic", "world", "cart").joint("free", "floating", "cart", "ball")
-    with pytest.raises(Inexpressible) as caught:
-        MujocoModel(builder.build("fixed"))
-    (part,) = caught.value.refused
-    assert "'free'" in part

@@ -23,7 +23,6 @@ from ada_dynamics.expr import (
     extract,
     gradient,
     lane_sum,
-    lanes_of,
     make_function,
     maximum,
     pack,
@@ -98,14 +97,6 @@ def test_constants_per_lane_go_through_every_function():
         1.0 / pack([1.0, 0.0])
 
 
-def test_a_choice_between_constants_is_made_at_once_where_all_lanes_agree(xyz):
-    x, y, _ = xyz
-    assert select(pack([1.0, 2.0]), 3.0, x, y) is x
-    assert select(pack([4.0, 5.0]), 3.0, x, y) is y
-    split = select(pack([1.0, 5.0]), 3.0, x, y)
-    assert (extract(split, 0).op, lanes_of(split)) == ("extract", 2)
-
-
 # --- agreement with scalars -----------------------------------------------------------------------------------------
 _STEPS = {
     "add": lambda a, b: a + b,
@@ -159,14 +150,6 @@ def test_lanes_compute_what_each_of_them_would_alone(program, lanes, numbers, se
         found = evaluate(ways, q=q.tolist(), v=v.tolist())
         assert found["each"] == pytest.approx(each, rel=1e-10, abs=1e-12 * size)
         assert found["sum"] == pytest.approx(total, rel=1e-10, abs=1e-12 * size)
-
-
-@given(program=programs, lanes=st.integers(2, 4), numbers=constants)
-def test_no_lanes_are_left_after_expansion(program, lanes, numbers):
-    function, _ = _lane_program(program, lanes, numbers)
-    plain = expand(function)
-    assert all(node.lanes == 1 and node.op not in ("pack", "extract", "lane_sum") for node in plain.nodes())
-    assert expand(plain) is plain
 
 
 def test_constants_whose_product_would_vanish_in_a_lane_are_not_multiplied_beforehand():

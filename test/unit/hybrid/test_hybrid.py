@@ -20,8 +20,6 @@ from random_trees import assert_same as same
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import ada as assembly_disassembly
-from ada_dynamics.algorithms import lagrange
 from ada_dynamics.algorithms.regular import regular
 from ada_dynamics.expr import evaluate, trace
 from ada_dynamics.hybrid import cuts as where
@@ -85,21 +83,6 @@ def test_a_traced_program_with_forces_on_links_computes_what_pinocchio_does() ->
 
     traced = trace("hybrid", {"q": model.nq, "v": model.nv, "tau": model.nv}, program)
     assert_same(model, q, v, tau, evaluate(traced, q=q, v=v, tau=tau)["a"], PinTree(model).pull(q, pulled))
-
-
-@pytest.mark.parametrize("n", range(1, 8))
-def test_lagrange_ada_and_hybrid_agree_with_pinocchio_on_the_chains_of_table_4_2(n: int) -> None:
-    model = ada.planar_chain(n)
-    q, v, tau = state_of(model, n)
-
-    def by_lagrange(q: Any, v: Any, tau: Any) -> dict[str, Any]:
-        return {"a": lagrange.forward_dynamics(model.tree, q, v, tau)}
-
-    traced = trace("lagrange", {"q": n, "v": n, "tau": n}, by_lagrange)
-    assert_same(model, q, v, tau, evaluate(traced, q=q, v=v, tau=tau)["a"])
-    assert_same(model, q, v, tau, assembly_disassembly.forward_dynamics(model.tree, *floats(q, v, tau)))
-    cuts = ["joint_5"] if n > 4 else []
-    assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts))
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------

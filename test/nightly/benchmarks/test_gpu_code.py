@@ -13,7 +13,7 @@ from benchmarks.gpu_code import ROBOTS, VERSION, assembled, assembler, read, wan
 MORE_REGISTERS, MORE_BYTES, MORE_MOVES = 8, 320, 1.1
 
 
-LARGE = 70_000  # instructions: the assembler takes 20 s, and one of them is enough for `make test`
+LARGE = 70_000  # instructions: the assembler takes 20 s
 
 
 def _kernels() -> Iterator[object]:

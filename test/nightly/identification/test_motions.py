@@ -71,7 +71,6 @@ def recordings(arm: ada.Dynamics) -> list[ada.Log]:
     return [measured(driven(heavy, way, 10.0), seed) for seed, way in enumerate(ways)]
 
 
-@pytest.mark.fuzz
 def test_the_payload_of_an_arm_with_friction_and_encoders(arm: ada.Dynamics, recordings: list[ada.Log]) -> None:
     plain, found = (ada.identify(arm, recordings[0], parameters=asked) for asked in (ASKED[1:], ASKED))
     mass = found.values["link_7.mass"] - arm.parameters["link_7.mass"]
@@ -86,8 +85,6 @@ def test_the_payload_of_an_arm_with_friction_and_encoders(arm: ada.Dynamics, rec
     assert np.min(before / after) > 4.0
 
 
-@pytest.mark.fuzz
-@pytest.mark.slow
 def test_the_payload_of_a_platform_on_six_legs() -> None:
     """Forces of six motors; what the legs carry among themselves is projected out."""
     model, start = mechanisms.stewart()
@@ -103,7 +100,6 @@ def test_the_payload_of_a_platform_on_six_legs() -> None:
     assert np.max(found.validate(recorded[3000:]).percent) < 0.5
 
 
-@pytest.mark.fuzz
 def test_an_arm_that_moves_in_another_engine(arm: ada.Dynamics) -> None:
     """MuJoCo integrates the arm with its payload and friction; its encoders and motors are noisy."""
     heavy = loaded(arm.model)
