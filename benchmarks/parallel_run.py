@@ -208,7 +208,7 @@ class Chain:
         if n & (n - 1) or threads & (threads - 1) or n < 2 * threads:
             raise InputError(
                 f"{n} links and {threads} threads: give powers of two, and two links for each thread.",
-                field="links, threads",
+                field="threads",
                 value=(n, threads),
             )
         each = n // threads

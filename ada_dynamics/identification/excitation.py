@@ -132,13 +132,12 @@ def excitation(
     """
     dynamics = dynamics_of(robot)
     model = dynamics.model
-    if not period > 0.0 or harmonics < 2 or evaluations < 1:
-        raise InputError(
-            f"period is {period!r}, harmonics {harmonics!r}, evaluations {evaluations!r}; they must be more than 0, at "
-            "least 2, and at least 1.",
-            field="period, harmonics, evaluations",
-            value=(period, harmonics, evaluations),
-        )
+    if not period > 0.0:
+        raise InputError(f"period is {period!r} s; it must be above zero.", field="period", value=period)
+    for name, count, least in (("harmonics", harmonics, 2), ("evaluations", evaluations, 1)):
+        if count < least:
+            message = f"{name} is {count!r}; it must be at least {least}."
+            raise InputError(message, field=name, value=count, allowed=f"at least {least}")
     pose = np.array(assemble(model, start), dtype=np.float64)
     chosen = tuple(model.actuated if joints is None else joints)
     bounds = _bounds(model, chosen, pose, acceleration, way)

@@ -61,12 +61,10 @@ def velocity(
     Raises:
         InputError: an argument is unusable.
     """
-    if not dt > 0.0 or not 0.0 < gain <= 1.0 or not damping > 0.0:
-        raise InputError(
-            f"dt is {dt!r} s, gain {gain!r}, damping {damping!r}; dt and damping must be above zero, gain in (0, 1].",
-            field="dt, gain, damping",
-            value=(dt, gain, damping),
-        )
+    for name, value, most in (("dt", dt, np.inf), ("gain", gain, 1.0), ("damping", damping, np.inf)):
+        if not 0.0 < value <= most:
+            allowed = "above zero" if most == np.inf else "in (0, 1]"
+            raise InputError(f"{name} is {value!r}; it must be {allowed}.", field=name, value=value, allowed=allowed)
     order = listed(tasks)
     problem = Problem.of(robot, order, limits).of_one_goal()
     dynamics, at = problem.dynamics, problem.dynamics.model.as_positions(q)

@@ -204,14 +204,13 @@ def left_of(problem: Problem, tasks: Sequence[Task], q: Array, tolerance: float)
 
 def refuse_settings(tolerance: object, max_steps: object, starts: object) -> None:
     """Raise where one is not above zero, or no number of its kind."""
-    are_counts = all(isinstance(count, Integral) and int(count) >= 1 for count in (max_steps, starts))
-    if not (isinstance(tolerance, Real) and float(tolerance) > 0.0 and are_counts):
-        raise InputError(
-            f"tolerance is {tolerance!r}, max_steps {max_steps!r}, starts {starts!r}; they must be more than zero, "
-            "max_steps and starts whole numbers.",
-            field="tolerance, max_steps, starts",
-            value=(tolerance, max_steps, starts),
-        )
+    if not (isinstance(tolerance, Real) and float(tolerance) > 0.0):
+        message = f"tolerance is {tolerance!r}; it must be a number above zero."
+        raise InputError(message, field="tolerance", value=tolerance, allowed="a number above zero")
+    for name, count in (("max_steps", max_steps), ("starts", starts)):
+        if not (isinstance(count, Integral) and int(count) >= 1):
+            message = f"{name} is {count!r}; it must be a whole number of at least 1."
+            raise InputError(message, field=name, value=count, allowed="a whole number of at least 1")
 
 
 def _result(problem: Problem, tasks: Sequence[Task], end: _Descent, tolerance: float, start: int) -> IkResult:

@@ -63,8 +63,8 @@ def test_a_platform_is_moved_with_its_loops_closed() -> None:
 @pytest.mark.parametrize(
     ("change", "facts"),
     [
-        ({"harmonics": 1}, {"field": "period, harmonics, evaluations"}),
-        ({"period": 0.0}, {"field": "period, harmonics, evaluations"}),
+        ({"harmonics": 1}, {"field": "harmonics", "value": 1}),
+        ({"period": 0.0}, {"field": "period", "value": 0.0}),
         ({"joints": ["s9"]}, {"joint": "s9"}),
         ({"parameters": "link_9.*"}, {"field": "parameter", "value": "link_9.*"}),
         ({"parameters": ()}, {"field": "parameters", "value": ()}),

@@ -66,7 +66,7 @@ def test_beyond_a_limit_it_comes_back_as_fast_as_it_may(arm):
     assert model.joint_names[1] in step.at_limit
 
 
-@pytest.mark.parametrize("given", [{"dt": 0.0}, {"dt": 0.01, "gain": 1.5}, {"dt": 0.01, "damping": 0.0}])
-def test_numbers_that_cannot_be_meant_are_refused(arm, given):
-    with refused(InputError, field="dt, gain, damping"):
-        ik.velocity(arm, ada.PostureTask(np.zeros(7)), np.zeros(7), **given)
+@pytest.mark.parametrize(("name", "value"), [("dt", 0.0), ("gain", 1.5), ("damping", 0.0)])
+def test_numbers_that_cannot_be_meant_are_refused(arm, name, value):
+    with refused(InputError, field=name, value=value):
+        ik.velocity(arm, ada.PostureTask(np.zeros(7)), np.zeros(7), **{"dt": 0.01, name: value})
