@@ -95,7 +95,7 @@ ROOMS = {
             "dynamics",
             "off_loops singular_passing small_parts small_ways small_ways_of_loops threads wrench_derivatives",
         ),
-        *_of("algorithms", "shared_efforts springs"),
+        "algorithms/test_springs",
         "controllers/test_pose_servo",
     ),
     "safety": Room(

@@ -127,39 +127,6 @@ def test_derivatives_are_differences_on_the_manifold() -> None:
     assert np.max(np.abs(dynamics.forward_derivatives(q, v, u).du - inverse)) < 1e-11 * np.max(np.abs(inverse))
 
 
-LEGGED = """<robot name="legged"><link name="trunk"><inertial><origin xyz="0.1 0 0.05"/><mass value="6"/>
-<inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0.01" ixz="0.02" iyz="-0.01"/></inertial></link>
-{}</robot>"""
-LEG = """<joint name="{0}_a" type="revolute"><parent link="trunk"/><child link="{0}_1"/><origin xyz="0.2 {1} 0"
-rpy="0.1 0.2 0.3"/><axis xyz="1 0 0"/><limit lower="-3" upper="3" effort="1" velocity="1"/></joint>
-<link name="{0}_1"><inertial><origin xyz="0 0.02 -0.1"/><mass value="1"/>
-<inertia ixx="0.01" iyy="0.012" izz="0.004" ixy="0.001" ixz="0" iyz="0"/></inertial></link>
-<joint name="{0}_b" type="revolute"><parent link="{0}_1"/><child link="{0}_2"/><origin xyz="0 0 -0.2"/>
-<axis xyz="0 0.6 0.8"/><limit lower="-3" upper="3" effort="1" velocity="1"/></joint>
-<link name="{0}_2"><inertial><origin xyz="0 0 -0.1"/><mass value="0.5"/>
-<inertia ixx="0.005" iyy="0.005" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
-
-
-def test_derivatives_of_a_floating_robot_are_pinocchios() -> None:
-    pin = pytest.importorskip("pinocchio")
-    text = LEGGED.format(LEG.format("left", 0.1) + LEG.format("right", -0.1))  # alphabetical, as pinocchio sorts
-    model = ada.load(text, base="floating")
-    theirs = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
-    assert list(theirs.names)[1:] == model.joint_names
-    data = theirs.createData()
-    dynamics = ada.Dynamics(model)
-    for seed in range(3):
-        q, v, u = state_of(model, seed)
-        for ours, expected in (
-            (dynamics.forward_derivatives(q, v, u), pin.computeABADerivatives(theirs, data, q, v, u)),
-            (dynamics.inverse_derivatives(q, v, u), pin.computeRNEADerivatives(theirs, data, q, v, u)),
-        ):
-            for mine, reference in zip(ours, expected, strict=True):
-                if not np.any(np.tril(reference, -1)):  # the mass matrix comes as its upper triangle
-                    reference = np.triu(reference) + np.triu(reference, 1).T
-                assert np.max(np.abs(mine - reference)) < 1e-10 * np.max(np.abs(reference))
-
-
 @several
 @given(model=trees(10), pick=st.integers(0, 100))
 def test_velocity_and_acceleration_of_a_link_are_the_rates_of_its_pose(model: ada.Model, pick: int) -> None:

@@ -13,24 +13,19 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import (
-    CONTROLLERS,
     Command,
-    Controller,
     JointPath,
     JointReference,
     PoseReference,
     ReferenceRefused,
     State,
     StateRefused,
-    find,
-    make,
 )
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.settings import fields_of
 
 
 # --- states ---------------------------------------------------------------------------------------------------------
@@ -244,20 +239,6 @@ def test_robots_that_cannot_be_commanded_are_refused() -> None:
         Echo(loose.build())
     with refused(InputError, field="model", value="pa10"):
         Echo("pa10")  # type: ignore[arg-type]
-
-
-def test_an_unknown_controller_is_refused_with_those_that_there_are() -> None:
-    with refused(InputError, field="controller", value="computed_torqe"):
-        make("computed_torqe", arm())
-
-
-@pytest.mark.parametrize("name", CONTROLLERS)
-def test_controllers_are_registered_by_their_own_names(name: str) -> None:
-    cls = find(name)
-    assert name == cls.NAME
-    assert cls.SUMMARY
-    assert issubclass(cls, Controller)
-    assert cls.SETTINGS is not None and fields_of(cls.SETTINGS)
 
 
 # --- tools ----------------------------------------------------------------------------------------------------------

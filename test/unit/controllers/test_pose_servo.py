@@ -134,16 +134,20 @@ def test_speed_limits_slow_all_joints_down_and_keep_the_direction(pa10: ada.Mode
     assert np.linalg.norm(dynamics.jacobian("flange", START)[:3] @ told.velocity) == pytest.approx(0.02)
 
 
-def test_a_joint_at_its_end_is_held_and_the_others_go_on(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_joint_at_its_end_is_held_and_the_others_go_on(pa10: ada.Model, dynamics: ada.Dynamics, side: float) -> None:
+    margin = 0.1
+    end = pa10.upper[1] - margin
     start = START.copy()
-    start[1:3] = pa10.upper[1] - 0.01, 0.9  # S2 nearly at its end, and the hand shall go down
+    start[1:3] = end - 0.01, 0.9  # S2 nearly at its end, and the hand shall go down
+    start[[1, 3, 5]] *= side  # the same turned by 180 deg about the vertical
     target = dynamics.pose("flange", start).copy()
     target[:3, 3] += [0.0, 0.0, -0.1]
-    controller = servo(pa10, unreachable="approach")
+    controller = make("pose_servo", pa10, {"unreachable": "approach"}, {"position_margin": margin})
     rows, _ = follow(controller, start, PoseReference(target), 1000, 5e-3)
-    assert (rows <= pa10.upper + 1e-12).all() and (rows >= pa10.lower - 1e-12).all()
+    assert (rows <= pa10.upper - margin + 1e-12).all() and (rows >= pa10.lower + margin - 1e-12).all()
     assert controller.saturations == 0
-    assert rows[:, 1].max() > pa10.upper[1] - 1e-3
+    assert (side * rows[:, 1]).max() > end - 1e-3
     assert dynamics.pose("flange", rows[-1]) == pytest.approx(target, abs=1e-4)
 
 
