@@ -166,3 +166,16 @@ def test_the_continuous_law_is_for_virtual_forces(planar_4r: ada.Model) -> None:
     controller.reset(State(START, np.zeros(4)), 0.0)
     with refused(InputError, field="feedback", value="path"):
         controller.continuous()
+
+
+def test_a_moving_pose_is_approached_at_its_own_velocity_along_the_loops(
+    planar_4r: ada.Model, slider_start: Array
+) -> None:
+    """At the pose itself, from rest: the acceleration is the damping times the wanted velocity of the tip."""
+    controller = make("virtual_closed_chain", planar_4r, {**PULL, "feedback": "path", "path_damping": 8.0, "hold": 0.0})
+    state, dynamics = State(slider_start, np.zeros(4)), ada.Dynamics(planar_4r)
+    controller.reset(state, 0.0)
+    reference = PoseReference(dynamics.pose("tip", slider_start), np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    controller.update(state, reference, 0.0)
+    of_tip = dynamics.jacobian("tip", slider_start) @ controller.signals()["acceleration"]
+    np.testing.assert_allclose(of_tip[[0, 2]], [8.0 * 0.1, 0.0], atol=1e-9)
