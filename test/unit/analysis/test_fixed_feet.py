@@ -19,6 +19,7 @@ from ada_dynamics.robots.close import with_loops
 from ada_dynamics.simulation.profiles import constant, half_sine
 
 
+@pytest.mark.fuzz
 def test_zero_moment_point_is_that_of_the_rates_of_momentum() -> None:
     """The robot's bodies but the right foot, which does not move and whose weight is added by hand."""
     model = ada.load("hoap2_standing")

@@ -64,7 +64,7 @@ def test_the_rhombus_has_the_sum_of_its_four_triangles(rhombus):
     )
 
 
-@pytest.mark.parametrize("kind", ["revolute", "prismatic", "cylindrical", "universal", "spherical", "planar"])
+@pytest.mark.parametrize("kind", LOOPS)
 def test_what_a_loop_joint_lets_a_body_do_is_within_its_own_columns(kind):
     builder = Builder("held").link("base").link("body", 1.0, inertia=(0.1, 0.2, 0.3))
     builder.joint("free", "floating", "base", "body")

@@ -75,7 +75,7 @@ def test_the_sum_waits_while_the_effort_is_cut() -> None:
     for waits in (True, False):
         controller = pid(model, gain=20.0, integral_time=4.0, derivative_time=1.0, anti_windup=waits)
         loop = InSimulation(controller, JointReference(np.array([2.0])))
-        log = loop.simulation(model, np.zeros(1), step=2e-3, integrator="rk4").run(5.0)
+        log = loop.simulation(model, np.zeros(1), step=2e-3, integrator="rk4").run(4.0)
         overshoot[waits] = float(log.q.max()) - 2.0
         cut = np.flatnonzero(loop.signals["effort"][:, 0] < 1.0)[0]  # the first period that is not
         added[waits] = float(loop.signals["integral"][cut - 1, 0])

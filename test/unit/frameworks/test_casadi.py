@@ -40,7 +40,7 @@ def state(name: str) -> tuple[ada.Model, Array, Array, Array]:
     [
         "pa10",
         nightly("tree"),
-        "springs",
+        nightly("springs"),
         "four_bar",
         nightly("stewart"),
         "parallel_gripper",

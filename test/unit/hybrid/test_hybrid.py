@@ -130,6 +130,7 @@ def test_the_thesis_seven_links_are_joined_in_three_steps() -> None:
     ]
 
 
+@pytest.mark.fuzz
 def test_the_automatic_cuts_cost_no_more_than_any_single_or_double_cut() -> None:
     tree = ada.planar_chain(5).tree
     chosen = where.cheapest_cuts(tree)

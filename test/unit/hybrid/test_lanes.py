@@ -108,7 +108,7 @@ ROBOTS = {
 }
 
 
-QUICK = ("quadruped", "two arms", "cranes")
+QUICK = ("quadruped", "cranes")
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else nightly(n) for n in ROBOTS])

@@ -189,6 +189,7 @@ def test_a_floating_robot_shows_its_masses_by_what_its_base_does() -> None:
     assert found.joints[:6] == ("root_joint",) * 6
 
 
+@pytest.mark.fuzz
 def test_more_motors_than_motions_are_projected_on_independent_joints() -> None:
     """A four-bar with a motor in each of its joints; what they press against each other is not there in the rows."""
     model, start = mechanisms.four_bar((1.0, 0.6, 0.9, 0.8), masses=(1.0, 2.0, 1.5))

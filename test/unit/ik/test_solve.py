@@ -88,17 +88,18 @@ def test_random_reachable_poses_of_an_arm_are_reached_as_pinocchio_and_the_close
     assert starts.count(0) >= 95
 
 
+@pytest.mark.fuzz
 def test_an_arm_of_six_axes_reaches_every_pose_from_one_of_several_starts(arm, hand):
     """Without a joint to spare one start in six ends before a limit, in the nearest pose on its way."""
     six = ada.Dynamics(lock(arm.model, {"s3": 0.0}))
     rng, starts = np.random.default_rng(2), []
-    for _ in range(40):
+    for _ in range(25):
         goal = six.pose(hand, six.model.random_state(rng)[0])
         found = ada.solve_ik(six, ada.PoseTask(hand, goal), starts=20)
         assert found.reached
         assert np.abs(six.pose(hand, found.q) - goal).max() < 2.0 * TOLERANCE
         starts.append(found.start)
-    assert starts.count(0) >= 30
+    assert starts.count(0) >= 18
     assert max(starts) > 0, "the first start always does: the test shows nothing of the others"
 
 
