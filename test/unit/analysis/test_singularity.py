@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from refused import refused
+from tiers import nightly
 
 from ada_dynamics import Builder, Dynamics, Simulation, assemble
 from ada_dynamics.analysis.power import power_balance
@@ -62,6 +63,9 @@ def test_the_rhombus_has_the_sum_of_its_four_triangles(rhombus):
     np.testing.assert_allclose(
         loop_measure(rhombus, "closing", rhombus_poses(crank)), 4.0 * np.cos(crank) ** 2, atol=1e-13
     )
+
+
+LOOPS = ("revolute", "prismatic", "spherical", *map(nightly, ("cylindrical", "universal", "planar")))
 
 
 @pytest.mark.parametrize("kind", LOOPS)
