@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from refused import refused
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
@@ -23,7 +24,12 @@ from ada_dynamics.robots.close import with_loops
 
 Array = NDArray[np.float64]
 
-CASES = (("space_robot_a", "base"), ("space_robot_a", "link_3"), ("hoap2_10dof", "right_sole"), ("pa10", ""))
+CASES = (
+    ("space_robot_a", "base"),
+    ("space_robot_a", "link_3"),
+    ("pa10", ""),
+    nightly("hoap2_10dof", "right_sole"),
+)
 
 
 @lru_cache(maxsize=8)
