@@ -8,6 +8,7 @@ from refused import refused
 from ada_dynamics import Builder, Dynamics
 from ada_dynamics.analysis.balance import (
     balance_of,
+    contact_points,
     ground_wrench,
     plane_axes,
     support_margins,
@@ -15,7 +16,7 @@ from ada_dynamics.analysis.balance import (
     zmp_of_motion,
     zmp_of_wrenches,
 )
-from ada_dynamics.analysis.momentum import momentum_rate
+from ada_dynamics.analysis.momentum import mass_of, momentum, momentum_rate
 from ada_dynamics.analysis.polygon import area, convex_hull, margin
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import chain_3d
@@ -194,3 +195,26 @@ def test_questions_without_ground_are_refused(box):
         balance_of(Log(box.model, [0.0], [box.model.neutral()], [rest]))
     with refused(InputError, field="points", value=(1, 2)):
         support_polygon([[np.nan, 0.0, 0.0]])
+
+
+def test_momentum_about_the_origin_is_that_of_all_bodies(robot):
+    q, v = robot.model.random_state(np.random.default_rng(2))
+    found = momentum(robot, q, v)
+    total, spin = np.zeros(3), np.zeros(3)
+    for name, link in robot.model.links.items():
+        pose, V = robot.pose(name, q), robot.velocity(name, q, v)
+        R, arm = pose[:3, :3], pose[:3, :3] @ link.com
+        p = link.mass * (V[:3] + np.cross(V[3:], arm))
+        total += p
+        spin += np.cross(pose[:3, 3] + arm, p) + R @ link.inertia @ R.T @ V[3:]
+    np.testing.assert_allclose(found.linear, total, atol=1e-12)
+    np.testing.assert_allclose(found.angular, spin, atol=1e-12)
+    np.testing.assert_allclose(found.com_velocity, robot.com_jacobian(q) @ v, atol=1e-12)
+    assert mass_of(robot) == pytest.approx(robot.model.total_mass)
+
+
+def test_points_of_links_move_with_them(robot):
+    q, _ = robot.model.random_state(np.random.default_rng(8))
+    pose = robot.pose("link_2", q)
+    found = contact_points(robot, np.array([q, q]), {"tip": ("link_2", (0.1, 0.2, 0.3))})["tip"]
+    np.testing.assert_allclose(found[1], pose[:3, 3] + pose[:3, :3] @ [0.1, 0.2, 0.3], atol=1e-14)

@@ -239,3 +239,16 @@ def test_stiffness_that_cannot_be_is_refused(two_arms, joints, facts):
     dynamics, q = two_arms
     with refused(ada.InputError, **facts):
         link_stiffness(dynamics, "left_rod", q, joints)
+
+
+def test_poses_of_a_workspace_are_closed_at_their_places_and_of_one_way_of_assembly(two_arms, whole):
+    dynamics, _ = two_arms
+    reached = whole.workspace.is_reached
+    q = whole.workspace.q[reached]
+    assert np.max(dynamics.largest_gap(q)) < 1e-11
+    poses = dynamics.poses(q)
+    tip = (poses["left_rod"] @ [0.0, 0.0, LINK, 1.0])[:, :3]
+    x, z = (mesh[reached] for mesh in np.meshgrid(X, Z, indexing="ij"))
+    np.testing.assert_allclose(tip, np.column_stack([x, np.zeros(len(x)), z]), atol=1e-11)
+    for side, sign in (("left", 1.0), ("right", -1.0)):  # elbows outwards, as in the pose given
+        assert np.all(sign * np.sin(q[:, dynamics.model.q_index(f"{side}_rod")]) > 0.0)

@@ -135,3 +135,20 @@ def test_continuous_law_is_the_sampled_one(standing: ada.Model) -> None:
 
 
 # --- the robot ------------------------------------------------------------------------------------------------------
+
+
+def test_the_standing_robot_is_hoap2_with_joints_that_mean_the_same(standing: ada.Model) -> None:
+    free = ada.load("hoap2_10dof")
+    assert standing.total_mass == pytest.approx(free.total_mass)
+    rng = np.random.default_rng(4)
+    angles = dict(zip(JOINTS, rng.uniform(-0.3, 0.3, 10), strict=True))
+    poses = []
+    for model in (standing, free):
+        q = model.neutral()
+        for name, angle in angles.items():
+            q[model.q_index(name)] = angle
+        found = ada.Dynamics(model).poses(q)
+        base = np.linalg.inv(found["waist"])
+        poses.append({name: base @ found[name] for name in free.link_names})
+    for name in free.link_names:
+        assert poses[0][name] == pytest.approx(poses[1][name], abs=1e-12), name

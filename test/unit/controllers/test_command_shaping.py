@@ -128,3 +128,12 @@ def test_joints_without_limits_can_be_told_anything_finite() -> None:
 def test_velocities_start_at_the_measured_ones() -> None:
     controller = echo(EchoVelocity, v=(1.0, 0.0), acceleration=10.0)
     assert say(controller, 0.01, v=(1.0, 0.0), velocity=[0.0, 0.0]).velocity == pytest.approx([0.9, 0.0])
+
+
+def test_the_velocity_of_a_position_does_not_push_past_the_end() -> None:
+    controller = echo(EchoPosition)
+    command = say(controller, 100.0, position=[2.5, -1.0], velocity=[1.0, -1.0])
+    assert command.position == pytest.approx([2.0, -1.0])
+    assert command.velocity == pytest.approx([0.0, -1.0])
+    back = say(controller, 100.1, position=[2.5, -1.0], velocity=[-1.0, -1.0])
+    assert back.velocity == pytest.approx([-1.0, -1.0])

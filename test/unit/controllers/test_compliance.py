@@ -176,3 +176,18 @@ def test_a_full_stiffness_matrix_couples_directions(pa10: ada.Model) -> None:
     controller.reset(State(START, NO_SPEED, felt), 0.0)
     controller.update(State(START, NO_SPEED, felt), None, 0.001)
     assert controller.signals()["shift"] == pytest.approx(np.linalg.solve(K, felt), rel=1e-9)
+
+
+def test_with_both_modes_the_force_of_a_contact_dies_out(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    """Spring and damper in a row with the wall: ḟ (1/k + 1/K) = -f / (K τ)."""
+    k, K, time, P, depth = 5e3, 1000.0, 0.5, 40.0, 0.02
+    height = float(dynamics.pose("flange", START)[2, 3])
+    controller = compliant(pa10, mode="relaxed", moving_time=time, gain=P)
+    _, forces = run(controller, lowered(dynamics, depth), 1000, wall(dynamics, height, k), 2e-3)
+    size = np.linalg.norm(forces[:, :3], axis=1)
+    rate = 1.0 / (time * (1.0 + K / k))
+    assert np.log(size[300] / size[900]) / 1.2 == pytest.approx(rate, rel=0.01)
+    assert (np.diff(size[300:]) < 0.0).all()  # no swing
+    alone = compliant(pa10, mode="moved", moving_time=time, gain=P)
+    _, forces = run(alone, lowered(dynamics, depth), 1000, wall(dynamics, height, 2.0 * K * P * time), 2e-3)
+    assert (forces[100:, 2] == 0.0).any()  # it hops

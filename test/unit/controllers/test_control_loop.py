@@ -529,3 +529,24 @@ def test_no_sequence_of_events_makes_a_command_that_is_not_finite_or_beyond_a_li
             if values_told is not None:
                 assert np.isfinite(values_told).all()
                 assert (values_told >= np.array(low) - 1e-12).all() and (values_told <= np.array(high) + 1e-12).all()
+
+
+def test_bad_states_without_end_are_as_none_at_all():
+    loop, robot = running(state_timeout=0.02)
+    told = [robot.send(q=[math.nan] * 7) for _ in range(30)]
+    assert next(command for command in told if command is not None).position.tolist() == BENT.tolist()
+    assert not loop.is_active
+    assert "position of joint 's1'" in loop.reason, "the reason names what was refused last"
+
+
+def test_a_gap_between_states_makes_no_jump_of_a_switch():
+    loop, robot = running(blend=0.1, state_timeout=5.0)
+    loop.offer(JointReference(BENT + 0.05))
+    before = [robot.send() for _ in range(200)]
+    loop.switch(make("gravity_compensation", MODEL), robot.time)
+    after = [robot.send(later=1.0), robot.send(), robot.send(later=1.0), *(robot.send() for _ in range(200))]
+    assert np.array_equal(after[0].effort, before[-1].effort), "whenever it comes, the first command is the old one"
+    assert after[-1].effort == pytest.approx(WEIGHT)
+    apart = np.abs(WEIGHT - before[-1].effort).max()
+    assert apart > 10.0
+    assert steps_of([before[-1], *after]) < 0.12 * apart, "a fifth of the way, near its beginning"

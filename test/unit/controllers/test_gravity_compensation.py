@@ -90,3 +90,14 @@ def test_a_base_that_a_loop_carries_but_no_motor_holds_is_not_begun() -> None:
     controller = make("gravity_compensation", model)
     with refused(ActivationRefused, joint="root_joint", field="model", value="on_a_ball"):
         controller.reset(State(model.neutral(), np.zeros(model.nv)), 0.0)
+
+
+def test_one_motor_carries_a_linkage_through_its_loop() -> None:
+    model = ada.load("four_bar")
+    motor = model.joint_names[0]
+    driven = only_motor(model, motor)
+    q = ada.assemble(driven)
+    controller = make("gravity_compensation", driven)
+    assert controller.joints == (motor,)
+    log = InSimulation(controller).simulation(driven, np.asarray(q), step=1e-3).run(0.3)
+    assert np.abs(log.q - q).max() < 1e-6

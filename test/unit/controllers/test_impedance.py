@@ -146,3 +146,15 @@ def test_each_space_has_its_own_references(pa10: ada.Model) -> None:
         controller.reset(state, 0.0)
         with refused(ReferenceRefused, **facts):
             controller.update(state, wrong, 0.1)
+
+
+@pytest.mark.fuzz
+def test_a_link_comes_to_a_pose_that_is_asked_for(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    goal = dynamics.pose(HAND, START).copy()
+    goal[:3, 3] += [0.05, -0.08, 0.06]
+    turn = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(0.3), -np.sin(0.3)], [0.0, np.sin(0.3), np.cos(0.3)]])
+    goal[:3, :3] = turn @ goal[:3, :3]
+    loop = InSimulation(make("impedance", pa10, {**AT_LINK, "damping_ratio": 1.0}), PoseReference(goal), period=2e-3)
+    log = loop.simulation(pa10, START, step=2e-3).run(6.0)
+    assert np.abs(pose_error(goal, dynamics.pose(HAND, log.q[-1]))).max() < 1e-4
+    assert np.abs(loop.signals["error"][-1]).max() < 1e-4

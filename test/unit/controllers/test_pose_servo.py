@@ -231,3 +231,17 @@ def test_hands_of_robots_that_float_go_to_places_in_the_frame_of_their_base() ->
     found = inverse(dynamics.pose(model.root, q)) @ dynamics.pose(controller.arm.link, rows[-1])
     assert found == pytest.approx(there, abs=1e-4)
     assert (rows[:, :7] == q[:7]).all()
+
+
+@pytest.mark.fuzz
+def test_middle_leads_joints_away_from_their_ends(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    start = np.array([2.0, 0.9, -2.0, 1.5, 1.0, 0.7, -0.4])
+    controller = servo(pa10, null_space="middle", null_gain=2.0, gain=20.0)
+    rows, _ = follow(controller, start, None, 1600, 5e-3)
+    half = 0.5 * (pa10.upper - pa10.lower)
+    cost = np.sum((rows / half) ** 2, axis=1)
+    assert cost[-1] < 0.9 * cost[0]
+    J = dynamics.jacobian("flange", rows[-1])
+    null = np.linalg.svd(J)[2][-1]
+    assert abs(null @ (rows[-1] / half**2)) < 1e-2 * np.linalg.norm(rows[-1] / half**2)  # as good as it gets
+    assert dynamics.pose("flange", rows[-1]) == pytest.approx(dynamics.pose("flange", start), abs=2e-4)

@@ -13,6 +13,7 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.support.loop_conditions import carried_weight
+from ada_controllers.support.variable_gains import turned
 from ada_robot.trajectory.splines import QuinticSpline
 
 
@@ -98,3 +99,12 @@ def test_springs_with_carried_weight_do_not_sag(standing: ada.Model) -> None:
     controller = make("spring_damper", standing, {"stiffness": [2.0], "damping": [0.5], "carry_weight": True})
     log = InSimulation(controller).simulation(standing, np.zeros(10), step=2e-3).run(0.5)
     assert np.abs(log.q).max() < 1e-9
+
+
+def test_turns_are_roll_pitch_and_yaw(pa10: ada.Model) -> None:
+    for axis, joints in (("z", {"s1": 0.4}), ("y", {"s2": 0.3}), ("x", {"s1": np.pi / 2, "s2": 0.3, "s3": -np.pi / 2})):
+        q = np.zeros(7)
+        for name, angle in joints.items():
+            q[pa10.q_index(name)] = angle
+        angle = turned(pa10.tree, q.tolist(), "link_3", axis)
+        assert abs(angle) == pytest.approx(0.4 if axis == "z" else 0.3, abs=1e-12)

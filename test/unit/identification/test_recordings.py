@@ -146,3 +146,22 @@ def test_the_filter_delays_nothing(log: ada.Log) -> None:
     rows = np.searchsorted(log.t, found.t - 1e-9)
     assert found.v == pytest.approx(log.v[rows], abs=1e-4 * np.max(np.abs(log.v)))
     assert found.a == pytest.approx(log.a[rows], abs=3e-3 * np.max(np.abs(log.a)))
+
+
+def test_a_table_says_nothing_of_its_robot(files: Path, capsys) -> None:
+    assert cli.main(["identify", str(files / "run.csv")]) == 2
+    assert "name it with --model" in capsys.readouterr().err
+
+
+def test_quaternions_turn_as_their_rates_say() -> None:
+    """A body that tumbles freely, its quaternion with a sign that jumps."""
+    builder = ada.Builder("body")
+    builder.link("brick", mass=1.0, inertia=(0.1, 0.2, 0.3))
+    model = builder.build(base="floating", gravity=(0.0, 0.0, 0.0))
+    run = ada.Simulation(model, v=[0.1, 0.2, 0.3, 1.0, 2.0, 0.5]).run(2.0)
+    q = run.q.copy()
+    q[1000:, 3:] *= -1.0
+    found = smoothed(model, run.t, q, np.ones_like(run.v), 0.1)
+    rows = np.searchsorted(run.t, found.t - 1e-9)
+    assert found.v == pytest.approx(run.v[rows], abs=1e-4)
+    assert found.a == pytest.approx(run.a[rows], abs=5e-3)

@@ -98,3 +98,10 @@ def test_poses_that_are_told_to_be_closed_are_so_near_a_singular_pose_too():
     assert good.sum() > 100
     assert np.abs(dynamics.loop_gaps(closed[good])).max() < 1e-9 * dynamics.choices.length
     assert np.abs(closed[good] - near[good]).max() < 0.1, "what is closed stays close by"
+
+
+def test_each_goal_may_have_its_own_start(arm):
+    poses = np.random.default_rng(0).uniform(-0.5, 0.5, (30, 7))
+    found = ik.solve_many(arm, ada.PoseTask("flange", np.array(arm.pose("flange", poses))), poses)
+    assert found.reached.all() and not found.steps.any()
+    assert np.array_equal(found.q, poses)

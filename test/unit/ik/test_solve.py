@@ -353,3 +353,12 @@ def test_tasks_may_come_one_by_one(arm, hand):
 def _floating():
     model = ada.load("khr1")
     return model, ada.ComTask((0.0, 0.0, 0.3))
+
+
+def test_a_start_beyond_the_limits_is_brought_within(arm, hand):
+    q = np.full(7, 0.3)
+    q[3] = arm.model.upper[3] + 0.4
+    goal = arm.pose(hand, np.full(7, 0.5))
+    found = ada.solve_ik(arm, ada.PoseTask(hand, goal), q)
+    assert found.reached
+    assert found.excess == 0.0
