@@ -119,7 +119,21 @@ def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownName
     return error
 
 
-class SingularPoseWarning(UserWarning):
+class LoopWarning(UserWarning):
+    """Base of warnings about the loops of a mechanism in the states given.
+
+    Attributes:
+        loops: names of the loop joints.
+        states: numbers of the states of a batch; empty for a single state, and where a batch is looked at one by one.
+    """
+
+    def __init__(self, *words: object, loops: tuple[str, ...] = (), states: tuple[int, ...] = ()) -> None:
+        """Args: the message, and the facts in it."""
+        super().__init__(*words)
+        self.loops, self.states = loops, states
+
+
+class SingularPoseWarning(LoopWarning):
     """A mechanism is in a pose in which its loops lose rank; the message says which loops."""
 
 
@@ -127,7 +141,7 @@ class BifurcationWarning(SingularPoseWarning):
     """A mechanism is at rest in a singular pose: its motion is not determined."""
 
 
-class OpenLoopWarning(UserWarning):
+class OpenLoopWarning(LoopWarning):
     """Loops are open in a state given to a mechanism; the message says which, and by how much."""
 
 

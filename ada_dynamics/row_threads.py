@@ -22,7 +22,8 @@ def side_by_side(work: Callable[[slice], None], pieces: Sequence[slice], threads
         InputError: threads is no whole number of at least 1.
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InputError(f"threads is {threads!r}; it must be a whole number of at least 1.")
+        message = f"threads is {threads!r}; it must be a whole number of at least 1."
+        raise InputError(message, field="threads", value=threads, allowed="1, 2, ...")
     alone = pieces if threads == 1 else pieces[:1]
     for piece in alone:
         work(piece)
@@ -51,7 +52,8 @@ def in_threads(function: Callable[..., Array], *rows: Array, threads: int) -> Ar
     arrays = [np.asarray(array) for array in rows]
     if any(array.ndim < 2 for array in arrays) or len({len(array) for array in arrays}) != 1:
         shapes = ", ".join(str(array.shape) for array in arrays)
-        raise InputError(f"the arguments have the shapes {shapes}; in_threads needs (N, ...), as many rows in each.")
+        message = f"the arguments have the shapes {shapes}; in_threads needs (N, ...), as many rows in each."
+        raise InputError(message, field="rows", value=tuple(x.shape for x in arrays))
     count = len(arrays[0])
     edges = [*range(0, max(count - PIECE, 0) + 1, PIECE), count]  # the last piece is the longest, never a short one
     pieces = [slice(begin, end) for begin, end in pairwise(edges)]
@@ -74,5 +76,8 @@ def _as_rows(found: object, count: int) -> Array:
     what = f"an array of shape {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
     raise InputError(
         f"the function gives {what} for {count} states; in_threads needs one array with a row for each of them, as "
-        "Dynamics.forward or Dynamics.energies gives. Of several arrays, return one: lambda q, v: f(q, v).dq."
+        "Dynamics.forward or Dynamics.energies gives. Of several arrays, return one: lambda q, v: f(q, v).dq.",
+        field="function",
+        value=what,
+        allowed=f"({count}, ...)",
     )

@@ -76,7 +76,7 @@ def link_stiffness(
     held = (least_share(found.basis(), holding) >= SINGULAR) & (found.sigma >= SINGULAR)
     for i in map(tuple, np.argwhere(~held)):
         at = motions(dynamics.loop_conditions(poses[i]), choices.mobility)
-        choices.refuse_singular(at, holding, f"state {i[0]}: " if i else "")
+        choices.refuse_singular(at, holding, int(i[0]) if i else None)
     N = choices.units[:, None] * found.basis()
     chosen = rows_of(rows)
     moved = (point_jacobian(dynamics, link, poses, point) @ N)[..., chosen, :]

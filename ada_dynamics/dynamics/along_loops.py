@@ -173,7 +173,7 @@ class AlongLoops(Computation):
         for i in map(tuple, np.argwhere(found.is_suspicious)):
             here = motions(J[i], self.choices.mobility)
             if self.checked:
-                self.choices.refuse_singular(here, chosen, f"state {first + i[0]}: " if i else "")
+                self.choices.refuse_singular(here, chosen, first + int(i[0]) if i else None)
             elif self.choices.is_singular(here, chosen):
                 found.T[i], found.inverse[i] = np.nan, np.nan
         return found

@@ -22,7 +22,11 @@ def as_array(name: str, value: Any, size: int, model: Model) -> Array:
     x = value if isinstance(value, np.ndarray) and value.dtype == np.float64 else _converted(name, value, size, model)
     if x.ndim not in (1, 2) or x.shape[-1] != size:
         raise InputError(
-            f"{name} has shape {x.shape}; model {model.name!r} needs ({size},), or (N, {size}) for a batch of N states."
+            f"{name} has shape {x.shape}; model {model.name!r} needs ({size},), or (N, {size}) for a batch of N "
+            "states.",
+            field=name,
+            value=x.shape,
+            allowed=((size,), ("N", size)),
         )
     return x
 
@@ -31,10 +35,14 @@ def _converted(name: str, value: Any, size: int, model: Model) -> Array:
     try:
         raw = np.asarray(value)
     except ValueError:
-        raise InputError(f"{name} is ragged; model {model.name!r} needs {size} numbers.") from None
+        message = f"{name} is ragged; model {model.name!r} needs {size} numbers."
+        raise InputError(message, field=name, value="ragged", allowed=((size,), ("N", size))) from None
     if raw.dtype.kind not in "fiub":
         raise InputError(
-            f"{name} holds values of type {raw.dtype}; model {model.name!r} needs {size} real numbers (float64)."
+            f"{name} holds values of type {raw.dtype}; model {model.name!r} needs {size} real numbers (float64).",
+            field=name,
+            value=str(raw.dtype),
+            allowed="float64",
         )
     return raw.astype(np.float64)
 
@@ -46,14 +54,14 @@ def common_batch(arrays: Mapping[str, Array]) -> tuple[list[Array], bool]:
         return list(arrays.values()), False
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name}: {n}" for name, n in lengths.items())
-        raise InputError(f"the batches have different numbers of states ({shown}).")
+        raise InputError(f"the batches have different numbers of states ({shown}).", field=shown, value=lengths)
     n = next(iter(lengths.values()))
     laid_out = np.asfortranarray if all(x.flags.f_contiguous for x in arrays.values()) else np.ascontiguousarray
     return [x if x.ndim == 2 else laid_out(np.broadcast_to(x, (n, *x.shape))) for x in arrays.values()], True
 
 
-def explain(model: Model, arrays: Mapping[str, Array]) -> str:
-    """Why a kernel refused its arguments."""
+def refusal(model: Model, arrays: Mapping[str, Array]) -> InputError:
+    """Error for arguments that a kernel refused; its `field` is the element as numpy writes it: "v[2]", "v[7, 2]"."""
     for name, x in arrays.items():
         bad = np.argwhere(~np.isfinite(np.atleast_2d(x)))
         if len(bad):
@@ -61,42 +69,52 @@ def explain(model: Model, arrays: Mapping[str, Array]) -> str:
             state = f" of state {row}" if x.ndim == 2 else ""
             value = np.atleast_2d(x)[row, column]
             more = f" ({len(bad)} such values)" if len(bad) > 1 else ""
-            return f"{name}[{column}]{state} is {value}{_owner(model, name, column)}; finite numbers are needed.{more}"
+            joint = _owner(model, name, column)
+            where = f" (external wrench on body {column // 6})" if name == "wrenches" else f" (joint {joint!r})"
+            message = f"{name}[{column}]{state} is {value}{where}; finite numbers are needed.{more}"
+            field = f"{name}[{row}, {column}]" if x.ndim == 2 else f"{name}[{column}]"
+            return InputError(message, joint=joint, field=field, value=float(value), allowed="finite")
     for row, q in enumerate(np.atleast_2d(arrays["q"])):
-        problem = _problem_of_position(model, q)
-        if problem:
-            return (f"state {row}: " if arrays["q"].ndim == 2 else "") + problem
-    return (
+        problem = _problem_of_position(model, q, f"{row}, " if arrays["q"].ndim == 2 else "")
+        if problem is not None:
+            text, facts = problem
+            return InputError((f"state {row}: " if arrays["q"].ndim == 2 else "") + text, **facts)
+    return InputError(
         f"the result of model {model.name!r} is not finite: the numbers overflow. Look for extreme values in the "
-        "arguments, and in the masses and lengths of the model with ada.check."
+        "arguments, and in the masses and lengths of the model with ada.check.",
+        field="result",
+        allowed="finite",
     )
 
 
-def _problem_of_position(model: Model, q: Array) -> str | None:
+def _problem_of_position(model: Model, q: Array, row: str) -> tuple[str, dict[str, Any]] | None:
+    """Message and facts; None for a usable position."""
     far = np.flatnonzero(np.abs(q) > LARGEST_ANGLE)
     if len(far):
-        owner = _owner(model, "q", int(far[0]))
-        return f"q[{far[0]}] is {q[far[0]]:g}{owner}; angles beyond {LARGEST_ANGLE:g} rad have no digits left."
+        k, value, joint = int(far[0]), float(q[far[0]]), _owner(model, "q", int(far[0]))
+        text = f"q[{k}] is {value:g} (joint {joint!r}); angles beyond {LARGEST_ANGLE:g} rad have no digits left."
+        return text, {"joint": joint, "field": f"q[{row}{k}]", "value": value, "allowed": LARGEST_ANGLE}
     problems = model.position_problems(q)
     if problems:
-        return "; ".join(problems) + "."
-    joint = loose_joint(model.tree, q.tolist())
-    if joint is None:
+        joint = problems[0].split("'")[1]
+        own = model.q_index(joint)
+        return "; ".join(problems) + ".", {"joint": joint, "field": f"q[{row}{own.start}:{own.stop}]"}
+    loose = loose_joint(model.tree, q.tolist())
+    if loose is None:
         return None
-    return (
-        f"the mass matrix of model {model.name!r} is singular: nothing resists joint {joint!r} in this position, so "
+    text = (
+        f"the mass matrix of model {model.name!r} is singular: nothing resists joint {loose!r} in this position, so "
         "its acceleration is undefined. Give the links that it carries inertia, or the joint an armature."
     )
+    return text, {"joint": loose, "field": "inertia"}
 
 
-def _owner(model: Model, name: str, column: int) -> str:
+def _owner(model: Model, name: str, column: int) -> str | None:
+    """Joint of a position or a velocity; None for components of wrenches."""
     if name == "wrenches":
-        return f" (external wrench on body {column // 6})"
+        return None
     find = model.q_index if name == "q" else model.v_index
-    for joint in model.joint_names:
-        if find(joint).start <= column < find(joint).stop:
-            return f" (joint {joint!r})"
-    return ""
+    return next((j for j in model.joint_names if find(j).start <= column < find(j).stop), None)
 
 
 def flat_wrenches(model: Model, tree: Tree, external: Mapping[str, Any]) -> Array:
@@ -105,14 +123,20 @@ def flat_wrenches(model: Model, tree: Tree, external: Mapping[str, Any]) -> Arra
     Each wrench is (6,) or, in a batch, (N, 6). The tree is the one that the kernel works on: body axes depend on it.
     """
     if not isinstance(external, Mapping):
-        raise InputError(f"external is {external!r:.100}; it must be a dict from link names to wrenches of 6 numbers.")
+        raise InputError(
+            f"external is {external!r:.100}; it must be a dict from link names to wrenches of 6 numbers.",
+            field="external",
+            value=external,
+            allowed=dict,
+        )
     given: dict[str, Array] = {}
     for link, wrench in external.items():
         if link not in model.links:
             raise unknown_name("link", link, model.links)
         given[link] = as_array(f"external[{link!r}]", wrench, 6, model)
         if not np.isfinite(given[link]).all():
-            raise InputError(f"external[{link!r}] is {given[link].tolist()!r:.200}; finite numbers are needed.")
+            message = f"external[{link!r}] is {given[link].tolist()!r:.200}; finite numbers are needed."
+            raise InputError(message, link=link, field=f"external[{link!r}]", value=wrench, allowed="finite")
     shape = next(((x.shape[0],) for x in given.values() if x.ndim == 2), ())
     flat = np.zeros((*shape, 6 * len(tree.bodies)))
     for link, wrench in given.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -46,11 +47,17 @@ _ROUNDING = 1e-16
 LATE, ALL = "late", "all conditions"  # the robust orders
 
 
+def is_robust(order: str) -> bool:
+    """True for the orders of the robust tier."""
+    return order in (LATE, ALL)
+
+
 class ClosedDynamics:
     """Kernels of a model with loops, tier by tier."""
 
-    def __init__(self, kernels: Kernels, pose: Array | None) -> None:
-        """Args: the model's kernels; a pose in the way of assembly to be used, where the user gave one."""
+    def __init__(self, kernels: Kernels, pose: Array | None, solver: str) -> None:
+        """Args: the model's kernels; a pose in the assembly mode to be used, where it is known; see `Dynamics`."""
+        self.solver = solver
         self.kernels = kernels
         self.model = kernels.model
         self.pose = pose
@@ -59,7 +66,8 @@ class ClosedDynamics:
 
     def _at(self, turned: bool) -> tuple[Study, Plans]:
         if turned not in self._studied:
-            self._studied[turned] = studied(self.model, self.kernels.fingerprint(), self.pose, turned)
+            found, plans = studied(self.model, self.kernels.fingerprint(), self.pose, turned)
+            self._studied[turned] = found, replace(plans, candidates={}) if self.solver == RANK_REVEALING else plans
         return self._studied[turned]
 
     @cached_property
@@ -121,7 +129,10 @@ class ClosedDynamics:
             raise ModelError(
                 f"model {self.model.name!r} is locked: its loops ({names}) hold all of its {self.model.nv} velocities. "
                 "Check the types and axes of these joints with `ada info`; forces of structures are had from "
-                "joint_wrenches."
+                "joint_wrenches.",
+                loop=", ".join(self.model.loop_names),
+                field="mobility",
+                value=0,
             )
 
     @cached_property
@@ -214,7 +225,8 @@ class ClosedDynamics:
         """One state, by the first tier that can."""
         given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
         if not self.plans.is_dense_only:
-            for tier, order in ((FAST, name), (ROBUST, self.robust(name))):
+            first = [] if is_robust(name) else [(FAST, name)]
+            for tier, order in (*first, (ROBUST, self.robust(name))):
                 if order is None:
                     continue
                 result, status = self.kernel(order, wrenches is not None, True).single_status(*given)
@@ -282,7 +294,7 @@ class ClosedDynamics:
             return found if is_batch else found[0]
         a = np.full((len(inputs[0]), self.model.nv), np.nan)
         refused = np.arange(len(a))
-        for order in (name, self.robust(name)):
+        for order in dict.fromkeys((name, self.robust(name))):
             if order is not None and len(refused):
                 refused = self._by_order(order, a, refused, inputs)
         for i in refused:

@@ -48,7 +48,7 @@ def rescue(of_state: Callable[..., Any], inputs: Sequence[Array], is_batch: bool
         try:
             found.append(of_state(*map(np.ascontiguousarray, state)))
         except SingularPoseError as problem:
-            raise SingularPoseError(f"state {i}: {problem}") from None
+            raise SingularPoseError(f"state {i}: {problem}", loop=problem.loop, field=f"q[{i}]") from None
     return tuple(map(np.array, zip(*found, strict=True))) if isinstance(found[0], tuple) else np.array(found)
 
 
@@ -102,7 +102,9 @@ def regular(
         loops = ", ".join(sorted(closed.lost_names(solution)))
         raise SingularPoseError(
             f"model {closed.model.name!r} is in a singular pose (loops {loops}): its accelerations have no derivatives "
-            "there. Take a pose beside it; the branches are told by `tangents`."
+            "there. Take a pose beside it; the branches are told by `tangents`.",
+            loop=loops,
+            field="q",
         )
     return solution.accelerations, solution.multipliers / closed.weights
 
@@ -125,7 +127,9 @@ def second_on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *m
         raise InputError(
             f"loops of model {closed.model.name!r} are redundant, and the conditions that stand for them depend on "
             "each other in this pose: second derivatives are those of a fixed choice, which would have to be another "
-            "one here. Take a pose beside it."
+            "one here. Take a pose beside it.",
+            loop=", ".join(closed.model.loop_names),
+            field="q",
         )
     J = system.J * w[:, None]
     K = np.block([[system.M, J.T], [J, np.zeros((len(w), len(w)))]])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain
+from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal
 from ada_dynamics.dynamics.kernels import Kernels, is_long
 from ada_dynamics.dynamics.off_loops import warn_if_off_loops
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
@@ -27,8 +27,10 @@ from ada_dynamics.model.tree import Tree
 
 Algorithm: TypeAlias = Literal["auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n"]
 KernelKind: TypeAlias = Literal["auto", "specialised", "generic"]
+LoopSolver: TypeAlias = Literal["auto", "robust", "rank-revealing"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 KERNELS: tuple[KernelKind, ...] = get_args(KernelKind)
+SOLVERS: tuple[LoopSolver, ...] = get_args(LoopSolver)
 
 # Takes over where a kernel refuses a state, or some state of a batch.
 Rescue = Callable[[Sequence[Array], bool], Any]
@@ -43,6 +45,7 @@ class Computation:
         algorithm: Algorithm = "auto",
         *,
         kernel: KernelKind = "auto",
+        solver: LoopSolver = "auto",
         checked: bool = True,
         boundary: Literal["buffer", "struct"] | None = None,
         pose: ArrayLike | None = None,
@@ -60,6 +63,9 @@ class Computation:
                 instructions.
             kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
                 60 velocities in a row, or 120 in all.
+            solver: of the loop constraints: "robust" eliminates in an order whose pivots vanish in singular
+                configurations only, "rank-revealing" decomposes the constraint Jacobian by singular values in every
+                state (slow, to check results), and auto takes the fastest elimination that the state allows.
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN, and
                 forward dynamics of loops is wrong in singular poses, where nothing hands it on to the next tier.
             boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
@@ -74,20 +80,32 @@ class Computation:
                 `on_device.DeviceDynamics`), or "host" (its kernels on the processor at hand, to try them out).
         """
         if not isinstance(model, Model):
-            raise InputError(f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.")
+            raise InputError(
+                f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.",
+                field="model",
+                value=model,
+                allowed=Model,
+            )
         choice("algorithm", algorithm, ALGORITHMS)
         choice("kernel", kernel, KERNELS)
+        choice("solver", solver, SOLVERS)
+        if solver != "auto" and not model.loops:
+            message = f"solver={solver!r} is for loop constraints; model {model.name!r} has no loops."
+            raise InputError(message, field="solver", value=solver, allowed=("auto",))
         if model.nv == 0:
-            raise InputError(f"model {model.name!r} has no joint that moves; there are no dynamics to compute.")
+            message = f"model {model.name!r} has no joint that moves; there are no dynamics to compute."
+            raise InputError(message, field="nv", value=0)
         large = not model.has_mimics and not model.loops and is_long(model)
         generic = kernel == "generic" or (kernel == "auto" and large)
         if order is not None:
             if algorithm not in ("ada", "dca"):
-                raise InputError(f"order is for the algorithms 'ada' and 'dca', not for {algorithm!r}.")
+                message = f"order is for the algorithms 'ada' and 'dca', not for {algorithm!r}."
+                raise InputError(message, field="order", value=order, allowed=("ada", "dca"))
             assembly_order(model.tree, order)  # raises for names that no link has
         if hybrid != "auto":
             if algorithm != "hybrid":
-                raise InputError(f"hybrid={hybrid!r} is for the algorithm 'hybrid', not for {algorithm!r}.")
+                message = f"hybrid={hybrid!r} is for the algorithm 'hybrid', not for {algorithm!r}."
+                raise InputError(message, field="hybrid", value=hybrid, allowed=("hybrid",))
             cut_joints(model.tree, hybrid)  # raises for names that no joint has
             order = tuple(hybrid)
         refuse_algorithm(model, algorithm, generic)
@@ -95,11 +113,12 @@ class Computation:
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
         self.model = model
         self.checked = checked
-        names = ("algorithm", "kernel", "checked", "boundary", "pose", "order", "hybrid", "device")
-        given = (algorithm, kernel, checked, boundary, pose, None if algorithm == "hybrid" else order, hybrid, device)
+        names = ("algorithm", "kernel", "solver", "checked", "boundary", "pose", "order", "hybrid", "device")
+        cuts = None if algorithm == "hybrid" else order
+        given = (algorithm, kernel, solver, checked, boundary, pose, cuts, hybrid, device)
         self._options = dict(zip(names, given, strict=True))
         start = None if pose is None else start_of(model, pose)
-        self._kernels = Kernels(model, algorithm, generic, checked, start, order)
+        self._kernels = Kernels(model, algorithm, generic, checked, start, order, solver)
         self.boundary = boundary
         self.entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been looked at
@@ -128,7 +147,10 @@ class Computation:
         if not isinstance(link, str):
             raise WrongTypeError(
                 f"link is {link!r:.80}; it must be the name of a link, and comes before the positions: "
-                f"jacobian({next(reversed(self._tree.frames))!r}, q)."
+                f"jacobian({next(reversed(self._tree.frames))!r}, q).",
+                field="link",
+                value=link,
+                allowed=str,
             )
         if link not in self._tree.frames:
             raise unknown_name("link", link, self._tree.frames)
@@ -190,7 +212,7 @@ class Computation:
             self._check_state(arrays)
             return rescue(inputs, is_batch)
         if self.checked and status:
-            raise InputError(explain(self.model, arrays))
+            raise refusal(self.model, arrays)
         return result
 
     def _look_once(self, name: str, q: Array, v: Array) -> None:
@@ -205,4 +227,4 @@ class Computation:
         if usable and positions is not None:
             usable = positions.batch_status(np.atleast_2d(arrays["q"]))[1] == 0
         if not usable:
-            raise InputError(explain(self.model, arrays))
+            raise refusal(self.model, arrays)

@@ -224,7 +224,11 @@ class DerivativeQueries(AlongLoops):
             raise InputError(
                 f"loops of model {self.model.name!r} are redundant: once open, as single coordinates of the tree leave "
                 "them, they have no forces that go on from those before. Ask for derivatives along the loops, "
-                "by='independent' or by='actuated'."
+                "by='independent' or by='actuated'.",
+                loop=", ".join(self.model.loop_names),
+                field="by",
+                value=by,
+                allowed=("independent", "actuated"),
             )
         inputs, is_batch = common_batch(arrays)
         Q, V, T = (np.atleast_2d(np.ascontiguousarray(x)) for x in inputs)
@@ -260,7 +264,10 @@ class DerivativeQueries(AlongLoops):
             raise InputError(
                 f"model {self.model.name!r} has loops, which share efforts among its motors; efforts of all joints of "
                 "the tree have no derivatives of their own. Ask for those of the motors, by='actuated' or "
-                "by='independent', or open the loops: edit.open_loops(model)."
+                "by='independent', or open the loops: edit.open_loops(model).",
+                field="by",
+                value=by,
+                allowed=("actuated", "independent"),
             )
         motors = list(self.velocity_indices(ACTUATED))
         found = self.forward_derivatives(q, v, self.inverse(q, v, a, external), by, external=external)
@@ -277,12 +284,18 @@ class DerivativeQueries(AlongLoops):
             raise InputError(
                 f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
                 f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities in a "
-                "row."
+                "row.",
+                field="kernel",
+                value="generic",
+                allowed=("specialised",),
             )
         if self._kernels.large:
             raise InputError(
                 f"model {self.model.name!r} has loops and {self.model.nv} velocities; derivatives with loops are there "
-                f"up to {SPECIALISE_UP_TO}."
+                f"up to {SPECIALISE_UP_TO}.",
+                field="nv",
+                value=self.model.nv,
+                allowed=SPECIALISE_UP_TO,
             )
 
     def _of_forward(
@@ -317,7 +330,9 @@ class DerivativeQueries(AlongLoops):
         if self._kernels.closed is not None:
             raise InputError(
                 f"model {self.model.name!r} has loops, which share efforts among its motors; {name} is for open ones. "
-                "Ask for inverse_derivatives(q, v, a, by='actuated'), or open the loops: edit.open_loops(model)."
+                "Ask for inverse_derivatives(q, v, a, by='actuated'), or open the loops: edit.open_loops(model).",
+                loop=", ".join(self.model.loop_names),
+                field=name,
             )
         made = make(self._open_equations)
         return self._quantity_call(name, lambda: made, tuple(made.inputs))

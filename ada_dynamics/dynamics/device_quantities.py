@@ -35,7 +35,10 @@ class DeviceQuantities:
             if bits != 64:
                 raise InputError(
                     f"joint wrenches of model {self.model.name!r}, whose loops are redundant, need double precision; "
-                    "pass arrays of float64."
+                    "pass arrays of float64.",
+                    field="dtype",
+                    value="float32",
+                    allowed="float64",
                 )
             return _MAKE[name](self, external, bits, ALL)  # their multipliers are the least ones
         return _MAKE[name](self, external, bits, "")

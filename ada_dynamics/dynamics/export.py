@@ -66,11 +66,15 @@ def export_c(
     choice("quantity", quantity, QUANTITIES)
     chosen = quantity if name is None else name
     if not (chosen.isidentifier() and chosen.isascii()) or chosen in _KEYWORDS:
-        raise InputError(f"name is {chosen!r}; it must be an identifier of C, such as {quantity!r}.")
+        message = f"name is {chosen!r}; it must be an identifier of C, such as {quantity!r}."
+        raise InputError(message, field="name", value=chosen)
     if dynamics.is_generic:
         raise InputError(
             f"model {dynamics.model.name!r} uses the generic kernels, which are no C code of one robot. Ask for "
-            f"Dynamics(model, kernel='specialised'); past {SPECIALISE_UP_TO} velocities the file becomes large."
+            f"Dynamics(model, kernel='specialised'); past {SPECIALISE_UP_TO} velocities the file becomes large.",
+            field="kernel",
+            value="generic",
+            allowed=("specialised",),
         )
     text = to_c(replace(quantity_of(dynamics, quantity, link).trace(), name=chosen))
     folder = Path(directory)
@@ -80,7 +84,7 @@ def export_c(
         written.source.write_text(text.source, encoding="utf-8")
         written.header.write_text(text.header, encoding="utf-8")
     except OSError as problem:
-        raise InputError(f"the C files cannot be written to {folder}: {problem}") from None
+        raise InputError(f"the C files cannot be written to {folder}: {problem}", file=folder) from None
     return written
 
 
@@ -94,7 +98,8 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
     if name in _OF_ROBOT:
         return _OF_ROBOT[name](tree)
     if link is None:
-        raise InputError(f"{name} needs a link; this model has {', '.join(dynamics.model.link_names)}.")
+        names = dynamics.model.link_names
+        raise InputError(f"{name} needs a link; this model has {', '.join(names)}.", field="link", allowed=names)
     dynamics.require_link(link)
     return _OF_LINK[name](tree, link)
 
@@ -106,7 +111,10 @@ def _closed_forward(dynamics: Dynamics, name: str) -> Quantity:
         instead = "." if name == "forward" else "; export 'forward', or the tree's own 'bias' and 'mass_matrix'."
         raise InputError(
             f"{name} dynamics of model {dynamics.model.name!r} cannot be written as C: its loops need a solution on "
-            f"numbers{instead}"
+            f"numbers{instead}",
+            loop=", ".join(dynamics.model.loop_names),
+            field="quantity",
+            value=name,
         )
     return found
 

@@ -15,13 +15,12 @@ from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.ambient import Ambient
-from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
+from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.loop_queries import LoopQueries
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
-from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.model.model import Model
@@ -232,7 +231,7 @@ class Dynamics(ParameterQueries, LoopQueries):
         self._check_state(arrays)
         result = closed.rescue(self._kernels.candidate, *common_batch(arrays))
         if self.checked and not np.isfinite(result).all():
-            raise InputError(explain(self.model, arrays))
+            raise refusal(self.model, arrays)
         return result
 
     def _run_loop(self, name: str, external: bool, arrays: Mapping[str, Array]) -> Array:
@@ -247,7 +246,7 @@ class Dynamics(ParameterQueries, LoopQueries):
                 kernel.connect(self.entries[name], self.checked, self._kernels.positions if self.checked else None)
             result = kernel.batch(*inputs) if is_batch else kernel.single(*map(np.ascontiguousarray, inputs))
         if self.checked and not np.isfinite(result).all():
-            raise InputError(explain(self.model, arrays))
+            raise refusal(self.model, arrays)
         return result
 
     def _loop_in_python(self, name: str, inputs: Sequence[Array]) -> Array:

@@ -49,7 +49,10 @@ class Adjusted:
             raise InputError(
                 f"loops of model {self.model.name!r} leave {missing} of the lengths and turns {', '.join(self.names)} "
                 f"no room: changed by themselves, the loops cannot close any more{_among(held)}. Name such that the "
-                "loops can follow, or all that change together one by one in a model of your own."
+                "loops can follow, or all that change together one by one in a model of your own.",
+                field="parameters",
+                value=tuple(held),
+                allowed=len(self.names) - missing,
             )
 
     def at(self, q: Array) -> Array:

@@ -19,6 +19,7 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities.base import quantity
 from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.dynamics.quantities.equations import Order
+from ada_dynamics.dynamics.tiers import ROBUST
 from ada_dynamics.errors import InputError
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.jit import Kernel, Signature, TapeKernel, Target
@@ -64,6 +65,7 @@ class Kernels:
         checked: bool,
         pose: Array | None = None,
         order: Order = None,
+        solver: str = "auto",
     ) -> None:
         self.model = model
         self.generic = generic
@@ -75,7 +77,7 @@ class Kernels:
         self._traced: dict[str, expr.Function] = {}  # by algorithm: the cheapest, until it is compiled
         self._candidate: str | None = None
         self._chosen: str | None = None if algorithm == "auto" else algorithm
-        self.closed = ClosedDynamics(self, pose) if model.loops else None
+        self.closed = ClosedDynamics(self, pose, solver) if model.loops else None
 
     @property
     def large(self) -> bool:
@@ -106,6 +108,8 @@ class Kernels:
     def _cheapest_candidate(self, closed: ClosedDynamics | None) -> str:
         if closed is None or closed.plans.is_dense_only:
             return "late"
+        if closed.solver == ROBUST:
+            return closed.robust("") or "late"
         wanted = CLOSED_ALGORITHMS.get(self._algorithm, closed.cheapest)
         return wanted if wanted in closed.plans.candidates or " " not in wanted else closed.cheapest
 
@@ -205,7 +209,10 @@ class Kernels:
         if self.model.has_mimics:
             raise InputError(
                 f"model {self.model.name!r} has mimic joints, which the generic loop kernels cannot couple; "
-                "use kernel='specialised', or load it with mimic='free'."
+                "use kernel='specialised', or load it with mimic='free'.",
+                field="kernel",
+                value="generic",
+                allowed=("specialised",),
             )
         if (name, external) not in self._loops:
             algorithm = self._algorithm if self._algorithm in LOOP_ALGORITHMS and name == "forward" else "aba"

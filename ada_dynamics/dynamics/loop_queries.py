@@ -59,7 +59,9 @@ class LoopQueries(Computation):
         self._check_state(arrays)
         if any(x.ndim == 2 for x in arrays.values()):
             raise InputError(
-                "loop_state looks at one state; call it row by row, or largest_gap(q) for the gaps of a batch."
+                "loop_state looks at one state; call it row by row, or largest_gap(q) for the gaps of a batch.",
+                field=next(name for name, x in arrays.items() if x.ndim == 2),
+                allowed=(self.model.nq,),
             )
         if self._kernels.closed is None:
             return LoopState({}, {}, 1.0, self.model.nv)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.joint_wrenches import least_norm, names_of_joints
-from ada_dynamics.dynamics.tiers import FAST, TIERS, Motion
+from ada_dynamics.dynamics.tiers import FAST, ROBUST, TIERS, Motion
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops.long import SEARCHED
 from ada_dynamics.loops.uniqueness import Flags, at_pose, common, in_general
@@ -43,7 +43,7 @@ class LoopWrenches:
 
     def _fast(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array] | None:
         """Accelerations and multipliers by the fast kernel, where it can."""
-        if self._closed.plans.is_dense_only:
+        if self._closed.plans.is_dense_only or self._closed.solver == ROBUST:
             return None
         kernel = self._closed.kernel(name, len(inputs) > 3, multipliers=True)
         result, status = (kernel.batch_status if is_batch else kernel.single_status)(*inputs)

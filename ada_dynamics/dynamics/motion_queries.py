@@ -156,7 +156,7 @@ class MotionQueries(AlongLoops):
             self.require_link(link)  # type: ignore[arg-type]
             return link  # type: ignore[return-value]
         if not link:
-            raise InputError("no link is named; give the name of a link, or a list of names.")
+            raise InputError("no link is named; give the name of a link, or a list of names.", field="link", value=link)
         for name in link:
             self.require_link(name)
         return tuple(link)

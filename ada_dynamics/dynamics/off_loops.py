@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,36 +26,39 @@ def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
         return
     gaps = np.abs(numbers.gaps(q)) / numbers.weights[:, None]
     name = numbers.model.name
-    found = _worst(numbers, gaps, gaps > NOTICED * numbers.length, "m", q.ndim == 2)
+    found, facts = _worst(numbers, gaps, gaps > NOTICED * numbers.length, "m", q.ndim == 2)
     if found:
         message = (
             f"loops of model {name!r} are open in the state given: {found}. The results are those of a mechanism that "
             "was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."
         )
-        warnings.warn(message, OpenLoopWarning, stacklevel=level_of_caller())
+        warnings.warn(OpenLoopWarning(message, **facts), stacklevel=level_of_caller())
     if not v.any():
         return
     drifts, scales = (x / numbers.weights[:, None] for x in numbers.drifts(q, v))
-    found = _worst(numbers, drifts, drifts > NOTICED * np.maximum(scales, numbers.length), "m/s", q.ndim == 2)
+    found, facts = _worst(numbers, drifts, drifts > NOTICED * np.maximum(scales, numbers.length), "m/s", q.ndim == 2)
     if found:
         message = (
             f"the velocities given open loops of model {name!r}: {found}. No motion of the mechanism has them, and the "
             "results mean nothing; take the nearest that it can have: q, v = project(q, v)."
         )
-        warnings.warn(message, LoopVelocityWarning, stacklevel=level_of_caller())
+        warnings.warn(LoopVelocityWarning(message, **facts), stacklevel=level_of_caller())
 
 
-def _worst(numbers: LoopNumbers, values: Array, is_noticed: NDArray[np.bool_], unit: str, is_batch: bool) -> str:
-    """The worst noticed value of each loop in words; nothing where there is none."""
+def _worst(
+    numbers: LoopNumbers, values: Array, is_noticed: NDArray[np.bool_], unit: str, is_batch: bool
+) -> tuple[str, dict[str, Any]]:
+    """The worst noticed value of each loop in words, nothing where there is none, and the facts for a warning."""
     found: dict[str, list[float]] = {}
     for (loop, _, _), row, noticed in zip(numbers.conditions, values, is_noticed, strict=True):
         if noticed.any():
             found.setdefault(loop, []).extend(row[noticed].tolist())
     shown = ", ".join(f"{loop!r} by {max(sizes):.3g} {unit}" for loop, sizes in found.items())
-    states = np.flatnonzero(is_noticed.any(axis=0))
+    states = np.flatnonzero(is_noticed.any(axis=0)).tolist()
+    facts = {"loops": tuple(found), "states": tuple(states) if is_batch else ()}
     if not found or not is_batch:
-        return shown
-    return f"{shown} (state {states[0]}" + (f" and {len(states) - 1} others)" if len(states) > 1 else ")")
+        return shown, facts
+    return f"{shown} (state {states[0]}" + (f" and {len(states) - 1} others)" if len(states) > 1 else ")"), facts
 
 
 def level_of_caller() -> int:

@@ -46,7 +46,8 @@ def machine_of(device: str) -> Machine:
         return HostThreads()
     named = re.fullmatch(r"cuda(?::(\d+))?", str(device))
     if named is None:
-        raise InputError(f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:N', or 'host' to try kernels out.")
+        message = f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:N', or 'host' to try kernels out."
+        raise InputError(message, field="device", value=device, allowed=("cpu", "cuda", "cuda:N", HOST))
     from ada_dynamics.jit.gpu import Gpu  # here: most programs have none
 
     return Gpu(int(named[1] or 0))
@@ -77,7 +78,10 @@ class DeviceDynamics(Dynamics):
         if self.kernels.generic or self.kernels.large:
             raise InputError(
                 f"model {model.name!r} has {model.nv} velocities and no code of its own, which devices need. Leave "
-                "device out; long chains run on the loop kernels of the processor at hand."
+                "device out; long chains run on the loop kernels of the processor at hand.",
+                field="device",
+                value=device,
+                allowed=("cpu",),
             )
         self.machine = machine_of(device)
         self._pieces = _pieces(device)
@@ -237,7 +241,8 @@ class DeviceDynamics(Dynamics):
                 self._refuse_on_device(f"{name} of model {self.model.name!r}", values.values())
             return self._on_device(name, values, here, more, out, stream)
         if out is not None or stream is not None:
-            raise InputError("out and stream are for arrays on the device; these arrays are in this process.")
+            message = "out and stream are for arrays on the device; these arrays are in this process."
+            raise InputError(message, field="stream" if out is None else "out")
         arrays = self._arguments(values)
         if external:
             arrays["wrenches"] = flat_wrenches(self.model, self._tree, external)
@@ -283,7 +288,9 @@ class DeviceDynamics(Dynamics):
         if len(dtypes) > 1:
             raise InputError(
                 "some arrays on the device are float64 and some float32; pass all of one kind: single precision is for "
-                "arrays that are all float32."
+                "arrays that are all float32.",
+                field=", ".join(key for key, x in arrays.items() if isinstance(x, Given)),
+                value=tuple(sorted(map(str, dtypes))),
             )
         bits = 8 * dtypes.pop().itemsize
         kernel = self.thread_kernel(name, "wrenches" in arrays, bits)
@@ -317,7 +324,13 @@ class DeviceDynamics(Dynamics):
         try:
             self._check_state(parts)
         except InputError as problem:
-            raise InputError(f"{problem} (States are counted among those refused: {_few(rows)}.)") from None
+            raise InputError(
+                f"{problem} (States are counted among those refused: {_few(rows)}.)",
+                joint=problem.joint,
+                field=problem.field,
+                value=problem.value,
+                allowed=problem.allowed,
+            ) from None
         again = here(*parts.values())
         return again if isinstance(again, tuple) else (again,)
 
@@ -336,7 +349,10 @@ class DeviceDynamics(Dynamics):
         if len(found.shape) not in (1, 2) or found.shape[-1] != size:
             raise InputError(
                 f"{name} has shape {found.shape}; model {self.model.name!r} needs ({size},), or (N, {size}) for a "
-                "batch of N states."
+                "batch of N states.",
+                field=name,
+                value=found.shape,
+                allowed=((size,), ("N", size)),
             )
         return found
 
@@ -344,22 +360,28 @@ class DeviceDynamics(Dynamics):
         outputs = kernel.signature.outputs
         outs = [out] if len(outputs) == 1 and not isinstance(out, (tuple, list)) else list(out)
         if len(outs) != len(outputs):
-            raise InputError(f"out must hold {len(outputs)} arrays, not {len(outs)}.")
+            message = f"out must hold {len(outputs)} arrays, not {len(outs)}."
+            raise InputError(message, field="out", value=len(outs), allowed=len(outputs))
         states = next((x.shape[0] for x in arrays.values() if len(x.shape) == 2), 1)
         places = [given(f"out ({name})", x, self.machine, stream) for (name, _), x in zip(outputs, outs, strict=True)]
         for (_, shape), place in zip(outputs, places, strict=True):
             if place.shape != (states, *shape) or place.dtype != kernel.dtype:
                 raise InputError(
-                    f"{place.name} is {place.dtype}{list(place.shape)}; it must be {kernel.dtype}{[states, *shape]}."
+                    f"{place.name} is {place.dtype}{list(place.shape)}; it must be {kernel.dtype}{[states, *shape]}.",
+                    field=place.name,
+                    value=place.shape,
+                    allowed=(states, *shape),
                 )
             for name, array in arrays.items():
                 if isinstance(array, Given) and max(array.span[0], place.span[0]) < min(array.span[1], place.span[1]):
-                    raise InputError(f"{place.name} overlaps {name}; a state that is refused must still be there.")
+                    message = f"{place.name} overlaps {name}; a state that is refused must still be there."
+                    raise InputError(message, field=place.name, value=name)
         return places
 
     def _refuse_on_device(self, what: str, values: Any) -> None:
         if any(map(on_device, values)):
-            raise InputError(f"{what} cannot be computed on a device; pass numpy arrays, and it is computed here.")
+            message = f"{what} cannot be computed on a device; pass numpy arrays, and it is computed here."
+            raise InputError(message, field="device", value=what, allowed="numpy arrays")
 
 
 def _is_batch(arrays: Mapping[str, Array]) -> bool:

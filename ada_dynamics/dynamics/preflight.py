@@ -22,18 +22,28 @@ def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
     if model.has_mimics and algorithm not in ("auto", "crba"):
         raise InputError(
             f"model {model.name!r} has mimic joints; algorithm {algorithm!r} cannot couple them. Use 'auto' or "
-            "'crba', or load the model with mimic='free'."
+            "'crba', or load the model with mimic='free'.",
+            field="algorithm",
+            value=algorithm,
+            allowed=("auto", "crba"),
         )
     if model.loops and generic:
-        raise InputError(f"model {model.name!r} has loops, which the generic kernels cannot close; use kernel='auto'.")
+        message = f"model {model.name!r} has loops, which the generic kernels cannot close; use kernel='auto'."
+        raise InputError(message, field="kernel", value="generic", allowed=("auto", "specialised"))
     if model.loops and algorithm not in CLOSES_LOOPS:
         raise InputError(
             f"model {model.name!r} has loops, which algorithm {algorithm!r} cannot close; use one of "
-            f"{', '.join(map(repr, CLOSES_LOOPS))}."
+            f"{', '.join(map(repr, CLOSES_LOOPS))}.",
+            field="algorithm",
+            value=algorithm,
+            allowed=CLOSES_LOOPS,
         )
     if generic and algorithm not in ("auto", "aba", "ada"):
         raise InputError(
-            f"generic kernels run the algorithms 'aba' and 'ada', not {algorithm!r}; use kernel='specialised'."
+            f"generic kernels run the algorithms 'aba' and 'ada', not {algorithm!r}; use kernel='specialised'.",
+            field="algorithm",
+            value=algorithm,
+            allowed=("auto", "aba", "ada"),
         )
 
 
@@ -51,11 +61,15 @@ def refuse_unusable(model: Model, tree: Tree) -> None:
     outermost[[parent for parent in columns.parents if parent != WORLD]] = False
     for i in np.flatnonzero(outermost & (armature == 0.0)).tolist():
         if _resistance(columns.kinds[i], columns.inertia(i)) <= NEGLIGIBLE * size[i]:
-            links = ", ".join(repr(f.link) for f in tree.frames.values() if f.body == i)
+            carried = [f.link for f in tree.frames.values() if f.body == i]
+            links = ", ".join(map(repr, carried))
             raise ModelError(
                 f"model {model.name!r}: joint {tree.bodies[i].name!r} carries no mass or inertia that resists it (link "
                 f"{links}), so its acceleration is undefined. Give the link an inertia about the joint's axis, give "
-                "the joint an armature, or make the joint fixed."
+                "the joint an armature, or make the joint fixed.",
+                joint=tree.bodies[i].name,
+                link=carried[0] if carried else None,
+                field="inertia",
             )
     _refuse_massless_subtrees(model, tree, (size + armature).tolist())
 
@@ -73,7 +87,9 @@ def _refuse_massless_subtrees(model: Model, tree: Tree, size: list[float]) -> No
         if not size[i]:
             raise ModelError(
                 f"model {model.name!r}: nothing that joint {tree.bodies[i].name!r} carries has mass, so its "
-                "acceleration is undefined. Give a link mass, give the joint an armature, or make the joint fixed."
+                "acceleration is undefined. Give a link mass, give the joint an armature, or make the joint fixed.",
+                joint=tree.bodies[i].name,
+                field="mass",
             )
         parent = tree.columns.parents[i]
         if parent != WORLD:

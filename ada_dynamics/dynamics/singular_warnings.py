@@ -36,13 +36,15 @@ def warn_singular(model: Model, loops: Iterable[str], what: str, ways: Sequence[
         what: was asked for.
         ways: directions in which it can start to move, where it is at rest.
     """
-    where = f"model {model.name!r} is in a singular pose (loops {', '.join(sorted(loops))})"
+    names = tuple(sorted(loops))
+    where = f"model {model.name!r} is in a singular pose (loops {', '.join(names)})"
     if ways is None:
-        warnings.warn(f"{where}: {_MOVING[what]}.", SingularPoseWarning, stacklevel=level_of_caller())
+        warning = SingularPoseWarning(f"{where}: {_MOVING[what]}.", loops=names)
+        warnings.warn(warning, stacklevel=level_of_caller())
         return
     shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in ways)
     message = (
         f"{where} and at rest: its motion is not determined. {_AT_REST[what]}; it can start to move along "
         f"{len(ways) or 'several'} directions" + (f": {shown}." if ways else ".")
     )
-    warnings.warn(message, BifurcationWarning, stacklevel=level_of_caller())
+    warnings.warn(BifurcationWarning(message, loops=names), stacklevel=level_of_caller())

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.arguments import common_batch, explain, flat_wrenches
+from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.tiers import FAST
-from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
 
@@ -53,5 +52,5 @@ def joint_wrenches(
     given = [np.ascontiguousarray(x) for x in (q, v, a, *inputs[4:], *multipliers)]
     stacked, status = (kernel.batch_status if is_batch else kernel.single_status)(*given)
     if status:
-        raise InputError(explain(model, arrays))
+        raise refusal(model, arrays)
     return JointWrenches(model, q, stacked, by_loop, flags, tier, length)

@@ -46,16 +46,20 @@ def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
     if base and float(np.max(np.abs(undone()), initial=0.0)) > smallest:
         efforts[base] = np.linalg.lstsq(B - U @ (U.T @ B), undone(), rcond=_RANK)[0]
     if float(np.max(np.abs(undone()), initial=0.0)) > smallest:
-        raise InputError(_nothing_drives(model, N @ -undone()))
+        raise _nothing_drives(model, N @ -undone())
     efforts[motors] = Vt.T @ ((U.T @ (b - B @ efforts[base])) / s)
     return efforts
 
 
-def _nothing_drives(model: Model, motion: Array) -> str:
+def _nothing_drives(model: Model, motion: Array) -> InputError:
     size = float(np.max(np.abs(motion)))
     moving = [n for n in model.joint_names if float(np.max(np.abs(motion[model.v_index(n)]))) > 0.1 * size]
-    return (
+    return InputError(
         f"model {model.name!r} is under-actuated: no effort of its motors ({', '.join(model.actuated)}) gives these "
         f"accelerations. Nothing drives the motion of {', '.join(moving[:8])}; add a motor there, or ask for "
-        "accelerations that these joints take by themselves."
+        "accelerations that these joints take by themselves.",
+        joint=moving[0],
+        field="actuated",
+        value=tuple(moving),
+        allowed=tuple(model.actuated),
     )

@@ -49,7 +49,9 @@ class AssembledPose(Shown, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
         if self._model is None:
             raise InputError(
                 f"{np.asarray(self)!s:.80} is a part of a pose, which says nothing by itself: ask the pose that "
-                "ada.assemble returned, or a copy of it."
+                "ada.assemble returned, or a copy of it.",
+                field="pose",
+                value=np.asarray(self),
             )
         return self._model, np.asarray(self)
 
@@ -150,7 +152,12 @@ def assemble(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[
         ModelError: no pose closes the loops; the message says which stay open, and by how much.
     """
     if not isinstance(model, Model):
-        raise InputError(f"model is {model!r:.100}; assemble needs a Model, such as ada.load returns.")
+        raise InputError(
+            f"model is {model!r:.100}; assemble needs a Model, such as ada.load returns.",
+            field="model",
+            value=model,
+            allowed=Model,
+        )
     q = start_of(model, guess)
     start = q.copy()
     if model.loops:

@@ -135,7 +135,7 @@ def assembled(model: Model, numbers: LoopNumbers, guess: Array, free: NDArray[np
         meant = _closed_but_for_rounding(numbers, start, free) if found.gap < ROUNDED_GAP else None
         if meant is not None:
             return meant
-    raise ModelError(_why_open(model, numbers, best, wrong_way, free is not None))
+    raise _why_open(model, numbers, best, wrong_way, free is not None)
 
 
 def _closed_but_for_rounding(numbers: LoopNumbers, start: Array, free: NDArray[np.intp] | None) -> Array | None:
@@ -150,18 +150,25 @@ def _closed_but_for_rounding(numbers: LoopNumbers, start: Array, free: NDArray[n
 
 def _why_open(
     model: Model, numbers: LoopNumbers, best: Closing | None, wrong_way: Sequence[str], some_held: bool
-) -> str:
+) -> ModelError:
     where = f"model {model.name!r}"
     held = " with the held joints where they are" if some_held else ""
+    field = "hold" if some_held else "guess"
     if best is None:
-        return (
+        return ModelError(
             f"{where}: loop {', '.join(map(repr, wrong_way))} only closes with its axes in opposite directions{held}; "
-            "turn the frame of one of its sides, or start from another pose."
+            "turn the frame of one of its sides, or start from another pose.",
+            loop=wrong_way[0],
+            field="axis",
         )
-    shown = "; ".join(f"{name!r} by {text}" for name, text in list(_open_by(numbers, best.q).items())[:6])
-    return (
+    gaps = _open_by(numbers, best.q)
+    shown = "; ".join(f"{name!r} by {text}" for name, text in list(gaps.items())[:6])
+    return ModelError(
         f"{where} cannot be assembled{held}: nearest to closed, these loops stay open: {shown}. Check the lengths and "
-        f"frames of the joints on them, or start from a pose nearer to the closed one ({1 + _RESTARTS} starts tried)."
+        f"frames of the joints on them, or start from a pose nearer to the closed one ({1 + _RESTARTS} starts tried).",
+        loop=", ".join(gaps),
+        field=field,
+        value=gaps,
     )
 
 
@@ -183,10 +190,12 @@ def start_of(model: Model, guess: ArrayLike | None) -> Array:
         return model.neutral()
     q = model.as_positions(guess, "guess")
     if not np.isfinite(q).all():
-        raise InputError(f"guess is {q.tolist()!r:.200}; finite numbers are needed.")
+        message = f"guess is {q.tolist()!r:.200}; finite numbers are needed."
+        raise InputError(message, field="guess", value=q, allowed="finite")
     problems = model.position_problems(q)
     if problems:
-        raise InputError(f"guess of model {model.name!r}: " + "; ".join(problems) + ".")
+        message = f"guess of model {model.name!r}: " + "; ".join(problems) + "."
+        raise InputError(message, field="guess", value=q, joint=problems[0].split("'")[1])
     return q.copy()
 
 

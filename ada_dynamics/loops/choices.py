@@ -59,7 +59,7 @@ class Choices:
             InputError: there is no such set, or it does not determine the motion.
         """
         if not isinstance(by, (str, list, tuple)):
-            raise WrongTypeError(f"by is {by!r:.100}; it must be a word, or a list of names of joints.")
+            raise _not_names(by)
         key = by if isinstance(by, str) else tuple(by)
         if key not in self._known:
             self._known[key] = self._found(key)
@@ -71,7 +71,7 @@ class Choices:
         if isinstance(by, str) and by != ACTUATED:
             raise unknown_name("set of velocities", by, (INDEPENDENT, ACTUATED, "... or a list of joints"))
         if not all(isinstance(name, str) for name in by):
-            raise WrongTypeError(f"by is {by!r:.100}; it must be a word, or a list of names of joints.")
+            raise _not_names(by)
         chosen = self.motors if by == ACTUATED else velocities_of(self.model, by)
         self._refuse_unfit(chosen, "motors" if by == ACTUATED else "chosen joints")
         return chosen
@@ -96,7 +96,11 @@ class Choices:
             surplus = f", and {len(chosen) - rank} too many, following from the others" if len(chosen) > rank else ""
             raise InputError(
                 f"{self._count(chosen, what)}: {self.mobility - rank} missing of {self.mobility}{surplus}. With them "
-                f"at rest, {self._names(motion)} can still move; name one of these joints as well."
+                f"at rest, {self._names(motion)} can still move; name one of these joints as well.",
+                joint=self._names(motion),
+                field="by",
+                value=len(chosen),
+                allowed=self.mobility,
             )
         return len(chosen) - rank
 
@@ -105,7 +109,10 @@ class Choices:
         if surplus:
             raise InputError(
                 f"{self._count(chosen, what)}: {surplus} too many for {self.mobility}, following from the others "
-                f"along the loops. Name joints with {self.mobility} velocities, by=[...], or ask by={INDEPENDENT!r}."
+                f"along the loops. Name joints with {self.mobility} velocities, by=[...], or ask by={INDEPENDENT!r}.",
+                field="by",
+                value=len(chosen),
+                allowed=self.mobility,
             )
 
     def _count(self, chosen: Sequence[int], what: str) -> str:
@@ -114,26 +121,31 @@ class Choices:
             "determine its motion"
         )
 
-    def refuse_singular(self, found: Motions, chosen: Sequence[int], where: str) -> None:
+    def refuse_singular(self, found: Motions, chosen: Sequence[int], state: int | None) -> None:
         """Raise where velocities do not determine the motion in one pose.
 
         Args:
             found: what the conditions leave there.
             chosen: places of the velocities.
-            where: the state, for the message.
+            state: its number in a batch; None for a single one.
         """
+        where, field = ("", "q") if state is None else (f"state {state}: ", f"q[{state}]")
         if found.sigma < SINGULAR:
             raise SingularPoseError(
                 f"{where}model {self.model.name!r} is in a singular pose: its loops ({self._weakest(found)}) hold "
                 "fewer velocities than elsewhere, so that its motion is not determined by as many. Take a pose beside "
-                "it; the branches are told by `tangents`."
+                "it; the branches are told by `tangents`.",
+                loop=self._weakest(found),
+                field=field,
             )
         if least_share(found.basis(), chosen) < SINGULAR:
             raise SingularPoseError(
                 f"{where}model {self.model.name!r} is in a pose in which the velocities of "
                 f"{self._labels(chosen)} do not determine its motion: with them at rest, "
                 f"{self._names(least_seen(found.basis(), chosen))} can still move. Take a pose beside it, or other "
-                "velocities: by=[names of joints]."
+                "velocities: by=[names of joints].",
+                joint=self._names(least_seen(found.basis(), chosen)),
+                field=field,
             )
 
     def is_singular(self, found: Motions, chosen: Sequence[int]) -> Array:
@@ -165,6 +177,11 @@ class Choices:
 
 def _listed(names: Sequence[str]) -> str:
     return (", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")) or "none"
+
+
+def _not_names(by: object) -> WrongTypeError:
+    message = f"by is {by!r:.100}; it must be a word, or a list of names of joints."
+    return WrongTypeError(message, field="by", value=by, allowed=(INDEPENDENT, ACTUATED, list))
 
 
 def velocities_of(model: Model, joints: Sequence[str]) -> tuple[int, ...]:

@@ -46,7 +46,10 @@ def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
     if not is_searched and gap > CLOSED * max(1.0, numbers.length):
         raise ModelError(
             f"model {model.name!r} has {model.nv} velocities, too many to search for a pose that closes its loops: "
-            f"give one as pose=... (this one leaves a gap of {gap:.3g})."
+            f"give one as pose=... (this one leaves a gap of {gap:.3g}).",
+            field="pose",
+            value=gap,
+            allowed=CLOSED * max(1.0, numbers.length),
         )
     acting = acting_somewhere(numbers, q)
     idle = tuple(sorted(set(range(len(numbers.conditions))) - set(acting)))
@@ -70,6 +73,8 @@ def _along_the_tree(
         raise RedundantError(
             f"model {numbers.model.name!r}: in loop {loop!r}, the {kind} follows from other conditions in the pose "
             f"given. Redundant loops that act on each other are not supported beyond {SEARCHED} velocities; leave one "
-            "out."
+            "out.",
+            loop=loop,
+            field=str(kind),
         )
     return tuple(found.order), tuple(found.typical.tolist())

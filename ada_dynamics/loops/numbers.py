@@ -81,7 +81,11 @@ class LoopNumbers:
         def evaluated(q: Array) -> list[Array]:
             gap, J = np.empty(shape[0]), np.empty(shape[0] * shape[1])
             if backend.single([np.ascontiguousarray(q, dtype=np.float64)], [gap, J]):
-                raise InputError(f"the loops of model {self.model.name!r} have no finite gap at q = {q.tolist()}.")
+                raise InputError(
+                    f"the loops of model {self.model.name!r} have no finite gap at q = {q.tolist()}.",
+                    field="q",
+                    value=q,
+                )
             return [gap, J.reshape(shape)]
 
         return evaluated

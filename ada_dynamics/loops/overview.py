@@ -129,7 +129,10 @@ def overview(model: Model, guess: ArrayLike | None = None) -> Overview:
     """
     if model.nv > LARGEST:
         raise ModelError(
-            f"model {model.name!r} has {model.nv} velocities; ranks of loops are looked at up to {LARGEST} of them."
+            f"model {model.name!r} has {model.nv} velocities; ranks of loops are looked at up to {LARGEST} of them.",
+            field="nv",
+            value=model.nv,
+            allowed=LARGEST,
         )
     start = start_of(model, guess)
     found = study(model, start)

@@ -196,5 +196,8 @@ def refuse_open(numbers: LoopNumbers) -> None:
             sides = model.loops[loop.name]
             raise ModelError(
                 f"model {model.name!r}: loop {loop.name!r} joins links {sides.parent!r} and {sides.child!r}, which are "
-                f"already fixed to each other, {max(own):.3g} apart; remove the loop, or a fixed joint between them."
+                f"already fixed to each other, {max(own):.3g} apart; remove the loop, or a fixed joint between them.",
+                loop=loop.name,
+                link=sides.parent,
+                value=max(own),
             )
