@@ -31,7 +31,7 @@ def pointers(*arrays: np.ndarray) -> list[ctypes.c_void_p]:
 
 
 @needs_compiler
-@pytest.mark.parametrize("quantity", ["forward", "inverse"])
+@pytest.mark.parametrize("quantity", [pytest.param("forward", marks=pytest.mark.smoke), "inverse"])
 def test_the_c_function_computes_what_the_library_computes(quantity: str, tmp_path: Path) -> None:
     dynamics = ada.Dynamics(ada.load("pa10"))
     function = getattr(compiled(export_c(dynamics, quantity, tmp_path / "new" / "folder")), quantity)
@@ -53,8 +53,9 @@ def test_a_mechanism_with_loops_is_exported_with_its_loops_closed(tmp_path: Path
     np.testing.assert_allclose(result, dynamics.forward(q, v, tau), rtol=1e-12)
     flat = np.array([np.pi / 2, 0.0, np.pi])
     assert function(*pointers(flat, v, tau, result)) == 1  # a pivot vanishes in a singular pose
-    with pytest.raises(ada.InputError, match="inverse dynamics of model 'four_bar' cannot be written as C"):
+    with pytest.raises(ada.InputError) as caught:
         export_c(dynamics, "inverse", tmp_path)
+    assert (caught.value.field, caught.value.value, caught.value.loop) == ("quantity", "inverse", "closing")
 
 
 @needs_compiler
@@ -75,17 +76,20 @@ def test_the_files_carry_the_chosen_name(tmp_path: Path) -> None:
 
 
 def test_an_unknown_quantity_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ada.InputError, match=r"forwards.*forward.*inverse"):
+    with pytest.raises(ada.InputError) as caught:
         export_c(ada.Dynamics(ada.planar_chain(2)), "forwards", tmp_path)
+    assert (caught.value.field, caught.value.value) == ("quantity", "forwards") and "inverse" in caught.value.allowed
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["", "2d", "a-b", "double", "größe", "../evil"])
 def test_a_name_that_is_no_identifier_of_c_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ada.InputError, match="identifier of C"):
+    with pytest.raises(ada.InputError) as caught:
         export_c(ada.Dynamics(ada.planar_chain(2)), "forward", tmp_path, name=name)
+    assert (caught.value.field, caught.value.value) == ("name", name)
 
 
 def test_generic_kernels_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ada.InputError, match="specialised"):
+    with pytest.raises(ada.InputError) as caught:
         export_c(ada.Dynamics(ada.planar_chain(2), kernel="generic"), "forward", tmp_path)
+    assert (caught.value.field, caught.value.allowed) == ("kernel", ("specialised",))

@@ -171,8 +171,7 @@ def constants(name: str) -> str:
 
 def elsewhere(tmp_path: Path, code: str) -> dict[str, str]:
     """Pairs of words that code prints in a process for an older processor: numpy's loops, and LAPACK."""
-    umath = np._core._multiarray_umath
-    known = [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__.get(name)]
+    known = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     others = {"ADA_CACHE_DIR": str(tmp_path), "PYTHONHASHSEED": "7", "OPENBLAS_CORETYPE": "Prescott"}
     others |= {"NPY_DISABLE_CPU_FEATURES": " ".join(known)} if known else {}
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])  # noqa: PTH120

@@ -159,8 +159,9 @@ def assert_same_forward(both: Pair, q: Array, v: Array, tau: Array, a: Array) ->
 def test_what_pinocchio_cannot_read_is_refused_here_too(name: str) -> None:
     with pytest.raises(ValueError):
         pin.buildModelFromUrdf(str(FILES[name]))
-    with pytest.raises(ada.ModelError, match="no links"):
+    with pytest.raises(ada.ModelError) as caught:
         ada.load(FILES[name])
+    assert caught.value.file is None or caught.value.file.endswith(name)
 
 
 @pytest.mark.parametrize(("name", "base"), CASES)
@@ -310,8 +311,9 @@ def test_the_front_door_agrees_in_every_quantity(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SINGULAR))
 def test_a_robot_with_massless_fingers_is_refused_where_pinocchio_gives_no_number(name: str) -> None:
     both = pair(name, "fixed")
-    with pytest.raises(ada.ModelError, match=r"no mass or inertia that resists it \(link '"):
+    with pytest.raises(ada.ModelError) as caught:
         ada.Dynamics(both.ours)
+    assert caught.value.joint in both.ours.joints and caught.value.field == "inertia"
     q, v, u = both.state()
     theirs = pin.aba(both.theirs, both.data, both.their_q(q), both.their_v(v), both.their_v(u))
     M = their_mass_matrix(both, q)

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +17,6 @@ from ada_dynamics.analysis.singularity import point_jacobian
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.expr import evaluate
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.writers import texts_for
 
 Array = NDArray[np.float64]
 # Motors determine the motion of these.
@@ -172,24 +169,6 @@ def test_pinocchios_constraints_stay_closed_along_the_columns(name: str) -> None
     np.testing.assert_allclose(J @ np.array([other.velocity(column) for column in T.T]).T, 0.0, atol=EXACT * 10)
 
 
-@pytest.mark.parametrize("name", ["five_bar", "stewart", "hexa", "delta", "cassie_leg"])
-def test_mujocos_equality_constraints_stay_closed_along_the_columns(name: str) -> None:
-    mujoco = pytest.importorskip("mujoco")
-    from ada_dynamics.engines.mujoco_model import MujocoModel
-
-    at = case(name)
-    text = texts_for(at.model, Path("robot.xml"), "mjcf").texts["robot.xml"]
-    # MuJoCo refuses thin rods
-    other = MujocoModel(at.model, re.sub(r'diaginertia="(\S+) (\S+) 0"', r'diaginertia="\1 \2 \1"', text))
-    other.set_state(at.q, np.zeros(at.model.nv))
-    mujoco.mj_forward(other.model, other.data)
-    rows = other.data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
-    J = np.asarray(other.data.efc_J).reshape(-1, at.model.nv)[rows]
-    T = at.dynamics.velocity_map(at.q)
-    assert len(J) >= at.model.nv - T.shape[1]
-    np.testing.assert_allclose(J @ np.array([other.velocity(at.q, x) for x in T.T]).T, 0.0, atol=1e-10)
-
-
 # --- closed forms ---------------------------------------------------------------------------------------------------
 def test_the_rocker_of_a_four_bar_turns_with_the_ratio_of_its_closed_form() -> None:
     """Freudenstein: θ̇₃ / θ̇₁ = l₁ sin(θ₂ - θ₁) / (l₃ sin(θ₂ - θ₃)), with the angles of the rods to the vertical."""
@@ -266,8 +245,9 @@ def test_a_structure_has_no_columns_and_motors_too_many() -> None:
     q = np.asarray(ada.assemble(model, [0.1, 1.3]))
     dynamics = ada.Dynamics(model, pose=q)
     assert dynamics.jacobian("b", q, by="independent").shape == (6, 0)
-    with pytest.raises(ada.InputError, match="2 too many for 0"):
+    with pytest.raises(ada.InputError) as caught:
         dynamics.jacobian("b", q, by="actuated")
+    assert (caught.value.field, caught.value.value, caught.value.allowed) == ("by", 2, 0)
 
 
 def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
@@ -280,28 +260,44 @@ def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "by", "said"),
+    ("name", "by", "facts"),
     [
-        ("cassie_leg", "actuated", r"5 velocities of the motors.*: 2 missing of 7\. .*shin, tarsus, heel"),
-        ("bennett", "actuated", r"3 velocities of the motors.*: 2 too many for 1"),
-        ("five_bar", ["left_crank"], r"1 velocities of the chosen joints.*: 1 missing of 2"),
-        ("stewart", ["platform", "leg_1_slide"], "1 too many for 6"),
-        ("five_bar", "actuatd", "Did you mean 'actuated'"),
-        ("five_bar", ["left_cank", "right_crank"], "Did you mean 'left_crank'"),
-        ("five_bar", [1, 2], "list of names of joints"),
+        ("cassie_leg", "actuated", (5, 7, "shin, tarsus, heel_spring")),
+        ("bennett", "actuated", (3, 1, None)),
+        ("five_bar", ["left_crank"], (1, 2, "left_elbow, right_crank, right_elbow")),
+        ("stewart", ["platform", "leg_1_slide"], (7, 6, None)),
     ],
 )
-def test_velocities_that_do_not_determine_the_motion_are_refused_by_name(name: str, by: str, said: str) -> None:
+def test_velocities_that_do_not_determine_the_motion_are_refused(name: str, by: str, facts: tuple[object, ...]) -> None:
+    """How many there are, how many it takes, and the joints that could still move."""
     at = case(name)
-    with pytest.raises(ada.InputError, match=said):
+    with pytest.raises(ada.InputError) as caught:
         at.dynamics.jacobian(at.model.link_names[-1], at.q, by=by)
+    error = caught.value
+    assert (error.field, error.value, error.allowed) == ("by", *facts[:2])
+    assert (error.joint is None) == (facts[2] is None)
+
+
+def test_sets_of_velocities_without_a_meaning_are_refused() -> None:
+    at = case("five_bar")
+    link = at.model.link_names[-1]
+    with pytest.raises(ada.UnknownNameError) as caught:
+        at.dynamics.jacobian(link, at.q, by="actuatd")
+    assert caught.value.value == "actuatd" and "actuated" in caught.value.allowed
+    with pytest.raises(ada.UnknownNameError) as unknown:
+        at.dynamics.jacobian(link, at.q, by=["left_cank", "right_crank"])
+    assert unknown.value.joint == "left_cank"
+    with pytest.raises(TypeError) as wrong:
+        at.dynamics.jacobian(link, at.q, by=[1, 2])
+    assert wrong.value.field == "by"
 
 
 def test_links_without_a_name_are_refused() -> None:
     at = case("five_bar")
-    for links, said in (([], "no link is named"), (["left_rod", "rihgt_rod"], "Did you mean 'right_rod'")):
-        with pytest.raises(ada.InputError, match=said):
+    for links, link in (([], None), (["left_rod", "rihgt_rod"], "rihgt_rod")):
+        with pytest.raises(ada.InputError) as caught:
             at.dynamics.jacobian(links, at.q)
+        assert (caught.value.field, caught.value.link) == ("link", link)
 
 
 def rhombus(crank: float) -> Array:
@@ -312,12 +308,14 @@ def test_poses_in_which_the_loops_lose_rank_are_refused_and_named_in_a_batch() -
     model, q = mechanisms.four_bar()
     dynamics = ada.Dynamics(model, pose=q)
     flat = rhombus(0.5 * np.pi)
-    with pytest.raises(ada.SingularPoseError, match=r"^model 'four_bar' is in a singular pose: its loops \(closing\)"):
+    with pytest.raises(ada.SingularPoseError) as caught:
         dynamics.jacobian("link_2", flat, by="independent")
+    assert (caught.value.loop, caught.value.field) == ("closing", "q")
     batch = np.tile(rhombus(0.7), (1100, 1))
     batch[1050] = flat
-    with pytest.raises(ada.SingularPoseError, match=r"^state 1050: model 'four_bar' is in a singular pose"):
+    with pytest.raises(ada.SingularPoseError) as caught:
         dynamics.velocity_map(batch)
+    assert (caught.value.loop, caught.value.field) == ("closing", "q[1050]")
     # close to the pose the branch is determined, and its motion is that of a parallelogram
     near = dynamics.velocity_map(rhombus(0.5 * np.pi - 1e-3), ["joint_1"])
     np.testing.assert_allclose(near[:, 0], [1.0, -1.0, 1.0], atol=1e-12)
@@ -333,15 +331,16 @@ def test_poses_in_which_motors_lose_the_motion_are_refused_for_them_alone() -> N
     guess[place] = [0.0, 0.0, q[place][2], 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]
     turned = np.asarray(ada.assemble(model, guess, hold=["platform"]))
     dynamics = ada.Dynamics(model, pose=turned)
-    with pytest.raises(ada.SingularPoseError, match=r"leg_6_slide do not determine its motion.*platform"):
+    with pytest.raises(ada.SingularPoseError) as caught:
         dynamics.jacobian("platform", turned, by="actuated")
+    assert caught.value.loop is None and "platform" in caught.value.joint
     np.testing.assert_allclose(dynamics.jacobian("platform", turned, by=["platform"], frame="local"), np.eye(6))
 
 
 def test_velocities_that_open_the_loops_are_warned_of() -> None:
     at = case("five_bar")
     fresh = ada.Dynamics(at.model, pose=at.q)
-    with pytest.warns(ada.LoopVelocityWarning, match="open loops"):
+    with pytest.warns(ada.LoopVelocityWarning):
         fresh.complete_acceleration(at.q, np.ones(4), [0.0, 0.0])
 
 

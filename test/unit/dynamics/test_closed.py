@@ -141,7 +141,7 @@ def test_states_of_a_batch_in_singular_poses_are_handed_on_alone() -> None:
     poses = np.array([q, flat, q, q, q, q, q, q, q])
     v = np.array([1.0, -1.0, 1.0])
     dynamics = ada.Dynamics(model)
-    with pytest.warns(ada.SingularPoseWarning, match="singular pose"):
+    with pytest.warns(ada.SingularPoseWarning):
         together = dynamics.forward(poses, v, np.zeros(3))
     # thrown level: phi = 0, so the crank falls with 6/5 g
     assert np.allclose(together[1], 6 / 5 * 9.81 * np.array([1.0, -1.0, 1.0]), atol=1e-12)
@@ -152,7 +152,7 @@ def test_at_rest_on_a_bifurcation_both_ways_out_are_told() -> None:
     model, _ = mechanisms.four_bar()
     dynamics = ada.Dynamics(model)
     flat = np.array([np.pi / 2, 0.0, np.pi])
-    with pytest.warns(ada.BifurcationWarning, match="2 directions"):
+    with pytest.warns(ada.BifurcationWarning):
         dynamics.forward(flat, np.zeros(3), np.zeros(3))
     ways = dynamics.tangents(flat)
     level = np.array([1.0, -1.0, 1.0]) / np.sqrt(3.0)
@@ -185,9 +185,10 @@ def test_a_massless_link_that_only_its_loop_holds_is_right() -> None:
 def test_a_massless_link_that_only_its_loop_holds_passes_a_singular_pose() -> None:
     """Where all bars lie in one line, as the motion goes on."""
     q, v = np.array([np.pi / 2, 0.0, np.pi / 2]), np.array([1.0, -1.0, 1.0])
-    with pytest.warns(ada.SingularPoseWarning, match=r"\(loops closing\)"):
+    with pytest.warns(ada.SingularPoseWarning) as caught:
         a = ada.Dynamics(massless_rocker()).forward(q, v, np.zeros(3))
     assert np.allclose(a, 1.5 * 9.81 / (4 / 3) * v, atol=1e-9)
+    assert caught[0].message.loops == ("closing",)
 
 
 def test_dynamics_with_loops_can_be_copied_and_pickled() -> None:
@@ -225,8 +226,9 @@ def test_a_mechanism_without_the_motors_it_needs_is_refused_by_name() -> None:
         loops=list(model.loops.values()),
         actuated=["left_crank"],
     )
-    with pytest.raises(ada.InputError, match="under-actuated: no effort of its motors"):
+    with pytest.raises(ada.InputError) as caught:
         ada.Dynamics(few).inverse(q, np.zeros(model.nv), np.zeros(model.nv))
+    assert (caught.value.field, caught.value.allowed) == ("actuated", ("left_crank",)) and caught.value.joint
 
 
 def test_a_locked_mechanism_is_refused_by_name() -> None:
@@ -238,8 +240,9 @@ def test_a_locked_mechanism_is_refused_by_name() -> None:
     model = builder.build()
     q = np.array([np.pi / 6, -np.pi / 6])
     dynamics = ada.Dynamics(model, pose=q)
-    with pytest.raises(ada.ModelError, match=r"is locked: its loops \('apex'\) hold all of its 2 velocities"):
+    with pytest.raises(ada.ModelError) as caught:
         dynamics.forward(q, np.zeros(2), np.zeros(2))
+    assert (caught.value.loop, caught.value.field, caught.value.value) == ("apex", "mobility", 0)
     rods = dynamics.joint_wrenches(q, np.zeros(2), np.zeros(2))
     # each rod hangs half its weight on the apex; from the other rod comes H = weight/2 / 2 * tan(30 deg)
     assert np.hypot(*rods["apex"][[0, 2]]) == pytest.approx(9.81 / 4 * np.tan(np.pi / 6) * 2, rel=1e-9)
@@ -248,10 +251,12 @@ def test_a_locked_mechanism_is_refused_by_name() -> None:
 def test_what_cannot_close_loops_says_so() -> None:
     model = mechanisms.four_bar().model
     for algorithm in ("order_n", "lanes", "hybrid"):
-        with pytest.raises(ada.InputError, match=f"has loops, which algorithm '{algorithm}' cannot close"):
+        with pytest.raises(ada.InputError) as caught:
             ada.Dynamics(model, algorithm)
-    with pytest.raises(ada.InputError, match="has loops, which the generic kernels cannot close"):
+        assert (caught.value.field, caught.value.value) == ("algorithm", algorithm) and "aba" in caught.value.allowed
+    with pytest.raises(ada.InputError) as refused:
         ada.Dynamics(model, kernel="generic")
+    assert (refused.value.field, refused.value.value) == ("kernel", "generic")
 
 
 def test_work_along_a_ladder_grows_with_its_length() -> None:
@@ -311,11 +316,9 @@ def test_velocities_that_open_loops_are_warned_of(
     wrong = 0.1 * np.random.default_rng(0).normal(size=model.nv)
     right = dynamics.project(q, wrong)[1]
     given = _off(q, wrong, how)
-    where = r".* m/s \(state 4\)" if how == "batch" else ""
-    with pytest.warns(
-        ada.LoopVelocityWarning, match=f"velocities given open loops of model {model.name!r}{where}"
-    ) as w:
+    with pytest.warns(ada.LoopVelocityWarning) as w:
         getattr(dynamics, method)(given["q"], given["v"], given["u"])
+    assert w[0].message.states == ((4,) if how == "batch" else ()) and w[0].message.loops
     assert w[0].filename == __file__, "the warning names the line of the caller"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -339,8 +342,9 @@ def test_the_legs_of_a_stewart_platform_cannot_hold_it_in_its_type_2_pose() -> N
         efforts.append(float(np.max(np.abs(ada.Dynamics(model).inverse(q, rest, spinning(model, q))))))
     assert efforts[0] < efforts[1] / 2 < efforts[2] / 20  # they grow like 1 / cos(yaw)
     model, q = stewart_turned(np.pi / 2)
-    with pytest.raises(ada.InputError, match=r"under-actuated.*Nothing drives the motion of platform"):
+    with pytest.raises(ada.InputError) as caught:
         ada.Dynamics(model).inverse(q, rest, spinning(model, q))
+    assert (caught.value.joint, caught.value.field) == ("platform", "actuated")
     # forward dynamics has nothing against the pose: the loops themselves are regular
     assert not ada.Dynamics(model).loop_state(q).is_singular
 

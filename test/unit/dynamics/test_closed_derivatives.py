@@ -12,7 +12,6 @@ from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.model import edit
 from ada_dynamics.robots import mechanisms
@@ -90,10 +89,9 @@ def assert_like_the_reference(
 def test_along_the_loops_they_are_those_of_the_reference_by_the_kernel_and_on_numbers(name: str) -> None:
     model, q, v, tau = state(name)
     dynamics = ada.Dynamics(model)
-    closed = dynamics.kernels.closed
-    assert closed is not None
-    assert_like_the_reference(dynamics.forward_derivatives(q, v, tau), model, q, v, tau)
-    assert_like_the_reference(closed_derivatives.on_numbers(closed, q, v, tau), model, q, v, tau)
+    by_numbers = ada.Dynamics(model, solver="rank-revealing")
+    for solved in (dynamics, by_numbers):
+        assert_like_the_reference(solved.forward_derivatives(q, v, tau), model, q, v, tau)
 
 
 @pytest.mark.parametrize(
@@ -160,15 +158,14 @@ def test_a_batch_has_the_derivatives_of_its_states_and_a_singular_one_is_named()
     for batch, own in zip(together, one, strict=True):
         assert batch.shape == (9, 3, 3)
         assert np.allclose(batch, own, rtol=0.0, atol=1e-12 * np.max(np.abs(own)))
-    for where, poses in (("", flat), ("state 1: ", np.array([q, flat, q]))):
+    for where, poses in (("q", flat), ("q[1]", np.array([q, flat, q]))):
         for question in (
             lambda at: dynamics.forward_derivatives(at, v, tau),
             lambda at: dynamics.forward_vjp(at, v, tau, np.ones(3)),
         ):
-            with pytest.raises(
-                ada.SingularPoseError, match=f"^{where}model 'four_bar' .*loops closing.*no derivatives"
-            ):
+            with pytest.raises(ada.SingularPoseError) as caught:
                 question(poses)
+            assert (caught.value.loop, caught.value.field) == ("closing", where)
 
 
 def test_a_batch_of_many_numbers_each_has_either_order_of_memory() -> None:
@@ -195,14 +192,16 @@ def test_open_loops_are_warned_of_once() -> None:
 
 def test_derivatives_of_all_efforts_of_the_tree_are_refused_with_loops() -> None:
     model, q = mechanisms.four_bar()
-    with pytest.raises(ada.InputError, match="Ask for those of the motors, by='actuated'"):
+    with pytest.raises(ada.InputError) as caught:
         ada.Dynamics(model).inverse_derivatives(q, np.zeros(3), np.zeros(3))
+    assert (caught.value.field, caught.value.allowed) == ("by", ("actuated", "independent"))
 
 
 def test_values_that_are_not_finite_are_refused_by_name() -> None:
     model, q = mechanisms.four_bar()
-    with pytest.raises(ada.InputError, match="tau"):
+    with pytest.raises(ada.InputError) as caught:
         ada.Dynamics(model).forward_derivatives(q, np.zeros(3), [0.0, np.nan, 0.0])
+    assert (caught.value.field, caught.value.joint) == ("tau[1]", "joint_2")
 
 
 # --- along the loops ------------------------------------------------------------------------------------------------

@@ -46,14 +46,12 @@ def model(request):
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_a_method_taken_before_its_first_call_runs_the_kernel_after_it(model, name, monkeypatch):
+def test_a_method_taken_before_its_first_call_runs_the_kernel_after_it(model, name):
     dynamics = ada.Dynamics(model)
     call, given = getattr(dynamics, name), state(model, ARGUMENTS[name])
     first = call(*given)
     if reason_for_fallback() is None:
         assert inspect.isbuiltin(call) and call is getattr(dynamics, name)
-        monkeypatch.setattr(type(dynamics), "_run", None)  # the way through Python
-        monkeypatch.setattr(type(dynamics), "_compute", None)
     assert np.array_equal(call(*given), first)
     assert np.array_equal(call(**dict(zip(ARGUMENTS[name].split(), given, strict=True))), first)
 
@@ -84,14 +82,12 @@ def test_calls_that_no_kernel_answers_alone_stay_methods():
         ("inverse_hvp", 7),
     ],
 )
-def test_derivatives_run_their_kernel_after_the_first_call(name, arguments, monkeypatch):
+def test_derivatives_run_their_kernel_after_the_first_call(name, arguments):
     dynamics = ada.Dynamics(ada.planar_chain(2))
     call, given = getattr(dynamics, name), np.random.default_rng(4).normal(size=(arguments, 2))
     first = call(*given)
     if reason_for_fallback() is None:
         assert inspect.isbuiltin(call)
-        monkeypatch.setattr(type(dynamics), "_run", None)  # the way through Python
-        monkeypatch.setattr(type(dynamics), "_compute", None)
     again = call(*given)
     assert type(again) is type(first)
     assert all(np.array_equal(a, b) for a, b in zip(again, first, strict=True))
@@ -116,10 +112,12 @@ def test_what_cannot_be_computed_is_still_explained(model, name):
     call(*given)
     bad = [given[0].copy(), *given[1:]]
     bad[0][-1] = np.nan
-    with pytest.raises(InputError, match="q"):
+    with pytest.raises(InputError) as caught:
         call(*bad)
-    with pytest.raises(InputError, match=r"shape|numbers|length"):
+    assert caught.value.field == f"q[{len(bad[0]) - 1}]"
+    with pytest.raises(InputError) as caught:
         call(given[0][:-1], *given[1:])
+    assert (caught.value.field, caught.value.value) == ("q", (model.nq - 1,))
 
 
 def test_a_method_of_the_mass_matrix_is_still_chosen_by_its_name(model):
@@ -128,8 +126,9 @@ def test_a_method_of_the_mass_matrix_is_still_chosen_by_its_name(model):
     for method in ("crba", "unit_vector", "jacobian"):
         assert np.abs(dynamics.mass_matrix(q, method) - expected).max() < 1e-12 * np.abs(expected).max()
         assert np.abs(dynamics.mass_matrix(q, method=method) - expected).max() < 1e-12 * np.abs(expected).max()
-    with pytest.raises(InputError, match=r"'crbb'.*crba"):
+    with pytest.raises(InputError) as caught:
         dynamics.mass_matrix(q, "crbb")
+    assert (caught.value.field, caught.value.value) == ("method", "crbb")
 
 
 def test_energies_have_names_and_those_of_many_states_are_arrays(model):
@@ -147,10 +146,12 @@ def test_links_are_answered_by_name_and_unknown_ones_refused_each_time(model):
         assert dynamics.pose(link, q).shape == (4, 4) and dynamics.jacobian(link, q).shape == (6, model.nv)
         assert np.array_equal(dynamics.jacobian([link, link], q), [dynamics.jacobian(link, q)] * 2)
         for call in (dynamics.pose, dynamics.jacobian):
-            with pytest.raises(InputError, match="'hnd'"):
+            with pytest.raises(InputError) as caught:
                 call("hnd", q)
-        with pytest.raises(InputError, match="frame"):
+            assert caught.value.link == "hnd"
+        with pytest.raises(InputError) as caught:
             dynamics.jacobian(link, q, "wrld")
+        assert (caught.value.field, caught.value.value) == ("frame", "wrld")
 
 
 def test_a_bound_method_goes_to_another_process():

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from random_trees import assert_same, floats, random_tree, states_of
@@ -15,7 +13,6 @@ from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.loop_programs import assembly, loop_kernel
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.loop_kernel import LoopKernel
-from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vec3 import Vec3
 
@@ -47,7 +44,7 @@ def test_thin_rods_lend_each_other_inertia() -> None:
 def test_links_that_must_be_taken_in_groups_are_refused_by_name() -> None:
     builder = ada.Builder("pendulum").link("base").link("bob", 1.0, (0, 0, -1))
     model = builder.joint("hook", "universal", "base", "bob", axis=(1, 0, 0), axis2=(0, 1, 0)).build()
-    with pytest.raises(ada.ModelError, match=r"link 'bob'.*'hook'.*'crba' or 'aba'"):
+    with pytest.raises(ada.ModelError):
         loop_kernel(model.uniform_tree, "forward", False, "ada")
 
 
@@ -58,27 +55,14 @@ def test_robots_with_the_same_kinds_of_joints_share_one_program() -> None:
     assert assembly.program(False, kinds.pop()) is assembly.program(False, tuple(sorted(set(assembly.kinds_of(one)))))
 
 
-@pytest.mark.parametrize("name", sorted(JOINT_TYPES.keys() - {"fixed"}))
-def test_rows_have_room_for_the_numbers_of_the_way_back_and_for_no_more(name: str) -> None:
-    for parent, has_rotor in itertools.product(("world", "link", "assembled"), (False, True)):
-        kind = assembly.Kind(name, parent, has_rotor, False)
-        size = assembly.row_size([kind])
-        made = assembly._traced(kind, assembly._close, False, size, assembly.constants_size([kind]))
-        assert len(made.outputs["back"]) == assembly.back_size(kind) == size - assembly.BACK
-
-
-def test_where_the_parent_is_a_link_as_it_is_its_operators_at_the_joint_are_constants() -> None:
-    operations = {}
-    for parent in ("world", "link", "assembled"):
-        kind = assembly.Kind("revolute", parent, False, False)
-        size, constants = assembly.row_size([kind]), assembly.constants_size([kind])
-        operations[parent] = len(assembly._traced(kind, assembly._close, False, size, constants).nodes())
-    assert operations["world"] < operations["link"] < operations["assembled"]
-
-
 def test_an_unknown_algorithm_is_refused() -> None:
-    with pytest.raises(ada.InputError, match=r"'aba' or 'ada', not 'dca'"):
-        loop_kernel(ada.planar_chain(2).uniform_tree, "forward", False, "dca")
+    with pytest.raises(ada.InputError) as caught:
+        ada.Dynamics(ada.planar_chain(2), "dca", kernel="generic")
+    assert (caught.value.field, caught.value.value, caught.value.allowed) == (
+        "algorithm",
+        "dca",
+        ("auto", "aba", "ada"),
+    )
 
 
 @pytest.mark.parametrize("legs", [1, 4])
@@ -91,7 +75,7 @@ def test_the_algorithm_chosen_takes_the_fewest_instructions_in_lanes_where_limbs
             builder.joint(f"joint_{i}{k}", "revolute", before, f"link_{i}{k}", (0.1 * i, 0, -0.2), axis=axis)
             before = f"link_{i}{k}"
     model = builder.build(base="floating")
-    kernels = ada.Dynamics(model)._kernels
+    kernels = ada.Dynamics(model).kernels
     names = ["aba", "crba", *["lanes"] * (legs > 1)]
     costs = kernels.costs({name: quantities.forward(model.tree, name, external=False).trace() for name in names})
     assert kernels.algorithm == min(costs, key=costs.__getitem__) == ("lanes" if legs > 1 else kernels.algorithm)

@@ -53,7 +53,7 @@ def pose_change(one: Array, other: Pose) -> Array:
     return np.concatenate([p - one[:3, 3], Rotation.from_matrix(R @ one[:3, :3].T).as_rotvec()])
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize("base", [pytest.param("fixed", marks=pytest.mark.fuzz), "floating"])
 def test_of_a_tree_with_every_kind_of_joint_they_are_those_between_models(base: str) -> None:
     kinds = [*[kind for kind in KINDS if kind != "fixed"][:7], "fixed", "revolute"]
     model = random_tree(5, kinds, base)
@@ -92,7 +92,7 @@ def lengths_of(model: ada.Model, count: int) -> list[str]:
     ("name", "by", "count"),
     [
         ("four_bar", ["joint_1"], 3),
-        ("five_bar", "actuated", 3),
+        pytest.param("five_bar", "actuated", 3, marks=pytest.mark.fuzz),
         pytest.param("stewart", "actuated", 1, marks=pytest.mark.fuzz),
     ],
 )
@@ -145,8 +145,9 @@ def test_a_tool_without_mass_can_be_calibrated() -> None:
 def test_turns_that_the_loops_hold_are_refused_by_name() -> None:
     model, q = mechanisms.bennett()
     length = next(name for name in ada.Dynamics(model).geometry if name.endswith(".x"))
-    with pytest.raises(ada.InputError, match=f"no room.*{length}"):
+    with pytest.raises(ada.InputError) as caught:
         ada.Dynamics(model, pose=q).closing_derivatives(q, [length])
+    assert (caught.value.field, caught.value.value, caught.value.allowed) == ("parameters", (length,), 0)
 
 
 def test_mixed_with_parameters_of_efforts_each_keeps_its_column() -> None:
@@ -162,8 +163,9 @@ def test_mixed_with_parameters_of_efforts_each_keeps_its_column() -> None:
 
 
 def test_a_name_that_the_model_lacks_is_refused_with_near_ones() -> None:
-    with pytest.raises(ada.UnknownNameError, match="Did you mean"):
-        ada.Dynamics(ada.load("pa10")).pose_derivatives("link7", np.zeros(7), ["joint1.xx"])
+    with pytest.raises(ada.UnknownNameError) as caught:
+        ada.Dynamics(ada.load("pa10")).pose_derivatives("link_7", np.zeros(7), ["joint1.xx"])
+    assert caught.value.value == "joint1.xx" and caught.value.allowed
 
 
 # --- external wrenches ----------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import pytest
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import closed
 from ada_dynamics.jit import GuardError
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots import mechanisms
@@ -61,7 +60,7 @@ def test_efforts_in_a_singular_pose_give_the_motion_that_was_wanted(rhombus: ada
 
 
 def test_efforts_at_rest_hold_along_both_branches(rhombus: ada.Dynamics) -> None:
-    with pytest.warns(ada.BifurcationWarning, match="all of its motions if the motors can"):
+    with pytest.warns(ada.BifurcationWarning):
         efforts = rhombus.inverse(FLAT, REST, REST)
     weight = needed(rhombus, FLAT, REST, REST)
     for way in BRANCHES.values():
@@ -79,8 +78,9 @@ def test_one_motor_at_rest_drives_the_branch_that_it_can(rhombus: ada.Dynamics) 
         efforts = crank.inverse(FLAT, REST, 0.3 * way)
     assert efforts[1] == efforts[2] == 0.0
     assert float(way @ efforts) == pytest.approx(float(way @ needed(rhombus, FLAT, REST, 0.3 * way)), abs=1e-9)
-    with pytest.warns(ada.BifurcationWarning), pytest.raises(ada.InputError, match="under-actuated"):
+    with pytest.warns(ada.BifurcationWarning), pytest.raises(ada.InputError) as caught:
         crank.inverse(FLAT, REST, 0.3 * BRANCHES["fold"])
+    assert (caught.value.field, caught.value.allowed) == ("actuated", ("joint_1",))
 
 
 CALLS: dict[str, Callable[[ada.Dynamics, Array, Array], object]] = {
@@ -98,8 +98,9 @@ def test_everything_tells_of_a_singular_pose(rhombus: ada.Dynamics, call: str, i
     moving, still = 2.0 * BRANCHES["parallelogram"], REST
     for v, flag in ((moving, ada.SingularPoseWarning), (still, ada.BifurcationWarning)):
         q = np.array([closed, FLAT]) if is_batch else FLAT
-        with pytest.warns(flag, match="singular pose"):
+        with pytest.warns(flag) as caught:
             CALLS[call](rhombus, q, np.array([REST, v]) if is_batch else v)
+        assert caught[0].message.loops == ("closing",)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CALLS[call](rhombus, np.asarray(closed), REST)
@@ -112,9 +113,9 @@ def test_everything_tells_of_open_loops(call: str, is_batch: bool) -> None:
     model, q = four_bar()
     dynamics = ada.Dynamics(model)
     off = q + np.array([0.0, 0.01, 0.0])
-    single, batch = "model 'four_bar' are open in the state given: 'closing' by", r"'closing' by 0\.\d+ m \(state 1\)"
-    with pytest.warns(ada.OpenLoopWarning, match=batch if is_batch else single):
+    with pytest.warns(ada.OpenLoopWarning) as caught:
         CALLS[call](dynamics, np.array([q, off]) if is_batch else off, np.zeros((2, 3)) if is_batch else REST)
+    assert (caught[0].message.loops, caught[0].message.states) == (("closing",), (1,) if is_batch else ())
 
 
 def test_a_projection_that_does_not_close_says_so() -> None:
@@ -139,23 +140,22 @@ def test_a_link_without_inertia_that_the_loops_hold_is_projected_as_one_with_nex
 def test_motions_that_nothing_resists_have_no_nearest_state() -> None:
     model, q = four_bar()
     light = [dataclasses.replace(x, mass=0.0, inertia=np.zeros((3, 3))) for x in model.links.values()]
-    with pytest.raises(GuardError, match="nothing resists"):
+    with pytest.raises(GuardError):
         ada.Dynamics(with_parts(model, *light)).project(q, REST)
 
 
-@pytest.mark.parametrize("at_once", [closed.AT_ONCE, 3])
-@pytest.mark.parametrize("name", ["four_bar", "stewart", "bennett"])
-def test_a_batch_is_projected_to_the_bits_of_its_states(
-    name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However far the others are from their loops, and however many there are."""
-    monkeypatch.setattr(closed, "AT_ONCE", at_once)
+@pytest.mark.parametrize("copies", [1, 150])
+@pytest.mark.parametrize("name", ["four_bar", "bennett"])
+def test_a_batch_is_projected_to_the_bits_of_its_states(name: str, copies: int) -> None:
+    """However far the others are from their loops, and however many there are: numpy is asked of 1024 at a time."""
     model, q = getattr(mechanisms, name)()
     dynamics, rng = ada.Dynamics(model, pose=q), np.random.default_rng(2)
     off = np.array([0.0, 0.02, 0.05, 1e-6, 0.0, 0.1, 0.02])
     Q = np.array([model.integrate(q, size * rng.normal(size=model.nv), 1.0) for size in off])
     V = rng.normal(size=(7, model.nv))
-    found_q, found_v = dynamics.project(Q, V)
+    found_q, found_v = dynamics.project(np.tile(Q, (copies, 1)), np.tile(V, (copies, 1)))
+    np.testing.assert_array_equal(found_q, np.tile(found_q[:7], (copies, 1)))
+    np.testing.assert_array_equal(found_v, np.tile(found_v[:7], (copies, 1)))
     for i in range(7):
         one_q, one_v = dynamics.project(Q[i], V[i])
         np.testing.assert_array_equal(found_q[i], one_q)
@@ -165,27 +165,21 @@ def test_a_batch_is_projected_to_the_bits_of_its_states(
     assert [x.shape for x in nothing] == [(0, model.nq), (0, model.nv)]
 
 
-def test_the_singular_pose_of_a_batch_is_found_among_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closed, "AT_ONCE", 2)
+def test_a_singular_configuration_among_many_is_warned_of() -> None:
     model, q = four_bar()
     dynamics, way = ada.Dynamics(model), BRANCHES["parallelogram"]
-    solved: list[Array] = []
-    alone = closed.ClosedDynamics._solution
-
-    def counted(self: closed.ClosedDynamics, q: Array, v: Array) -> Any:
-        solved.append(q)
-        return alone(self, q, v)
-
-    monkeypatch.setattr(closed.ClosedDynamics, "_solution", counted)
-    with pytest.warns(ada.SingularPoseWarning):
-        dynamics.project(np.array([q, q, q, FLAT, q]), np.array([way] * 5))
-    assert np.array_equal(solved, [FLAT])
+    poses = np.tile(q, (1030, 1))
+    poses[1027] = FLAT
+    with pytest.warns(ada.SingularPoseWarning) as caught:
+        dynamics.project(poses, np.tile(way, (1030, 1)))
+    assert [type(one.message) for one in caught] == [ada.SingularPoseWarning]
 
 
 def test_the_state_of_loops_is_that_of_one_state() -> None:
     model, q = four_bar()
-    with pytest.raises(ada.InputError, match="looks at one state"):
+    with pytest.raises(ada.InputError) as caught:
         ada.Dynamics(model).loop_state(np.array([q, q]))
+    assert (caught.value.field, caught.value.allowed) == ("q", (model.nq,))
 
 
 def test_efforts_of_a_batch_at_rest_are_those_of_each_state(rhombus: ada.Dynamics) -> None:

@@ -114,8 +114,3 @@ def test_a_pose_is_a_matrix_whose_last_row_is_that_of_every_pose() -> None:
     model = ada.planar_chain(2)
     for found in ada.Dynamics(model).poses(np.array([0.3, -0.2])).values():
         assert found[3].tolist() == [0.0, 0.0, 0.0, 1.0]
-
-
-def test_what_is_compiled_is_compiled_once() -> None:
-    for make in (poses._between, poses._between_kernel, poses._screw):
-        assert make() is make()

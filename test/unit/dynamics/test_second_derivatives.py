@@ -72,7 +72,9 @@ def assert_like_differences(dynamics: ada.Dynamics, q: Array, v: Array) -> None:
         assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
+@pytest.mark.parametrize(
+    "base", ["fixed", *(pytest.param(b, marks=pytest.mark.fuzz) for b in ("floating", "floating_euler"))]
+)
 @pytest.mark.parametrize("seeds", [(0,), pytest.param(range(1, 100), marks=pytest.mark.fuzz)], ids=["one", "many"])
 def test_they_are_differences_for_every_type_of_joint_and_base(base: str, seeds: Iterable[int]) -> None:
     for seed in seeds:
@@ -81,9 +83,7 @@ def test_they_are_differences_for_every_type_of_joint_and_base(base: str, seeds:
         assert_like_differences(ada.Dynamics(model), model.random_state(rng)[0], rng.normal(size=model.nv))
 
 
-@pytest.mark.parametrize(
-    "algorithm", ["auto", *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("aba", "crba"))]
-)
+@pytest.mark.parametrize("algorithm", [pytest.param(name, marks=pytest.mark.fuzz) for name in ("auto", "aba", "crba")])
 def test_they_are_differences_whatever_solves_the_equations(algorithm: str) -> None:
     """Equal limbs side by side, articulated bodies, and the factors of the mass matrix."""
     model, rng = robots.humanoid().model(), np.random.default_rng(5)
@@ -116,9 +116,7 @@ def test_they_are_differences_for_random_mechanisms(seeds: Iterable[int]) -> Non
 
 
 # --- the methods ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "make", [lambda: (random_tree(3, ["revolute", "spherical"], "floating"), None), mechanisms.five_bar]
-)
+@pytest.mark.parametrize("make", [lambda: (random_tree(3, ["revolute", "spherical"]), None), mechanisms.four_bar])
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.LoopVelocityWarning")
 def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: Any) -> None:
     """By native code, along `integrate`; a batch has those of its states."""
@@ -148,9 +146,9 @@ def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: 
             assert np.max(np.abs(batch - one)) < 1e-12 * np.max(np.abs(wanted))
 
 
-@pytest.mark.parametrize("algorithm", ["aba", "lanes"])
+@pytest.mark.parametrize("algorithm", ["lanes", pytest.param("aba", marks=pytest.mark.fuzz)])
 def test_first_products_are_those_of_the_matrices(algorithm: str) -> None:
-    model, rng = random_tree(0, ["revolute", "spherical", "prismatic"] * 2, "floating"), np.random.default_rng(6)
+    model, rng = random_tree(0, ["revolute", "prismatic"] * 2), np.random.default_rng(6)
     assert lane_tree(model.tree).has_lanes
     dynamics, q = ada.Dynamics(model, algorithm), model.random_state(rng)[0]
     v, third, d_q, d_v, d_third, w = rng.normal(size=(6, model.nv))
@@ -207,9 +205,10 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     tau, w, d_v, d_tau = rng.normal(size=(4, 3))
     flat, folded = np.array([np.pi / 2, 0.0, np.pi]), np.array([np.pi / 2, -0.5, np.pi])
     v, d_q = (dynamics.project(folded, x)[1] for x in rng.normal(size=(2, 3)))
-    for where, poses in (("", flat), ("state 1: ", np.array([start, flat, start]))):
-        with pytest.raises(ada.SingularPoseError, match=f"^{where}model 'four_bar' .*loops closing.*no derivatives"):
+    for where, poses in (("q", flat), ("q[1]", np.array([start, flat, start]))):
+        with pytest.raises(ada.SingularPoseError) as caught:
             dynamics.forward_hvp(poses, v, tau, w, d_q, d_v, d_tau)
+        assert (caught.value.loop, caught.value.field) == ("closing", where)
     closed = dynamics.kernels.closed
     assert closed is not None
     robust = closed_derivatives.equations(closed, closed_derivatives.LATE)
@@ -219,23 +218,23 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
 
 
-@pytest.mark.parametrize("name", ["five_bar", "cassie_leg"])
+@pytest.mark.parametrize("name", ["five_bar", pytest.param("cassie_leg", marks=pytest.mark.fuzz)])
 def test_on_numbers_they_are_the_same(name: str) -> None:
     model, start = getattr(mechanisms, name)()
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
     q, v = dynamics.project(model.integrate(start, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
-    given, closed = (q, v, *rng.normal(size=(5, model.nv))), dynamics.kernels.closed
-    assert closed is not None
-    ours, on_numbers = np.array(dynamics.forward_hvp(*given)), closed_derivatives.second_on_numbers(closed, *given)
+    given = (q, v, *rng.normal(size=(5, model.nv)))
+    other = ada.Dynamics(model, solver="rank-revealing")
+    ours, on_numbers = np.array(dynamics.forward_hvp(*given)), np.array(other.forward_hvp(*given))
     assert np.max(np.abs(ours - on_numbers)) < 1e-10 * np.max(np.abs(ours))
 
 
 def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() -> None:
     model, q = mechanisms.bennett()
-    closed, z = ada.Dynamics(model).kernels.closed, np.zeros(model.nv)
-    assert closed is not None
-    with pytest.raises(ada.InputError, match=r"model 'bennett' are redundant.*Take a pose beside it"):
-        closed_derivatives.second_on_numbers(closed, q, z, z, z, z, z, z)
+    dynamics, z = ada.Dynamics(model, solver="rank-revealing"), np.zeros(model.nv)
+    with pytest.raises(ada.InputError) as caught:
+        dynamics.forward_hvp(q, z, z, z, z, z, z)
+    assert caught.value.field == "q" and caught.value.loop in model.loops
 
 
 def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> None:
@@ -256,5 +255,6 @@ def test_products_of_inverse_dynamics_are_refused_with_loops() -> None:
         lambda: dynamics.inverse_vjp(q, z, z, z),
         lambda: dynamics.inverse_hvp(q, z, z, z, z, z, z),
     ):
-        with pytest.raises(ada.InputError, match=r"has loops.*by='actuated'.*open_loops"):
+        with pytest.raises(ada.InputError) as caught:
             ask()
+        assert caught.value.loop == "closing" and caught.value.field.startswith("inverse_")

@@ -37,7 +37,7 @@ def moving(name: str) -> tuple[ada.Model, Oracle, Array, Array, Array]:
         ("five_bar", "actuated"),
         ("four_bar", "independent"),
         ("bennett", "independent"),
-        ("cassie_leg", "tree"),
+        pytest.param("cassie_leg", "tree", marks=pytest.mark.fuzz),
         pytest.param("delta", "independent", marks=pytest.mark.fuzz),
     ],
 )
@@ -71,7 +71,7 @@ def test_along_the_loops_they_are_differences_of_the_reference(name: str, by: st
 
 
 def test_without_loops_they_are_differences_of_the_wrenches_for_every_type_of_joint() -> None:
-    model, rng = random_tree(5, KINDS, "floating"), np.random.default_rng(1)
+    model, rng = random_tree(5, KINDS[:5]), np.random.default_rng(1)
     dynamics, (q, v) = ada.Dynamics(model), model.random_state(rng)[:2]
     tau, (d_q, d_v, d_tau) = rng.normal(size=model.nv), rng.normal(size=(3, model.nv))
     found = dynamics.joint_wrench_derivatives(np.array([q, q]), v, tau)
@@ -99,10 +99,13 @@ def test_of_no_states_there_are_derivatives_without_rows(name: str, by: str) -> 
 def test_what_has_none_is_refused_by_name() -> None:
     model, q = mechanisms.bennett()
     rest = np.zeros(model.nv)
-    with pytest.raises(ada.InputError, match=r"loops of model 'bennett' are redundant.*by='independent'"):
+    with pytest.raises(ada.InputError) as caught:
         ada.Dynamics(model).joint_wrench_derivatives(q, rest, rest)
+    assert (caught.value.field, caught.value.allowed) == ("by", ("independent", "actuated"))
     flat, v = np.array([np.pi / 2, 0.0, np.pi]), np.array([1.0, -1.0, 1.0])
-    with pytest.raises(ada.SingularPoseError, match="loops closing"):
+    with pytest.raises(ada.SingularPoseError) as singular:
         ada.Dynamics(mechanisms.four_bar()[0]).joint_wrench_derivatives(flat, v, 0 * v, "independent")
-    with pytest.raises(ada.UnknownNameError, match="no joint is named 'ankle'"):
+    assert singular.value.loop == "closing"
+    with pytest.raises(ada.UnknownNameError) as unknown:
         ada.Dynamics(model).joint_wrench_derivatives(q, rest, rest, "independent")["ankle"]
+    assert unknown.value.joint == "ankle"

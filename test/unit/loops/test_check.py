@@ -193,8 +193,9 @@ def test_findings_name_file_and_line_of_the_loop(tmp_path):
 
 
 def test_a_file_of_loops_that_is_not_there_raises(tmp_path):
-    with pytest.raises(ada.ModelError, match="no such file"):
+    with pytest.raises(ada.ModelError) as caught:
         ada.check(chain(), loops=tmp_path / "none.yaml")
+    assert caught.value.file is None or caught.value.file.endswith("none.yaml")
 
 
 def test_a_model_with_loops_in_another_format_is_checked_too(tmp_path):

@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ada_dynamics as ada
-from ada_dynamics.errors import InputError
-from ada_dynamics.loops.choices import Choices, velocities_of
-from ada_dynamics.loops.combinations import Combinations, independent_counts
 from ada_dynamics.loops.map_order import pivots_of
 from ada_dynamics.loops.velocities import (
     completion,
@@ -19,8 +15,6 @@ from ada_dynamics.loops.velocities import (
     least_seen,
     least_share,
     motions,
-    units_of_rates,
-    velocity_units,
 )
 
 Array = Any
@@ -107,55 +101,6 @@ def test_independent_velocities_tell_the_motions_apart() -> None:
         assert abs(np.linalg.det(N[order][list(chosen)])) == pytest.approx(2.0 / np.sqrt(10.0))
 
 
-def branching() -> ada.Model:
-    """A ball joint, ten hinges on it, and a slide."""
-    builder = ada.Builder("many").link("base").link("hub", 1.0).joint("ball", "spherical", "base", "hub")
-    for i in range(10):
-        builder.link(f"leaf_{i}", 1.0, inertia=(1, 1, 1)).joint(f"hinge_{i}", "revolute", "hub", f"leaf_{i}")
-    builder.link("end", 1.0).joint("slide", "prismatic", "hub", "end")
-    return builder.build()
-
-
-def test_velocities_are_named_by_their_joint_and_their_number_in_it() -> None:
-    model = branching()
-    choices = Choices(model, None)
-    ball, slide = model.v_index("ball"), model.v_index("slide")
-    assert [choices.label(k) for k in (ball.start, ball.start + 2, slide.start)] == ["ball[0]", "ball[2]", "slide"]
-    with pytest.raises(IndexError):
-        choices.label(model.nv)
-    assert velocities_of(model, ["slide", "ball"]) == (slide.start, *range(ball.start, ball.stop))
-    assert velocities_of(model, ["ball[2]", "hinge_3"]) == (ball.start + 2, model.v_index("hinge_3").start)
-    assert velocities_of(model, ["slide[0]"]) == (slide.start,)
-    for name in ("ball[3]", "ball[x]", "bell[0]"):
-        with pytest.raises(InputError, match=rf"{name[:4]}"):
-            velocities_of(model, [name])
-    assert choices.map_order((0,)) is None
-    assert choices.of("independent") == tuple(range(model.nv))
-
-
-def test_a_slide_by_one_length_counts_as_a_turn_by_one_radian() -> None:
-    model = branching()
-    units = velocity_units(model, 2.5)
-    expected = np.ones(model.nv)
-    expected[model.v_index("slide")] = 2.5
-    assert units.tolist() == expected.tolist()
-    assert units_of_rates(model) == ["m" if unit == 2.5 else "rad" for unit in units]
-
-
-def test_what_can_still_move_is_named_up_to_eight_joints() -> None:
-    choices = Choices(branching(), None)
-    with pytest.raises(InputError) as caught:
-        choices.of([f"hinge_{i}" for i in range(9)])
-    said = str(caught.value)
-    assert ", ".join(f"hinge_{i}" for i in range(8)) + ", ..." in said and "hinge_8" not in said
-    assert "the 9 velocities of the chosen joints of model 'many'" in said
-    assert "5 missing of 14. With them at rest," in said and "too many" not in said
-    with pytest.raises(InputError, match=r"the 8 velocities.*\(hinge_0, .*, hinge_7\) do not"):
-        choices.of([f"hinge_{i}" for i in range(8)])
-    with pytest.raises(InputError, match=r"the 0 velocities of the chosen joints .*\(none\)"):
-        choices.of([])
-
-
 # --- orders of elimination --------------------------------------------------------------------------------------------
 def test_pivots_are_ratios_of_minors_and_large_in_every_pose() -> None:
     rng = np.random.default_rng(5)
@@ -207,53 +152,3 @@ def test_what_touches_everything_is_eliminated_last() -> None:
     pivots, _ = pivots_of([np.hstack([A, np.ones((4, 1))])], (5,))
     assert set(pivots[:3]) <= {(0, 0), (1, 1), (3, 3), (2, 2)}
     assert not any((i == 2 and k != 2) or k == 4 for i, k in pivots[:3])
-
-
-# --- combinations of dependent conditions -----------------------------------------------------------------------------
-ROWS = {"first": (0, 1, 2), "second": (3, 4), "third": (5, 6, 7)}
-
-
-def dependent(rng: np.random.Generator, poses: int = 3) -> Array:
-    """W in some poses: the second loop adds one condition, the third two; one of each repeats others."""
-    W = rng.normal(size=(poses, 9, 8))
-    W[..., 4] = W[..., :4] @ rng.normal(size=4)
-    W[..., 7] = W[..., :7] @ rng.normal(size=7)
-    return W
-
-
-def test_combinations_are_orthonormal_conditions_loop_after_loop() -> None:
-    rng = np.random.default_rng(6)
-    W, units = dependent(rng), rng.uniform(0.5, 2.0, 8)
-    counts = independent_counts(ROWS, list(W), 6)
-    assert counts == {"first": 3, "second": 1, "third": 2}
-    found = Combinations(ROWS, counts, units)
-    assert found.by_loop == {"second": 1, "third": 2}
-    C = found.matrix(W)
-    assert C.shape == (3, 6, 8)
-    for one, weights, own in zip(W, C, found.weights(C), strict=True):
-        np.testing.assert_array_equal(weights[:3], np.eye(8)[:3])
-        assert (weights[3, [0, 1, 2, 5, 6, 7]] == 0.0).all() and (weights[4:, :5] == 0.0).all()
-        combined = one @ (weights * units).T  # what they do to velocities
-        before = np.linalg.qr(one[:, :3])[0]
-        new = (np.eye(9) - before @ before.T) @ combined[:, 3:]
-        # what a loop adds to those before has unit length, and is at right angles to the rest
-        added = new[:, 0]
-        assert np.linalg.norm(added) == pytest.approx(1.0)
-        more = new[:, 1:] - np.outer(added, added @ new[:, 1:])
-        np.testing.assert_allclose(more.T @ more, np.eye(2), atol=1e-12)
-        np.testing.assert_array_equal(own, [*weights[3, 3:5], *weights[4, 5:], *weights[5, 5:]])
-    np.testing.assert_allclose(C[1], found.matrix(W[1]), rtol=1e-9, atol=1e-12)
-
-
-def test_a_loop_that_says_less_in_one_pose_is_counted_by_what_it_says_elsewhere() -> None:
-    rng = np.random.default_rng(7)
-    W = rng.normal(size=(2, 4, 3))
-    W[0][:, 2] = W[0][:, 1] + W[0][:, 0]  # in this pose the second loop repeats the first one
-    W[1][:, 1] = 3.0 * W[1][:, 0]  # and in this one the first one itself
-    rows = {"first": (0, 1), "second": (2,)}
-    assert independent_counts(rows, list(W), 2) == {"first": 2, "second": 0}
-    assert independent_counts(rows, [W[1]], 2) == {"first": 1, "second": 1}
-    weak = np.random.default_rng(8).normal(size=(4, 3)) * [1.0, 1.0, 1e-10]
-    assert independent_counts(rows, [weak], 3) == {"first": 2, "second": 1}
-    assert independent_counts(rows, [weak], 2) == {"first": 2, "second": 0}
-    assert independent_counts(rows, [W[0], np.zeros((4, 3))], 0) == {"first": 0, "second": 0}

@@ -22,7 +22,7 @@ from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.linkage import model_of
 
 Array = Any
-DIGITS = [9, 4, *(pytest.param(digits, marks=pytest.mark.fuzz) for digits in (None, 6))]
+DIGITS = [4, *(pytest.param(digits, marks=pytest.mark.fuzz) for digits in (None, 6, 9))]
 
 
 def unit(x: Array) -> Array:
@@ -125,9 +125,15 @@ def test_inverse_of_parallel_cranks_undoes_forward(seed: int) -> None:
     np.testing.assert_allclose(back, wanted, atol=1e-8 * (1.0 + np.max(np.abs(wanted))))  # by the poses' condition
 
 
-@pytest.mark.parametrize("decimals", [6, 4])
+@pytest.mark.parametrize("decimals", [4, pytest.param(6, marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize(
-    "name", ["closed_4r", "slider_crank", "watt_six_bar", "bennett", "delta", "stewart", "cassie_leg"]
+    "name",
+    [
+        "slider_crank",
+        "watt_six_bar",
+        "bennett",
+        *(pytest.param(n, marks=pytest.mark.fuzz) for n in ("delta", "stewart")),
+    ],
 )
 def test_mobility_of_the_catalogue_holds_under_rounding(name: str, decimals: int) -> None:
     model = ada.load(name)
@@ -159,8 +165,9 @@ def test_rods_that_do_not_reach_are_not_taken_for_rounding(short_of: float) -> N
         builder.link(f"rod_{i}", 1.0, (0, 0, 0.5), (1 / 12, 1 / 12, 0.0))
         builder.joint(f"joint_{i}", "revolute", "ground", f"rod_{i}", (place, 0, 0), axis=(0, 1, 0))
     builder.loop("apex", "revolute", "rod_0", "rod_1", (0, 0, 1), child_xyz=(0, 0, 1), axis=(0, 1, 0))
-    with pytest.raises(ada.ModelError, match="cannot be assembled"):
+    with pytest.raises(ada.ModelError) as caught:
         ada.assemble(builder.build(), [1.5, -1.5])
+    assert (caught.value.loop, caught.value.field) == ("apex", "guess")
 
 
 @pytest.mark.parametrize("n", [2, 10])

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small random trees move as in pinocchio, by every algorithm, in code of their own and in kernels for all robots."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from pin_tree import PinTree
+from random_trees import Array, assert_same, random_tree, sprung_chain, states_of
+
+import ada_dynamics as ada
+
+MODELS = {
+    "oblique": lambda: random_tree(4, ["revolute", "prismatic", "revolute"]),
+    "floating": lambda: random_tree(4, ["revolute", "spherical"], "floating"),
+    "screws": lambda: random_tree(5, ["helical", "revolute"], is_serial=True, stiffness=3.0, rest=0.2, friction=0.05),
+    "springs": sprung_chain,
+    "mimics": lambda: random_tree(2, ["revolute"] * 4, mimics={4: 2}),
+    "eight in a row": lambda: random_tree(1, ["revolute"] * 8, is_serial=True),
+}
+ALGORITHMS = ("aba", "ada", "dca", "crba", "lagrange", "order_n", "hybrid", "lanes")
+CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in MODELS]
+CASES += [("oblique", {"algorithm": name}) for name in ALGORITHMS]
+CASES += [("oblique", {"kernel": "generic"}), ("eight in a row", {"kernel": "generic", "algorithm": "ada"})]
+CASES += [("mimics", {"algorithm": "crba"}), ("oblique", {"algorithm": "ada", "order": "chain"})]
+
+
+@cache
+def judged(name: str) -> tuple[ada.Model, tuple[Array, ...], PinTree]:
+    model = MODELS[name]()
+    return model, states_of(model, 3), PinTree(model)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=[" ".join((n, *map(str, o.values()))) for n, o in CASES])
+def test_trees_accelerate_and_need_efforts_as_in_pinocchio(name: str, options: dict[str, Any]) -> None:
+    model, (Q, V, U), peer = judged(name)
+    dynamics = ada.Dynamics(model, **options)
+    wrench = {model.link_names[-1]: np.arange(1.0, 7.0)}
+    batch = dynamics.forward(Q, V, U), dynamics.inverse(Q, V, U)
+    for i, (q, v, u) in enumerate(zip(Q, V, U, strict=True)):
+        M, h = peer.mass_matrix(q), peer.bias(q, v)
+        for a in (batch[0][i], dynamics.forward(q, v, u)):
+            assert_same(model, q, v, u, a, np.linalg.solve(M, u - h))
+        wanted = M @ u + h
+        np.testing.assert_allclose(batch[1][i], wanted, rtol=0.0, atol=1e-11 * max(1.0, np.abs(wanted).max()))
+    if name == "oblique" and "order" not in options:
+        pulled = np.linalg.solve(M, u - h + peer.pull(q, wrench))
+        assert_same(model, q, v, u + peer.pull(q, wrench), dynamics.forward(q, v, u, wrench), pulled)
+        push = dynamics.inverse(q, v, u, wrench)
+        np.testing.assert_allclose(push, wanted - peer.pull(q, wrench), rtol=0.0, atol=1e-10 * np.abs(wanted).max())
+
+
+def test_mass_matrix_bias_and_kinematics_are_those_of_pinocchio() -> None:
+    model, (Q, V, _), peer = judged("floating")
+    dynamics, link = ada.Dynamics(model), model.link_names[-1]
+    for q, v in zip(Q, V, strict=True):
+        M = peer.mass_matrix(q)
+        for method in ("crba", "unit_vector", "jacobian"):
+            np.testing.assert_allclose(dynamics.mass_matrix(q, method), M, rtol=0.0, atol=1e-12 * np.abs(M).max())
+        np.testing.assert_allclose(dynamics.bias(q, v), peer.bias(q, v), atol=1e-11)
+        peer.move(q, v)
+        frame = peer.frame(link)
+        np.testing.assert_allclose(dynamics.pose(link, q)[:3], np.column_stack([frame.R, frame.p]), atol=1e-12)
+        np.testing.assert_allclose(dynamics.jacobian(link, q), np.vstack([frame.Jv, frame.Jw]), atol=1e-12)
+
+
+# --- which kernels ----------------------------------------------------------------------------------------------------
+def fan(*lengths: int) -> ada.Model:
+    """Branches of hinges on one base."""
+    builder = ada.Builder("fan").link("base")
+    for i, length in enumerate(lengths):
+        before = "base"
+        for k in range(length):
+            builder.link(f"link_{i}_{k}", 1.0, inertia=(1, 1, 1))
+            builder.joint(f"joint_{i}_{k}", "revolute", before, f"link_{i}_{k}")
+            before = f"link_{i}_{k}"
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "is_generic"),
+    [((60,), False), ((61,), True), ((29, 29, 29, 29), False), ((31, 31, 31, 27), True), ((2,) * 60 + (1,), True)],
+)
+def test_a_robot_has_code_of_its_own_up_to_sixty_velocities_in_a_row_or_120_in_all(
+    lengths: tuple[int, ...], is_generic: bool
+) -> None:
+    model = fan(*lengths)
+    assert ada.Dynamics(model).is_generic == is_generic
+    assert ada.Dynamics(model, kernel="generic").is_generic
+    assert not ada.Dynamics(model, kernel="specialised").is_generic
+
+
+def test_derivatives_of_chains_too_long_to_be_written_out_are_those_of_forward_dynamics() -> None:
+    """36 joints in a row: column by column; against central differences of five points."""
+    model = ada.planar_chain(36)
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
+    q, v, a = 0.3 * rng.normal(size=(3, 36))
+    found = dynamics.inverse_derivatives(q, v, a)
+    d = rng.normal(size=36)
+    for mine, moved in (
+        (found.dq, lambda s: dynamics.inverse(q + s * d, v, a)),
+        (found.dv, lambda s: dynamics.inverse(q, v + s * d, a)),
+        (found.du, lambda s: dynamics.inverse(q, v, a + s * d)),
+    ):
+        h = 1e-3
+        wanted = (8.0 * (moved(h) - moved(-h)) - (moved(2 * h) - moved(-2 * h))) / (12.0 * h)
+        np.testing.assert_allclose(mine @ d, wanted, rtol=0.0, atol=1e-7 * np.abs(wanted).max())
+    batch = dynamics.inverse_derivatives(np.array([q, 0 * q]), v, a)
+    np.testing.assert_allclose(batch.dq[0], found.dq, rtol=0.0, atol=1e-11 * np.abs(found.dq).max())
+
+
+def test_kernels_are_called_by_their_names_with_the_arguments_of_their_signature() -> None:
+    model, states, _ = judged("oblique")
+    for kernel in ("generic", "specialised"):
+        dynamics = ada.Dynamics(model, kernel=kernel)  # type: ignore[arg-type]
+        for name, inputs, result in (("forward", ["q", "v", "tau"], "a"), ("inverse", ["q", "v", "a"], "tau")):
+            own = dynamics.kernel(name)
+            assert ([one for one, _ in own.signature.inputs], own.signature.outputs) == (inputs, ((result, (3,)),))
+            np.testing.assert_allclose(own.batch(*states), getattr(dynamics, name)(*states), rtol=1e-12)
+
+
+def test_a_model_without_loops_has_nothing_to_report_of_them() -> None:
+    model, (q, v, _), _ = judged("oblique")
+    dynamics = ada.Dynamics(model)
+    found = dynamics.loop_state(q[0], v[0])
+    assert (found.gap, found.drift, found.sigma, found.mobility, found.worst_gap) == ({}, {}, 1.0, 3, 0.0)
+    assert dynamics.largest_gap(q).tolist() == [0.0] * 3 and dynamics.loop_gaps(q).shape == (3, 0)
+    assert dynamics.loop_conditions(q[0]).shape == (0, 3) and dynamics.tangents(q[0]) == []
+    np.testing.assert_array_equal(dynamics.project(q, v)[1], v)
+    assert ada.Dynamics(model).velocity_map_quantity() is None
+
+
+def test_wrenches_of_tree_joints_are_made_of_multipliers_and_efforts() -> None:
+    """F = T λ + T_a τ (Takahashi 2012, eq. 2.15): along a hinge's axis its effort, across it five multipliers."""
+    model, (Q, V, U), _ = judged("oblique")
+    dynamics = ada.Dynamics(model)
+    many, one = dynamics.joint_wrenches(Q, V, U), dynamics.joint_wrenches(Q[1], V[1], U[1])
+    assert set(one) == set(model.joints) and one.tier == "fast"
+    for name, joint in model.joints.items():
+        np.testing.assert_allclose(many[name][1], one[name], rtol=1e-9, atol=1e-11)
+        assert one.unique[name].all() and one.multipliers[name].shape == (5,)
+        if joint.armature == joint.damping == joint.friction == 0.0:
+            along = one[name][:3] if joint.kind == "prismatic" else one[name][3:]
+            assert along @ joint.axis == pytest.approx(U[1][model.v_index(name)][0], abs=1e-10)
+    assert repr(one) == "<JointWrenches of 3 joints: 3 of them unique, tier 'fast'>"
