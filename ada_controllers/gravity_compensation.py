@@ -68,8 +68,9 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
             raise ActivationRefused(
                 f"{self.NAME}: the motors cannot carry the weight here: {problem}",
                 joint=problem.joint,
-                field=problem.field or "motors",
+                field=problem.field,
                 value=problem.value,
+                allowed=problem.allowed,
             ) from None
 
     def _law(self, state: State, time: float) -> Command:

@@ -69,7 +69,7 @@ def test_a_linkage_that_its_motors_cannot_carry_is_not_begun() -> None:
     model = only_motor(ada.load("five_bar"), ada.load("five_bar").joint_names[0])
     controller = make("gravity_compensation", model)
     q = np.asarray(ada.assemble(model))
-    with refused(ActivationRefused, field="motors"):
+    with refused(ActivationRefused, joint="right_crank", field="actuated"):
         controller.reset(State(q, np.zeros(model.nv)), 0.0)
 
 
