@@ -79,22 +79,15 @@ ROOMS = {
     "loops": _library(
         "loops",
         *_of("loops", "*"),
-        *_of("dynamics", "along_loops closed inverse_at_singular_poses singular_passing"),
+        *_of("dynamics", "along_loops closed inverse_at_singular_poses singular_passing solvers_of_loops"),
         *_of("analysis", "closing_joints singularity"),
     ),
     "dynamics": _library(
         "dynamics",
-        *_of("dynamics", "along_loops ambient closed closed_derivatives combined_conditions compiled_quantities"),
-        *_of(
-            "dynamics",
-            "closed_inverse export_c front_door generic_ada geometry_derivatives helical inverse_at_singular_poses",
-        ),
-        *_of("dynamics", "closed_parts joint_wrench_parts other_ways"),
-        *_of("dynamics", "long_chains loops_to_the_world on_device parameters poses row_threads second_derivatives"),
-        *_of(
-            "dynamics",
-            "off_loops singular_passing small_parts small_ways small_ways_of_loops threads wrench_derivatives",
-        ),
+        *_of("dynamics", "along_loops ambient closed closed_derivatives closed_inverse compiled_quantities front_door"),
+        *_of("dynamics", "generic_ada geometry_derivatives helical inverse_at_singular_poses long_chains"),
+        *_of("dynamics", "loops_to_the_world on_device parameters poses row_threads second_derivatives"),
+        *_of("dynamics", "singular_passing solvers_of_loops trees_against_pinocchio wrench_derivatives"),
         "algorithms/test_springs",
         "controllers/test_pose_servo",
     ),

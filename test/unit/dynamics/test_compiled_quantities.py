@@ -42,7 +42,7 @@ def state(model, names, rows=None):
 
 @pytest.fixture(scope="module", params=["arm", "floating"])
 def model(request):
-    return ada.load("pa10") if request.param == "arm" else random_tree(3, ["revolute", "spherical"], "floating")
+    return ada.load("planar_3r") if request.param == "arm" else random_tree(3, ["revolute", "spherical"], "floating")
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

@@ -53,7 +53,7 @@ def pose_change(one: Array, other: Pose) -> Array:
     return np.concatenate([p - one[:3, 3], Rotation.from_matrix(R @ one[:3, :3].T).as_rotvec()])
 
 
-@pytest.mark.parametrize("base", [pytest.param("fixed", marks=pytest.mark.fuzz), "floating"])
+@pytest.mark.parametrize("base", [pytest.param(base, marks=pytest.mark.fuzz) for base in ("fixed", "floating")])
 def test_of_a_tree_with_every_kind_of_joint_they_are_those_between_models(base: str) -> None:
     kinds = [*[kind for kind in KINDS if kind != "fixed"][:7], "fixed", "revolute"]
     model = random_tree(5, kinds, base)

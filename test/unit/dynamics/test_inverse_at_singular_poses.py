@@ -197,3 +197,20 @@ def test_efforts_of_a_batch_at_rest_are_those_of_each_state(rhombus: ada.Dynamic
     way = BRANCHES["parallelogram"]
     for row, efforts in zip(zip(*rows, strict=True), together, strict=True):
         assert float(way @ efforts) == pytest.approx(float(way @ needed(rhombus, *row)), abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [1.0, 3.0])
+def test_open_loops_are_warned_of_from_a_ten_thousandth_of_a_length_on(size: float) -> None:
+    """Gaps against the mechanism's length; velocities against that length per second."""
+    model, q = four_bar((size,) * 4)
+    way = np.array([1.0, 0.0, 0.0])  # opens the loop of the rhombus by its length per radian
+    for share, is_told in ((0.5e-4, False), (3e-4, True)):
+        for state, kind in (
+            ((q + share * way, REST), ada.OpenLoopWarning),
+            ((q, share * way), ada.LoopVelocityWarning),
+        ):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                ada.Dynamics(model).forward(*state, REST)
+            assert [one.category for one in caught] == [kind] * is_told
+            assert all(one.filename == __file__ for one in caught)

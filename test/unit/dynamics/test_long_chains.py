@@ -26,6 +26,9 @@ Array = NDArray[Any]
 UNKNOWNS = 13  # per link: joint acceleration, α, acceleration of the CoM, joint force, joint moment
 RATE, ALPHA, LINEAR, FORCE, MOMENT = 0, slice(1, 4), slice(4, 7), slice(7, 10), slice(10, 13)
 
+MORE = ((512, "auto"), (1024, "auto"), (256, "ada"))
+LONG = [(128, "auto"), *(pytest.param(*case, marks=pytest.mark.fuzz) for case in MORE)]
+
 
 def skew(a: Array) -> Array:
     zero = a.dtype.type(0)
@@ -132,7 +135,13 @@ def test_short_chains_are_right_to_the_last_digits(n: int, kernel: str, seed: in
     check_accuracy(n, kernel, seed)
 
 
-@pytest.mark.parametrize(("n", "algorithm"), [(128, "auto"), (512, "auto"), (1024, "auto"), (256, "ada")])
+@pytest.mark.parametrize(
+    ("n", "algorithm"),
+    [
+        (128, "auto"),
+        *(pytest.param(*case, marks=pytest.mark.fuzz) for case in ((512, "auto"), (1024, "auto"), (256, "ada"))),
+    ],
+)
 def test_long_chains_are_as_accurate_as_short_ones(n: int, algorithm: str) -> None:
     check_accuracy(n, "generic", 0, algorithm)
 
@@ -157,6 +166,7 @@ def check_accuracy(n: int, kernel: str, seed: int, algorithm: str = "auto") -> N
     assert float(np.max(np.abs(ours - exact))) < 1e-13 * size
 
 
+@pytest.mark.fuzz
 @pytest.mark.slow
 @pytest.mark.parametrize("links", [16_384, pytest.param(100_000, marks=pytest.mark.soak)])
 def test_long_chains_run_in_time_and_memory_linear_in_their_number(links: int) -> None:

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 SAME = 1e-11
 G = 9.81
 # One axis, a ball, a pitch: it takes seconds to compile what each needs.
-FEW = ("revolute", "spherical", "helical")
+FEW = ("spherical",)
 COMPILED = [kind if kind in FEW else pytest.param(kind, marks=pytest.mark.fuzz) for kind in LOOP_KINDS]
 
 
