@@ -379,7 +379,7 @@ def test_an_empty_batch_has_an_empty_result(warmed: ada.Dynamics) -> None:
 
 
 def test_every_quantity_takes_a_batch() -> None:
-    model = oblique()
+    model = oblique("fixed")
     dynamics = ada.Dynamics(model)
     Q, V, A = random_states(model, 4)
     calls: list[Callable[..., Any]] = [
