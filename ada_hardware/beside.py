@@ -93,7 +93,9 @@ def _memory(device: str, joints: tuple[str, ...], holder: Holder) -> FlightMemor
     try:
         links = list(folder.iterdir())
     except OSError:
-        raise TransportError(f"{refused}: it belongs to another user. Run this as that user, or as root.") from None
+        raise TransportError(
+            f"{refused}: it belongs to another user. Run this as that user, or as root.", field="permission"
+        ) from None
     found: dict[int, FlightMemory] = {}
     for link in links:
         try:
@@ -112,5 +114,7 @@ def _memory(device: str, joints: tuple[str, ...], holder: Holder) -> FlightMemor
             os.close(descriptor)
     if len(found) != 1:
         why = "it drives several such robots" if found else "it keeps no flight record of such a robot (record_seconds)"
-        raise TransportError(f"{refused}: {why}. End it first, or ask it: under ROS 2 its topics tell the same.")
+        raise TransportError(
+            f"{refused}: {why}. End it first, or ask it: under ROS 2 its topics tell the same.", field="holder"
+        )
     return next(iter(found.values()))

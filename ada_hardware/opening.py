@@ -68,5 +68,7 @@ def _given(device: str, url: str) -> str:
     raise TransportError(
         f"{device}: url is not set; where is the device? Such as {', '.join(find(device).addresses)}. Without one: "
         f"{EMULATOR} (an emulated device, which is started and ended with the wire) or {DRY} (a dry run: no port is "
-        "opened)."
+        "opened).",
+        field="url",
+        allowed=(*find(device).addresses, EMULATOR, DRY),
     )

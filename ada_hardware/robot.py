@@ -39,6 +39,8 @@ class Robot(robot.Robot):
         if ":" not in device:
             kind = find(device, DRIVEN)
             if kind.kind != ROBOT:
-                raise UnknownDevice(f"device {device!r} is a {kind.kind}; it has no joints to be driven.")
+                raise UnknownDevice(
+                    f"device {device!r} is a {kind.kind}; it has no joints to be driven.", field="device", value=device
+                )
             driver, model = kind.driver, kind.robot
         super().__init__(driver, driver_settings, safety, place=place, model=model)

@@ -52,10 +52,11 @@ class Fields:
         for key, (line, _) in node.entries.items():
             if known is not None and key not in known:
                 fix = f"{near(key, known)}Known: {', '.join(known)}."
-                raise self._refusal(line, f" has no key {shortened(key)!r}.", fix)
+                raise self._refusal(line, f" has no key {shortened(key)!r}.", fix, key)
 
-    def _refusal(self, line: int | None, message: str, fix: str) -> AdaError:
-        return self.ERROR(f"{placed(self.file, line)}: {self.where or self.WHOLE}{message} {fix}".rstrip())
+    def _refusal(self, line: int | None, message: str, fix: str, key: str | None = None) -> AdaError:
+        words = f"{placed(self.file, line)}: {self.where or self.WHOLE}{message} {fix}".rstrip()
+        return self.ERROR(words, file=self.file, line=line, field=self.where or None, value=key)
 
     def full(self, key: str) -> str:
         """A key with the keys that lead to it."""
@@ -64,8 +65,9 @@ class Fields:
     def problem(self, key: str, message: str, fix: str = "") -> AdaError:
         """An error at a key, or, where that is missing, at the mapping."""
         line = self.line_of(key)
-        place = placed(self.file, self.line if line is None else line)
-        return self.ERROR(f"{place}: {self.full(key)}: {message} {fix}".rstrip())
+        line = self.line if line is None else line
+        words = f"{placed(self.file, line)}: {self.full(key)}: {message} {fix}".rstrip()
+        return self.ERROR(words, file=self.file, line=line, field=self.full(key))
 
     def line_of(self, key: str) -> int | None:
         """Line of a value."""

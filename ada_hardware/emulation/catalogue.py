@@ -29,10 +29,17 @@ def emulator_class(name: str) -> type[Emulator[Any]]:
         found = getattr(import_module(module), one)
     except (ImportError, AttributeError, ValueError) as problem:
         raise UnknownDevice(
-            f"there is no emulator {name!r}: {problem}. Give one of {', '.join(DEVICES)}, or module:class of your own."
+            f"there is no emulator {name!r}: {problem}. Give one of {', '.join(DEVICES)}, or module:class of your own.",
+            field="emulator",
+            value=name,
+            allowed=tuple(DEVICES),
         ) from None
     if not (isinstance(found, type) and issubclass(found, Emulator)):
-        raise UnknownDevice(f"{name!r} is no emulator; it must be a class made from {Emulator.__module__}.Emulator.")
+        raise UnknownDevice(
+            f"{name!r} is no emulator; it must be a class made from {Emulator.__module__}.Emulator.",
+            field="emulator",
+            value=name,
+        )
     return found
 
 

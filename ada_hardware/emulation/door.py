@@ -71,7 +71,11 @@ class Door:
             self._socket.listen(_MOST)
         except OSError as problem:
             self._socket.close()
-            raise TransportError(f"{self.path}: no door can be made there: {problem.strerror or problem}.") from None
+            raise TransportError(
+                f"{self.path}: no door can be made there: {problem.strerror or problem}.",
+                field="path",
+                value=str(self.path),
+            ) from None
         self._socket.setblocking(False)
 
     def fileno(self) -> int:
@@ -123,11 +127,17 @@ def folder(*, make: bool = False) -> Path:
     except FileNotFoundError:
         return place
     except OSError as problem:
-        raise TransportError(f"{place}: doors of emulators cannot be there: {problem.strerror or problem}.") from None
+        raise TransportError(
+            f"{place}: doors of emulators cannot be there: {problem.strerror or problem}.",
+            field="path",
+            value=str(place),
+        ) from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise TransportError(
             f"{place}: it must be a folder, no link, of user {os.getuid()} alone (mode 0700); somebody else could "
-            "make faults in emulators. Remove it, or point XDG_RUNTIME_DIR elsewhere."
+            "make faults in emulators. Remove it, or point XDG_RUNTIME_DIR elsewhere.",
+            field="path",
+            value=str(place),
         )
     return place
 
@@ -172,10 +182,18 @@ def ask(door: DoorOf, order: Mapping[str, object], timeout: float = TIMEOUT) -> 
             why = (
                 f"says nothing for {timeout:g} s; is it frozen?" if isinstance(problem, TimeoutError) else "has ended."
             )
-            raise NoAnswer(f"the emulated {door.device} of process {door.pid} {why}") from None
+            raise NoAnswer(
+                f"the emulated {door.device} of process {door.pid} {why}",
+                field="state",
+                value="frozen" if isinstance(problem, TimeoutError) else "ended",
+            ) from None
     found: dict[str, Any] = json.loads(data)
     if "error" in found:
-        raise InputError(f"the emulated {door.device} of process {door.pid}: {found['error']}")
+        raise InputError(
+            f"the emulated {door.device} of process {door.pid}: {found['error']}",
+            field=str(order["fault"]) if "fault" in order else None,
+            value=order.get("value"),
+        )
     return found
 
 

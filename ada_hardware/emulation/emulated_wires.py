@@ -43,9 +43,16 @@ def read_address(device: str, url: str) -> tuple[dict[str, object], dict[str, fl
         is_fault = name in kind.FAULTS or base_name(name) in WIRE_FAULTS
         if not is_fault and name not in known:
             names = sorted({*known, *kind.FAULTS, *WIRE_FAULTS})
-            raise InputError(f"{url}: {unknown_name(f'fault or setting of an emulated {device}', name, names)}")
+            raise InputError(
+                f"{url}: {unknown_name(f'fault or setting of an emulated {device}', name, names)}",
+                field="url",
+                value=name,
+                allowed=tuple(names),
+            )
         if not sign or not text:
-            raise InputError(f"{url}: {name} has no value; write {SCHEME}{name}=NUMBER, and a comma before the next.")
+            raise InputError(
+                f"{url}: {name} has no value; write {SCHEME}{name}=NUMBER, and a comma before the next.", field=name
+            )
         if is_fault:
             faults[name] = _number(url, name, text)
         else:
@@ -57,7 +64,7 @@ def _number(url: str, name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{url}: fault {name} is {text!r}; it must be a number.") from None
+        raise InputError(f"{url}: fault {name} is {text!r}; it must be a number.", field=name, value=text) from None
 
 
 def _value(text: str) -> object:

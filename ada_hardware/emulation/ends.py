@@ -129,7 +129,9 @@ class PtyEnd(End):
             self.disconnect()
             there = f" (a link to {link.readlink()})" if link.is_symlink() else ""
             raise TransportError(
-                f"{PTY}{link}: no link can be made there: {problem.strerror}{there}. Name another place."
+                f"{PTY}{link}: no link can be made there: {problem.strerror}{there}. Name another place.",
+                field="link",
+                value=str(link),
             ) from None
 
     def _unlink(self, path: str) -> None:
@@ -205,7 +207,9 @@ class UdpEnd(End):
             if one is not None:
                 one.close()
             raise TransportError(
-                f"{where}: cannot be listened on: {problem.strerror}. Port 0 takes a free one."
+                f"{where}: cannot be listened on: {problem.strerror}. Port 0 takes a free one.",
+                field="port",
+                value=self._port,
             ) from None
         one.setblocking(False)
         with contextlib.suppress(OSError):  # no Linux
@@ -244,4 +248,9 @@ def open_end(wire: str, listen: str = "") -> End:
     if wire == "packets" and (not listen or listen.startswith("udp:")):
         return UdpEnd(listen or ANY_UDP)
     allowed = f"{PTY!r} or {PTY + 'PATH'!r}" if wire == "stream" else "udp://HOST:PORT"
-    raise TransportError(f"{listen!r}: this device hangs on a wire of {wire}; it listens on {allowed}.")
+    raise TransportError(
+        f"{listen!r}: this device hangs on a wire of {wire}; it listens on {allowed}.",
+        field="listen",
+        value=listen,
+        allowed=allowed,
+    )

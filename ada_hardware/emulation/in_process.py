@@ -53,7 +53,12 @@ class _InProcess:
             InputError: the device hangs on the other kind of wire; a fault that there is not.
         """
         if emulator.WIRE != self.WIRE:
-            raise InputError(f"{emulator.NAME} hangs on a wire of {emulator.WIRE}, not of {self.WIRE}.")
+            raise InputError(
+                f"{emulator.NAME} hangs on a wire of {emulator.WIRE}, not of {self.WIRE}.",
+                field="wire",
+                value=emulator.WIRE,
+                allowed=self.WIRE,
+            )
         self.url = url or f"in-process {emulator.NAME}"
         self._clock, self._sleep = clock, sleep
         self._lock = threading.RLock()
@@ -101,7 +106,7 @@ class _InProcess:
 
     def _check(self) -> None:
         if self._line.faults.is_disconnected:
-            raise TransportError(f"{self.url}: the line is gone (fault disconnect).")
+            raise TransportError(f"{self.url}: the line is gone (fault disconnect).", field="state", value="gone")
 
 
 class InProcessStream(_InProcess, ByteStream):

@@ -110,7 +110,9 @@ class EmulatedLine:
             device.fault(name, value)
         except (ArithmeticError, LookupError, TypeError, ValueError):
             device.fault(name, before)
-            raise InputError(f"fault {name} is {value!r:.80}; it must be a number: {device.FAULTS[name]}.") from None
+            raise InputError(
+                f"fault {name} is {value!r:.80}; it must be a number: {device.FAULTS[name]}.", field=name, value=value
+            ) from None
 
     def _tick(self) -> float:
         return max(self.emulator.tick, SHORTEST_TICK)

@@ -48,7 +48,9 @@ class PageServer:
         try:
             self._server = ThreadingHTTPServer((host, port), Handler)
         except OSError as problem:
-            raise TransportError(f"http://{host}:{port}: cannot be served: {problem.strerror}.") from None
+            raise TransportError(
+                f"http://{host}:{port}: cannot be served: {problem.strerror}.", field="port", value=port
+            ) from None
         self._server.daemon_threads = True
         self.url = f"http://{host}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, name="pages", daemon=True).start()

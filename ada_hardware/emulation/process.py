@@ -147,7 +147,11 @@ class EmulatorProcess(ChildProcess):
                 answer = self._line()
                 self._owed -= 1
         if "error" in answer:
-            raise InputError(f"emulator {self.name}: {answer['error']}")
+            raise InputError(
+                f"emulator {self.name}: {answer['error']}",
+                field=str(order["fault"]) if "fault" in order else None,
+                value=order.get("value"),
+            )
         return answer
 
     def _ask(self, order: dict[str, object]) -> None:
@@ -168,7 +172,9 @@ class EmulatorProcess(ChildProcess):
         while b"\n" not in self._rest:
             if not is_readable(pipe.fileno(), deadline - time.monotonic()):
                 raise NoAnswer(
-                    f"emulator {self.name}: says nothing for {self._timeout:g} s; is it frozen? {self._words()}"
+                    f"emulator {self.name}: says nothing for {self._timeout:g} s; is it frozen? {self._words()}",
+                    field="state",
+                    value="frozen",
                 )
             data = os.read(pipe.fileno(), _PIECE)
             if not data:
@@ -180,7 +186,7 @@ class EmulatorProcess(ChildProcess):
 
     def _gone(self) -> TransportError:
         self.wait(2.0)
-        return TransportError(f"emulator {self.name}: has ended. {self._words()}".strip())
+        return TransportError(f"emulator {self.name}: has ended. {self._words()}".strip(), field="state", value="ended")
 
     def _words(self) -> str:
         if self._errors.closed:

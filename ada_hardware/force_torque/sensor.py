@@ -86,14 +86,22 @@ class ForceSensor:
         kind = find(device)
         if kind.kind != SENSOR:
             sensors = ", ".join(one.name for one in DEVICES.values() if one.kind == SENSOR)
-            raise UnknownDevice(f"{device!r} is a {kind.kind}, no sensor; sensors are {sensors}.")
+            raise UnknownDevice(
+                f"{device!r} is a {kind.kind}, no sensor; sensors are {sensors}.",
+                field="device",
+                value=device,
+                allowed=tuple(one.name for one in DEVICES.values() if one.kind == SENSOR),
+            )
         make = kind.driver_class()
         if isinstance(driver_settings, Mapping):
             driver_settings = checked(make.SETTINGS, driver_settings)
         if not isinstance(driver_settings, make.SETTINGS):
             raise InputError(
                 f"{device}: the driver's settings are of {type(driver_settings).__name__}; they must be of "
-                f"{make.SETTINGS.__name__}, or a mapping."
+                f"{make.SETTINGS.__name__}, or a mapping.",
+                field="driver_settings",
+                value=type(driver_settings).__name__,
+                allowed=make.SETTINGS.__name__,
             )
         self._prepare(make(driver_settings), settings, on_limit, time.monotonic)
 
@@ -247,7 +255,10 @@ class ForceSensor:
             future.cancel()
             raise NoAnswer(
                 f"{self.name}: within {wait:g} s only {taking.count} of {use.bias_samples} samples came for the zero; "
-                f"{reader.reason or 'look at the rate of the sensor'}."
+                f"{reader.reason or 'look at the rate of the sensor'}.",
+                field="samples",
+                value=taking.count,
+                allowed=use.bias_samples,
             ) from None
 
     def clear_bias(self) -> None:
@@ -280,14 +291,19 @@ class ForceSensor:
         """
         reader = self._reader
         if self._thread is None or reader.state is SensorState.LOST:
-            raise Refused(f"{self.name}: {reader.reason or NOT_OPEN}; open it first.")
+            raise Refused(
+                f"{self.name}: {reader.reason or NOT_OPEN}; open it first.", field="state", value=reader.state.value
+            )
         future, timeout = reader.post(action), max(_LONGEST_WAIT, self.settings.silence_timeout)
         try:
             future.result(timeout)
         except CancelledError:
-            raise Refused(f"{self.name}: it was closed meanwhile; open it first.") from None
+            raise Refused(
+                f"{self.name}: it was closed meanwhile; open it first.", field="state", value="closed"
+            ) from None
         except FutureTimeout:
             future.cancel()
             raise NoAnswer(
-                f"{self.name}: its thread did not come to it within {timeout:g} s; {reader.reason or 'try again'}."
+                f"{self.name}: its thread did not come to it within {timeout:g} s; {reader.reason or 'try again'}.",
+                field="thread",
             ) from None

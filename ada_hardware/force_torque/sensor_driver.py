@@ -254,7 +254,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
 
     def _opened(self) -> W:
         if self._wire is None:
-            raise TransportError(f"{self.NAME}: it is not open; call open() first.")
+            raise TransportError(f"{self.NAME}: it is not open; call open() first.", field="state", value="closed")
         return self._wire
 
     def close(self) -> None:

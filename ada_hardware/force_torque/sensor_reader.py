@@ -140,7 +140,9 @@ class SensorReader:
             self._lose(SensorState.LOST, "its thread was ended by an error, which is in the log")
         finally:
             self.driver.close()
-            self._cancel_zero(Refused(f"{self.name}: it was closed while the zero was taken."))
+            self._cancel_zero(
+                Refused(f"{self.name}: it was closed while the zero was taken.", field="state", value="closed")
+            )
             while self._actions:
                 self._actions.popleft()[1].cancel()
 
@@ -183,7 +185,7 @@ class SensorReader:
         self.state = state
         self._explain(reason)
         self._is_to_reopen = self._settings.reopen_after > 0.0
-        self._cancel_zero(NoAnswer(f"{self.name}: {reason}"))
+        self._cancel_zero(NoAnswer(f"{self.name}: {reason}", field="samples"))
         limits = self.pipeline.limits
         if limits.is_watching and self._settings.stop_on_fault and limits.trip(reason):
             self._report_limit()
@@ -236,16 +238,21 @@ class SensorReader:
 
     def begin_zero(self, taking: ZeroTaking, future: Future[Array]) -> None:
         """Take the zero of the host from the next samples."""
-        self._cancel_zero(Refused(f"{self.name}: another zero was asked for meanwhile."))
+        self._cancel_zero(Refused(f"{self.name}: another zero was asked for meanwhile.", field="bias"))
         self._zero = (taking, future)
 
     def _take_zero(self, taking: ZeroTaking, future: Future[Array], sample: Sample, motion: ToolMotion | None) -> None:
         wrench, is_compensated = self.pipeline.without_tool(sample, motion)
-        reason = sample.error or ("an axis is at the end of its range" if sample.is_saturated else "")
+        field, reason = "error", sample.error
+        if sample.is_saturated and not reason:
+            field, reason = "range", "an axis is at the end of its range"
         if not is_compensated:
-            reason = "the tool cannot be taken off, as how the sensor moves is not known (set_tool_motion)"
+            field, reason = (
+                "tool_motion",
+                "the tool cannot be taken off, as how the sensor moves is not known (set_tool_motion)",
+            )
         if reason:
-            self._cancel_zero(Refused(f"{self.name}: no zero was taken: {reason}."))
+            self._cancel_zero(Refused(f"{self.name}: no zero was taken: {reason}.", field=field))
         elif taking.add(wrench):
             self._zero = None
             if not future.set_running_or_notify_cancel():
@@ -253,7 +260,11 @@ class SensorReader:
             try:
                 mean = taking.mean()
             except Refused as refusal:
-                future.set_exception(Refused(f"{self.name}: {refusal}"))
+                future.set_exception(
+                    Refused(
+                        f"{self.name}: {refusal}", field=refusal.field, value=refusal.value, allowed=refusal.allowed
+                    )
+                )
                 return
             self.pipeline.bias = mean
             self.pipeline.forget_filter()

@@ -64,16 +64,31 @@ def identify_tool(
         Refused: the poses are too alike, or the result is no physical body.
     """
     if len(samples) < 3:
-        raise InputError(f"there are {len(samples)} samples; give three or more, best six: {_AXES_POSES}.")
+        raise InputError(
+            f"there are {len(samples)} samples; give three or more, best six: {_AXES_POSES}.",
+            field="samples",
+            value=len(samples),
+            allowed="3 or more",
+        )
     rows, seen = _equations(samples, INERTIAL if with_inertia else 4)
     weights = np.tile([1.0, 1.0, 1.0, moment_weight, moment_weight, moment_weight], len(samples))
     weighted = rows * weights[:, None]
     sizes = np.linalg.norm(weighted, axis=0)
     if np.min(sizes) <= 1e-9 * np.max(sizes):
-        raise Refused(_too_alike(np.inf, with_inertia))
+        raise Refused(
+            _too_alike(np.inf, with_inertia),
+            field="inertia" if with_inertia else "condition",
+            value=np.inf,
+            allowed=LARGEST_CONDITION,
+        )
     condition = float(np.linalg.cond(weighted / sizes))
     if condition > LARGEST_CONDITION:
-        raise Refused(_too_alike(condition, with_inertia))
+        raise Refused(
+            _too_alike(condition, with_inertia),
+            field="inertia" if with_inertia else "condition",
+            value=condition,
+            allowed=LARGEST_CONDITION,
+        )
     found = np.linalg.lstsq(weighted / sizes, seen * weights, rcond=None)[0] / sizes
     left = (seen - rows @ found).reshape(-1, 6)
     mass, com, inertia = _body(found[:-6], with_inertia)
@@ -93,7 +108,11 @@ def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tu
     for i, (wrench, motion) in enumerate(samples):
         values = np.asarray(wrench, dtype=np.float64)
         if values.shape != (6,) or not np.all(np.isfinite(values)):
-            raise InputError(f"wrench {i} of the samples is {values.tolist()!r:.120}; it must be six finite numbers.")
+            raise InputError(
+                f"wrench {i} of the samples is {values.tolist()!r:.120}; it must be six finite numbers.",
+                field=f"wrench {i}",
+                value=values,
+            )
         seen[i] = values
         rows[i, :, :unknowns] = np.transpose([tool_wrench(unit[k], motion) for k in range(unknowns)])
         rows[i, :, unknowns:] = np.eye(6)
@@ -112,7 +131,10 @@ def _body(
     if mass <= 1e-6:
         raise Refused(
             f"the readings tell a mass of {mass:.3g} kg: nothing hangs on the sensor, or its axes are not those of the "
-            "given motions (z reversed?). Look at the sensor's xyz and rpy."
+            "given motions (z reversed?). Look at the sensor's xyz and rpy.",
+            field="mass",
+            value=mass,
+            allowed="positive",
         )
     c = found[1:4] / mass
     inertia = np.zeros(6)

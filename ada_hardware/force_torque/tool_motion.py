@@ -44,7 +44,9 @@ class ToolMotion(NamedTuple):
         """
         R = np.asarray(rotation, dtype=np.float64)
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
-            raise InputError(f"rotation is {R.tolist()!r:.200}; it must be a 3x3 rotation matrix.")
+            raise InputError(
+                f"rotation is {R.tolist()!r:.200}; it must be a 3x3 rotation matrix.", field="rotation", value=R
+            )
         up = -(R.T @ np.asarray(gravity, dtype=np.float64))
         return cls(time, up, np.zeros(3), np.zeros(3))
 

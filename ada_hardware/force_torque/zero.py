@@ -50,6 +50,9 @@ class ZeroTaking:
             raise Refused(
                 f"the sensor is not steady: {AXES[worst]} has a standard deviation of {spread[worst]:.3g} {unit} over "
                 f"{len(seen)} samples; at most {self._most[worst]:g} {unit} is allowed ({name}). Keep robot and tool "
-                "still and free of contact, then take the zero again."
+                "still and free of contact, then take the zero again.",
+                field=AXES[worst],
+                value=float(spread[worst]),
+                allowed=float(self._most[worst]),
             )
         return np.asarray(np.mean(seen, axis=0))

@@ -112,15 +112,22 @@ class AngleMap:
         try:
             node = parse_yaml(text_of(path), file)
         except ModelError as problem:
-            raise MotionError(str(problem)) from None
+            raise MotionError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
         servos = _servos(MapEntry(node, "map", file, ("servos",)), file, board, joints)
         if not servos:
-            raise MotionError(f"{file}: it has no servos. Write servos: [{{channel: 1, joint: name, ...}}].")
+            raise MotionError(
+                f"{file}: it has no servos. Write servos: [{{channel: 1, joint: name, ...}}].",
+                file=file,
+                field="servos",
+            )
         missing = [joint for joint in joints or () if all(joint != servo.joint for servo in servos.values())]
         if missing:
             raise MotionError(
                 f"{file}: map.servos: no servo turns {', '.join(map(repr, missing))}; every joint of the robot needs "
-                f"one: add {{{', '.join(board.value.place)}: ..., joint: {missing[0]}, ...}}."
+                f"one: add {{{', '.join(board.value.place)}: ..., joint: {missing[0]}, ...}}.",
+                file=file,
+                field="servos",
+                joint=missing[0],
             )
         return AngleMap(servos, file)
 
@@ -224,4 +231,4 @@ def joints_of_robot(robot: str) -> tuple[str, ...] | None:
     try:
         return tuple(motor_joints(load(robot)))
     except ModelError as problem:
-        raise InputError(f"robot {robot!r}: {problem}") from None
+        raise InputError(f"robot {robot!r}: {problem}", field="robot", value=robot) from None

@@ -102,7 +102,9 @@ class BoardBus(ABC, Generic[C, R]):
                 return reply
         raise NoAnswer(
             f"{self.url}: no answer to {question.name} in {tries} tries of {self._timeout * 1e3:.0f} ms "
-            f"({self._trouble}). {self.hint}"
+            f"({self._trouble}). {self.hint}",
+            field="command",
+            value=question.name,
         )
 
     def try_once(self, command: C) -> R | None:

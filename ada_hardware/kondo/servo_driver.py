@@ -106,7 +106,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             Refused: the driver is not open.
         """
         if self._bus is None:
-            raise Refused(f"{self.NAME}: the driver is not open; call open() first.")
+            raise Refused(f"{self.NAME}: the driver is not open; call open() first.", field="state", value="closed")
         return self._bus
 
     # --- implemented by boards ------------------------------------------------------------------------------------
@@ -289,9 +289,14 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             Refused: it is not confirmed, or the robot is started.
         """
         if not confirm:
-            raise Refused(f"{self.NAME}: free servos let the robot fall; hold it, and call {call}(confirm=True).")
+            raise Refused(
+                f"{self.NAME}: free servos let the robot fall; hold it, and call {call}(confirm=True).",
+                field="confirm",
+                value=False,
+                allowed=True,
+            )
         if self._is_started:
-            raise Refused(f"{self.NAME}: it follows commands; stop() first.")
+            raise Refused(f"{self.NAME}: it follows commands; stop() first.", field="state", value="started")
 
     @property
     def _is_blind(self) -> bool:
@@ -324,7 +329,12 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             Refused: the command is none of positions.
         """
         if demand.mode is not Mode.POSITION:
-            raise Refused(f"{self.NAME}: it takes positions only, not {demand.mode.value}.")
+            raise Refused(
+                f"{self.NAME}: it takes positions only, not {demand.mode.value}.",
+                field="mode",
+                value=demand.mode.value,
+                allowed=Mode.POSITION.value,
+            )
         return self.map.angles(demand.values)
 
     def _check_inside(self, angles: Array) -> None:
@@ -338,7 +348,10 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
                 raise DeviceAlarm(
                     f"{self.NAME}: {servo.joint} ({self._place(servo)}) stands at {angle:.0f} deg of its servo, "
                     f"outside of its limits {servo.lowest:g} to {servo.highest:g}; turn it back by hand, or mend the "
-                    "angle map."
+                    "angle map.",
+                    joint=servo.joint,
+                    value=float(angle),
+                    allowed=(servo.lowest, servo.highest),
                 )
 
     def _believes(self, readings: PlausibleReadings, angles: Array, whose: str, *, can_be: bool = True) -> bool:
@@ -360,7 +373,8 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
                 return
         raise NoAnswer(
             f"{self.NAME}: {whose} does not tell twice in a row where the servos are "
-            f"({self.counts.last_problem or 'readings differ'}); {hint}"
+            f"({self.counts.last_problem or 'readings differ'}); {hint}",
+            field="position",
         )
 
     def _held(self) -> Array:

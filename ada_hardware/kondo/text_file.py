@@ -22,10 +22,10 @@ def text_of(path: str | os.PathLike[str]) -> str:
     try:
         data = read_file(Path(path))
     except ModelError as problem:
-        raise MotionError(str(problem)) from None
+        raise MotionError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
     for encoding in _ENCODINGS:
         try:
             return data.decode(encoding)
         except UnicodeDecodeError:
             continue
-    raise MotionError(f"{path}: it is text neither in UTF-8 nor in Shift-JIS (cp932).")
+    raise MotionError(f"{path}: it is text neither in UTF-8 nor in Shift-JIS (cp932).", file=path, field="encoding")

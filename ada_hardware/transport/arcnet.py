@@ -71,7 +71,7 @@ class ArcnetPort(PacketPort):
         end = time.monotonic() + timeout
         while True:
             if self._socket.fileno() < 0:
-                raise TransportError(f"{self.url}: is closed.")
+                raise TransportError(f"{self.url}: is closed.", field="state", value="closed")
             if not is_readable(self._socket.fileno(), end - time.monotonic()):
                 return None
             frame = self._next()
@@ -115,11 +115,21 @@ class ArcnetPort(PacketPort):
         if problem.errno == errno.ENETDOWN:
             return TransportError(
                 f"{self.url}: the interface is down: sudo ip link set {self._interface} up; if it goes down again, "
-                "see dmesg, and whether the fibre is plugged in at both ends."
+                "see dmesg, and whether the fibre is plugged in at both ends.",
+                field="state",
+                value="down",
             )
         if problem.errno == errno.EINVAL and length:
-            return TransportError(f"{self.url}: the kernel refused a frame of {length} bytes as too short. {_RIGHTS}")
-        return TransportError(f"{self.url}: frames can go no more: {problem.strerror}. Is the card still there?")
+            return TransportError(
+                f"{self.url}: the kernel refused a frame of {length} bytes as too short. {_RIGHTS}",
+                field="length",
+                value=length,
+            )
+        return TransportError(
+            f"{self.url}: frames can go no more: {problem.strerror}. Is the card still there?",
+            field="state",
+            value="gone",
+        )
 
 
 def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = True) -> ArcnetPort:
@@ -136,12 +146,17 @@ def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = Tru
     """
     url = f"arcnet:{interface}"
     if not hasattr(socket, "AF_PACKET"):
-        raise TransportError(f"{url}: this system has no packet sockets; ARCNET needs Linux.")
+        raise TransportError(f"{url}: this system has no packet sockets; ARCNET needs Linux.", field="system")
     kind = _kind_of(interface)
     if kind is None or (kind != ARPHRD_ARCNET and not any_kind):
         what = "there is no such interface" if kind is None else "this interface is not one of ARCNET"
         there = ", ".join(arcnet_interfaces()) or "none"
-        raise TransportError(f"{url}: {what}. ARCNET interfaces here: {there}. {_SET_UP}")
+        raise TransportError(
+            f"{url}: {what}. ARCNET interfaces here: {there}. {_SET_UP}",
+            field="interface",
+            value=interface,
+            allowed=tuple(arcnet_interfaces()),
+        )
     raw = _raw_socket(url)
     try:
         claimed = claim(place_of(interface), url) if exclusive else None
@@ -171,9 +186,13 @@ def _bind(raw: socket.socket, interface: str, url: str) -> None:
         # Protocol only now: before the bind the socket would collect frames of all interfaces.
         raw.bind((interface, _ETH_P_ALL))
     except OSError as problem:
-        raise TransportError(f"{url}: {problem.strerror}: sudo ip link set {interface} up.") from None
+        raise TransportError(
+            f"{url}: {problem.strerror}: sudo ip link set {interface} up.", field="state", value="down"
+        ) from None
     if not _is_up(interface):
-        raise TransportError(f"{url}: the interface is down: sudo ip link set {interface} up.")
+        raise TransportError(
+            f"{url}: the interface is down: sudo ip link set {interface} up.", field="state", value="down"
+        )
 
 
 def arcnet_interfaces() -> list[str]:
@@ -187,9 +206,13 @@ def _raw_socket(url: str) -> socket.socket:
     try:
         return socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     except PermissionError:
-        raise TransportError(f"{url}: no permission for packet sockets as user {os.getuid()}. {_RIGHTS}") from None
+        raise TransportError(
+            f"{url}: no permission for packet sockets as user {os.getuid()}. {_RIGHTS}",
+            field="permission",
+            value=os.getuid(),
+        ) from None
     except OSError as problem:
-        raise TransportError(f"{url}: no packet sockets here: {problem.strerror}.") from None
+        raise TransportError(f"{url}: no packet sockets here: {problem.strerror}.", field="system") from None
 
 
 def _kind_of(interface: str) -> int | None:

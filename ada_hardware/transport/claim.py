@@ -77,7 +77,9 @@ def claim(place: str, url: str) -> Claim:
         who = found.words if found else "another program"
         raise TransportError(
             f"{url}: in use by {who}. A device has one host: end that program first, or look at the robot beside it "
-            "with `ada hw monitor`."
+            "with `ada hw monitor`.",
+            field="holder",
+            value=found.pid if found else None,
         ) from None
     return Claim(mark)
 

@@ -51,7 +51,9 @@ class SerialPort(ByteStream):
                 if not is_writable(self._descriptor, deadline - time.monotonic()):
                     raise TransportError(
                         f"{self.url}: the line takes no more bytes ({len(rest)} of {len(data)} are left): the device "
-                        "behind it hangs, or holds the line by flow control."
+                        "behind it hangs, or holds the line by flow control.",
+                        field="state",
+                        value="blocked",
                     ) from None
             except OSError as problem:
                 raise self._gone(problem.strerror) from None
@@ -83,13 +85,15 @@ class SerialPort(ByteStream):
 
     def _checked(self) -> int:
         if self._descriptor < 0:
-            raise TransportError(f"{self.url}: is closed.")
+            raise TransportError(f"{self.url}: is closed.", field="state", value="closed")
         return self._descriptor
 
     def _gone(self, why: str | None) -> TransportError:
         return TransportError(
             f"{self.url}: the line is gone ({why}): unplugged, or the program at its other end has ended. Plug it in "
-            "again and reset; a converter may come back as another port."
+            "again and reset; a converter may come back as another port.",
+            field="state",
+            value="gone",
         )
 
 
@@ -129,7 +133,7 @@ class UrlPort(ByteStream):
             self._port.close()
 
     def _gone(self, problem: OSError) -> TransportError:
-        return TransportError(f"{self.url}: the line is gone ({problem}).")
+        return TransportError(f"{self.url}: the line is gone ({problem}).", field="state", value="gone")
 
 
 def _termios() -> Any:
@@ -170,7 +174,7 @@ def open_url(url: str, serial: Serial) -> UrlPort:
         _set(port, None, serial, url)
         port.open()
     except (OSError, ValueError) as problem:
-        raise TransportError(f"{url}: cannot be opened: {problem}.") from None
+        raise TransportError(f"{url}: cannot be opened: {problem}.", field="url", value=url) from None
     return UrlPort(url, port)
 
 
@@ -192,7 +196,7 @@ def _pyserial() -> ModuleType:
         import serial
     except ImportError:
         raise TransportError(
-            f"serial lines need pyserial, which is not installed: {how_to_install('hardware')}."
+            f"serial lines need pyserial, which is not installed: {how_to_install('hardware')}.", field="pyserial"
         ) from None
     module: ModuleType = serial
     return module
@@ -209,7 +213,9 @@ def _set(port: Any, path: str | None, serial: Serial, where: str) -> None:
     except (TypeError, ValueError, OSError) as problem:
         raise TransportError(
             f"{where}: {serial.baud!r} baud, parity {serial.parity!r} cannot be set: {problem}; a rate is a number of "
-            "bits per second, a parity N, E or O."
+            "bits per second, a parity N, E or O.",
+            field="parity" if serial.parity not in ("N", "E", "O") else "baud",
+            value=serial.parity if serial.parity not in ("N", "E", "O") else serial.baud,
         ) from None
 
 
@@ -217,22 +223,32 @@ def _explained(path: str, serial: Serial, problem: Exception) -> TransportError:
     number = getattr(problem, "errno", None)
     if number in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
         there = ", ".join(ports()) or "none; is the cable plugged in?"
-        return TransportError(f"{path}: there is no such port. Serial ports here: {there}.")
+        return TransportError(
+            f"{path}: there is no such port. Serial ports here: {there}.",
+            field="port",
+            value=path,
+            allowed=tuple(ports()),
+        )
     if number in (errno.EACCES, errno.EPERM):
         return TransportError(
             f"{path}: no permission. Serial ports belong to the group dialout: sudo usermod -aG dialout $USER, then "
-            "log out and in again."
+            "log out and in again.",
+            field="permission",
+            value=path,
         )
     if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in str(problem):
         return TransportError(
-            f"{path}: in use by another program. Find it with: fuser -v {path}; close it there (also ModemManager)."
+            f"{path}: in use by another program. Find it with: fuser -v {path}; close it there (also ModemManager).",
+            field="holder",
         )
     if isinstance(problem, ValueError) or number == errno.EINVAL or "baud" in str(problem).lower():
         return TransportError(
             f"{path}: this port cannot do {serial.baud} baud, parity {serial.parity}: {problem}. Take the rate that "
-            "the device is set to and another converter, if this one cannot do it."
+            "the device is set to and another converter, if this one cannot do it.",
+            field="baud",
+            value=serial.baud,
         )
-    return TransportError(f"{path}: cannot be opened as a serial port: {problem}.")
+    return TransportError(f"{path}: cannot be opened as a serial port: {problem}.", field="url", value=path)
 
 
 def _set_low_latency(port: Any, path: str) -> None:

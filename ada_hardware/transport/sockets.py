@@ -40,7 +40,7 @@ class SocketPort(PacketPort):
 
     def receive(self, timeout: float) -> bytes | None:  # noqa: D102
         if self._socket.fileno() < 0:
-            raise TransportError(f"{self.url}: is closed.")
+            raise TransportError(f"{self.url}: is closed.", field="state", value="closed")
         if not is_readable(self._socket.fileno(), timeout):
             return None
         try:
@@ -68,4 +68,8 @@ class SocketPort(PacketPort):
         self._switch_off()
 
     def _gone(self, problem: OSError) -> TransportError:
-        return TransportError(f"{self.url}: packets can go no more: {problem.strerror}. Check cable and interface.")
+        return TransportError(
+            f"{self.url}: packets can go no more: {problem.strerror}. Check cable and interface.",
+            field="state",
+            value="gone",
+        )

@@ -31,7 +31,10 @@ def host_and_port(url: str, *, lowest_port: int = 1) -> tuple[str, int]:
     if not url.startswith("udp://") or not host or port is None or port < lowest_port:
         raise TransportError(
             f"{url!r} is no address of packets over UDP; it must be udp://HOST:PORT, such as udp://192.168.1.1:49152, "
-            f"with a port from {lowest_port} to 65535."
+            f"with a port from {lowest_port} to 65535.",
+            field="url",
+            value=url,
+            allowed="udp://HOST:PORT",
         )
     return host, port
 
@@ -56,7 +59,9 @@ def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
         if claimed is not None:
             claimed.release()
         raise TransportError(
-            f"{url}: cannot be reached: {problem.strerror}. Give this machine an address in the device's network."
+            f"{url}: cannot be reached: {problem.strerror}. Give this machine an address in the device's network.",
+            field="network",
+            value=url,
         ) from None
     return SocketPort(url, one, claimed)
 
@@ -72,7 +77,9 @@ def _found(url: str) -> tuple[int, int, int, tuple[Any, ...]]:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     except OSError as problem:
-        raise TransportError(f"{url}: there is no host {host!r}: {problem.strerror}. Give its number.") from None
+        raise TransportError(
+            f"{url}: there is no host {host!r}: {problem.strerror}. Give its number.", field="host", value=host
+        ) from None
     return family, kind, protocol, address
 
 

@@ -55,7 +55,9 @@ class DynPickSettings:
         """
         if len(self.sensitivity) not in (0, 6):
             raise InputError(
-                f"sensitivity is {list(self.sensitivity)}; give six numbers, counts per N and per N m, or none."
+                f"sensitivity is {list(self.sensitivity)}; give six numbers, counts per N and per N m, or none.",
+                field="sensitivity",
+                value=self.sensitivity,
             )
 
 
@@ -116,7 +118,8 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         raise NoAnswer(
             f"{self.NAME} at {self._opened().url}: it measures, but does not tell its sensitivity, as older units do "
             "not. Give `sensitivity` from its sheet: counts per N for x, y, z and per N m, such as 24.9, 24.6, 24.5, "
-            "1664.7, 1639.7, 1638.0."
+            "1664.7, 1639.7, 1638.0.",
+            field="sensitivity",
         )
 
     def _set_filter(self) -> None:
@@ -130,7 +133,10 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             says = "does not answer" if reported is None else f"has {reported}"
             raise NoAnswer(
                 f"{self.NAME} at {self._opened().url}: filter_divider {divider} was set, and the sensor {says}. Older "
-                "units have no such filter: leave it 0."
+                "units have no such filter: leave it 0.",
+                field="filter_divider",
+                value=divider,
+                allowed=reported,
             )
 
     def _start(self, wire: ByteStream) -> None:

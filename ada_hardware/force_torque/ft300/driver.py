@@ -66,7 +66,8 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
         came = "bytes come, but no frames of an FT 300" if self.counts.refused > before else "nothing comes"
         raise NoAnswer(
             f"{self.NAME} at {wire.url}: after {_TRIES} requests to stream at {codec.BAUD} baud {came}. Look at its "
-            "24 V, at A and B of the RS-485 line (swapped?), and at the port."
+            "24 V, at A and B of the RS-485 line (swapped?), and at the port.",
+            field="records" if self.counts.refused > before else "bytes",
         )
 
     def _feed(self, data: bytes) -> int:
@@ -89,4 +90,9 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
         Raises:
             Refused: always.
         """
-        raise Refused(f"{self.NAME}: no zero inside this device is known; let the host take it (in_device=False).")
+        raise Refused(
+            f"{self.NAME}: no zero inside this device is known; let the host take it (in_device=False).",
+            field="in_device",
+            value=True,
+            allowed=False,
+        )

@@ -96,7 +96,11 @@ def fetch_page(url: str, timeout: float) -> bytes:
         NoAnswer: it cannot be had.
     """
     if not url.startswith(("http://", "https://")):
-        raise NoAnswer(f"calibration_url is {url!r}; it must be such as http://192.168.1.1{PAGE}.")
+        raise NoAnswer(
+            f"calibration_url is {url!r}; it must be such as http://192.168.1.1{PAGE}.",
+            field="calibration_url",
+            value=url,
+        )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=timeout) as answer:
@@ -104,18 +108,26 @@ def fetch_page(url: str, timeout: float) -> bytes:
     except (urllib.error.URLError, OSError, ValueError) as problem:
         raise NoAnswer(
             f"{url}: the calibration cannot be read: {problem}. Look at the device's address and power, or give "
-            "force_scale and moment_scale from its sheet."
+            "force_scale and moment_scale from its sheet.",
+            field="page",
+            value=url,
         ) from None
 
 
 def _tags(page: bytes, where: str) -> dict[str, str]:
     if b"<!" in page.replace(b"<!--", b""):
         # such a page has no need of declarations, and they can be made to fill the memory
-        raise NoAnswer(f"{where}: the page has declarations (<!...>); it is not that of a Net F/T.")
+        raise NoAnswer(
+            f"{where}: the page has declarations (<!...>); it is not that of a Net F/T.",
+            field="declarations",
+            value=where,
+        )
     try:
         root = ElementTree.fromstring(page)
     except ElementTree.ParseError as problem:
-        raise NoAnswer(f"{where}: the page is no XML ({problem}); is this the address of a Net F/T?") from None
+        raise NoAnswer(
+            f"{where}: the page is no XML ({problem}); is this the address of a Net F/T?", field="XML", value=where
+        ) from None
     found: dict[str, str] = {}
     for one in root.iter():
         found.setdefault(one.tag.rpartition("}")[2].lower(), (one.text or "").strip())
@@ -131,7 +143,9 @@ def _positive(tags: dict[str, str], name: str, where: str) -> float:
     if not (math.isfinite(value) and value > 0.0):
         shown = repr(text) if name in tags else "missing"
         raise NoAnswer(
-            f"{where}: <{name}> is {shown:.60}; it must be a positive number. Give force_scale and moment_scale."
+            f"{where}: <{name}> is {shown:.60}; it must be a positive number. Give force_scale and moment_scale.",
+            field=name,
+            value=tags.get(name),
         )
     return value
 
@@ -142,6 +156,9 @@ def _unit(tags: dict[str, str], name: str, units: dict[str, float], where: str) 
     if key not in units:
         raise NoAnswer(
             f"{where}: <{name}> is {text!r:.40}, which is no known unit; known are {', '.join(units)}. "
-            "Give force_scale and moment_scale."
+            "Give force_scale and moment_scale.",
+            field=name,
+            value=text,
+            allowed=tuple(units),
         )
     return units[key]

@@ -102,7 +102,11 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             Refused: the driver is not open, or follows commands.
         """
         if self._is_started:
-            raise Refused("khr1: it follows commands, and the boards' own motions would fight them; stop() first.")
+            raise Refused(
+                "khr1: it follows commands, and the boards' own motions would fight them; stop() first.",
+                field="state",
+                value="started",
+            )
         return BoardMemory(self.bus, self.board_ids)
 
     def sleep(self, *, confirm: bool = False) -> None:
@@ -131,7 +135,12 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             NoAnswer: a board does not answer.
         """
         if not confirm:
-            raise Refused("khr1: servos may jump when boards wake; hold the robot, and call wake(confirm=True).")
+            raise Refused(
+                "khr1: servos may jump when boards wake; hold the robot, and call wake(confirm=True).",
+                field="confirm",
+                value=False,
+                allowed=True,
+            )
         for board in self._boards:
             switches = self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0]
             self.bus.ask(c.Code.SET_SWITCHES, board.id, (switches & ~c.SLEEP,))
@@ -144,7 +153,12 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             NoAnswer: no board answers.
         """
         if not alone:
-            raise Refused("khr1: every board on the line takes the ID; connect one, and call set_id(..., alone=True).")
+            raise Refused(
+                "khr1: every board on the line takes the ID; connect one, and call set_id(..., alone=True).",
+                field="alone",
+                value=False,
+                allowed=True,
+            )
         self.bus.ask(c.Code.SET_ID, board_id)
 
     # --- helpers --------------------------------------------------------------------------------------------------
@@ -178,7 +192,9 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:
                 raise DeviceAlarm(
                     f"khr1: board {board.id} sleeps (software switch 0x01): its servos are free, and may jump when it "
-                    "wakes. Hold the robot, and wake it: ada hw service khr1 wake."
+                    "wakes. Hold the robot, and wake it: ada hw service khr1 wake.",
+                    field="board",
+                    value=board.id,
                 )
 
     def _take_over(self, angles: Array) -> None:
@@ -203,7 +219,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             try:
                 self.bus.ask(c.Code.GET_HOME, board.id)
             except NoAnswer as silence:
-                raise NoAnswer(f"khr1: {silence}{self._who_answers()}") from None
+                who, found = self._who_answers()
+                raise NoAnswer(f"khr1: {silence}{who}", field="board", value=board.id, allowed=found) from None
         self._read_until_believed()
 
     def _find_others(self, board: _BoardState) -> None:
@@ -216,13 +233,14 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             first, second = (self.bus.ask(c.Code.GET_POSITIONS, board.id).values for _ in range(2))
             board.others = {i: _kept_at(first[i], second[i], last) for i, last in board.others.items()}
 
-    def _who_answers(self) -> str:
+    def _who_answers(self) -> tuple[str, int | None]:
+        """A sentence on the board that answers, and its ID; "" and None: none does."""
         with suppress(NoAnswer):
             found = self.bus.ask(c.Code.GET_ID).board
             if found not in self.board_ids:
-                return f" A board with ID {found} does answer: set first_id or second_id to it, or set its ID."
-            return f" The board with ID {found} does answer."
-        return ""
+                return f" A board with ID {found} does answer: set first_id or second_id to it, or set its ID.", found
+            return f" The board with ID {found} does answer.", found
+        return "", None
 
     def _read_board(self, board: _BoardState) -> bool:
         """Ask a board where its servos are, once; True if the answer is believed."""

@@ -62,7 +62,11 @@ class StoredMotion:
         if not 1 <= len(frames) <= c.MOTION_FRAMES:
             raise MotionError(
                 f"{path}: it has {len(frames)} key frames; a board holds 1 to {c.MOTION_FRAMES} per motion. Split it "
-                "into several motions."
+                "into several motions.",
+                file=path,
+                field="frames",
+                value=len(frames),
+                allowed=f"1 to {c.MOTION_FRAMES}",
             )
         return StoredMotion(tuple(frames), str(path))
 
@@ -133,7 +137,10 @@ class BoardMemory:
                 what = f"channel {place}" if place else "speed"
                 raise VerifyError(
                     f"{self._bus.url}: board {board} holds {found} as {what} of frame {index} of motion {number}, not "
-                    f"{wanted}; upload it again."
+                    f"{wanted}; upload it again.",
+                    field=f"board {board}, motion {number}, frame {index}, {what}",
+                    value=found,
+                    allowed=wanted,
                 )
 
     def _set_count(self, board: int, number: int, count: int) -> None:
@@ -142,7 +149,10 @@ class BoardMemory:
         if stored != count:
             raise VerifyError(
                 f"{self._bus.url}: board {board} answers SET_FRAME_COUNT {count} of {number}, but holds {stored}; try "
-                "again."
+                "again.",
+                field=f"board {board}, motion {number}, frames",
+                value=stored,
+                allowed=count,
             )
 
 
@@ -163,7 +173,11 @@ def sampled(
     """
     unknown = [joint for joint in joints if joint not in angles]
     if unknown:
-        raise InputError(f"the motion does not name {', '.join(unknown)}; it has {', '.join(angles)}.")
+        raise InputError(
+            f"the motion does not name {', '.join(unknown)}; it has {', '.join(angles)}.",
+            joint=unknown[0],
+            allowed=tuple(angles),
+        )
     frames = np.column_stack([angles[joint] for joint in joints])
     if start is not None:
         way = float(np.degrees(np.max(np.abs(frames[0] - start)))) * SECONDS_PER_DEGREE[-1]
@@ -174,7 +188,12 @@ def sampled(
 
 def _check(number: int) -> None:
     if number not in range(c.MOTIONS):
-        raise InputError(f"motion {number}: a board has numbers 0 to {c.MOTIONS - 1}.")
+        raise InputError(
+            f"motion {number}: a board has numbers 0 to {c.MOTIONS - 1}.",
+            field="motion",
+            value=number,
+            allowed=f"0 to {c.MOTIONS - 1}",
+        )
 
 
 def _reported(progress: Progress | None, done: int, total: int) -> int:

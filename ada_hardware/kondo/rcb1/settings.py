@@ -38,5 +38,7 @@ class Rcb1Settings(ServoSettings):
         if self.first_id == self.second_id:
             raise InputError(
                 f"first_id and second_id are both {self.first_id}; boards on one line need different IDs. Connect one "
-                "board alone and set its ID (ada hw service khr1 set-id)."
+                "board alone and set its ID (ada hw service khr1 set-id).",
+                field="second_id",
+                value=self.second_id,
             )

@@ -44,7 +44,9 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
         if not reply.is_ack:
             raise DeviceAlarm(
                 f"khr3: {self.url}: the board refuses {code_of(command).name} (NACK, {NACK:#04x}); is it an RCB-4, and "
-                "does the angle map have the right ids and sios?"
+                "does the angle map have the right ids and sios?",
+                field="command",
+                value=code_of(command).name,
             )
         return reply.data
 

@@ -69,8 +69,9 @@ def encode_command(command: CommandFrame) -> bytes:
         InputError: a value that the board does not know.
     """
     problem = fault_of(command)
-    if problem:
-        raise InputError(f"RCB-4 {code_of(command).name}: {problem}.")
+    if problem is not None:
+        message = f"RCB-4 {code_of(command).name}: {problem.text}."
+        raise InputError(message, field=problem.field, value=problem.value)
     body = bytes((code_of(command), *_payload(command)))
     return closed(body)
 
@@ -165,7 +166,12 @@ def encode_reply(reply: Reply) -> bytes:
         InputError: more data than one byte can count.
     """
     if len(reply.data) > c.LONGEST_DATA:
-        raise InputError(f"RCB-4 reply: {len(reply.data)} bytes of data; at most {c.LONGEST_DATA} fit.")
+        raise InputError(
+            f"RCB-4 reply: {len(reply.data)} bytes of data; at most {c.LONGEST_DATA} fit.",
+            field="data",
+            value=len(reply.data),
+            allowed=f"at most {c.LONGEST_DATA} bytes",
+        )
     return closed(bytes((reply.code,)) + (reply.data or bytes((ACK if reply.is_ack else NACK,))))
 
 

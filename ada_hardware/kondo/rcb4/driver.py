@@ -85,9 +85,18 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             NoAnswer: the board does not answer.
         """
         if not 1 <= motion <= c.MOTIONS:
-            raise Refused(f"khr3: motion {motion}; the board has 1 to {c.MOTIONS}.")
+            raise Refused(
+                f"khr3: motion {motion}; the board has 1 to {c.MOTIONS}.",
+                field="motion",
+                value=motion,
+                allowed=f"1 to {c.MOTIONS}",
+            )
         if self._is_started:
-            raise Refused("khr3: it follows commands, and the board's own motion would fight them; stop() first.")
+            raise Refused(
+                "khr3: it follows commands, and the board's own motion would fight them; stop() first.",
+                field="state",
+                value="started",
+            )
         self._configure(run=False, ics=False)
         self.bus.ask(m.WriteRam(c.PROGRAM_COUNTER, c.MAIN_LOOP.to_bytes(3, "little") + bytes(7)))
         self.bus.ask(m.Call(c.motion_address(motion)))
@@ -111,7 +120,11 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             NoAnswer: the board does not answer.
         """
         if is_running and self._is_started:
-            raise Refused("khr3: it follows commands, and the board's program would fight them; stop() first.")
+            raise Refused(
+                "khr3: it follows commands, and the board's program would fight them; stop() first.",
+                field="state",
+                value="started",
+            )
         self._configure(run=is_running)
 
     # --- helpers --------------------------------------------------------------------------------------------------
@@ -250,7 +263,9 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             self._battery_time = -math.inf
             self._read_battery()
         for alarm in self._alarms():
-            raise DeviceAlarm(f"khr3: {alarm.text}")
+            raise DeviceAlarm(
+                f"khr3: {alarm.text}", field="battery [V]", value=self._battery, allowed=self.settings.battery_low
+            )
 
     def _alarms(self) -> tuple[Alarm, ...]:
         if self._low_readings < _LOW_READINGS:

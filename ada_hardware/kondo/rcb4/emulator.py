@@ -224,8 +224,8 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
     # --- the judge --------------------------------------------------------------------------------------------------
     def _judge(self, command: m.CommandFrame) -> None:
         problem = m.fault_of(command)
-        if problem:
-            self._accuse(f"{m.code_of(command).name}: {problem}")
+        if problem is not None:
+            self._accuse(f"{m.code_of(command).name}: {problem.text}")
         match command:
             case m.MoveServo(servo, frame, position):
                 self._judge_moves([c.Move(servo, position)], frame)

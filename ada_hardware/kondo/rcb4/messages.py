@@ -88,8 +88,22 @@ def code_of(command: CommandFrame) -> Code:
     return _CODES[type(command)]
 
 
-def fault_of(command: CommandFrame) -> str:
-    """The fault in the values of a command; "" if there is none."""
+class Fault(NamedTuple):
+    """Value of a command that no board accepts.
+
+    Attributes:
+        field: name of the value.
+        value: the value.
+        text: value and allowed ones, for messages.
+    """
+
+    field: str
+    value: object
+    text: str
+
+
+def fault_of(command: CommandFrame) -> Fault | None:
+    """The first value of a command that no board accepts; None if all are allowed."""
     match command:
         case ReadRam(address, size):
             return _bad_place(address, size)
@@ -97,53 +111,63 @@ def fault_of(command: CommandFrame) -> str:
             return _bad_place(address, len(data)) or _bad_size(len(data), 248)
         case Call(address, condition):
             if not 0 <= address < 1 << 18:
-                return f"address {address:#x}; the ROM has 0 to 0x3ffff"
-            return "" if 0 <= condition <= 15 else f"condition {condition}; allowed are 0 to 15"
+                return Fault("address", address, f"address {address:#x}; the ROM has 0 to 0x3ffff")
+            is_allowed = 0 <= condition <= 15
+            return None if is_allowed else Fault("condition", condition, f"condition {condition}; allowed are 0 to 15")
         case MoveServo(servo, frame, position):
             return _bad_servo(servo) or _bad_frame(frame) or _bad_position(servo, position)
         case MoveServos(frame, moves):
             return _bad_frame(frame) or _bad_moves(moves)
         case SetParameter(parameter, values):
             if parameter not in set(c.Parameter):
-                return f"parameter {parameter}; there are {', '.join(f'{p.value} ({p.name})' for p in c.Parameter)}"
-            wrong = next((f"value {v} of servo {s}; allowed are 1 to 127" for s, v in values if not 1 <= v <= 127), "")
-            return wrong or _bad_order([servo for servo, _ in values])
+                known = ", ".join(f"{p.value} ({p.name})" for p in c.Parameter)
+                return Fault("parameter", parameter, f"parameter {parameter}; there are {known}")
+            return next(filter(None, map(_bad_value, values)), None) or _bad_order([servo for servo, _ in values])
         case _:
-            return ""
+            return None
 
 
-def _bad_place(address: int, size: int) -> str:
+def _bad_place(address: int, size: int) -> Fault | None:
     if not 0 <= address < c.RAM_SIZE or address + size > c.RAM_SIZE:
-        return f"{size} bytes at {address:#06x}; the RAM ends before {c.RAM_SIZE:#06x}"
+        return Fault("address", address, f"{size} bytes at {address:#06x}; the RAM ends before {c.RAM_SIZE:#06x}")
     return _bad_size(size, c.LONGEST_DATA)
 
 
-def _bad_size(size: int, most: int) -> str:
-    return "" if 1 <= size <= most else f"{size} bytes; allowed are 1 to {most}"
+def _bad_size(size: int, most: int) -> Fault | None:
+    return None if 1 <= size <= most else Fault("size", size, f"{size} bytes; allowed are 1 to {most}")
 
 
-def _bad_servo(servo: int) -> str:
-    return "" if 0 <= servo < c.SERVOS else f"ICS number {servo}; there are 0 to {c.SERVOS - 1}"
+def _bad_servo(servo: int) -> Fault | None:
+    if 0 <= servo < c.SERVOS:
+        return None
+    return Fault("servo", servo, f"ICS number {servo}; there are 0 to {c.SERVOS - 1}")
 
 
-def _bad_frame(frame: int) -> str:
-    return "" if 1 <= frame <= 255 else f"{frame} frames; allowed are 1 to 255"
+def _bad_frame(frame: int) -> Fault | None:
+    return None if 1 <= frame <= 255 else Fault("frame", frame, f"{frame} frames; allowed are 1 to 255")
 
 
-def _bad_position(servo: int, position: int) -> str:
+def _bad_position(servo: int, position: int) -> Fault | None:
     if c.is_position(position):
-        return ""
-    return f"position {position} of servo {servo}; allowed are {c.LOWEST} to {c.HIGHEST}, 0x7fff (hold), 0x8000 (free)"
+        return None
+    allowed = f"{c.LOWEST} to {c.HIGHEST}, 0x7fff (hold), 0x8000 (free)"
+    return Fault("position", position, f"position {position} of servo {servo}; allowed are {allowed}")
 
 
-def _bad_moves(moves: Sequence[Move]) -> str:
-    wrong = next((text for move in moves if (text := _bad_position(move.servo, move.position))), "")
-    return wrong or _bad_order([move.servo for move in moves])
+def _bad_value(of_servo: tuple[int, int]) -> Fault | None:
+    servo, value = of_servo
+    return None if 1 <= value <= 127 else Fault("value", value, f"value {value} of servo {servo}; allowed are 1 to 127")
 
 
-def _bad_order(servos: Sequence[int]) -> str:
+def _bad_moves(moves: Sequence[Move]) -> Fault | None:
+    wrong = (_bad_position(move.servo, move.position) for move in moves)
+    return next(filter(None, wrong), None) or _bad_order([move.servo for move in moves])
+
+
+def _bad_order(servos: Sequence[int]) -> Fault | None:
     if not servos:
-        return "no servos"
+        return Fault("servos", servos, "no servos")
     if any(_bad_servo(servo) for servo in servos):
         return _bad_servo(max(servos, key=lambda s: (s >= c.SERVOS, -s)))
-    return "" if all(a < b for a, b in pairwise(servos)) else f"servos {servos} do not ascend"
+    is_ascending = all(a < b for a, b in pairwise(servos))
+    return None if is_ascending else Fault("servos", servos, f"servos {servos} do not ascend")
