@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SequenceCounts
@@ -48,6 +48,7 @@ __all__ = [
     "ToolMotion",
 ]
 
+T = TypeVar("T")
 _log = logging.getLogger("ada_hardware")
 _LONGEST_END = 5.0  # [s] for the thread: longer than a driver's open takes
 _LONGEST_WAIT = 2.0  # [s] limit of a request to the thread, unless the silence timeout is longer
@@ -103,7 +104,7 @@ class ForceSensor:
                 value=type(driver_settings).__name__,
                 allowed=make.SETTINGS.__name__,
             )
-        self._prepare(make(driver_settings), settings, on_limit, time.monotonic)
+        self._prepare(make(driver_settings), settings, on_limit, SYSTEM_CLOCK)
 
     @classmethod
     def of(
@@ -112,9 +113,17 @@ class ForceSensor:
         settings: ForceSensorSettings | None = None,
         *,
         on_limit: Callable[[str], object] | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> ForceSensor:
-        """A sensor with a given driver; arguments as above, and the driver's own clock [s]."""
+        """A sensor with a given driver.
+
+        Args:
+            driver: not open yet.
+            settings: as above.
+            on_limit: as above.
+            clock: the driver's own. With a `ManualClock` the sensor runs in lock step, without a thread: each call that
+                waits reads samples until it has what it waits for, or until the clock has passed its time.
+        """
         sensor = cls.__new__(cls)
         sensor._prepare(driver, settings, on_limit, clock)
         return sensor
@@ -124,7 +133,7 @@ class ForceSensor:
         driver: SensorDriver[Any, Any, Any],
         settings: ForceSensorSettings | None,
         on_limit: Callable[[str], object] | None,
-        clock: Callable[[], float],
+        clock: Clock,
     ) -> None:
         self.settings = settings or ForceSensorSettings()
         self._clock = clock
@@ -132,6 +141,7 @@ class ForceSensor:
         self._gate = threading.RLock()  # of open and close
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
+        self._is_open, self._is_stepped = False, isinstance(clock, ManualClock)
 
     # --- status ---------------------------------------------------------------------------------------------------
     @property
@@ -151,7 +161,9 @@ class ForceSensor:
 
     def newer_than(self, number: int, timeout: float) -> Reading | None:
         """The newest reading as soon as its number is greater; None where none came within `timeout` [s]."""
-        return self._reader.newer_than(number, timeout)
+        if self._is_stepped:
+            self._step_until(lambda: self.newest is not None and self.newest.number > number, timeout)
+        return self._reader.newer_than(number, 0.0 if self._is_stepped else timeout)
 
     def status(self) -> SensorStatus:
         """Status of the sensor and its wire."""
@@ -190,14 +202,15 @@ class ForceSensor:
             Refused: bias_at_open is set, and the signal is not steady.
         """
         with self._gate:
-            if self._thread is not None:
+            if self._is_open:
                 return
             self._reader.open()
-            self._ending = threading.Event()
-            # a daemon: a program that forgets to close it ends nevertheless
-            name = f"sensor {self.name}"
-            self._thread = threading.Thread(target=self._reader.run, args=(self._ending,), name=name, daemon=True)
-            self._thread.start()
+            self._ending, self._is_open = threading.Event(), True
+            if not self._is_stepped:
+                # a daemon: a program that forgets to close it ends nevertheless
+                name = f"sensor {self.name}"
+                self._thread = threading.Thread(target=self._reader.run, args=(self._ending,), name=name, daemon=True)
+                self._thread.start()
             if self.settings.bias_at_open:
                 try:
                     self.bias()
@@ -208,11 +221,13 @@ class ForceSensor:
     def close(self) -> None:
         """End the thread and free the wire; may be called twice."""
         with self._gate:
-            thread, self._thread = self._thread, None
-            if thread is None:
+            if not self._is_open:
                 return
+            thread, self._thread, self._is_open = self._thread, None, False
             self._ending.set()
-            if thread is not threading.current_thread():
+            if thread is None:
+                self._reader.finish()
+            elif thread is not threading.current_thread():
                 thread.join(_LONGEST_END)
                 if thread.is_alive():
                     _log.error("%s: its thread does not end; the wire stays open until it does", self.name)
@@ -250,7 +265,7 @@ class ForceSensor:
         taking = ZeroTaking(use.bias_samples, use.steady_force, use.steady_moment)
         self._do(lambda: reader.begin_zero(taking, future))
         try:
-            return future.result(wait)
+            return self._result(future, wait)
         except FutureTimeout:
             future.cancel()
             raise NoAnswer(
@@ -290,13 +305,13 @@ class ForceSensor:
             NoAnswer: it did not come to it in time.
         """
         reader = self._reader
-        if self._thread is None or reader.state is SensorState.LOST:
+        if not self._is_open or reader.state is SensorState.LOST:
             raise Refused(
                 f"{self.name}: {reader.reason or NOT_OPEN}; open it first.", field="state", value=reader.state.value
             )
         future, timeout = reader.post(action), max(_LONGEST_WAIT, self.settings.silence_timeout)
         try:
-            future.result(timeout)
+            self._result(future, timeout)
         except CancelledError:
             raise Refused(
                 f"{self.name}: it was closed meanwhile; open it first.", field="state", value="closed"
@@ -307,3 +322,15 @@ class ForceSensor:
                 f"{self.name}: its thread did not come to it within {timeout:g} s; {reader.reason or 'try again'}.",
                 field="thread",
             ) from None
+
+    def _result(self, future: Future[T], timeout: float) -> T:
+        """Result of a request. Raises FutureTimeout, or the request's own error."""
+        if self._is_stepped:
+            self._step_until(future.done, timeout)
+        return future.result(0.0 if self._is_stepped else timeout)
+
+    def _step_until(self, is_done: Callable[[], bool], timeout: float) -> None:
+        """In lock step: read samples until a condition holds, at most until the clock has passed the timeout [s]."""
+        deadline = self._clock.now() + timeout
+        while self._is_open and not is_done() and self._clock.now() <= deadline:
+            self._reader.step(self._ending)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import Clock
 from ada_dynamics.errors import InputError
 from ada_hardware.force_torque.pipeline import Pipeline
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity
@@ -47,7 +48,7 @@ class SensorReader:
         driver: SensorDriver[Any, Any, Any],
         settings: ForceSensorSettings,
         on_limit: Callable[[str], object] | None,
-        clock: Callable[[], float],
+        clock: Clock,
     ) -> None:
         """Prepare.
 
@@ -125,26 +126,34 @@ class SensorReader:
         """Read until the end; then the driver is closed."""
         try:
             while not ending.is_set():
-                try:
-                    self._do_actions()
-                    if not self._is_to_reopen:  # else it is closed
-                        self._take(self.driver.read())
-                except HardwareError as problem:
-                    self._lose(SensorState.LOST, str(problem))
-                if self._is_to_reopen:
-                    self._reopen(ending)
-                elif self.state is SensorState.LOST:
-                    ending.wait(_SLICE)
+                self.step(ending)
         except BaseException:  # no error may end the thread silently
             _log.exception("%s: the sensor's thread was ended by an error", self.name)
             self._lose(SensorState.LOST, "its thread was ended by an error, which is in the log")
         finally:
-            self.driver.close()
-            self._cancel_zero(
-                Refused(f"{self.name}: it was closed while the zero was taken.", field="state", value="closed")
-            )
-            while self._actions:
-                self._actions.popleft()[1].cancel()
+            self.finish()
+
+    def step(self, ending: threading.Event) -> None:
+        """Carry out requests and read a sample; reopen a sensor that is lost."""
+        try:
+            self._do_actions()
+            if not self._is_to_reopen:  # else it is closed
+                self._take(self.driver.read())
+        except HardwareError as problem:
+            self._lose(SensorState.LOST, str(problem))
+        if self._is_to_reopen:
+            self._reopen(ending)
+        elif self.state is SensorState.LOST:
+            self._clock.wait(ending, _SLICE)
+
+    def finish(self) -> None:
+        """Close the driver and refuse pending requests."""
+        self.driver.close()
+        self._cancel_zero(
+            Refused(f"{self.name}: it was closed while the zero was taken.", field="state", value="closed")
+        )
+        while self._actions:
+            self._actions.popleft()[1].cancel()
 
     def _do_actions(self) -> None:
         for _ in range(len(self._actions)):
@@ -207,7 +216,7 @@ class SensorReader:
     def _reopen(self, ending: threading.Event) -> None:
         """Open the wire anew, after a while; the zero of the host stays, that of the device may be lost."""
         self.driver.close()
-        if ending.wait(self._settings.reopen_after):
+        if self._clock.wait(ending, self._settings.reopen_after):
             return
         self.reopened += 1
         try:
