@@ -134,16 +134,17 @@ class SensorReader:
             self.finish()
 
     def step(self, ending: threading.Event) -> None:
-        """Carry out requests and read a sample; reopen a sensor that is lost."""
+        """Carry out requests, then read a sample, or reopen a sensor that was lost in an earlier step."""
+        is_closed = self._is_to_reopen
         try:
             self._do_actions()
-            if not self._is_to_reopen:  # else it is closed
+            if not is_closed:
                 self._take(self.driver.read())
         except HardwareError as problem:
             self._lose(SensorState.LOST, str(problem))
-        if self._is_to_reopen:
+        if is_closed:
             self._reopen(ending)
-        elif self.state is SensorState.LOST:
+        elif self.state is SensorState.LOST and not self._is_to_reopen:
             self._clock.wait(ending, _SLICE)
 
     def finish(self) -> None:

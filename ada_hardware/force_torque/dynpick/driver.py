@@ -159,9 +159,11 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             )
         else:
             what = "nothing comes: look at power, cable and port."
+        field = "records" if self.counts.refused > self._refused_before else "bytes"
         self.counts.last_problem = what
         return NoAnswer(
-            f"{self.NAME} at {self._opened().url}: after {_TRIES} requests at {self.settings.baud} baud {what}"
+            f"{self.NAME} at {self._opened().url}: after {_TRIES} requests at {self.settings.baud} baud {what}",
+            field=field,
         )
 
     # --- samples ----------------------------------------------------------------------------------------------------

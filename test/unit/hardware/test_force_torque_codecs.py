@@ -236,15 +236,6 @@ def test_packets_that_are_nothing_of_rdt_are_refused(packet: bytes) -> None:
         assert rdt.decode_request(packet) is None
 
 
-def test_a_line_without_end_does_not_fill_the_memory_and_the_next_record_is_taken() -> None:
-    parser = DynPickParser()
-    for _ in range(50):
-        assert parser.feed(b"x" * 300) == []
-        assert len(parser._rest) <= 1
-    assert parser.feed(b"\r\n" + ZERO_FRAME) == [dynpick.Record(0, (8192,) * 6)]
-    assert parser.refused == 1
-
-
 def test_the_words_of_a_status_name_its_bits() -> None:
     assert rdt.status_words(0) == ""
     assert rdt.status_words(0x80020000) == "status 0x80020000: force or torque is out of range"

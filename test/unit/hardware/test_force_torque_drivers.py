@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from device_world import DeviceWorld
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked, fields_of
-from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.codec import Request
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
-from ada_hardware.force_torque.rdt.onrobot import FILTERS, OnRobotDriver, OnRobotSettings
+from ada_hardware.force_torque.rdt.onrobot import FILTERS
 from ada_hardware.registry import find
-from ada_hardware.transport import open_packets
 from ada_robot.errors import NoAnswer, Refused, TransportError
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
@@ -121,7 +120,7 @@ def test_damage_is_refused_and_never_makes_another_wrench(name: str, way: str, f
         bench.driver.open()
         bench.wire.fault(fault, value)
         exact = np.round(LOAD * SCALE[name]) / SCALE[name]
-        taken = [sample for sample in (bench.driver.read() for _ in range(300)) if sample.is_fresh]
+        taken = [sample for sample in (bench.driver.read() for _ in range(150)) if sample.is_fresh]
         assert len(taken) >= 10, fault
         for sample in taken:
             np.testing.assert_allclose(sample.wrench, exact, rtol=1e-12)
@@ -158,22 +157,22 @@ def test_a_pulled_cable_is_an_error_and_close_still_ends(name: str, way: str) ->
     bench.driver.close()
 
 
-@pytest.mark.parametrize("name, options, words", [
-    ("dynpick", {"faults": {"silence": 1.0}, "sensitivity": SENSITIVITY}, "power, cable and port"),
-    ("dynpick", {"faults": {"corrupt_answers": 0.9}, "sensitivity": SENSITIVITY}, r"no records.*baud"),
-    ("dynpick", {"device": {"is_old": True}}, r"does not tell its sensitivity.*`sensitivity`"),
-    ("dynpick", {**OLD, "filter_divider": 4}, "leave it 0"),
-    ("ft300", {"faults": {"silence": 1.0}}, r"nothing comes.*24 V"),
-    ("ft300", {"faults": {"corrupt_answers": 0.9}}, "no frames"),
-    ("netft", {"faults": {"silence": 1.0}}, r"10 requests.*nothing came.*ping"),
-    ("onrobot", {"faults": {"silence": 1.0}}, r"10 requests.*nothing came.*ping"),
-    ("onrobot", {"faults": {"half_answers": 1.0}}, "none of RDT"),
+@pytest.mark.parametrize("name, options, field", [
+    ("dynpick", {"faults": {"silence": 1.0}, "sensitivity": SENSITIVITY}, "bytes"),
+    ("dynpick", {"faults": {"corrupt_answers": 0.9}, "sensitivity": SENSITIVITY}, "records"),
+    ("dynpick", {"device": {"is_old": True}}, "sensitivity"),
+    ("dynpick", {**OLD, "filter_divider": 4}, "filter_divider"),
+    ("ft300", {"faults": {"silence": 1.0}}, "bytes"),
+    ("ft300", {"faults": {"corrupt_answers": 0.9}}, "records"),
+    ("netft", {"faults": {"silence": 1.0}}, "packets"),
+    ("onrobot", {"faults": {"silence": 1.0}}, "packets"),
+    ("onrobot", {"faults": {"half_answers": 1.0}}, "records"),
 ])  # fmt: skip
-def test_where_no_such_sensor_is_the_opening_says_what_to_look_at(
-    name: str, options: dict[str, Any], words: str
+def test_where_no_such_sensor_is_the_error_of_the_opening_names_what_is_missing(
+    name: str, options: dict[str, Any], field: str
 ) -> None:
     bench = world(name, **options)
-    with pytest.raises(NoAnswer, match=words):
+    with refused(NoAnswer, field=field):
         bench.driver.open()
     assert bench.clock.now() < 2.1
 
@@ -181,26 +180,28 @@ def test_where_no_such_sensor_is_the_opening_says_what_to_look_at(
 @pytest.mark.parametrize("name", SCALE)
 def test_what_cannot_be_is_refused_and_every_setting_described(name: str) -> None:
     kind = find(name)
-    with pytest.raises(TransportError, match="open"):
+    with refused(TransportError, field="state", value="closed"):
         world(name).driver.read()
-    with pytest.raises(TransportError, match=kind.addresses[0]):
+    with pytest.raises(TransportError) as caught:
         kind.driver_class()(kind.driver_class().SETTINGS()).open()
+    assert caught.value.field == "url" and set(kind.addresses) < set(caught.value.allowed)
     if name == "ft300":
-        with pytest.raises(Refused, match="host"):
+        with refused(Refused, field="in_device"):
             world(name).driver.bias()
     for settings in (kind.driver_class().SETTINGS, kind.emulator_class().SETTINGS):
         assert all(one.description for one in fields_of(settings))
 
 
-@pytest.mark.parametrize("name, values, words", [
-    ("dynpick", {"sensitivity": [1.0, 2.0]}, "six numbers"), ("dynpick", {"sensitivity": [0.0] * 6}, "sensitivity"),
-    ("dynpick", {"mode": "fast"}, "poll"), ("dynpick", {"filter_divider": 3}, "filter_divider"),
+@pytest.mark.parametrize("name, values, field", [
+    ("dynpick", {"sensitivity": [1.0, 2.0]}, "sensitivity"), ("dynpick", {"sensitivity": [0.0] * 6}, "sensitivity"),
+    ("dynpick", {"mode": "fast"}, "mode"), ("dynpick", {"filter_divider": 3}, "filter_divider"),
     ("dynpick", {"rate": 0.0}, "rate"), ("dynpick", {"timeout": 0.0}, "timeout"),
-    ("netft", {"force_scale": 1e6}, "both"), ("netft", {"rate": 0.0}, "rate"), ("netft", {"timeout": -1.0}, "timeout"),
+    ("netft", {"force_scale": 1e6}, "moment_scale"), ("netft", {"moment_scale": 1e6}, "force_scale"),
+    ("netft", {"rate": 0.0}, "rate"), ("netft", {"timeout": -1.0}, "timeout"),
     ("onrobot", {"device_filter": "100"}, "device_filter"),
 ])  # fmt: skip
-def test_settings_that_cannot_be_are_refused_by_name(name: str, values: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_settings_that_cannot_be_are_refused_by_name(name: str, values: dict[str, object], field: str) -> None:
+    with refused(InputError, field=field):
         checked(find(name).driver_class().SETTINGS, values)
 
 
@@ -311,7 +312,7 @@ def test_scales_from_the_sheet_need_no_page_and_a_page_without_rdt_is_refused() 
     np.testing.assert_allclose(driver.read().wrench, LOAD, atol=1e-6)
     assert driver.identity().source == "settings"
     page = bench.device.http_pages()["/netftapi2.xml"].replace(b"Enabled", b"Disabled")
-    with pytest.raises(NoAnswer, match="switched off"):
+    with refused(NoAnswer, field="comrdte"):
         with_page(bench.wire, bench.clock, page, calibration_url="http://x/").open()
 
 
@@ -464,44 +465,3 @@ def test_a_load_out_of_range_is_an_error_and_a_passed_threshold_latched_until_th
     bench.driver.reset()
     bench.driver.read()
     assert not bench.driver.read().warning
-
-
-# --- the real thing but for the sensor --------------------------------------------------------------------------------
-@EACH
-def test_over_a_real_line_or_udp_and_http(name: str, way: str) -> None:
-    settings: dict[str, object] = {"mode": way} if way else {}
-    with EmulatorProcess(name) as device:
-        settings |= {"url": device.url, "timeout": 2.0}
-        if name == "netft":
-            settings["calibration_url"] = f"{device.http_url}/netftapi2.xml"
-        make = find(name).driver_class()
-        driver = make(checked(make.SETTINGS, settings))
-        driver.open()
-        count = 40 if name == "ft300" else 400  # some may have been under way
-        try:
-            for axis, value in zip(("fx", "fy", "fz", "mx", "my", "mz"), LOAD, strict=True):
-                device.fault(axis, float(value))
-            samples = [driver.read() for _ in range(count)]
-            assert all(one.is_fresh for one in samples)
-            assert np.all(np.abs(samples[-1].wrench - LOAD) <= step(name))
-            if name != "ft300":
-                driver.bias()
-                samples = [driver.read() for _ in range(count)]
-                assert np.all(np.abs(samples[-1].wrench) <= step(name))
-        finally:
-            driver.close()
-        assert not device.violations() and not device.state()["is_streaming"]
-
-
-@pytest.mark.parametrize("scale", ["force_scale", "moment_scale"])
-def test_one_scale_without_the_other_is_refused(scale: str) -> None:
-    with pytest.raises(InputError, match="give both, or none"):
-        NetFtSettings(**{scale: 10.0})
-
-
-def test_over_real_udp_nobody_there_is_no_answer() -> None:
-    with pytest.raises((NoAnswer, TransportError)):
-        OnRobotDriver(OnRobotSettings(url="udp://127.0.0.3:9")).open()
-    use = NetFtSettings(calibration_url="http://127.0.0.1:9/netftapi2.xml", page_timeout=1.0)
-    with pytest.raises(NoAnswer, match="calibration"):
-        NetFtDriver(use, wire=open_packets("udp://127.0.0.4:9")).open()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked, fields_of
@@ -76,7 +77,7 @@ def test_what_is_constant_comes_through_from_the_first_sample_on(cutoff: float, 
 
 @pytest.mark.parametrize("cutoff", [0.0, -1.0, 500.0, 1e9, math.nan])
 def test_a_cutoff_beyond_half_the_rate_is_refused(cutoff: float) -> None:
-    with pytest.raises(InputError, match=r"filter_cutoff.*below 500 Hz"):
+    with refused(InputError, field="filter_cutoff", allowed="above 0 and below 500 Hz"):
         LowPass(cutoff, 1e-3)
 
 
@@ -103,7 +104,7 @@ def test_a_zero_of_an_unsteady_axis_is_refused_by_its_name(axis: int, name: str)
         wrench = np.zeros(6)
         wrench[axis] = (0.6 if axis < 3 else 0.03) * (-1) ** i  # its standard deviation is its size
         taking.add(wrench)
-    with pytest.raises(Refused, match=rf"{name} .*{'steady_force' if axis < 3 else 'steady_moment'}.*still"):
+    with refused(Refused, field=name, allowed=0.5 if axis < 3 else 0.02):
         taking.mean()
 
 
@@ -111,7 +112,7 @@ def test_a_zero_of_a_force_that_slowly_grows_is_refused() -> None:
     taking = ZeroTaking(100, 0.5, 0.02)
     for i in range(100):
         taking.add(np.array([0.02 * i, 0, 0, 0, 0, 0]))  # 2 N on the way: a standard deviation of 2/√12 N
-    with pytest.raises(Refused, match="fx"):
+    with refused(Refused, field="fx"):
         taking.mean()
 
 
@@ -219,18 +220,18 @@ def test_every_setting_is_described() -> None:
     assert all(one.description for one in fields_of(ForceSensorSettings))
 
 
-@pytest.mark.parametrize("values, words", [
-    ({"xyz": [0.0, 0.0]}, "xyz.*3"),
-    ({"tool_inertia": [1.0, 1.0, 1.0]}, "tool_inertia.*6"),
-    ({"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 3.0, 0.0, 0.0, 0.0]}, "sum of the other two"),
-    ({"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 1.0, 2.0, 0.0, 0.0]}, "negative"),
-    ({"tool_com": [0.0, 0.0, 0.1]}, "tool_mass is 0"),
+@pytest.mark.parametrize("values, field", [
+    ({"xyz": [0.0, 0.0]}, "xyz"),
+    ({"tool_inertia": [1.0, 1.0, 1.0]}, "tool_inertia"),
+    ({"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 3.0, 0.0, 0.0, 0.0]}, "tool_inertia"),
+    ({"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 1.0, 2.0, 0.0, 0.0]}, "tool_inertia"),
+    ({"tool_com": [0.0, 0.0, 0.1]}, "tool_mass"),
     ({"bias_samples": 1}, "bias_samples"),
     ({"max_force": -1.0}, "max_force"),
-    ({"stop_on_falt": True}, "stop_on_fault"),
+    ({"stop_on_falt": True}, "parameter"),
 ])  # fmt: skip
-def test_settings_that_cannot_be_are_refused_by_name(values: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_settings_that_cannot_be_are_refused_by_name(values: dict[str, object], field: str) -> None:
+    with refused(InputError, field=field):
         checked(ForceSensorSettings, values)
 
 

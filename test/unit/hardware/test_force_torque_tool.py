@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
@@ -167,14 +168,15 @@ def test_a_motion_without_rates_is_that_at_rest(dynamics: ada.Dynamics) -> None:
 
 
 def test_an_unknown_link_is_refused(dynamics: ada.Dynamics) -> None:
-    with pytest.raises(InputError, match="wrist"):
+    with refused(InputError, link="rist"):
         SensorMotion(dynamics, "rist")
 
 
 @pytest.mark.parametrize("rotation", [np.ones((3, 3)), np.eye(2), -np.eye(3)])
 def test_what_is_no_rotation_is_refused(rotation: np.ndarray) -> None:
-    with pytest.raises(InputError, match="rotation"):
+    with pytest.raises(InputError) as caught:
         ToolMotion.at_rest(rotation)
+    assert caught.value.field == "rotation"
 
 
 # --- identification ---------------------------------------------------------------------------------------------------
@@ -233,28 +235,28 @@ def test_what_was_identified_compensates_the_robot_that_it_came_from(dynamics: a
 
 def test_poses_that_are_too_alike_are_refused() -> None:
     one = ToolMotion.at_rest(np.eye(3))
-    with pytest.raises(Refused, match=r"too alike.*\+x, -x"):
+    with refused(Refused, field="condition", value=np.inf):
         identify_tool(measured([one] * 10))
     tilted = [ToolMotion.at_rest(pose_of((0, 0, 0), (t, 0, 0))[:3, :3]) for t in (0.0, 0.01, 0.02, 0.03)]
-    with pytest.raises(Refused, match="too alike"):
+    with refused(Refused, field="condition"):
         identify_tool(measured(tilted))
 
 
 def test_still_poses_do_not_tell_the_inertia() -> None:
-    with pytest.raises(Refused, match="turn fast"):
+    with refused(Refused, field="inertia"):
         identify_tool(measured(six_poses()), with_inertia=True)
 
 
 def test_a_reversed_axis_is_told_by_a_negative_mass() -> None:
     reversed_ = [(wrench, one._replace(acceleration=-one.acceleration)) for wrench, one in measured(six_poses())]
-    with pytest.raises(Refused, match="z reversed"):
+    with refused(Refused, field="mass"):
         identify_tool(reversed_)
 
 
 def test_too_few_or_unusable_samples_are_refused() -> None:
-    with pytest.raises(InputError, match="three or more"):
+    with refused(InputError, field="samples", value=2):
         identify_tool(measured(six_poses()[:2]))
     spoilt = measured(six_poses())
     spoilt[3] = (np.full(6, np.nan), spoilt[3][1])
-    with pytest.raises(InputError, match="wrench 3"):
+    with refused(InputError, field="wrench 3"):
         identify_tool(spoilt)

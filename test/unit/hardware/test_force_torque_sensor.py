@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The handle of a sensor in lock step: readings, zero, limits, silence, reopening, status, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from refused import refused
+
+from ada_dynamics.clock import ManualClock
+from ada_dynamics.errors import InputError
+from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
+from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
+from ada_hardware.force_torque.rdt.calibration import PAGE
+from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
+from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
+from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Level, Reading, SensorState, ToolMotion
+from ada_hardware.force_torque.sensor_driver import Sample, SequenceCounts
+from ada_robot.driver import LinkCounts
+from ada_robot.errors import NoAnswer, Refused, TransportError, UnknownDevice
+
+LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
+LONG = 5.0  # [s] of the manual clock
+QUICK: dict[str, Any] = {"bias_samples": 20, "silence_timeout": 0.2, "reopen_after": 0.05}
+
+
+class Bench:
+    """A sensor on a manual clock: a Net F/T, or a DynPick."""
+
+    def __init__(self, device: dict[str, Any] | None = None, name: str = "netft", **settings: Any) -> None:
+        self.clock = clock = ManualClock()
+        self.told: list[str] = []
+        driver: Any
+        if name == "netft":
+            self.emulator: Any = NetFtEmulator(NetFtEmulatorSettings(**{"rate": 250.0, **(device or {})}))
+            self.wire: Any = InProcessPackets(self.emulator, clock=clock, sleep=clock.sleep)
+            driver = NetFtDriver(NetFtSettings(timeout=0.02), wire=self.wire, clock=clock)
+        else:
+            self.emulator = DynPickEmulator(DynPickEmulatorSettings(**(device or {})))
+            self.wire = InProcessStream(self.emulator, clock=clock, sleep=clock.sleep)
+            driver = DynPickDriver(DynPickSettings(), wire=self.wire, clock=clock, sleep=clock.sleep)
+        use = ForceSensorSettings(**{**QUICK, **settings})
+        self.sensor = ForceSensor.of(driver, use, on_limit=self.told.append, clock=clock)
+
+    def next(self, is_wanted: Callable[[Reading], object] = lambda _: True) -> Reading:
+        """The first wanted reading from the second one on, which was measured after this call."""
+        newest = self.sensor.newest
+        number, deadline = (newest.number if newest else 0) + 1, self.clock.now() + LONG
+        while self.clock.now() < deadline:
+            reading = self.sensor.newer_than(number, 1.0)
+            if reading is not None:
+                if is_wanted(reading):
+                    return reading
+                number = reading.number
+        raise AssertionError(f"no such reading came; the newest is {self.sensor.newest}")
+
+    def push(self, wrench: Any) -> Reading:
+        """Put a load on, and return a reading of it."""
+        self.emulator.set_wrench(wrench)
+        return self.next(lambda one: np.all(np.abs(one.raw - wrench) < 1e-3))
+
+    def until(self, is_so: Callable[[], object]) -> None:
+        """Let time pass until a condition holds."""
+        deadline = self.clock.now() + LONG
+        while not is_so():
+            assert self.clock.now() < deadline, self.sensor.status()
+            self.sensor.newer_than(1 << 60, 0.0)
+
+    def until_is(self, state: SensorState) -> None:
+        self.until(lambda: self.sensor.status().state is state)
+
+
+@contextmanager
+def opened(device: dict[str, Any] | None = None, name: str = "netft", **settings: Any) -> Iterator[Bench]:
+    """A bench whose first reading has come."""
+    bench = Bench(device, name, **settings)
+    with bench.sensor:
+        bench.next()
+        yield bench
+
+
+# --- readings ---------------------------------------------------------------------------------------------------------
+def test_the_newest_reading_is_that_of_the_present_load_and_can_be_waited_for() -> None:
+    with opened() as bench:
+        reading = bench.push(LOAD)
+        np.testing.assert_allclose(reading.wrench, LOAD, atol=1e-5)
+        assert reading.is_valid and bench.sensor.newest is reading
+        later = bench.sensor.newer_than(reading.number, LONG)
+        assert later is not None and later.number == reading.number + 1
+        assert later.time - reading.time == pytest.approx(1 / 250.0, abs=1e-9)
+        begin = bench.clock.now()
+        assert bench.sensor.newer_than(1 << 60, 0.01) is None
+        assert bench.clock.now() - begin == pytest.approx(0.01, abs=1 / 250.0 + 1e-9)
+
+
+def test_the_tool_is_subtracted_while_the_motion_of_the_sensor_is_known() -> None:
+    with opened(tool_mass=2.0, motion_timeout=1e6) as bench:
+        with refused(Refused, field="tool_motion"):
+            bench.sensor.bias(timeout=LONG)
+        assert not bench.push([0.0, 0.0, -2.0 * 9.81, 0.0, 0.0, 0.0]).is_compensated
+        assert bench.sensor.status().level is Level.WARN
+        time = bench.next().time
+        bench.sensor.set_tool_motion(ToolMotion.at_rest(np.eye(3), time=time))
+        reading = bench.next()
+        assert reading.is_compensated and np.all(np.abs(reading.wrench) < 1e-4)
+        bench.sensor.set_tool_motion(None)
+        assert not bench.next().is_compensated and bench.sensor.status().uncompensated > 0
+
+
+# --- zero -------------------------------------------------------------------------------------------------------------
+def test_the_zero_subtracts_the_present_load_until_it_is_cleared() -> None:
+    with opened() as bench:
+        bench.push(LOAD)
+        np.testing.assert_allclose(bench.sensor.bias(timeout=LONG), LOAD, atol=1e-5)
+        assert np.all(np.abs(bench.next().wrench) < 1e-5) and bench.sensor.status().is_biased
+        bench.sensor.clear_bias()
+        np.testing.assert_allclose(bench.next().wrench, LOAD, atol=1e-5)
+        assert not bench.sensor.status().is_biased
+    bench = Bench(bias_at_open=True)
+    bench.emulator.set_wrench(LOAD)
+    with bench.sensor:
+        assert np.all(np.abs(bench.next().wrench) < 1e-5)
+
+
+@pytest.mark.parametrize("in_device", [True, False])
+def test_the_zero_of_the_device_is_lost_with_the_wire_and_that_of_the_host_is_not(in_device: bool) -> None:
+    with opened() as bench:
+        bench.push(LOAD)
+        bench.sensor.bias(in_device=in_device, timeout=LONG)
+        bench.next(lambda one: np.all(np.abs(one.wrench) < 1e-5))
+        assert bench.sensor.status().is_biased
+        bench.emulator.fault("reboot", 1.0)
+        bench.until(lambda: bench.sensor.status().reopened > 0)
+        expected = LOAD if in_device else np.zeros(6)
+        bench.next(lambda one: np.all(np.abs(one.wrench - expected) < 1e-5))
+        assert bench.sensor.status().is_biased is not in_device
+
+
+def test_a_zero_of_an_unsteady_signal_is_refused_and_the_old_one_stays() -> None:
+    with opened() as bench:
+        old = bench.sensor.bias(timeout=LONG)
+        bench.emulator.load.noise = 5e6  # ± 5 N
+        bench.next(lambda one: np.max(np.abs(one.raw)) > 1.0)
+        with pytest.raises(Refused) as caught:
+            bench.sensor.bias(timeout=LONG)
+        assert caught.value.field in ("fx", "fy", "fz", "nx", "ny", "nz")
+        assert caught.value.value > caught.value.allowed > 0.0
+        np.testing.assert_array_equal(bench.sensor.status().bias, old)
+
+
+def test_a_zero_out_of_range_or_of_a_silent_sensor_is_refused() -> None:
+    with opened({"range_force": 50.0}) as bench:
+        bench.emulator.set_wrench(LOAD)
+        bench.next(lambda one: one.is_saturated)
+        with refused(Refused, field="error"):
+            bench.sensor.bias(timeout=LONG)
+        bench.wire.fault("silence", 1.0)
+        with refused(NoAnswer, field="samples"):
+            bench.sensor.bias(timeout=LONG)
+        begin = bench.clock.now()
+        bench.until_is(SensorState.SILENT)
+        assert bench.clock.now() - begin < QUICK["silence_timeout"] + QUICK["reopen_after"] + 1.2
+
+
+@pytest.mark.parametrize("device, settings, error, fields", [
+    ({"noise": 5e6}, {"bias_at_open": True}, Refused, {"fx", "fy", "fz", "nx", "ny", "nz"}),
+    ({"rate": 100.0}, {"filter_cutoff": 60.0}, InputError, {"filter_cutoff"}),
+])  # fmt: skip
+def test_an_opening_that_fails_leaves_the_sensor_closed(
+    device: dict[str, Any], settings: dict[str, Any], error: type[Any], fields: set[str]
+) -> None:
+    bench = Bench(device, **settings)
+    with pytest.raises(error) as caught:
+        bench.sensor.open()
+    assert caught.value.field in fields
+    status = bench.sensor.status()
+    assert status.state is SensorState.CLOSED and status.level is Level.WARN and len(status.problems) == 1
+    assert not bench.emulator.state()["is_streaming"]
+    for call in (bench.sensor.bias, bench.sensor.reset):
+        with refused(Refused, field="state", value="closed"):
+            call()
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+def test_an_exceeded_limit_is_reported_once_until_the_reset() -> None:
+    with opened(max_force=20.0) as bench:
+        assert not bench.told
+        bench.emulator.set_wrench([0.0, 21.0, 0.0, 0.0, 0.0, 0.0])
+        for _ in range(5):
+            bench.next()
+        assert len(bench.told) == 1 and "max_force" in bench.told[0]
+        status = bench.sensor.status()
+        assert status.level is Level.ERROR and "max_force" in status.passed_limit
+        bench.push(np.zeros(6))
+        bench.sensor.reset()
+        assert not bench.sensor.status().passed_limit
+        bench.emulator.set_wrench([0.0, 0.0, -22.0, 0.0, 0.0, 0.0])
+        bench.until(lambda: len(bench.told) == 2)
+
+
+@pytest.mark.parametrize("max_force", [0.0, 20.0])
+@pytest.mark.parametrize("fault, state", [("silence", SensorState.SILENT), ("disconnect", SensorState.LOST)])
+def test_a_sensor_that_is_gone_is_reported_like_an_exceeded_limit_and_is_reopened(
+    fault: str, state: SensorState, max_force: float
+) -> None:
+    with opened(reopen_after=0.3, max_force=max_force) as bench:
+        bench.push(LOAD / 10.0)
+        bench.sensor.bias(timeout=LONG)
+        bench.wire.fault(fault, 1.0)
+        bench.until_is(state)
+        status = bench.sensor.status()
+        assert status.level is Level.ERROR and len(status.problems) == 1 + (max_force > 0.0) and status.age > 0.0
+        bench.wire.fault(fault, 0.0)
+        bench.until_is(SensorState.READING)
+        assert np.all(np.abs(bench.next().wrench) < 1e-5)
+        assert bench.sensor.status().reopened >= 1
+        assert len(bench.told) == (max_force > 0.0)
+
+
+def test_an_error_of_the_callback_does_not_end_the_sensor(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(max_force=1.0)
+
+    def fail(words: str) -> None:
+        raise RuntimeError(words)
+
+    bench.sensor = ForceSensor.of(
+        NetFtDriver(NetFtSettings(), wire=bench.wire, clock=bench.clock),
+        ForceSensorSettings(max_force=1.0),
+        on_limit=fail,
+        clock=bench.clock,
+    )
+    with bench.sensor:
+        bench.push(LOAD)
+        assert bench.next().number > 0
+    assert any(record.exc_info for record in caplog.records)
+
+
+# --- silence, loss, reopening -----------------------------------------------------------------------------------------
+class Unplugged:
+    """A driver whose wire breaks after two samples, and whose port is gone for some attempts to open it."""
+
+    NAME, period = "unplugged", 0.01
+
+    def __init__(self, clock: ManualClock, failures: int) -> None:
+        self.clock, self.failures, self.reads = clock, failures, 0
+        self.counts, self.sequence = LinkCounts(), SequenceCounts()
+
+    def open(self) -> None:
+        if self.reads > 2 and self.failures > 0:
+            self.failures -= 1
+            raise TransportError("no such port")
+
+    def read(self) -> Sample:
+        self.clock.advance(self.period)
+        self.reads += 1
+        if self.reads == 3:
+            raise TransportError("the cable was pulled")
+        return Sample(self.clock.now(), np.zeros(6))
+
+    def identity(self) -> None:
+        return None
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+@pytest.mark.parametrize("reopen_after", [0.0, 0.01])
+def test_the_first_cause_of_a_loss_is_reported_until_the_sensor_is_read_again(reopen_after: float) -> None:
+    clock = ManualClock()
+    driver: Any = Unplugged(clock, failures=7)
+    sensor = ForceSensor.of(driver, ForceSensorSettings(reopen_after=reopen_after), clock=clock)
+    reasons = []
+    with sensor:
+        for _ in range(30):
+            sensor.newer_than(1 << 60, 0.0)
+            if sensor.status().state is not SensorState.READING:
+                reasons += sensor.status().problems
+        assert len(reasons) >= (7 if reopen_after else 1) and all(
+            reason.startswith("the cable was pulled") for reason in reasons
+        )
+        if reopen_after:
+            assert any("7 times: no such port" in reason for reason in reasons)
+        assert sensor.status().state is SensorState.READING
+
+
+def test_without_reopening_a_silent_sensor_that_answers_again_is_read_again() -> None:
+    with opened(reopen_after=0.0) as bench:
+        bench.wire.fault("silence", 1.0)
+        bench.until_is(SensorState.SILENT)
+        bench.wire.fault("silence", 0.0)
+        bench.next()
+        assert bench.sensor.status().state is SensorState.READING and bench.sensor.status().reopened == 0
+
+
+def test_a_pulled_serial_cable_is_a_lost_sensor_that_is_reopened() -> None:
+    with opened(name="dynpick") as bench:
+        bench.wire.fault("disconnect", 1.0)
+        bench.until_is(SensorState.LOST)
+        with refused(Refused, field="state", value="lost"):
+            bench.sensor.bias()
+        bench.wire.fault("disconnect", 0.0)
+        bench.until_is(SensorState.READING)
+        bench.next()
+
+
+def test_a_sensor_can_be_opened_and_closed_repeatedly() -> None:
+    bench = Bench()
+    for _ in range(5):
+        with bench.sensor as sensor:
+            sensor.open()
+            assert sensor.newer_than(0, LONG) is not None
+        sensor.close()
+        assert sensor.status().state is SensorState.CLOSED
+    assert not bench.emulator.violations and not bench.emulator.state()["is_streaming"]
+
+
+# --- status -----------------------------------------------------------------------------------------------------------
+def test_the_status_counts_rate_and_lost_samples() -> None:
+    with opened() as bench:
+        bench.until(lambda: bench.clock.now() > 1.5)
+        status = bench.sensor.status()
+        assert status.rate == pytest.approx(250.0, rel=0.01) and not status.problems
+        assert status.readings > 0 and status.counts.received >= status.readings and status.errors == 0
+        assert status.identity is not None and "Net F/T" in status.identity.name
+        bench.wire.fault("drop_answers", 0.3)
+        bench.until(lambda: bench.sensor.status().sequence.lost > 10)
+
+
+def test_a_rate_that_is_too_low_is_a_warning() -> None:
+    bench = Bench({"rate": 100.0})
+    page = bench.emulator.http_pages()[PAGE].replace(b">100<", b">1000<")
+    driver = NetFtDriver(
+        NetFtSettings(calibration_url="http://sensor/"), wire=bench.wire, clock=bench.clock, fetch=lambda *_: page
+    )
+    bench.sensor = ForceSensor.of(driver, ForceSensorSettings(), clock=bench.clock)
+    with bench.sensor as sensor:
+        bench.until(lambda: sensor.status().rate > 0.0)
+        assert sensor.period == 1e-3 and sensor.status().rate == pytest.approx(100.0, rel=0.05)
+        assert sensor.status().level is Level.WARN and len(sensor.status().problems) == 1
+
+
+def test_saturation_is_a_warning_and_an_error_of_the_device_an_error() -> None:
+    with opened(name="dynpick") as bench:
+        bench.wire.fault("fx", 1e4)
+        reading = bench.next(lambda one: one.is_saturated)
+        status = bench.sensor.status()
+        assert status.level is Level.WARN and len(status.problems) == 1
+        assert status.saturated >= 1 and not reading.is_valid
+    with opened() as bench:
+        bench.emulator.fault("status", 0x80004000)
+        reading = bench.next(lambda one: one.error)
+        status = bench.sensor.status()
+        assert status.level is Level.ERROR and status.problems == (reading.error,) and not reading.is_valid
+        bench.emulator.fault("status", 0x80010000)
+        bench.next(lambda one: one.warning)
+        assert bench.sensor.status().level is Level.WARN
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name, settings, error, field, value", [
+    ("jr3", {}, UnknownDevice, "device", "jr3"),
+    ("pa10", {}, UnknownDevice, "device", "pa10"),
+    ("netft", DynPickSettings(), InputError, "driver_settings", "DynPickSettings"),
+    ("netft", {"urll": "x"}, InputError, "parameter", "urll"),
+])  # fmt: skip
+def test_an_unknown_sensor_and_settings_of_another_driver_are_refused(
+    name: str, settings: Any, error: type[Any], field: str, value: str
+) -> None:
+    with refused(error, field=field, value=value):
+        ForceSensor(name, settings)
