@@ -209,15 +209,19 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """Open the line, and find the boards."""
         if self._bus is not None:
             self.close()
-        self._wire = self._given or open_device_stream(
-            self.NAME, self.settings.url, self._serial(), emulator_settings=dict(self._emulator_settings())
-        )
-        self._bus = self._connect(self._wire)
+        self._open_line()
         try:
             self._find()
         except HardwareError:
             self.close()
             raise
+
+    def _open_line(self) -> B:
+        self._wire = self._given or open_device_stream(
+            self.NAME, self.settings.url, self._serial(), emulator_settings=dict(self._emulator_settings())
+        )
+        self._bus = bus = self._connect(self._wire)
+        return bus
 
     def start(self) -> None:
         """Command the pose that the servos are in.

@@ -146,7 +146,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self.bus.ask(c.Code.SET_SWITCHES, board.id, (switches & ~c.SLEEP,))
 
     def set_id(self, board_id: int, *, alone: bool = False) -> None:
-        """Give the one board on the line an ID.
+        """Give the one board on the line an ID; on a closed driver, which `open` leaves closed without both boards.
 
         Raises:
             Refused: without `alone`, which says that the other board is not connected: both would take the ID.
@@ -159,7 +159,13 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 value=False,
                 allowed=True,
             )
-        self.bus.ask(c.Code.SET_ID, board_id)
+        if self._bus is not None:
+            self.bus.ask(c.Code.SET_ID, board_id)
+            return
+        try:
+            self._open_line().ask(c.Code.SET_ID, board_id)
+        finally:
+            self.close()
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:

@@ -24,6 +24,7 @@ class _Service(NamedTuple):
     text: str
     do: Callable[..., object]  # with the open driver and the values
     needs: str = ""  # what must be so, which --yes says
+    opens: bool = True  # whether the driver is opened first, which needs all boards on the line
 
 
 def _lead(driver: Any) -> None:
@@ -60,6 +61,7 @@ SERVICES = {
             "give a board an ID",
             lambda d, number: d.set_id(_whole("ID", number), alone=True),
             "one board alone is on the line",
+            opens=False,
         ),
         "upload": _Service(("NUMBER", "FILE"), "store a motion of Heart To Heart (CSV) in both boards", _upload),
         "play": _Service(
@@ -113,7 +115,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"{options.service}: {service.text}. See that {service.needs}, then give --yes.")
     with quiet("ada_hardware"), plugged(what) as plug:
         driver = what.kind.driver_class()(plug.settings)
-        driver.open()
+        if service.opens:
+            driver.open()
         try:
             service.do(driver, *options.values)
         finally:

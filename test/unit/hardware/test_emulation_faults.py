@@ -9,6 +9,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS, Arrival, FaultyWay, WireFaults, base_name
@@ -211,7 +212,7 @@ def test_pulling_the_cable_loses_what_is_under_way() -> None:
 @pytest.mark.parametrize("name", ["dorp", "silence_answers", "disconnect_commands", "", "_answers"])
 def test_an_unknown_fault_is_refused_with_those_that_there_are(name: str) -> None:
     assert base_name(name) is None
-    with pytest.raises(InputError, match=r"fault of wires.*drop"):
+    with refused(InputError, field="fault of wires", value=name, allowed=tuple(WIRE_FAULTS)):
         WireFaults({name: 1.0}, is_stream=True)
 
 
@@ -221,8 +222,9 @@ def test_an_unknown_fault_is_refused_with_those_that_there_are(name: str) -> Non
      ("silence", 2.0), ("jitter", "much")],
 )  # fmt: skip
 def test_a_value_that_a_fault_cannot_have_is_refused_with_what_is_allowed(name: str, value: float) -> None:
-    with pytest.raises(InputError, match=rf"fault {name} is .*; it must be a number, (from 0 to 1|not negative)"):
+    with pytest.raises(InputError) as caught:
         WireFaults({name: value}, is_stream=True)
+    assert caught.value.field == name and caught.value.value is value and caught.value.allowed
 
 
 def test_every_fault_of_wires_has_words_and_those_for_one_way_exist() -> None:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from refused import refused
 
 from ada_dynamics import resources
 from ada_dynamics.settings import checked
@@ -245,18 +246,19 @@ def test_a_robot_that_was_blind_goes_on_after_a_reset():
 def test_sleeping_frees_all_servos_by_the_software_switch_and_only_on_request():
     world = World()
     world.driver.open()
-    with pytest.raises(Refused, match=r"let the robot fall; hold it, and call sleep\(confirm=True\)"):
+    with refused(Refused, field="confirm"):
         world.driver.sleep()
     world.driver.start()
-    with pytest.raises(Refused, match=r"stop\(\) first"):
+    with refused(Refused, field="state", value="started"):
         world.driver.sleep(confirm=True)
     world.driver.stop()
     assert world.boards.switched == []
     world.driver.sleep(confirm=True)
     assert world.boards.switched == [(0, 0x03), (1, 0x03)]  # sleep, beside motions that were on
     world.boards.mute = {0}
-    with pytest.raises(NoAnswer, match="board 0"):
+    with refused(NoAnswer, field="command") as caught:
         world.driver.sleep(confirm=True)
+    assert "board 0" in caught.value.value
     assert world.boards.switched[-1] == (1, 0x03)  # the board that answers sleeps all the same
 
 
@@ -297,6 +299,7 @@ def test_far_beyond_a_limit_it_is_not_activated():
     world.cycle.open(0.0)
     for _ in range(10):
         world.step()
-    with pytest.raises(HardwareError, match="left_hip_roll"):
+    with pytest.raises(HardwareError) as caught:
         world.cycle.activate(world.boards.now)
+    assert "left_hip_roll" in str(caught.value)
     assert world.boards.frames == []

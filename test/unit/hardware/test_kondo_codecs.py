@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.rcb1 import codec as rcb1
@@ -406,34 +407,33 @@ def test_a_million_bytes_do_not_either(board):
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("codec", "command", "message"),
+    ("codec", "command", "field", "value"),
     [
-        (rcb1, CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 11)), "has 12 values; it takes 13: speed, channel 1"),
-        (rcb1, CommandFrame(Code.SET_POSITIONS, 0, (8, *[90] * 12)), "speed is 8; allowed are 0 to 7"),
-        (rcb1, CommandFrame(Code.SET_POSITIONS, 0, (0, 181, *[90] * 11)), "channel 1 is 181; .* 180, or one of 0xdd"),
-        (rcb1, CommandFrame(Code.SET_POSITIONS, 32, (0, *[90] * 12)), "board is 32; allowed are 0 to 31"),
-        (rcb1, CommandFrame(Code.SET_POSITIONS, -1, (0, *[90] * 12)), "board is -1"),
-        (rcb1, CommandFrame(Code.GET_ID, 0), "it names no board; leave out board 0"),
-        (rcb1, CommandFrame(Code.SET_FRAME_COUNT, 0, (40, 1)), "motion is 40; allowed are 0 to 39"),
-        (rcb1, CommandFrame(Code.SET_FRAME_COUNT, 0, (0, 101)), "frames is 101; allowed are 0 to 100"),
-        (rcb1, CommandFrame(Code.SET_TRIMS, 0, (41, *[20] * 11)), "trim 1 is 41; allowed are 0 to 40"),
-        (rcb4, m.MoveServo(35, 1, 7500), "ICS number 35; there are 0 to 34"),
-        (rcb4, m.MoveServo(0, 0, 7500), "0 frames; allowed are 1 to 255"),
-        (rcb4, m.MoveServo(0, 1, 11501), r"position 11501 of servo 0; .* 0x7fff \(hold\), 0x8000"),
-        (rcb4, m.MoveServos(1, ()), "no servos"),
-        (rcb4, m.MoveServos(1, (Move(3, 7500), Move(3, 7500))), r"servos \[3, 3\] do not ascend"),
-        (rcb4, m.MoveServos(1, (Move(36, 7500),)), "ICS number 36"),
-        (rcb4, m.SetParameter(5, ((0, 1),)), r"parameter 5; there are 1 \(STRETCH\), 2 \(SPEED\)"),
-        (rcb4, m.SetParameter(1, ((0, 128),)), "value 128 of servo 0; allowed are 1 to 127"),
-        (rcb4, m.ReadRam(0x48F, 2), "2 bytes at 0x048f; the RAM ends before 0x0490"),
-        (rcb4, m.ReadRam(0, 253), "253 bytes; allowed are 1 to 252"),
-        (rcb4, m.WriteRam(0, bytes(249)), "249 bytes; allowed are 1 to 248"),
-        (rcb4, m.Call(1 << 18), "address 0x40000"),
-        (rcb4, m.Call(0, 16), "condition 16"),
+        (rcb1, CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 11)), "values", 12),
+        (rcb1, CommandFrame(Code.SET_POSITIONS, 32, (0, *[90] * 12)), "board", 32),
+        (rcb1, CommandFrame(Code.SET_POSITIONS, -1, (0, *[90] * 12)), "board", -1),
+        (rcb1, CommandFrame(Code.GET_ID, 0), "board", 0),
+        (rcb4, m.MoveServo(35, 1, 7500), "servo", 35),
+        (rcb4, m.MoveServo(0, 0, 7500), "frame", 0),
+        (rcb4, m.MoveServo(0, 256, 7500), "frame", 256),
+        (rcb4, m.MoveServo(0, 1, 11501), "position", 11501),
+        (rcb4, m.MoveServo(0, 1, 3499), "position", 3499),
+        (rcb4, m.MoveServos(1, ()), "servos", []),
+        (rcb4, m.MoveServos(1, (Move(3, 7500), Move(3, 7500))), "servos", [3, 3]),
+        (rcb4, m.MoveServos(1, (Move(36, 7500),)), "servo", 36),
+        (rcb4, m.SetParameter(5, ((0, 1),)), "parameter", 5),
+        (rcb4, m.SetParameter(1, ((0, 128),)), "value", 128),
+        (rcb4, m.SetParameter(1, ((0, 0),)), "value", 0),
+        (rcb4, m.ReadRam(0x48F, 2), "address", 0x48F),
+        (rcb4, m.ReadRam(0, 253), "size", 253),
+        (rcb4, m.ReadRam(0, 0), "size", 0),
+        (rcb4, m.WriteRam(0, bytes(249)), "size", 249),
+        (rcb4, m.Call(1 << 18), "address", 1 << 18),
+        (rcb4, m.Call(0, 16), "condition", 16),
     ],
 )
-def test_a_command_that_no_board_knows_is_refused_before_the_wire(codec, command, message):
-    with pytest.raises(InputError, match=message):
+def test_a_command_that_no_board_knows_is_refused_before_the_wire(codec, command, field, value):
+    with refused(InputError, field=field, value=value):
         codec.encode_command(command)
 
 
@@ -460,17 +460,17 @@ def test_each_field_of_the_rcb1_takes_its_documented_range_and_nothing_beside_it
         good = [lowest for lowest, _ in ranges]
         for i, (field, (lowest, highest)) in enumerate(zip(fields, ranges, strict=True)):
             special = RCB1_SPECIAL if field.name.startswith("channel") else ()
-            for value in range(-1, 258):
+            for value in (*range(lowest - 2, lowest + 2), *range(highest - 1, highest + 3), *range(0xDB, 0x103)):
                 values = (*good[:i], value, *good[i + 1 :])
                 if lowest <= value <= highest or value in special:
                     encode(values)
                     continue
-                with pytest.raises(InputError, match=f"{field.name} is {value}"):
+                with refused(InputError, field=field.name, value=value):
                     encode(values)
 
 
 def test_a_reply_that_no_board_gives_is_refused():
-    with pytest.raises(InputError, match="it has 1 values; it takes 0: none"):
+    with refused(InputError, field="values", value=1, allowed=0):
         rcb1.encode_reply(rcb1.Reply(Code.SET_POSITIONS, 0, (1,)))
-    with pytest.raises(InputError, match="253 bytes of data"):
+    with refused(InputError, field="data", value=253):
         rcb4.encode_reply(rcb4.Reply(Rcb4Code.MOVE, bytes(253)))

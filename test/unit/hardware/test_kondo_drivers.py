@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from kondo_world import DEGREE, QUICK, KondoWorld
+from refused import refused
 
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.rcb1.bus import Rcb1Bus
@@ -183,22 +183,23 @@ def test_a_servo_outside_of_its_limits_stops_the_start():
     khr1, khr3 = KondoWorld("khr1"), KondoWorld("khr3")
     khr1.device.boards[1].servos[10].go(60.0, 0.0, 0.0)
     khr3.device.servos[12].go(7500 - 40 * DEGREE["khr3"], 0.0, 0.0)
-    for world, words in (
-        (khr1, r"right_ankle_roll \(channel 23\) stands at 60 deg .* 70 to 180"),
-        (khr3, r"left_hip_roll \(id 6, sio 1\) stands at -40 deg .* -30 to 60"),
+    for world, joint, angle, allowed in (
+        (khr1, "right_ankle_roll", 60.0, (70.0, 180.0)),
+        (khr3, "left_hip_roll", -40.0, (-30.0, 60.0)),
     ):
         world.driver.open()
-        with pytest.raises(DeviceAlarm, match=words):
+        with refused(DeviceAlarm, joint=joint, allowed=allowed) as caught:
             world.driver.start()
+        assert caught.value.value == pytest.approx(angle, abs=0.02)
 
 
 def test_a_board_that_sleeps_is_not_woken_by_itself():
     world = KondoWorld("khr1")
     world.device.boards[0].switches |= SLEEP
     world.driver.open()
-    with pytest.raises(DeviceAlarm, match=r"board 0 sleeps .*wake"):
+    with refused(DeviceAlarm, field="board", value=0):
         world.driver.start()
-    with pytest.raises(Refused, match="hold the robot"):
+    with refused(Refused, field="confirm"):
         world.driver.wake()
     world.driver.wake(confirm=True)
     world.driver.start()
@@ -218,7 +219,7 @@ def test_the_program_of_an_rcb4_is_stopped_while_the_host_commands_and_stays_sto
     assert runs()
     world.driver.start()
     assert not runs()
-    with pytest.raises(Refused, match=r"stop\(\) first"):
+    with refused(Refused, field="state", value="started"):
         world.driver.run_program(True)
     world.driver.stop()
     assert not runs()
@@ -239,10 +240,10 @@ def test_a_low_supply_is_an_alarm_and_stops_the_start():
     world.device.fault("battery_low", 2.5)
     feedback = world.run(np.zeros(17), 6)
     assert feedback.values["battery [V]"] == pytest.approx(8.6, abs=0.03)
-    assert feedback.alarms[0].text.startswith("the supply has 8.6 V, less than 9 V")
+    assert len(feedback.alarms) == 1
     world.driver.stop()
     for call in (world.driver.start, world.driver.reset):
-        with pytest.raises(DeviceAlarm, match="charge the battery"):
+        with refused(DeviceAlarm, field="battery [V]", allowed=9.0):
             call()
     world.device.fault("battery_low", 0)
     world.driver.reset()
@@ -259,23 +260,6 @@ def test_one_low_reading_is_none():
 
 
 # --- the wire ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("name", "settings", "line"),
-    [("khr1", {}, (115_200, "N", False)), ("khr3", {"com_speed": 625_000}, (625_000, "E", True))],
-)
-def test_how_the_line_is_set(monkeypatch, name, settings, line):
-    opened = []
-
-    def remember(device, url, serial, **_):
-        opened.append((device, url, (serial.baud, serial.parity, serial.dtr)))
-        raise TransportError("enough")
-
-    monkeypatch.setattr("ada_hardware.kondo.servo_driver.open_device_stream", remember)
-    with pytest.raises(TransportError):
-        made(name, url="/dev/ttyUSB0", **settings).open()
-    assert opened == [(name, "/dev/ttyUSB0", line)]
-
-
 def test_a_late_answer_is_not_taken_for_that_of_the_next_question():
     world, code = KondoWorld("khr1"), Rcb1Code
     bus = Rcb1Bus(world.wire, retries=0, clock=world.clock.now)
@@ -365,7 +349,7 @@ def test_on_a_disturbed_line_a_fresh_position_is_where_the_servo_is_and_nothing_
         q, fresh = world.turned(), 0
         at = world.driver.joints.index("neck_yaw")
         world.wire.fault(fault, value)
-        for i in range(150):
+        for i in range(100):
             q[at] = 0.5 * math.sin(0.05 * i)
             feedback = world.driver.cycle(Demand(Mode.POSITION, q))
             if feedback.is_fresh:
@@ -395,7 +379,7 @@ def test_a_refusal_of_the_board_is_an_alarm():
     world = KondoWorld("khr3")
     world.driver.open()
     world.device.fault("nack", 1)
-    with pytest.raises(DeviceAlarm, match="the board refuses ACK_CHECK"):
+    with refused(DeviceAlarm, field="command", value="ACK_CHECK"):
         world.driver.reset()
     world.device.fault("nack", 0)
     world.driver.start()
@@ -432,7 +416,7 @@ def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_firs
         feedback = world.run(q)
         alarms = feedback.alarms
     assert not feedback.is_fresh
-    assert "blind_time is 0.25 s" in alarms[0].text
+    assert len(alarms) == 1
     moves = [(at, frame[8:]) for at, frame in sent if frame[1] == 0x10]  # length, command, five of mask, frames
     changes = [at for (_, before), (at, after) in pairwise(moves) if before[:-1] != after[:-1]]
     assert len(changes) > 1
@@ -454,10 +438,10 @@ def test_home_is_what_the_boards_store_or_the_map_says(name):
 def test_servos_are_let_go_only_where_that_is_confirmed_and_nothing_follows_commands(name):
     world = KondoWorld(name, device={"free_is_allowed": True})
     world.driver.open()
-    with pytest.raises(Refused, match=r"release\(confirm=True\)"):
+    with refused(Refused, field="confirm"):
         world.driver.release()
     world.driver.start()
-    with pytest.raises(Refused, match=r"stop\(\) first"):
+    with refused(Refused, field="state", value="started"):
         world.driver.release(confirm=True)
     world.driver.stop()
     assert world.device.state()["free"] == []
@@ -469,12 +453,16 @@ def test_servos_are_let_go_only_where_that_is_confirmed_and_nothing_follows_comm
 
 
 def test_an_id_is_set_only_with_one_board_on_the_line():
-    world = KondoWorld("khr1", device={"first_id": 5, "second_id": 5}, first_id=5)
-    world.driver._bus = Rcb1Bus(world.wire, clock=world.clock.now)
-    with pytest.raises(Refused, match="alone=True"):
+    world = KondoWorld("khr1", device={"first_id": 5, "second_id": 5}, first_id=5)  # one board: it cannot be opened
+    with refused(NoAnswer, field="board", value=1):
+        world.driver.open()
+    with refused(Refused, field="alone"):
         world.driver.set_id(3)
+    assert world.device.boards[0].id == 5
     world.driver.set_id(3, alone=True)
     assert world.device.boards[0].id == 3
+    with refused(Refused, field="state", value="closed"):
+        world.driver.idle()
     assert world.device.violations == []
 
 
@@ -501,109 +489,80 @@ def test_a_motion_of_the_board_is_played_to_its_end_or_stopped_and_does_not_mix_
     world.clock.sleep(5.0)
     assert world.angles["neck_yaw"] == pytest.approx(degrees, abs=1e-3)  # the frame that was begun is the last one
     world.driver.start()
-    with pytest.raises(Refused, match="would fight them"):
+    with refused(Refused, field="state", value="started"):
         world.driver.play_motion(5)
-    with pytest.raises(Refused, match="motion 121; the board has 1 to 120"):
+    with refused(Refused, field="motion", value=121, allowed="1 to 120"):
         world.driver.play_motion(121)
     assert world.device.violations == []
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("name", "faults", "words"),
+    ("name", "faults", "field", "value", "answers"),
     [
-        ("khr1", {"silence": 1}, r"GET_HOME .0xfa. of board 0 in 5 tries of 30 ms \(silence\).* cable in"),
-        ("khr1", {"wrong_id": 3}, "A board with ID [34] does answer: set first_id"),
-        ("khr1", {"silent_board": 2}, "board 1 .*The board with ID 0 does answer"),
-        ("khr3", {"silence": 1}, r"no answer to ACK_CHECK \(0xfe\) in 5 tries of 50 ms .*115200 baud with even parity"),
-        ("khr3", {"wrong_speed": 1}, "bytes came that are no answer"),
+        ("khr1", {"silence": 1}, "board", 0, None),
+        ("khr1", {"silent_board": 2}, "board", 1, 0),
+        ("khr3", {"silence": 1}, "command", "ACK_CHECK (0xfe)", None),
+        ("khr3", {"wrong_speed": 1}, "command", "ACK_CHECK (0xfe)", None),
     ],
 )
-def test_a_silent_robot_is_told_with_what_to_look_at(name, faults, words):
+def test_the_error_of_a_silent_robot_names_the_board_or_the_command(name, faults, field, value, answers):
     world = KondoWorld(name, faults=faults)
-    with pytest.raises(NoAnswer, match=words):
+    with refused(NoAnswer, field=field, value=value, allowed=answers):
         world.driver.open()
-    with pytest.raises(Refused, match="not open"):
+    with refused(Refused, field="state", value="closed"):
         world.driver.idle()
 
 
+def test_the_error_of_a_board_with_another_id_names_one_that_answers():
+    with refused(NoAnswer, field="board", value=0) as caught:
+        KondoWorld("khr1", faults={"wrong_id": 3}).driver.open()
+    assert caught.value.allowed in (3, 4)
+
+
 @pytest.mark.parametrize(
-    ("name", "settings", "words"),
+    ("name", "settings", "field"),
     [
-        ("khr1", {"first_id": 1}, "both 1; boards on one line need different IDs"),
+        ("khr1", {"first_id": 1}, "second_id"),
         ("khr1", {"period": -1.0}, "period"),
-        ("khr1", {"robot": "nobody"}, "nobody"),
-        ("khr3", {"com_speed": 9600}, "com_speed is 9600; it must be one of 115200, 625000, 1250000"),
+        ("khr1", {"robot": "nobody"}, "robot"),
+        ("khr3", {"com_speed": 9600}, "com_speed"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(name, settings, words):
-    with pytest.raises(InputError, match=words):
+def test_settings_that_cannot_be_are_refused(name, settings, field):
+    with refused(InputError, field=field):
         made(name, **settings)
 
 
 @BOTH
 def test_only_positions_are_taken_and_an_address_is_needed(name):
-    with pytest.raises(Refused, match="positions only, not velocity"):
+    with refused(Refused, field="mode", value="velocity"):
         KondoWorld(name).started().driver.cycle(Demand(Mode.VELOCITY, np.zeros(17)))
-    with pytest.raises(TransportError, match=r"url is not set.*/dev/ttyUSB0"):
+    with refused(TransportError, field="url"):
         made(name).open()
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "message"),
+    ("name", "old", "new", "facts"),
     [
-        ("khr1", "max: 180", "max: 181", r"line 19: .*0.max: it is 181; servos of an RCB-1 go from 0 to 180 deg"),
-        ("khr1", "left_knee", "left_nee", r"robot has no joint 'left_nee'. Did you mean 'left_knee'"),
-        ("khr1", "  - {channel: 15, joint: left_knee", "  # - {channel: 15", "no servo turns 'left_knee'"),
-        ("khr1", "channel: 2,", "channel: 1,", "line 20: .*channel 1 is there twice, for left_shoulder_pitch and left"),
-        ("khr1", "channel: 2, ", "", "line 20: map.servos.1.channel: it is missing"),
-        ("khr1", "channel: 2,", "channel: 2.5,", "it is 2.5; it must be a whole number from 1 to 24"),
-        ("khr3", "id: 0,", "id: 18,", r"line \d+: map.servos.0.id: it is 18; it must be a whole number from 0 to 17"),
-        ("khr3", "sio: 1,", "sio: 3,", "map.servos.0.sio: it is 3; it must be a whole number from 1 to 2"),
-        ("khr3", "id: 2, sio: 1", "id: 1, sio: 1", "id 1 on sio 1 is there twice, for left_shoulder_pitch and left_sh"),
-        ("khr3", "min: -90", "min: -136", "min: it is -136; servos of an RCB-4 go from -135 to 135 deg"),
-        ("khr3", "id: 0,", "channel: 1,", "no key 'channel'"),
-        ("khr3", "  - {id: 8, sio: 2", "  # - {id: 8", "no servo turns 'right_knee'.*add {id, sio: ..., joint: right_"),
+        ("khr1", "max: 180", "max: 181", {"line": 19, "field": "map.servos.0.max"}),
+        ("khr1", "left_knee", "left_nee", {"field": "map.servos.9.joint"}),
+        ("khr1", "  - {channel: 15, joint: left_knee", "  # - {channel: 15", {"joint": "left_knee"}),
+        ("khr1", "channel: 2,", "channel: 1,", {"line": 20, "field": "map.servos.1.channel"}),
+        ("khr1", "channel: 2, ", "", {"line": 20, "field": "map.servos.1.channel"}),
+        ("khr1", "channel: 2,", "channel: 2.5,", {"field": "map.servos.1.channel"}),
+        ("khr3", "id: 0,", "id: 18,", {"field": "map.servos.0.id"}),
+        ("khr3", "sio: 1,", "sio: 3,", {"field": "map.servos.0.sio"}),
+        ("khr3", "id: 2, sio: 1", "id: 1, sio: 1", {"field": "map.servos.2.id"}),
+        ("khr3", "min: -90", "min: -136", {"field": "map.servos.0.min"}),
+        ("khr3", "id: 0,", "channel: 1,", {"field": "map.servos.0", "value": "channel"}),
+        ("khr3", "  - {id: 8, sio: 2", "  # - {id: 8", {"joint": "right_knee"}),
     ],
 )  # fmt: skip
-def test_a_map_that_does_not_fit_the_robot_is_refused_by_line_and_key(tmp_path, name, old, new, message):
+def test_a_map_that_does_not_fit_the_robot_is_refused_by_line_and_key(tmp_path, name, old, new, facts):
     text = MAPS[name].read_text(encoding="utf-8")
     assert old in text
     path = tmp_path / "map.yaml"
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(MotionError, match=message):
+    with refused(MotionError, file=str(path), **facts):
         made(name, angle_map=str(path), robot="khr1")
-
-
-# --- real wires -------------------------------------------------------------------------------------------------------
-@BOTH
-def test_a_dry_run_goes_through_all_bytes_and_opens_no_port(name):
-    driver = made(name, url="dry:", **QUICK[name])
-    driver.open()
-    driver.start()
-    assert driver.cycle(Demand(Mode.POSITION, driver.idle().position)).is_fresh
-    driver.stop()
-    driver.close()
-    driver.close()
-
-
-@BOTH
-def test_it_drives_an_emulator_behind_a_pseudo_terminal(name):
-    with EmulatorProcess(name) as device:
-        driver = made(name, url=device.url)
-        driver.open()
-        driver.start()
-        q = driver.idle().position
-        q[list(driver.joints).index("neck_yaw")] += math.radians(10)
-        fresh = cycles = 0
-        while cycles < 20 or (fresh < 15 and cycles < 200):  # the machine may be busy
-            fresh, cycles = fresh + driver.cycle(Demand(Mode.POSITION, q)).is_fresh, cycles + 1
-        driver.stop()
-        assert fresh >= 15
-        assert device.state()["targets"]["neck_yaw"] == pytest.approx(80 if name == "khr1" else 10, abs=0.02)
-        assert device.violations() == []
-        device.fault("disconnect", 1)
-        with pytest.raises(TransportError):
-            for _ in range(100):
-                driver.idle()
-        driver.close()
