@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wires to an emulator in the same process: exact times on a fake clock, dry runs, and how a device lives on."""
+"""Wires to an emulator in the same process: exact times on a manual clock, faults, and addresses."""
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import Any, NamedTuple
 
 import pytest
 from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_hardware import opening, registry
+from ada_hardware.emulation.catalogue import made_emulator
+from ada_hardware.emulation.emulated_wires import read_address
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.emulation.line import LONGEST_CATCH_UP, EmulatedLine
 from ada_hardware.transport import Serial
@@ -136,15 +137,17 @@ def test_a_device_has_faults_of_its_own() -> None:
 
 def test_an_unknown_fault_is_refused_with_those_of_device_and_wire() -> None:
     _, _, wire = stream()
-    with pytest.raises(InputError, match=r"no fault is named 'blind'.*deaf.*drop"):
+    with pytest.raises(InputError) as caught:
         wire.fault("blind", 1.0)
+    assert (caught.value.field, caught.value.value) == ("fault", "blind")
+    assert {"deaf", "drop"} < set(caught.value.allowed)
 
 
 def test_a_pulled_cable_is_an_error_until_it_is_back() -> None:
     clock, echo, wire = stream(pulse=0.1)
     wire.fault("disconnect", 1)
     for action in (lambda: wire.write(b"a"), lambda: wire.read(1, 1.0)):
-        with pytest.raises(TransportError, match="the line is gone"):
+        with refused(TransportError, field="state", value="gone"):
             action()
     clock.sleep(1.0)
     wire.fault("disconnect", 0)
@@ -152,23 +155,6 @@ def test_a_pulled_cable_is_an_error_until_it_is_back() -> None:
     assert len(echo.advances) == 10  # it lived on
     wire.write(frame(b"a"))
     assert wire.read(1000, 0.05) == frame(b"a")
-
-
-def test_a_cable_that_is_pulled_wakes_who_waits() -> None:
-    wire = InProcessStream(EchoStream(EchoDeviceSettings()))
-    problems: list[Exception] = []
-
-    def read() -> None:
-        try:
-            wire.read(1, 20.0)
-        except TransportError as problem:
-            problems.append(problem)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    wire.fault("disconnect", 1)
-    reader.join(10.0)
-    assert problems
 
 
 def test_a_closed_wire_can_be_used_again_and_has_forgotten_its_input() -> None:
@@ -185,20 +171,12 @@ def test_a_closed_wire_can_be_used_again_and_has_forgotten_its_input() -> None:
         assert read() == frame(b"new")
 
 
-def test_in_real_time_answers_come_no_earlier_than_they_are_sent() -> None:
-    wire = InProcessStream(EchoStream(EchoDeviceSettings(delay=0.02)))
-    begin = time.monotonic()
-    wire.write(frame(b"a"))
-    assert wire.read(10, 100.0) == frame(b"a")
-    assert 0.02 <= time.monotonic() - begin < 90.0
-
-
 def test_a_device_hangs_on_its_own_kind_of_wire() -> None:
-    with pytest.raises(InputError, match="echo hangs on a wire of packets, not of stream"):
+    with refused(InputError, field="wire", value="packets", allowed="stream"):
         InProcessStream(EchoPackets(EchoDeviceSettings()))
 
 
-def test_runs_on_a_fake_clock_are_alike_to_the_last_bit() -> None:
+def test_runs_on_a_manual_clock_are_alike_to_the_last_bit() -> None:
     def run() -> list[object]:
         bench = stream({"drop": 0.1, "jitter": 0.01, "corrupt": 0.01, "noise": 100.0, "reorder": 0.1}, pulse=0.007)
         seen: list[object] = []
@@ -211,50 +189,66 @@ def test_runs_on_a_fake_clock_are_alike_to_the_last_bit() -> None:
 
 
 # --- opening ----------------------------------------------------------------------------------------------------------
-STREAM, PACKETS = "echo_device:EchoStream", "echo_device:EchoPackets"
+@pytest.mark.parametrize("device", list(registry.DEVICES))
+def test_an_address_that_is_not_set_is_refused_with_examples(device: str) -> None:
+    for open_wire in (lambda: opening.open_device_stream(device, "", Serial()),
+                      lambda: opening.open_device_packets(device, "")):  # fmt: skip
+        with pytest.raises(TransportError) as caught:
+            open_wire()
+        assert caught.value.field == "url"
+        assert {*registry.find(device).addresses, "dry:", "emulator:"} == set(caught.value.allowed)
 
 
-def test_a_dry_run_speaks_to_an_emulator_with_the_settings_asked_for() -> None:
-    wire = opening.open_device_stream(STREAM, "dry:", Serial(), emulator_settings={"greeting": "dry"})
-    wire.write(frame(b"a"))
-    assert wire.read(10, 1.0) == frame(b"a")
-    assert isinstance(wire, InProcessStream) and wire.emulator.state()["greeting"] == "dry"
-    assert wire.url == f"dry:{STREAM}"
-    port = opening.open_device_packets(PACKETS, "dry:")
-    port.send(frame(b"b"))
-    assert port.receive(1.0) == frame(b"b")
+@pytest.mark.parametrize("url", ["", "dry:", "emulator:"])
+def test_an_unknown_device_is_refused(url: str) -> None:
+    for open_wire in (lambda: opening.open_device_stream("pa11", url, Serial()),
+                      lambda: opening.open_device_packets("pa11", url)):  # fmt: skip
+        with refused(UnknownDevice, field="device", value="pa11"):
+            open_wire()
 
 
-def test_each_dry_run_has_a_device_of_its_own() -> None:
-    one, other = (opening.open_device_packets(PACKETS, "dry:") for _ in range(2))
-    assert isinstance(one, InProcessPackets) and isinstance(other, InProcessPackets)
-    one.send(frame(b"a"))
-    assert len(one.emulator.heard) == 1 and not other.emulator.heard  # type: ignore[attr-defined]
+@pytest.mark.parametrize("name, error, field", [
+    ("pa11", UnknownDevice, "device"), ("echo_device:Nobody", UnknownDevice, "emulator"),
+    ("no_module:Nobody", UnknownDevice, "emulator"), ("echo_device:EchoDeviceSettings", UnknownDevice, "emulator"),
+])  # fmt: skip
+def test_an_unknown_emulator_is_refused(name: str, error: type[Any], field: str) -> None:
+    with refused(error, field=field, value=name):
+        made_emulator(name)
+
+
+@pytest.mark.parametrize("settings, field", [({"colour": "red"}, "parameter"), ({"delay": "long"}, "delay")])
+def test_settings_that_an_emulator_does_not_have_are_refused(settings: dict[str, object], field: str) -> None:
+    with refused(InputError, field=field):
+        made_emulator("echo_device:EchoStream", settings)
+
+
+@pytest.mark.parametrize(
+    ("device", "url", "error", "field"),
+    [
+        ("pa10", "emulator:pa10", InputError, "url"),
+        ("khr1", "emulator:dead_servos=3", InputError, "url"),
+        ("pa10", "emulator:drops=0.1", InputError, "url"),
+        ("pa10", "emulator:drop", InputError, "drop"),
+        ("pa10", "emulator:drop=", InputError, "drop"),
+        ("pa10", "emulator:drop=much", InputError, "drop"),
+        ("pa11", "emulator:", UnknownDevice, "device"),
+    ],
+)
+def test_an_address_with_a_fault_that_an_emulator_does_not_have_is_refused(
+    device: str, url: str, error: type[Any], field: str
+) -> None:
+    with refused(error, field=field):
+        read_address(device, url)
+
+
+def test_faults_and_settings_are_read_from_the_address() -> None:
+    settings, faults = read_address("echo_device:EchoPackets", "emulator:deaf=1,greeting=good day,delay_answers=0.01")
+    assert settings == {"greeting": "good day"} and faults == {"deaf": 1.0, "delay_answers": 0.01}
 
 
 @pytest.mark.parametrize("device", list(registry.DEVICES))
-def test_an_address_that_is_not_set_is_refused_with_examples(device: str) -> None:
-    with pytest.raises(TransportError, match=rf"{device}: url is not set; where is the device\? Such as .*dry:"):
-        opening.open_device_stream(device, "", Serial())
-    with pytest.raises(TransportError, match=rf"{device}: url is not set"):
-        opening.open_device_packets(device, "")
-
-
-def test_an_unknown_device_is_refused() -> None:
-    with pytest.raises(UnknownDevice, match=r"no device 'pa11'.*pa10"):
-        opening.open_device_packets("pa11", "dry:")
-    with pytest.raises(UnknownDevice, match="no device 'pa11'"):
-        opening.open_device_stream("pa11", "", Serial())
-
-
-def test_settings_that_an_emulator_does_not_have_are_refused() -> None:
-    with pytest.raises(InputError, match="no parameter is named 'colour'"):
-        opening.open_device_packets(PACKETS, "dry:", emulator_settings={"colour": "red"})
-
-
-def test_other_addresses_are_opened_for_real() -> None:
-    with pytest.raises(TransportError, match="no such port"):
-        opening.open_device_stream("khr1", "/dev/ttyNOPE", Serial())
-    port = opening.open_device_packets("netft", "udp://127.0.0.5:9")
-    assert port.url == "udp://127.0.0.5:9"
-    port.close()
+def test_the_first_example_of_an_address_is_of_a_real_device(device: str) -> None:
+    first = registry.find(device).addresses[0]
+    is_packets = first.startswith(("udp://", "arcnet:"))
+    assert is_packets == (registry.find(device).emulator_class().WIRE == "packets")
+    assert not opening.is_dry(first) and not opening.is_emulated(first)
