@@ -38,7 +38,7 @@ LARGEST = 512  # [bytes] of an ARCNET frame with its head
 _ETH_P_ALL = 0x0003
 _OUTGOING = 4  # linux/if_packet.h: PACKET_OUTGOING, the copy of what this machine sends
 _MOST_OVERHEARD = 64  # frames of others that are kept
-_INTERFACES = Path("/sys/class/net")
+_ROOT, _INTERFACES = Path("/"), "sys/class/net"
 _LOST = (errno.ENOBUFS, errno.EAGAIN)
 _RIGHTS = (
     "Raw frames need rights: run as root, or once: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f "
@@ -195,11 +195,14 @@ def _bind(raw: socket.socket, interface: str, url: str) -> None:
         )
 
 
-def arcnet_interfaces() -> list[str]:
-    """The interfaces of this machine that are of ARCNET."""
-    if not _INTERFACES.is_dir():
-        return []
-    return sorted(one.name for one in _INTERFACES.iterdir() if _kind_of(one.name) == ARPHRD_ARCNET)
+def arcnet_interfaces(root: Path = _ROOT) -> list[str]:
+    """Names of the ARCNET interfaces of this machine, or of the one whose file system is mounted at `root`."""
+    folder = root / _INTERFACES
+    return (
+        sorted(one.name for one in folder.iterdir() if _kind_of(one.name, root) == ARPHRD_ARCNET)
+        if folder.is_dir()
+        else []
+    )
 
 
 def _raw_socket(url: str) -> socket.socket:
@@ -215,18 +218,18 @@ def _raw_socket(url: str) -> socket.socket:
         raise TransportError(f"{url}: no packet sockets here: {problem.strerror}.", field="system") from None
 
 
-def _kind_of(interface: str) -> int | None:
+def _kind_of(interface: str, root: Path = _ROOT) -> int | None:
     """Its type of hardware as of linux/if_arp.h; None: there is no such interface."""
     if not interface or "/" in interface or interface in (".", ".."):
         return None
     try:
-        return int((_INTERFACES / interface / "type").read_text())
+        return int((root / _INTERFACES / interface / "type").read_text())
     except (OSError, ValueError):
         return None
 
 
 def _is_up(interface: str) -> bool:
     try:
-        return bool(int((_INTERFACES / interface / "flags").read_text(), 0) & 1)  # IFF_UP
+        return bool(int((_ROOT / _INTERFACES / interface / "flags").read_text(), 0) & 1)  # IFF_UP
     except (OSError, ValueError):
         return True

@@ -23,7 +23,7 @@ from ada_robot.posix import posix_module
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
 WRITE_MARGIN = 0.1  # [s] beyond the line's own time for the bytes; a line that takes longer takes none
 _POLL = 1e-3  # [s] between polls of a remote line
-_LATENCY_FILE = "/sys/class/tty/{name}/device/latency_timer"  # of FTDI's converters: 16 ms by default
+_LATENCY_FILE = "sys/class/tty/{name}/device/latency_timer"  # of FTDI's converters: 16 ms by default
 
 
 class SerialPort(ByteStream):
@@ -255,7 +255,17 @@ def _set_low_latency(port: Any, path: str) -> None:
     """Let the port deliver bytes at once, where it can; others are only slower."""
     with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError):
         port.set_low_latency_mode(True)  # ASYNC_LOW_LATENCY; with FTDI's driver it is the latency timer, too
+    shorten_latency(path)
+
+
+def shorten_latency(path: str, root: Path = Path("/")) -> None:
+    """Set the latency timer of a USB converter to 1 ms, where it has one and this user may.
+
+    Args:
+        path: file of the port.
+        root: of the file system with /sys.
+    """
     with contextlib.suppress(OSError, ValueError):
-        latency = Path(_LATENCY_FILE.format(name=Path(path).resolve().name))
+        latency = root / _LATENCY_FILE.format(name=Path(path).resolve().name)
         if latency.exists() and int(latency.read_text() or "1") > 1:
             latency.write_text("1")

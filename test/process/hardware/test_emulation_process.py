@@ -12,45 +12,58 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
 from paths import SUPPORT
-from patience import Patience
+from processes import is_alive
+from refused import refused
+from waiting import LIMIT, until
 
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation import __main__ as program
 from ada_hardware.emulation.ends import PtyEnd, UdpEnd, open_end
 from ada_hardware.emulation.host import EmulatorHost
+from ada_hardware.emulation.in_process import InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.emulation.talk import Lines, answer
 from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream
-from ada_robot.errors import NoAnswer, TransportError, UnknownDevice
+from ada_robot.errors import NoAnswer, TransportError
 
 pytest.importorskip("serial")
 STREAM, PACKETS = "echo_device:EchoStream", "echo_device:EchoPackets"
-PATIENCE = 20.0  # [s] after which a test has failed
 
 
-def until(condition: Callable[[], object]) -> None:
-    patience = Patience(PATIENCE)
-    while not condition():
-        assert not patience.is_over
-        time.sleep(1e-3)
-
-
-def exchanged(port: PacketPort | ByteStream, content: bytes, timeout: float = PATIENCE) -> bytes | None:
+def exchanged(port: PacketPort | ByteStream, content: bytes, timeout: float = LIMIT) -> bytes | None:
     """A frame there, and what comes back."""
     if isinstance(port, PacketPort):
         port.send(frame(content))
         return port.receive(timeout)
     port.write(frame(content))
-    data, patience = b"", Patience(timeout)
-    while len(data) < len(content) + 2 and not patience.is_over:
-        data += port.read(100, min(0.2, timeout))
+    data = b""
+    while len(data) < len(content) + 2 and (piece := port.read(100, timeout)):
+        data += piece
     return data or None
+
+
+# --- in-process wires in real time ------------------------------------------------------------------------------------
+def test_a_cable_that_is_pulled_ends_a_read_that_waits() -> None:
+    wire = InProcessStream(EchoStream(EchoDeviceSettings()))
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(wire.read, 1, LIMIT)
+        wire.fault("disconnect", 1)
+        with refused(TransportError, field="state", value="gone"):
+            reading.result(LIMIT)
+
+
+def test_in_real_time_answers_arrive_no_earlier_than_they_are_sent() -> None:
+    wire = InProcessStream(EchoStream(EchoDeviceSettings(delay=0.02)))
+    begin = time.monotonic()
+    wire.write(frame(b"a"))
+    assert wire.read(10, LIMIT) == frame(b"a") and time.monotonic() - begin >= 0.02
 
 
 # --- ends, in this process --------------------------------------------------------------------------------------------
@@ -60,10 +73,10 @@ def test_hosts_may_close_a_pseudo_terminal_and_open_it_again() -> None:
         client = open_stream(end.url, Serial())
         client.write(b"%d" % number)
         got: list[bytes] = []
-        until(lambda: got.extend(data for _, data in end.arrivals(0.0)) or got)  # noqa: B023
+        until(lambda: got.extend(data for _, data in end.arrivals(0.0)) or got, "the bytes")  # noqa: B023
         assert got == [b"%d" % number]
         end.send(b"answer")
-        assert client.read(10, PATIENCE) == b"answer"
+        assert client.read(10, LIMIT) == b"answer"
         client.close()
     end.close()
 
@@ -74,7 +87,7 @@ def test_what_nobody_reads_gets_lost_and_holds_nobody() -> None:
         end.send(bytes(100))
     client = open_stream(end.url, Serial())
     client.discard_input()
-    until(lambda: end.send(b"now") or b"now" in client.read(10_000, 0.01))
+    until(lambda: end.send(b"now") or b"now" in client.read(10_000, 0.01), "the newest bytes")
     client.close()
     end.close()
 
@@ -91,7 +104,7 @@ def test_a_link_to_a_pseudo_terminal_stays_the_same_and_goes_with_it(tmp_path: P
     assert end.url == str(path) and path.resolve() != first
     client = open_stream(str(path), Serial())
     end.send(b"back")
-    assert client.read(10, PATIENCE) == b"back"
+    assert client.read(10, LIMIT) == b"back"
     client.close()
     end.close()
     other.close()
@@ -122,7 +135,7 @@ def test_another_device_keeps_its_link(tmp_path: Path) -> None:
     path = tmp_path / "robot"
     end = PtyEnd(str(path))
     before = path.readlink()
-    with pytest.raises(TransportError, match=rf"File exists \(a link to {before}\)"):
+    with refused(TransportError, field="link", value=str(path)):
         PtyEnd(str(path))
     assert path.readlink() == before
     path.unlink()
@@ -135,7 +148,7 @@ def test_a_link_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("somebody's")
     (tmp_path / "link").symlink_to("file")
     for path in (tmp_path / "file", tmp_path / "link", tmp_path / "no folder" / "robot"):
-        with pytest.raises(TransportError, match="no link can be made there"):
+        with refused(TransportError, field="link", value=str(path)):
             PtyEnd(str(path))
     assert (tmp_path / "file").read_text() == "somebody's"
 
@@ -157,35 +170,35 @@ def test_answers_go_to_whom_the_newest_packet_came_from() -> None:
     one, other = open_packets(end.url), open_packets(end.url, exclusive=False)
     for port in (one, other, one):
         port.send(b"question")
-        until(lambda: end.arrivals(0.0))
+        until(lambda: end.arrivals(0.0), "the question")
         end.send(b"answer")
-        assert port.receive(PATIENCE) == b"answer"
+        assert port.receive(LIMIT) == b"answer"
     one.close()
     end.send(b"to one that is gone")
     other.send(b"question")
-    until(lambda: end.arrivals(0.0))
+    until(lambda: end.arrivals(0.0), "the question")
     end.send(b"answer")
-    assert other.receive(PATIENCE) == b"answer"
+    assert other.receive(LIMIT) == b"answer"
     other.close()
     end.close()
 
 
 def test_a_port_that_is_taken_is_refused() -> None:
     end = UdpEnd()
-    with pytest.raises(TransportError, match=r"cannot be listened on: .* Port 0 takes a free one"):
+    with refused(TransportError, field="port", value=int(end.url.rpartition(":")[2])):
         UdpEnd(end.url)
     end.close()
 
 
 @pytest.mark.parametrize(("wire", "listen"), [("stream", "udp://127.0.0.1:0"), ("packets", "pty:"), ("stream", "com1")])
 def test_a_device_listens_on_its_own_kind_of_wire(wire: str, listen: str) -> None:
-    with pytest.raises(TransportError, match=f"hangs on a wire of {wire}; it listens on"):
+    with refused(TransportError, field="listen", value=listen):
         open_end(wire, listen)
 
 
 @pytest.mark.parametrize("listen", ["udp:", "udp://:5", "udp://127.0.0.1"])
 def test_an_address_without_host_or_port_cannot_be_listened_on(listen: str) -> None:
-    with pytest.raises(TransportError, match="from 0 to 65535"):
+    with refused(TransportError, field="url", value=listen):
         open_end("packets", listen)
 
 
@@ -195,7 +208,7 @@ def test_a_host_hands_frames_to_the_device_and_its_answers_back() -> None:
     port = open_packets(host.url)
     port.send(frame(b"a"))
     got: list[bytes] = []
-    until(lambda: host.step(0.01) or got.extend(filter(None, [port.receive(0.0)])) or got)
+    until(lambda: host.step(0.01) or got.extend(filter(None, [port.receive(0.0)])) or got, "the answer", poll=0.0)
     assert got == [frame(b"a")]
     port.close()
     host.close()
@@ -218,7 +231,7 @@ def test_a_host_survives_garbage_and_answers_right_behind_it() -> None:
             got = wire.receive(0.0) if isinstance(wire, PacketPort) else wire.read(10_000, 0.0)
             return frame(b"still there") in (got or b"")
 
-        until(is_answered)
+        until(is_answered, "an answer", poll=0.0)
         wire.close()
         host.close()
 
@@ -226,14 +239,13 @@ def test_a_host_survives_garbage_and_answers_right_behind_it() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("no json", "is no line of JSON"),
-        ("[1, 2]", "is no line of JSON with an object"),
-        ("{}", "is not understood"),
-        ('{"ask": "weather"}', "is not understood"),
-        ('{"fault": "drop"}', "is not understood"),
-        ('{"fault": "blind", "value": 1}', "no fault is named 'blind'"),
-        ('{"fault": "drop", "value": 7}', "from 0 to 1"),
-        ('{"fault": "drop", "value": null}', "from 0 to 1"),
+        ("no json", "no json"),
+        ("[1, 2]", "[1, 2]"),
+        ('{"ask": "weather"}', "weather"),
+        ('{"fault": "drop"}', "drop"),
+        ('{"fault": "blind", "value": 1}', "blind"),
+        ('{"fault": "drop", "value": 7}', "7"),
+        ('{"fault": "drop", "value": null}', "None"),
     ],
 )
 def test_a_line_that_is_not_understood_is_answered_with_what_is_allowed(line: str, words: str) -> None:
@@ -289,13 +301,13 @@ def test_faults_are_in_force_when_the_call_returns(packeting: EmulatorProcess) -
     packeting.fault("silence", 1)
     heard = packeting.state()["heard"]
     assert exchanged(port, b"a", 0.05) is None
-    until(lambda: packeting.state()["heard"] == heard + 1)
+    until(lambda: packeting.state()["heard"] == heard + 1, "the frame")
     packeting.fault("silence", 0)
     assert exchanged(port, b"b") == frame(b"b")
     packeting.fault("deaf", 1)
     assert packeting.state()["is_deaf"] is True
     packeting.fault("deaf", 0)
-    with pytest.raises(InputError, match="no fault is named 'blind'"):
+    with refused(InputError, field="blind", value=1):
         packeting.fault("blind", 1)
     port.close()
 
@@ -314,7 +326,7 @@ def test_a_frozen_device_is_silent_and_goes_on_when_thawed(packeting: EmulatorPr
     packeting.freeze()
     assert exchanged(port, b"ice", 0.05) is None
     packeting.thaw()
-    assert port.receive(PATIENCE) == frame(b"ice")
+    assert port.receive(LIMIT) == frame(b"ice")
     port.close()
 
 
@@ -324,10 +336,10 @@ def test_a_pulled_cable_breaks_a_stream_and_comes_back(tmp_path: Path) -> None:
         stream = open_stream(device.url, Serial())
         assert exchanged(stream, b"a") == frame(b"a")
         device.fault("disconnect", 1)
-        with pytest.raises(TransportError, match="the line is gone"):
+        with refused(TransportError, field="state", value="gone"):
             exchanged(stream, b"b")
         stream.close()
-        with pytest.raises(TransportError, match="no such port"):
+        with refused(TransportError, field="port", value=device.url):
             open_stream(device.url, Serial())
         device.fault("disconnect", 0)
         stream = open_stream(device.url, Serial())
@@ -351,10 +363,10 @@ def test_a_killed_device_is_gone_from_both_kinds_of_wires() -> None:
         device.kill()
         other.kill()
         assert not device.is_alive
-        with pytest.raises(TransportError, match="the line is gone"):
+        with refused(TransportError, field="state", value="gone"):
             exchanged(stream, b"b")
         assert exchanged(port, b"b", 0.05) is None
-        with pytest.raises(TransportError, match="has ended"):
+        with refused(TransportError, field="state", value="ended"):
             device.state()
         stream.close()
         port.close()
@@ -366,64 +378,58 @@ def test_a_closed_process_is_gone_also_when_it_was_frozen() -> None:
     device.close()
     device.close()
     assert not device.is_alive
-    with pytest.raises(TransportError, match="has ended"):
+    with refused(TransportError, field="state", value="ended"):
         device.state()
 
 
 def test_questions_to_a_frozen_process_end_with_an_error_that_says_so() -> None:
-    with EmulatorProcess(STREAM) as device:
-        device._timeout = 0.1
+    with EmulatorProcess(STREAM, timeout=2.0) as device:
         device.freeze()
-        with pytest.raises(NoAnswer, match=r"says nothing for 0\.1 s; is it frozen\?"):
+        with refused(NoAnswer, field="state", value="frozen"):
             device.state()
         device.thaw()
-        device._timeout = PATIENCE
         device.fault("deaf", 1)  # gets its own answer, not the one that came too late
         assert device.state()["is_deaf"] is True
 
 
 def test_it_ends_with_the_one_who_started_it() -> None:
     starter = (
-        "import sys, time\n"
+        "import sys\n"
         f"sys.path.insert(0, {str(SUPPORT)!r})\n"
         "from ada_hardware.emulation.process import EmulatorProcess\n"
         f"print(EmulatorProcess({STREAM!r}).pid, flush=True)\n"
-        "time.sleep(60)\n"
+        "sys.stdin.read()\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE)
+    parent = subprocess.Popen([sys.executable, "-c", starter], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
     parent.kill()
     parent.wait()
-    parent.stdout.close()
-    until(lambda: not Path(f"/proc/{child}/cmdline").exists() or not Path(f"/proc/{child}/cmdline").read_bytes())
+    for pipe in (parent.stdin, parent.stdout):
+        if pipe is not None:
+            pipe.close()
+    until(lambda: not is_alive(child), "the end of the device")
 
 
 def test_a_device_with_web_pages_serves_them(packeting: EmulatorProcess) -> None:
     assert packeting.http_url.startswith("http://127.0.0.1:")
-    with urllib.request.urlopen(f"{packeting.http_url}/heard.xml?index=0", timeout=PATIENCE) as page:
+    with urllib.request.urlopen(f"{packeting.http_url}/heard.xml?index=0", timeout=LIMIT) as page:
         assert page.read().startswith(b"<heard>") and page.headers["Content-Type"] == "text/xml"
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"{packeting.http_url}/nothing.xml", timeout=PATIENCE)
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(f"{packeting.http_url}/nothing.xml", timeout=LIMIT)
+    assert caught.value.code == 404
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("pa11", {}, "there is no device 'pa11'"),
-        ("echo_device:Nobody", {}, "there is no emulator 'echo_device:Nobody'.*module:class"),
-        ("no_module:Nobody", {}, "there is no emulator"),
-        ("echo_device:EchoDeviceSettings", {}, "is no emulator"),
-        (STREAM, {"settings": {"colour": "red"}}, "no parameter is named 'colour'"),
-        (STREAM, {"settings": {"delay": "long"}}, "parameter delay is 'long'"),
-        (STREAM, {"faults": {"blind": 1.0}}, "no fault is named 'blind'"),
-        (STREAM, {"faults": {"drop": 2.0}}, "fault drop is 2.0"),
-        (STREAM, {"listen": "udp://127.0.0.1:0"}, "hangs on a wire of stream"),
-    ],
-)
-def test_what_cannot_be_started_says_why(name: str, arguments: dict[str, object], words: str) -> None:
-    with pytest.raises(TransportError, match=f"(?s)has ended.*{words}"):
+    ("name", "arguments"),
+    [("pa11", {}), (STREAM, {"settings": {"colour": "red"}}), (STREAM, {"faults": {"blind": 1.0}}),
+     (STREAM, {"listen": "udp://127.0.0.1:0"})],
+)  # fmt: skip
+def test_a_process_that_cannot_start_says_why(name: str, arguments: dict[str, object]) -> None:
+    with refused(TransportError, field="state", value="ended") as caught:
         EmulatorProcess(name, **arguments)  # type: ignore[arg-type]
+    wrong = {"pa11", "colour", "blind", "stream"}
+    assert sum(word in str(caught.value) for word in wrong) >= 1
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -434,14 +440,6 @@ def test_the_list_has_all_devices_and_of_one_its_settings_and_faults(capsys: pyt
     assert program.main([STREAM, "--list"]) == 0
     text = capsys.readouterr().out
     assert all(word in text for word in ("delay = 0.0: of answers", "[s]", "deaf", "drop", "_commands"))
-
-
-def test_the_help_teaches_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        program.main(["--help"])
-    text = capsys.readouterr().out
-    assert "python -m ada_hardware.emulation pa10 --listen udp://127.0.0.1:41234" in text
-    assert '{"fault": "drop", "value": 0.1}' in text
 
 
 @pytest.mark.parametrize("option", ["--setting", "--fault"])
@@ -465,13 +463,6 @@ def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal
     assert exchanged(stream, b"a") == frame(b"a")
     stream.close()
     one.send_signal(number)
-    assert one.wait(PATIENCE) == 0
+    assert one.wait(LIMIT) == 0
     one.stdout.close()
     assert not link.is_symlink()
-
-
-def test_a_name_of_the_registry_that_is_unknown_names_the_known_ones() -> None:
-    from ada_hardware.emulation.catalogue import emulator_class
-
-    with pytest.raises(UnknownDevice, match="pa10, khr1"):
-        emulator_class("pa11")

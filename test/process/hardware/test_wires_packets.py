@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from refused import refused
 
 from ada_hardware.transport import PacketPort, open_packets
 from ada_hardware.transport.sockets import SocketPort
@@ -102,7 +103,7 @@ def test_a_closed_port_says_so(port: PacketPort) -> None:
     port.discard_input()
     with pytest.raises(TransportError):
         port.send(b"a")
-    with pytest.raises(TransportError, match="is closed"):
+    with refused(TransportError, field="state", value="closed"):
         port.receive(0.0)
 
 
@@ -135,13 +136,13 @@ def test_both_ends_of_a_pair_hear_each_other_and_tell_when_the_other_is_gone() -
     ],
 )
 def test_an_address_without_host_or_port_is_refused_with_an_example(url: str) -> None:
-    with pytest.raises(TransportError, match=r"udp://192\.168\.1\.1:49152"):
+    with refused(TransportError, field="url", value=url, allowed="udp://HOST:PORT"):
         open_packets(url)
 
 
 @pytest.mark.parametrize("url", ["", "arcnet:", "/dev/ttyUSB0", "tcp://127.0.0.1:5", "dry:"])
 def test_addresses_of_other_kinds_are_not_for_packets(url: str) -> None:
-    with pytest.raises(TransportError, match=r"no address for packets; .*udp://.*arcnet:arc0"):
+    with refused(TransportError, field="url", value=url):
         open_packets(url)
 
 
@@ -150,7 +151,7 @@ def test_a_host_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", nothing)
-    with pytest.raises(TransportError, match="no host 'sensor'"):
+    with refused(TransportError, field="host", value="sensor"):
         open_packets("udp://sensor:49152")
 
 
@@ -182,7 +183,7 @@ class Broken:
 
 @pytest.mark.parametrize("number", [errno.ENETDOWN, errno.ENETUNREACH, errno.EPERM])
 def test_a_network_that_is_gone_is_an_error(number: int) -> None:
-    with pytest.raises(TransportError, match="packets can go no more: as told"):
+    with refused(TransportError, field="state", value="gone"):
         SocketPort("udp://test:1", Broken(number)).send(b"a")  # type: ignore[arg-type]
 
 
