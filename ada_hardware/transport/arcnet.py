@@ -198,11 +198,8 @@ def _bind(raw: socket.socket, interface: str, url: str) -> None:
 def arcnet_interfaces(root: Path = _ROOT) -> list[str]:
     """Names of the ARCNET interfaces of this machine, or of the one whose file system is mounted at `root`."""
     folder = root / _INTERFACES
-    return (
-        sorted(one.name for one in folder.iterdir() if _kind_of(one.name, root) == ARPHRD_ARCNET)
-        if folder.is_dir()
-        else []
-    )
+    names = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+    return sorted(name for name in names if _kind_of(name, root) == ARPHRD_ARCNET)
 
 
 def _raw_socket(url: str) -> socket.socket:

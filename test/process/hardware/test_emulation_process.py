@@ -421,15 +421,14 @@ def test_a_device_with_web_pages_serves_them(packeting: EmulatorProcess) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
-    [("pa11", {}), (STREAM, {"settings": {"colour": "red"}}), (STREAM, {"faults": {"blind": 1.0}}),
-     (STREAM, {"listen": "udp://127.0.0.1:0"})],
+    ("name", "arguments", "word"),
+    [("pa11", {}, "pa11"), (STREAM, {"settings": {"colour": "red"}}, "colour"),
+     (STREAM, {"faults": {"blind": 1.0}}, "blind"), (STREAM, {"listen": "udp://127.0.0.1:0"}, "udp:")],
 )  # fmt: skip
-def test_a_process_that_cannot_start_says_why(name: str, arguments: dict[str, object]) -> None:
+def test_a_process_that_cannot_start_says_why(name: str, arguments: dict[str, object], word: str) -> None:
     with refused(TransportError, field="state", value="ended") as caught:
         EmulatorProcess(name, **arguments)  # type: ignore[arg-type]
-    wrong = {"pa11", "colour", "blind", "stream"}
-    assert sum(word in str(caught.value) for word in wrong) >= 1
+    assert repr(word)[:-1] in str(caught.value)
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
