@@ -196,10 +196,15 @@ def _leads_to(link: Path, target: Path) -> bool:
 
 
 # --- ARCNET -------------------------------------------------------------------------------------------------------
-def arcnet(root: Path = Path("/")) -> ArcnetFound:
-    """ARCNET interfaces and what they need."""
-    interfaces = {name: _is_up(name, root) for name in arcnet_interfaces()}
-    may_send = _may_send_raw()
+def arcnet(root: Path = Path("/"), *, may_send: bool | None = None) -> ArcnetFound:
+    """ARCNET interfaces and what they need.
+
+    Args:
+        root: of the file system.
+        may_send: whether this user may use raw frames; None: tried.
+    """
+    interfaces = {name: _is_up(name, root) for name in arcnet_interfaces(root)}
+    may_send = _may_send_raw() if may_send is None else may_send
     problems = [f"{name} is down: sudo ip link set {name} up" for name, is_up in interfaces.items() if not is_up]
     if interfaces and not may_send:
         problems.append(

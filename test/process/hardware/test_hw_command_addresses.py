@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import tty
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ def line() -> Iterator[tuple[int, str]]:
 # --- addresses that do not open -----------------------------------------------------------------------------------
 def test_a_port_that_is_not_there_fails_the_first_check(ada: Ada) -> None:
     code, out, _ = ada("test", "khr1", "--url", "/dev/ttyUSB99")
-    assert code == 1
+    assert code == 1 and re.search(r"^ *1 ", ada("--help")[1].split("exit code:")[1], re.MULTILINE)
     assert "FAILED   address opens" in out and "there is no such port. Serial ports here:" in out
     assert "1 of 1 checks failed: address opens" in out
 
@@ -42,7 +43,7 @@ def test_monitor_of_a_port_that_is_not_there_ends_with_code_2(ada: Ada) -> None:
 
 
 def test_a_missing_permission_is_told_with_the_command_that_gives_it(ada: Ada, line: tuple[int, str]) -> None:
-    ada("test", "dynpick", "--emulator")  # loads modules, which another user may not read
+    ada("test", "dynpick", "--url", "/dev/ttyUSB99")  # loads modules, which another user may not read
     Path(line[1]).chmod(0o000)
     before = os.geteuid()
     if before == 0:

@@ -126,9 +126,6 @@ def test_an_angle_map_that_is_not_there_is_refused(ada: Ada) -> None:
     [
         ("list", 0),
         ("settings khr1", 0),
-        ("monitor khr1 --emulator --duration 0.2", 0),
-        ("test khr1 --url /dev/nothing", 1),
-        ("monitor khr1 --url /dev/nothing", 2),
         ("test nothing --emulator", 2),
     ],
 )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import grp
-import json
 import os
 import stat
 from pathlib import Path
@@ -13,14 +12,10 @@ from typing import Any
 
 import pytest
 
-from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.registry import DEVICES
 from ada_hardware.self_test import plugged_in
-from ada_hardware.self_test.plugged_in import arcnet, net_ft, serial_ports
+from ada_hardware.self_test.plugged_in import serial_ports
 from ada_hardware.self_test.usb_ids import CONVERTERS, SERIAL, converter
-from ada_hardware.transport.arcnet import place_of
-from ada_hardware.transport.claim import claim
-from ada_tools import cli
 
 
 def listed(device: str = "/dev/ttyUSB0", vid: int | None = 0x0403, pid: int | None = 0x6001, **more: Any) -> Any:
@@ -117,79 +112,3 @@ def test_converters_lead_to_devices_that_there_are_and_that_have_a_serial_line()
     assert all(set(one.may_be) <= set(SERIAL) for one in CONVERTERS.values())
     assert converter(0x10C4, 0xEA60).may_be[0] == "dynpick"
     assert converter(0x165C, 0x0008).name == "Kondo's USB adapter"  # whichever product of theirs
-
-
-# --- ARCNET, network ----------------------------------------------------------------------------------------------
-def test_arcnet_that_is_down_without_rights_and_beside_capmode_is_told_with_the_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "sys/class/net/arc0").mkdir(parents=True)
-    (tmp_path / "sys/class/net/arc0/flags").write_text("0x1002\n")
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/modules").write_text("capmode 16384 0 - Live\narc_rawmode 16384 0 - Live\n")
-    monkeypatch.setattr(plugged_in, "arcnet_interfaces", lambda: ["arc0"])
-    monkeypatch.setattr(plugged_in, "_may_send_raw", lambda: False)
-    found = arcnet(tmp_path)
-    assert found.interfaces == {"arc0": False}
-    text = "\n".join(found.problems)
-    for command in ("sudo ip link set arc0 up", "sudo setcap cap_net_raw,cap_sys_rawio+ep", "sudo modprobe -r capmode"):
-        assert command in text
-    (tmp_path / "sys/class/net/arc0/flags").write_text("0x1003\n")
-    assert arcnet(tmp_path).interfaces == {"arc0": True}
-
-
-def test_arcnet_that_a_program_has_is_told_with_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugged_in, "arcnet_interfaces", lambda: ["lo"])
-    mark = claim(place_of("lo"), "arcnet:lo")
-    assert f"lo is in use by this program itself ({os.getpid()}): end it there" in arcnet().problems
-    mark.release()
-    assert not [text for text in arcnet().problems if "in use" in text]
-
-
-def test_a_machine_without_arcnet_has_no_problem_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugged_in, "arcnet_interfaces", list)
-    assert arcnet().problems == ()
-
-
-def test_a_net_ft_is_found_by_its_page() -> None:
-    with EmulatorProcess("netft", {"rate": 500.0}) as device:
-        found = net_ft(device.http_url.removeprefix("http://"))
-    assert found["problem"] == "" and found["rate_hz"] == 500.0
-    assert found["url"] == "udp://127.0.0.1:49152"
-
-
-def test_nobody_at_the_address_of_a_net_ft_is_a_problem_in_words() -> None:
-    assert "cannot be read" in str(net_ft("127.0.0.1:9", 1.0)["problem"])
-
-
-# --- the command --------------------------------------------------------------------------------------------------
-def test_scan_says_what_is_in_the_way_and_ends_with_code_1(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from ada_tools.commands.hardware import scan
-
-    monkeypatch.setattr(scan, "serial_ports", lambda: serial_ports([listed()], root))
-    monkeypatch.setattr(plugged_in, "arcnet_interfaces", list)
-    assert cli.main(["hw", "scan"]) == 1
-    out = capsys.readouterr().out
-    assert "/dev/ttyUSB0  0403:6001  FTDI FT232R" in out
-    assert "may be: khr1, khr3; driver ftdi_sio" in out
-    assert "! answers wait 16 ms" in out
-    assert "ARCNET: no interface" in out
-    (root / "sys/class/tty/ttyUSB0/device/latency_timer").write_text("1\n")
-    assert cli.main(["hw", "scan", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["serial"][0]["by_id"] == "/dev/serial/by-id/usb-FTDI_A1"
-    assert found["netft"] is None
-
-
-def test_scan_of_a_bare_machine_ends_with_code_1(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from ada_tools.commands.hardware import scan
-
-    monkeypatch.setattr(scan, "serial_ports", list)
-    monkeypatch.setattr(plugged_in, "arcnet_interfaces", list)
-    assert cli.main(["hw", "scan", "--netft", "127.0.0.1:9"]) == 1
-    out = capsys.readouterr().out
-    assert "serial ports: none" in out and "Net F/T: !" in out

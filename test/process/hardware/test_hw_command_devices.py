@@ -27,7 +27,7 @@ def verdicts(out: str) -> dict[str, str]:
 
 def test_a_sensor_that_is_well_passes_all_checks(ada: Ada) -> None:
     code, out, err = ada(
-        "test", "dynpick", "--emulator", "--setting", "rate=100", "--duration", "1", "--json",
+        "test", "dynpick", "--emulator", "--setting", "rate=100", "--duration", "0.5", "--json",
         "--setting", "sensor.silence_timeout=1", "--setting", "sensor.reopen_after=0.2",
     )  # fmt: skip
     found = json.loads(out)
@@ -43,7 +43,7 @@ def test_a_sensor_that_is_well_passes_all_checks(ada: Ada) -> None:
 
 def test_a_sensor_that_loses_samples_or_is_loaded_fails_there_and_nowhere_else(ada: Ada) -> None:
     code, out, _ = ada(
-        "test", "onrobot", "--emulator", "--setting", "rate=100", "--duration", "1", "--json",
+        "test", "onrobot", "--emulator", "--setting", "rate=100", "--duration", "0.5", "--json",
         "--fault", "drop_answers=0.1", "--setting", "emulator.noise=30000",
     )  # fmt: skip
     assert code == 1
