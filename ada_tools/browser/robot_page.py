@@ -8,6 +8,7 @@ panel of its node alone, and by a controller whose target is here.
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any, Literal
 
@@ -36,7 +37,8 @@ Sliders = Literal["none", "commands", "poses"]
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 LOST = 1.5  # [s] without a state, after which the source counts as gone
-DRAWN = 0.0  # [s] between drawings, at least; browsers without a GPU want more
+# [s] between drawings, at least; browsers without a GPU want more
+DRAWN = float(os.environ.get("ADA_DRAWING_PERIOD") or 0.0)
 _BELIEVED = 1.0  # [s] that an answer of the source overrides its observed time
 _IDLE = 0.25  # [s] between drawings of a robot that stands still, or on a page that is not open
 _FOLLOWED = 1.0  # [s] that the robot has to follow its sliders, before these follow the robot

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import select
 import sys
-import time
 from contextlib import suppress
 
 from ada_hardware.robot import Robot
@@ -22,7 +21,7 @@ def main(url: str, folder: str) -> None:
     with Robot("pa10", {"url": url, **DRIVER}, safety) as robot:
         robot.wait_feedback(10.0)
         while True:
-            waiting = select.select([0], [], [], 0.005)[0]
+            waiting = select.select([0], [], [], 0.01)[0]
             for order in os.read(0, 4096).decode().split() if waiting else ():
                 if order in ("move", "hold"):
                     moves = order == "move"
@@ -36,7 +35,6 @@ def main(url: str, folder: str) -> None:
             if moves:
                 with suppress(Refused):
                     robot.command(Mode.VELOCITY, MOVES)
-            time.sleep(0.005)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,11 @@ from chromium import Person, browser_processes, chromium, signal_all
 from hardware_world import Commander, call, life
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from patience import Patience
 from processes import command_of, descendants
 from ros_world import Process, RosWorld, world_environment
 from std_srvs.srv import Trigger
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_hardware.emulation.process import EmulatorProcess
 from benchmarks.ros.domains import own_domain
 
@@ -35,7 +35,7 @@ DEVICE = {"variant": "7c", "max_acceleration": 200.0}
 DRIVER = {"variant": "7c", "device_timeout": 0.4, "period": 0.006, "reply_timeout": 0.0055, "command_timeout": 0.1}
 DRIVER["start_timeout"] = 10.0
 SAFETY = {"arm_within": 5.0, "hold_without_commands": True, "max_missed": 50, "max_following_error": 1.0}
-_PATIENCE = 30.0  # [s] of a machine that does nothing else
+_PATIENCE = 60.0  # [s]; a busy machine may be many times slower
 
 
 class Spoiled(Exception):
@@ -61,35 +61,45 @@ class Scene:
         self.device = stack.enter_context(EmulatorProcess("outer.witness:WitnessedPa10", DEVICE))
         self.is_commanded = False
 
-    def until(self, holds: Callable[[], Any], what: str, seconds: float = _PATIENCE) -> Any:
-        patience = Patience(seconds)
+    def until(self, holds: Callable[[], Any], what: str, seconds: float = _PATIENCE, poll: float = 0.005) -> Any:
+        deadline = time.monotonic() + seconds
         while not (found := holds()):
-            if patience.is_over:
+            if time.monotonic() > deadline:
                 raise Spoiled(f"not within {seconds:g} s: {what}")
-            time.sleep(0.005)
+            SYSTEM_CLOCK.sleep(poll)
         return found
 
     def told_ago(self) -> float:
         """How long ago it was last told to move [s]."""
         return time.monotonic() - float(self.device.state()["told_at"])
 
+    def _moves_for(self, duration: float) -> None:
+        """Wait until it has moved for some time [s]."""
+        begin = time.monotonic()
+        self.until(
+            lambda: float(self.device.state()["moved_at"]) > begin + duration, f"motion for {duration:g} s", 15.0
+        )
+
+    def _is_braked(self) -> bool:
+        return set(self.device.state()["ways"]) == {"braked"}
+
     def moves(self) -> None:
         """Commands come, and it follows them for some time."""
         self.command(True)
         self.until(lambda: self.told_ago() < 0.05, "it moves", 15.0)
-        time.sleep(0.3)
+        self._moves_for(0.3)
 
     def holds(self) -> None:
         """They have ended, not long ago."""
         self.moves()
         self.command(False)
-        time.sleep(0.25)
+        self.until(lambda: self.told_ago() > 0.2, "the last command")
 
     def faults(self) -> None:
         """The arm's own emergency stop, pressed and let go."""
         self.moves()
         self.device.fault("emergency_stop", 1.0)
-        time.sleep(0.3)
+        self.until(lambda: self._is_braked() and self.told_ago() > 0.2, "closed brakes and the last command")
         self.device.fault("emergency_stop", 0.0)
 
     def command(self, on: bool) -> None:
@@ -111,7 +121,8 @@ class Nodes(Scene):
         domain = stack.enter_context(own_domain())
         environment = world_environment(domain, folder / "log")
         paths = os.pathsep.join([str(TESTS), *(one for one in sys.path if one)])
-        self.ros = RosWorld(domain, {**environment, "PYTHONPATH": paths, "XDG_STATE_HOME": str(folder)})
+        own = {"PYTHONPATH": paths, "XDG_STATE_HOME": str(folder), "ADA_DRAWING_PERIOD": "1"}  # browsers without a GPU
+        self.ros = RosWorld(domain, {**environment, **own})
         stack.callback(self.ros.close)
         values = {f"driver.{name}": value for name, value in DRIVER.items()}
         values |= {f"safety.{name}": str(value).lower() for name, value in SAFETY.items()}
@@ -120,6 +131,7 @@ class Nodes(Scene):
         self.node = self.start("ada_hardware.node.hardware_node", *words)
         self.controller: Process | None = None
         self._commander: Commander | None = None  # from the first command on
+        self._sending = threading.Lock()  # held while a command is sent
         self._ends = threading.Event()
         thread = threading.Thread(target=self._send, daemon=True)
         stack.callback(thread.join, 5.0)
@@ -135,8 +147,9 @@ class Nodes(Scene):
 
     def _send(self) -> None:
         while not self._ends.wait(1.0 / RATE):
-            if self.is_commanded and self._commander is not None:
-                self._commander.send(velocity=MOVES)
+            with self._sending:
+                if self.is_commanded and self._commander is not None:
+                    self._commander.send(velocity=MOVES)
 
     def command(self, on: bool) -> None:
         if on and self._commander is None:
@@ -145,8 +158,8 @@ class Nodes(Scene):
 
     def _forget_commander(self) -> None:
         """A page leaves an arm alone that somebody else may command."""
-        self.is_commanded, commander, self._commander = False, self._commander, None
-        time.sleep(5.0 / RATE)
+        with self._sending:
+            self.is_commanded, commander, self._commander = False, self._commander, None
         if commander is not None:
             commander.end()
 
@@ -188,11 +201,10 @@ class Nodes(Scene):
             if not call(self.ros, "arm").success:
                 self.ask("activate")
             goals.publish(JointState(name=["s1"], position=[2.8]))
-            time.sleep(0.2)
             return self.told_ago() < 0.05
 
-        self.until(led, "the controller moves it")
-        time.sleep(1.0)  # a motion that the arm does not follow has ended by then
+        self.until(led, "the controller moves it", poll=0.2)
+        self._moves_for(1.0)  # a motion that the arm does not follow has ended by then
 
     def is_renewed(self) -> bool:
         if not (self.node.is_running and self.controller is None and super().is_renewed()):
@@ -213,11 +225,11 @@ class Guest(Person):
     """Who sits at the page of a node that is a process of its own."""
 
     def until(self, holds: Callable[[], Any], what: str, every: float = 0.02) -> None:
-        patience = Patience(2.0 * _PATIENCE)  # drawing without a GPU takes seconds
+        deadline = time.monotonic() + 2.0 * _PATIENCE  # drawing without a GPU takes seconds
         while not holds():
-            if patience.is_over:
+            if time.monotonic() > deadline:
                 raise Spoiled(f"not on the page: {what}")
-            time.sleep(every)
+            SYSTEM_CLOCK.sleep(every)
 
 
 class Page(Nodes):
@@ -281,10 +293,10 @@ class Page(Nodes):
             self.becomes("active", "activate")
             with contextlib.suppress(Spoiled, WebDriverException):
                 self.guest.types(1, 170)  # the first field is that of the speed
-                time.sleep(0.3)
+                SYSTEM_CLOCK.sleep(0.3)  # the page sends what was typed
                 self.guest.presses("hold to move")
                 self.until(lambda: self.told_ago() < 0.05, "the page moves it", 1.5)
-                time.sleep(0.3)
+                self._moves_for(0.3)
                 return
             self.guest.lets_go()
         raise Spoiled("the page does not move it")
@@ -386,7 +398,7 @@ class Program(Scene):
         if self.process.poll() is not None or not super().is_renewed():
             return False
         self.tell("stop")
-        time.sleep(0.5)
+        self.until(self._is_braked, "closed brakes")
         self.tell("reset")
         return True
 

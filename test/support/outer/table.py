@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from one_at_a_time import own_turn
 from std_srvs.srv import Trigger
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_robot.errors import NoAnswer
 from ada_tools.browser.hold import EXPIRES
 from outer.scene import Nodes, Page, Program, Scene, Spoiled, WebDriverException
@@ -152,14 +152,13 @@ def _row(way: str, state: str) -> Row:
     """A trial, anew where the machine stood still before the act."""
     problem = ""
     for _ in range(ATTEMPTS):
-        with own_turn():
-            try:
-                return _tried(_kept.scene(WAYS[way].scene), way, state)
-            except pytest.skip.Exception as missing:
-                return Row(way, state, 0.0, 0.0, WAYS[way].limit, [], str(missing))
-            except (NoAnswer, Spoiled, WebDriverException, pytest.fail.Exception) as spoiled:
-                problem = str(spoiled)
-                _kept.end()
+        try:
+            return _tried(_kept.scene(WAYS[way].scene), way, state)
+        except pytest.skip.Exception as missing:
+            return Row(way, state, 0.0, 0.0, WAYS[way].limit, [], str(missing))
+        except (NoAnswer, Spoiled, WebDriverException, pytest.fail.Exception) as spoiled:
+            problem = str(spoiled)
+            _kept.end()
     return Row(way, state, 0.0, 0.0, WAYS[way].limit, [f"not tried: {problem}"])
 
 
@@ -205,12 +204,12 @@ def _tried(scene: Scene, way: str, state: str) -> Row:
         scene.command(True)
     found = act(scene)
     at = found if isinstance(found, float) else at
-    time.sleep(WATCHED)
+    SYSTEM_CLOCK.sleep(WATCHED)
     seen = scene.device.state()
     told, moved = (max(0.0, float(seen[name]) - at) for name in ("told_at", "moved_at"))
     undo(scene)
     scene.command(True)
-    time.sleep(RESUMED)
+    SYSTEM_CLOCK.sleep(RESUMED)
     problems = [one.text for one in scene.device.violations()[:2]]
     problems += ["it moves again by itself"] if float(scene.device.state()["told_at"]) - at > limit else []
     problems += [f"later than {limit:g} s"] if max(told, moved) > limit else []

@@ -9,7 +9,6 @@ from typing import Any
 from chromium import plain_light
 
 from ada_robot.ros.run_node import run_node
-from ada_tools.browser import robot_page
 from ada_tools.nodes.view_node import ViewNode
 
 
@@ -22,5 +21,4 @@ class PlainView(ViewNode):
 
 
 if __name__ == "__main__":
-    robot_page.DRAWN = 1.0  # [s] between drawings
     sys.exit(run_node(PlainView))

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
@@ -33,7 +34,7 @@ SAFETY = SafetySettings(tool_speed=0.0, record_seconds=0.0, realtime_priority=0)
 def _until(holds: Callable[[], bool], most: float = PATIENCE) -> bool:
     end = time.monotonic() + most
     while not holds() and time.monotonic() < end:
-        time.sleep(0.002)
+        SYSTEM_CLOCK.sleep(0.002)
     return holds()
 
 
@@ -49,7 +50,7 @@ def _moving() -> Iterator[tuple[UdpPeer, Robot, StreamJudge]]:
         robot = _robot(served.url)
         robot.open()
         try:
-            time.sleep(1.0)
+            _until(lambda: robot.feedback.is_fresh)
             judge.activated(time.monotonic())
             _activate(robot)
             _drive(robot, 0.3)
@@ -80,7 +81,7 @@ def _drive(robot: Robot, seconds: float) -> None:
             robot.command(Mode.VELOCITY, np.full(7, 0.15))
         except HardwareError:
             return
-        time.sleep(0.005)
+        SYSTEM_CLOCK.sleep(0.005)
 
 
 def _second_program(number: int) -> Outcome:
@@ -123,7 +124,7 @@ def _cycle(sent: signal.Signals) -> Callable[[int], Outcome]:
                 _until(lambda: not robot.phase.is_driven)
                 if robot.phase is Phase.STOPPED:
                     robot.reset()
-                time.sleep(1.0)
+                _until(lambda: robot.feedback.is_fresh)
                 judge.activated(time.monotonic())
                 robot.activate()
             except HardwareError as problem:
