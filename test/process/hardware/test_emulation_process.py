@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -18,8 +17,6 @@ from pathlib import Path
 
 import pytest
 from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
-from paths import SUPPORT
-from processes import is_alive
 from refused import refused
 from waiting import LIMIT, until
 
@@ -111,23 +108,13 @@ def test_a_link_to_a_pseudo_terminal_stays_the_same_and_goes_with_it(tmp_path: P
     assert not path.is_symlink()
 
 
-def test_a_link_that_a_killed_device_left_is_taken_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_same_number", [False, True])
+def test_a_link_that_a_killed_device_left_is_taken_over(tmp_path: Path, is_same_number: bool) -> None:
     path = tmp_path / "robot"
-    path.symlink_to("/dev/pts/4000000")
+    before = PtyEnd()
+    before.close()
+    path.symlink_to(before.url if is_same_number else "/dev/pts/4000000")  # the new terminal gets the free number
     PtyEnd(str(path)).close()
-    assert not path.is_symlink()
-
-
-def test_a_link_to_the_number_that_the_new_terminal_has_is_taken_over(tmp_path: Path) -> None:
-    path = tmp_path / "robot"
-    for _ in range(100):  # somebody else may take the number that became free
-        before = PtyEnd()
-        before.close()
-        path.symlink_to(before.url)
-        with contextlib.suppress(TransportError):
-            PtyEnd(str(path)).close()
-            break
-        path.unlink()
     assert not path.is_symlink()
 
 
@@ -144,12 +131,12 @@ def test_another_device_keeps_its_link(tmp_path: Path) -> None:
     assert path.readlink() == tmp_path
 
 
-def test_a_link_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["file", "link", "no folder/robot"])
+def test_a_link_that_cannot_be_made_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("somebody's")
     (tmp_path / "link").symlink_to("file")
-    for path in (tmp_path / "file", tmp_path / "link", tmp_path / "no folder" / "robot"):
-        with refused(TransportError, field="link", value=str(path)):
-            PtyEnd(str(path))
+    with refused(TransportError, field="link", value=str(tmp_path / place)):
+        PtyEnd(str(tmp_path / place))
     assert (tmp_path / "file").read_text() == "somebody's"
 
 
@@ -183,6 +170,15 @@ def test_answers_go_to_whom_the_newest_packet_came_from() -> None:
     end.close()
 
 
+@pytest.mark.parametrize("wire, listen, field", [
+    ("stream", "udp://127.0.0.1:0", "listen"), ("packets", "pty:", "listen"), ("stream", "com1", "listen"),
+    ("packets", "udp:", "url"), ("packets", "udp://:5", "url"), ("packets", "udp://127.0.0.1", "url"),
+])  # fmt: skip
+def test_an_address_of_another_kind_or_without_host_and_port_is_refused(wire: str, listen: str, field: str) -> None:
+    with refused(TransportError, field=field, value=listen):
+        open_end(wire, listen)
+
+
 def test_a_port_that_is_taken_is_refused() -> None:
     end = UdpEnd()
     with refused(TransportError, field="port", value=int(end.url.rpartition(":")[2])):
@@ -190,30 +186,7 @@ def test_a_port_that_is_taken_is_refused() -> None:
     end.close()
 
 
-@pytest.mark.parametrize(("wire", "listen"), [("stream", "udp://127.0.0.1:0"), ("packets", "pty:"), ("stream", "com1")])
-def test_a_device_listens_on_its_own_kind_of_wire(wire: str, listen: str) -> None:
-    with refused(TransportError, field="listen", value=listen):
-        open_end(wire, listen)
-
-
-@pytest.mark.parametrize("listen", ["udp:", "udp://:5", "udp://127.0.0.1"])
-def test_an_address_without_host_or_port_cannot_be_listened_on(listen: str) -> None:
-    with refused(TransportError, field="url", value=listen):
-        open_end("packets", listen)
-
-
 # --- the host's loop, step by step in this process --------------------------------------------------------------------
-def test_a_host_hands_frames_to_the_device_and_its_answers_back() -> None:
-    host = EmulatorHost(EchoPackets(EchoDeviceSettings(delay=0.002)))
-    port = open_packets(host.url)
-    port.send(frame(b"a"))
-    got: list[bytes] = []
-    until(lambda: host.step(0.01) or got.extend(filter(None, [port.receive(0.0)])) or got, "the answer", poll=0.0)
-    assert got == [frame(b"a")]
-    port.close()
-    host.close()
-
-
 def test_a_host_survives_garbage_and_answers_right_behind_it() -> None:
     for emulator in (EchoStream(EchoDeviceSettings()), EchoPackets(EchoDeviceSettings())):
         host = EmulatorHost(emulator, faults={"noise_commands": 2000.0}, seed=5)
@@ -281,19 +254,12 @@ def packeting() -> Iterator[EmulatorProcess]:
         yield one
 
 
-def test_a_device_in_a_process_answers_on_a_pseudo_terminal(streaming: EmulatorProcess) -> None:
-    stream = open_stream(streaming.url, Serial())
-    for content in (b"", b"a", bytes(range(200))):
-        assert exchanged(stream, content) == frame(content)
+def test_a_device_in_a_process_answers_on_its_wire(streaming: EmulatorProcess, packeting: EmulatorProcess) -> None:
+    for port in (open_stream(streaming.url, Serial()), open_packets(packeting.url)):
+        for content in (b"", b"a", bytes(range(200))):
+            assert exchanged(port, content) == frame(content)
+        port.close()
     assert streaming.state()["greeting"] == "grüß = Gott"
-    stream.close()
-
-
-def test_a_device_in_a_process_answers_over_udp(packeting: EmulatorProcess) -> None:
-    port = open_packets(packeting.url)
-    for content in (b"", b"a", bytes(range(200))):
-        assert exchanged(port, content) == frame(content)
-    port.close()
 
 
 def test_faults_are_in_force_when_the_call_returns(packeting: EmulatorProcess) -> None:
@@ -312,7 +278,7 @@ def test_faults_are_in_force_when_the_call_returns(packeting: EmulatorProcess) -
     port.close()
 
 
-def test_violations_are_told(packeting: EmulatorProcess) -> None:
+def test_violations_are_reported_with_their_time(packeting: EmulatorProcess) -> None:
     port = open_packets(packeting.url)
     assert packeting.violations() == []
     exchanged(port, b"X")
@@ -321,17 +287,9 @@ def test_violations_are_told(packeting: EmulatorProcess) -> None:
     port.close()
 
 
-def test_a_frozen_device_is_silent_and_goes_on_when_thawed(packeting: EmulatorProcess) -> None:
-    port = open_packets(packeting.url)
-    packeting.freeze()
-    assert exchanged(port, b"ice", 0.05) is None
-    packeting.thaw()
-    assert port.receive(LIMIT) == frame(b"ice")
-    port.close()
-
-
 def test_a_pulled_cable_breaks_a_stream_and_comes_back(tmp_path: Path) -> None:
-    with EmulatorProcess(STREAM, listen=f"pty:{tmp_path / 'robot'}") as device:
+    with EmulatorProcess(STREAM, listen=f"pty:{tmp_path / 'robot'}", faults={"disconnect": 1}) as device:
+        device.fault("disconnect", 0)
         assert device.url == str(tmp_path / "robot")
         stream = open_stream(device.url, Serial())
         assert exchanged(stream, b"a") == frame(b"a")
@@ -345,15 +303,6 @@ def test_a_pulled_cable_breaks_a_stream_and_comes_back(tmp_path: Path) -> None:
         stream = open_stream(device.url, Serial())
         assert exchanged(stream, b"c") == frame(b"c")
         stream.close()
-
-
-def test_a_cable_that_is_out_from_the_start_can_be_plugged_in() -> None:
-    with EmulatorProcess(PACKETS, faults={"disconnect": 1}) as device:
-        port = open_packets(device.url)
-        assert exchanged(port, b"a", 0.05) is None
-        device.fault("disconnect", 0)
-        assert exchanged(port, b"b") == frame(b"b")
-        port.close()
 
 
 def test_a_killed_device_is_gone_from_both_kinds_of_wires() -> None:
@@ -370,45 +319,25 @@ def test_a_killed_device_is_gone_from_both_kinds_of_wires() -> None:
             device.state()
         stream.close()
         port.close()
-
-
-def test_a_closed_process_is_gone_also_when_it_was_frozen() -> None:
     device = EmulatorProcess(STREAM)
     device.freeze()
     device.close()
     device.close()
     assert not device.is_alive
-    with refused(TransportError, field="state", value="ended"):
-        device.state()
 
 
-def test_questions_to_a_frozen_process_end_with_an_error_that_says_so() -> None:
-    with EmulatorProcess(STREAM, timeout=2.0) as device:
+def test_a_frozen_device_is_silent_and_resumes_when_thawed() -> None:
+    with EmulatorProcess(PACKETS, timeout=1.5) as device:
+        port = open_packets(device.url)
         device.freeze()
+        assert exchanged(port, b"ice", 0.05) is None
         with refused(NoAnswer, field="state", value="frozen"):
             device.state()
         device.thaw()
-        device.fault("deaf", 1)  # gets its own answer, not the one that came too late
+        assert port.receive(LIMIT) == frame(b"ice")
+        device.fault("deaf", 1)  # gets its own answer, not the one that was given up
         assert device.state()["is_deaf"] is True
-
-
-def test_it_ends_with_the_one_who_started_it() -> None:
-    starter = (
-        "import sys\n"
-        f"sys.path.insert(0, {str(SUPPORT)!r})\n"
-        "from ada_hardware.emulation.process import EmulatorProcess\n"
-        f"print(EmulatorProcess({STREAM!r}).pid, flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", starter], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    parent.kill()
-    parent.wait()
-    for pipe in (parent.stdin, parent.stdout):
-        if pipe is not None:
-            pipe.close()
-    until(lambda: not is_alive(child), "the end of the device")
+        port.close()
 
 
 def test_a_device_with_web_pages_serves_them(packeting: EmulatorProcess) -> None:
