@@ -106,7 +106,7 @@ def send(count: int, seed: int, layout: str = "ce") -> Tally:
             unsafe.append(_blamed(scene, commands, problem))
         if scene.cycle.check.accepted > before:
             unsafe.append(f"{scene.cycle.check.accepted - before} of {len(commands)} were accepted")
-        scene.clock.wait(scene.period)
+        scene.clock.advance(scene.period)
         if scene.phase is not Phase.ACTIVE:
             unsafe.append(f"{scene.phase.value}: {scene.cycle.reason}")
             break

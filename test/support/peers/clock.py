@@ -7,27 +7,13 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterable
 
+from ada_dynamics.clock import ManualClock
 from ada_hardware.transport.wires import ByteStream, PacketPort
 from ada_robot.errors import TransportError
 
 STEP = 0.0005  # [s]
+START = 100.0  # [s] of the clock of a scene
 Reply = tuple[float, bytes]  # how long after the question it comes [s], and what
-
-
-class Clock:
-    """A steady clock."""
-
-    def __init__(self, now: float = 100.0) -> None:
-        self._now = now
-
-    def now(self) -> float:
-        return self._now
-
-    def wait(self, seconds: float) -> None:
-        self._now += max(seconds, 0.0)
-
-    def wait_until(self, time: float) -> None:
-        self._now = max(self._now, time)
 
 
 class _Arrivals:
@@ -38,7 +24,7 @@ class _Arrivals:
         source: what a device sends without being asked, up to a time, with the time of each.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
         self.is_pulled = self.is_closed = False
         self.source: Callable[[float], Iterable[tuple[float, bytes]]] | None = None
@@ -58,9 +44,9 @@ class _Arrivals:
                 heapq.heappush(self._queue, (at, next(self._numbers), data))
             if self._queue and self._queue[0][0] <= until:
                 at, _, data = heapq.heappop(self._queue)
-                self.clock.wait_until(at)
+                self.clock.advance(at - self.clock.now())
                 return data
-            self.clock.wait_until(until)
+            self.clock.advance(until - self.clock.now())
             if until >= end:
                 return None
 
@@ -81,7 +67,9 @@ class _Arrivals:
 class LockStepPackets(PacketPort):
     """Packets to a peer: each is heard at once, and answers come when the peer says."""
 
-    def __init__(self, clock: Clock, peer: Callable[[float, object, bytes], Iterable[Reply]], sender: object) -> None:
+    def __init__(
+        self, clock: ManualClock, peer: Callable[[float, object, bytes], Iterable[Reply]], sender: object
+    ) -> None:
         """Args: clock; what hears packets (time, sender, packet) and answers; the sender's address."""
         self.url = f"lockstep:{sender}"
         self._peer, self._sender, self.arrivals = peer, sender, _Arrivals(clock)
@@ -103,7 +91,7 @@ class LockStepPackets(PacketPort):
 class LockStepLine(ByteStream):
     """A serial line to a peer, with the time that its bytes need."""
 
-    def __init__(self, clock: Clock, peer: Callable[[float, bytes], Iterable[Reply]], baud: int) -> None:
+    def __init__(self, clock: ManualClock, peer: Callable[[float, bytes], Iterable[Reply]], baud: int) -> None:
         """Args: clock; what hears bytes (time, bytes) and answers; bits per second, ten of them to a byte."""
         self.url = "lockstep:line"
         self._peer, self._byte, self.arrivals = peer, 10.0 / baud, _Arrivals(clock)
@@ -111,7 +99,7 @@ class LockStepLine(ByteStream):
 
     def write(self, data: bytes) -> None:
         self.arrivals.require()
-        self.arrivals.clock.wait(self._byte * len(data))
+        self.arrivals.clock.advance(self._byte * len(data))
         replies = list(self._peer(self.arrivals.clock.now(), data))
         self.arrivals.add((delay + self._byte * len(answer), answer) for delay, answer in replies)
 

@@ -89,7 +89,7 @@ def _old_commands(scene: Pa10Scene) -> None:
     before = scene.peer.body.q.copy()
     for _ in range(20):
         scene.cycle.step(scene.now, [Demand(V, np.full(7, -0.3), scene.now - 0.4)])
-        scene.clock.wait(scene.period)
+        scene.clock.advance(scene.period)
     if np.abs(scene.peer.body.q - before).max() > 1e-3:
         scene.judge.broke(scene.now, "phase", "a command of 0.4 s ago moved it")
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.clock import ManualClock
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
-from peers.clock import Clock
+from peers.clock import START
 from peers.fault import Outcome
 from peers.judge import Judge
 
@@ -39,7 +40,7 @@ class Scene:
     STEPS = (2, 2)  # before and after activation
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = ManualClock(START)
         self.host_seen_at: float | None = None
 
     def begin(self) -> None:
@@ -69,7 +70,7 @@ class Scene:
             commands = [Demand(mode, np.asarray(values() if callable(values) else values, dtype=float), now)]
         self.cycle.step(now, commands, self.host_seen_at)
         self._due = max(self._due + self.period, self.now)  # a late cycle takes up from here
-        self.clock.wait_until(self._due)
+        self.clock.advance(self._due - self.clock.now())
         self.peer.advance(self.now)
 
     def run(self, seconds: float, mode: Mode | None = None, values: Values | None = None) -> None:
@@ -79,7 +80,7 @@ class Scene:
 
     def freeze(self, seconds: float) -> None:
         """Nobody runs: neither cycle nor program."""
-        self.clock.wait(seconds)
+        self.clock.advance(seconds)
         self.peer.advance(self.now)
 
     def activate(self) -> None:

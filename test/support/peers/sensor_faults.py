@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ada_dynamics.clock import ManualClock
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_robot.errors import HardwareError
-from peers.clock import Clock, LockStepLine, LockStepPackets
+from peers.clock import START, LockStepLine, LockStepPackets
 from peers.fault import Do, Fault, Outcome, cable_out, held
 from peers.force_sensors import (
     CONDITION,
@@ -35,7 +36,7 @@ DYNPICK_COUNT = 1.0 / np.array(SENSITIVITY)
 class Scene(NamedTuple):
     """A sensor on its wire, opened."""
 
-    clock: Clock
+    clock: ManualClock
     peer: Any
     driver: Any
     wire: Any
@@ -43,14 +44,14 @@ class Scene(NamedTuple):
 
 def dynpick(mode: str = "poll") -> Scene:
     """A DynPick on its line, opened."""
-    clock, peer = Clock(), DynPickPeer()
+    clock, peer = ManualClock(START), DynPickPeer()
     line = LockStepLine(clock, peer.hear, 921_600)
     line.arrivals.source = peer.stream
     driver = DynPickDriver(
         DynPickSettings(url="lockstep:", mode=mode, sensitivity=SENSITIVITY),
         wire=line,
         clock=clock.now,
-        sleep=clock.wait,
+        sleep=clock.sleep,
     )
     driver.open()
     return Scene(clock, peer, driver, line)
@@ -58,7 +59,7 @@ def dynpick(mode: str = "poll") -> Scene:
 
 def netft() -> Scene:
     """A Net F/T on its wire, opened."""
-    clock, peer = Clock(), NetFtPeer()
+    clock, peer = ManualClock(START), NetFtPeer()
     wire = LockStepPackets(clock, peer.hear, "the host")
     wire.arrivals.source = peer.stream
     settings = NetFtSettings(url="udp://192.0.2.1:49152", calibration_url="http://192.0.2.1/netftapi2.xml")
@@ -102,7 +103,7 @@ def _fault(
     return Fault(name, run, is_cheap=True)
 
 
-def _back(clock: Clock, driver: Any, count: np.ndarray, old: float) -> list[str]:
+def _back(clock: ManualClock, driver: Any, count: np.ndarray, old: float) -> list[str]:
     """After the fault: what a person, or the node, does is to read on, else to open it anew."""
     fresh, found, _ = 0, [], set()
     try:
@@ -119,12 +120,12 @@ def _back(clock: Clock, driver: Any, count: np.ndarray, old: float) -> list[str]
 
 
 def _read(
-    clock: Clock, driver: Any, samples: int, count: np.ndarray, old: float, when: str
+    clock: ManualClock, driver: Any, samples: int, count: np.ndarray, old: float, when: str
 ) -> tuple[int, list[str], set[str]]:
     """Read, and compare what is reported as good with what was there: how many, what is wrong, what was said."""
     fresh, wrong, said = 0, [], set()
     for _ in range(samples):
-        clock.wait(0.0002)
+        clock.advance(0.0002)
         sample = driver.read()
         said |= {one for one in (sample.error, sample.warning) if one}
         if sample.is_saturated:
