@@ -46,13 +46,24 @@ def checked_joints(joints: Sequence[JointLimit]) -> dict[str, JointLimit]:
     known: dict[str, JointLimit] = {}
     for joint in joints:
         if joint.name in known:
-            raise InputError(f"joints: {joint.name!r} is there twice; each joint is given once.")
+            raise InputError(
+                f"joints: {joint.name!r} is there twice; each joint is given once.", field="joints", joint=joint.name
+            )
         if not joint.lower <= joint.upper:
             raise InputError(
-                f"joints: {joint.name!r} has the limits [{joint.lower}, {joint.upper}]; lower must not be above upper."
+                f"joints: {joint.name!r} has the limits [{joint.lower}, {joint.upper}]; lower must not be above upper.",
+                field="limits",
+                joint=joint.name,
+                value=(joint.lower, joint.upper),
             )
         for what, value in (("velocity", joint.velocity), ("effort", joint.effort)):
-            not_negative(f"joints: {what} of {joint.name!r}", value)
+            if not value >= 0.0:
+                raise InputError(
+                    f"joints: {what} of {joint.name!r} is {value!r}; it must not be negative.",
+                    joint=joint.name,
+                    field=what,
+                    value=value,
+                )
         known[joint.name] = joint
     return known
 
@@ -64,7 +75,7 @@ def not_negative(what: str, value: float) -> float:
         InputError: it is negative or not a number.
     """
     if not value >= 0.0:
-        raise InputError(f"{what} is {value!r}; it must not be negative.")
+        raise InputError(f"{what} is {value!r}; it must not be negative.", field=what, value=value)
     return float(value)
 
 

@@ -19,6 +19,7 @@ from ada_controllers.running.control_loop import REFERENCE, ControlLoop
 from ada_controllers.state import JointPath, JointReference, PoseReference
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
+from ada_robot.contract import Reason
 from ada_robot.limits import refused_names
 from ada_robot.trajectory.points import OfferedTrajectory
 from ada_robot.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFollower
@@ -82,7 +83,8 @@ class Following:
         if len(position) != len(names) or len(velocity) not in (0, len(names)):
             raise self._refused(
                 f"{len(names)} names, {len(position)} positions and {len(velocity)} velocities; give a position for "
-                "each name, and a velocity for each or none."
+                "each name, and a velocity for each or none.",
+                "position" if len(position) != len(names) else "velocity",
             )
         where = self._places(names)
         target = self._present()
@@ -119,7 +121,9 @@ class Following:
         if control.waits:
             raise self._refused(f"{control.waits}; {control.controller.NAME} takes references once it is active.")
         if JointReference not in references and JointPath not in references:
-            raise self._refused(f"{control.controller.NAME} follows no joint positions.")
+            raise self._refused(
+                f"{control.controller.NAME} follows no joint positions.", "controller", control.controller.NAME
+            )
         if offered.names:
             self._check_names(offered.names)
         offered = offered._replace(efforts=())  # the controller's own law says them
@@ -148,7 +152,7 @@ class Following:
         joints = self._control.controller.joints
         refusal = self._follower.accept(offered, now, dict(zip(joints, present.tolist(), strict=True)))
         if refusal is not None:
-            raise self._refused(refusal.text)
+            raise self._refused(refusal.text, "trajectory", refusal.reason)
         if not self.is_followed:
             self._rest = present
         self._path = None
@@ -233,11 +237,13 @@ class Following:
         try:
             points = Trajectory.checked(limits, offered)
         except TrajectoryError as problem:
-            raise self._refused(problem.refusal.text) from None
+            raise self._refused(problem.refusal.text, "trajectory", problem.refusal.reason) from None
         times = points.times + (offered.start_in or 0.0)
         if times[-1] < 0.0:
             raise self._refused(
-                f"the trajectory was over {-times[-1]:.9g} s ago; leave its stamp zero to start it now."
+                f"the trajectory was over {-times[-1]:.9g} s ago; leave its stamp zero to start it now.",
+                "trajectory",
+                Reason.OLD,
             )
         left = times > 0.0
         left[-1] = True  # a single point may be due at once
@@ -275,15 +281,15 @@ class Following:
     def _check_names(self, names: Sequence[str]) -> None:
         controller = self._control.controller
         if not len(names):
-            raise self._refused("it names no joint.")
+            raise self._refused("it names no joint.", "name")
         known = {limit.name: limit for limit in controller.limits}
         for name in names:
             if name not in known:
-                raise self._refused(str(unknown_name(f"joint of {controller.NAME}", name[:80], known)))
+                raise self._refused(str(unknown_name(f"joint of {controller.NAME}", name[:80], known)), "name", name)
         refusal = refused_names(names, known)
         if refusal is not None:
-            raise self._refused(refusal.text)
+            raise self._refused(refusal.text, "name", refusal.reason)
 
-    def _refused(self, text: str) -> ReferenceRefused:
+    def _refused(self, text: str, field: str | None = None, value: object = None) -> ReferenceRefused:
         self._control.refuse(REFERENCE, text)
-        return ReferenceRefused(text)
+        return ReferenceRefused(text, field=field, value=value)

@@ -32,7 +32,8 @@ class JointStateReader:
         if other:
             raise InputError(
                 f"joint {other[0]!r} of {model.name!r} has several positions, which joint_states do not hold. Take the "
-                "exact state (state_source: state), or base: fixed for a model that is held."
+                "exact state (state_source: state), or base: fixed for a model that is held.",
+                joint=other[0],
             )
         self._given: list[str] = []
         self._order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
@@ -52,7 +53,9 @@ class JointStateReader:
         if len(position) != count or len(velocity) != count:
             raise InputError(
                 f"{count} names, {len(position)} positions and {len(velocity)} velocities; a controller needs one of "
-                "each for every name."
+                "each for every name.",
+                field="position" if len(position) != count else "velocity",
+                allowed=count,
             )
         order = self._order
         return (
@@ -64,12 +67,15 @@ class JointStateReader:
     def _order_of(self, names: list[str]) -> NDArray[np.intp]:
         place = {name: i for i, name in enumerate(names)}
         if len(place) != len(names):
-            raise InputError("a joint is named twice; each may be there once.")
+            raise InputError("a joint is named twice; each may be there once.", field="name", value=names)
         missing = [name for name in self._names if name not in place]
         if missing:
             more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
             raise InputError(
                 f"joints {', '.join(missing[:_MOST_NAMED])}{more} are missing; one message must hold all joints of the "
-                "controller's model."
+                "controller's model.",
+                field="name",
+                joint=missing[0],
+                value=missing,
             )
         return np.array([place[name] for name in self._names], dtype=np.intp)

@@ -38,11 +38,15 @@ def tolerances_of(wanted: Sequence[Any], joints: Sequence[str], default: float) 
     found = dict.fromkeys(joints, Tolerance(default or math.inf))
     for one in wanted:
         if one.name not in found:
-            raise ReferenceRefused(f"tolerance: {unknown_name('joint', one.name[:80], joints)}")
+            raise ReferenceRefused(
+                f"tolerance: {unknown_name('joint', one.name[:80], joints)}", joint=one.name, field="name"
+            )
         if not (math.isfinite(one.position) and math.isfinite(one.velocity)):
             raise ReferenceRefused(
                 f"the tolerance of joint {one.name!r} is {one.position}, {one.velocity}; it must be finite: 0 for the "
-                "default, -1 for any."
+                "default, -1 for any.",
+                joint=one.name,
+                field="tolerance",
             )
         usual = found[one.name]
         found[one.name] = Tolerance(_value(one.position, usual.position), _value(one.velocity, usual.velocity))

@@ -193,7 +193,10 @@ def _stops_from(
         if is_given:
             raise InputError(
                 f"the start of model {model.name!r} is beyond limits of its joints [rad, m]: {shown}. Start within "
-                "them, or leave the stops out (--no-stops; joint_stops: false)."
+                "them, or leave the stops out (--no-stops; joint_stops: false).",
+                joint=next(iter(beyond)),
+                field="start",
+                value=float(q[model.q_index(next(iter(beyond)))][0]),
             )
         notes.append(f"limits: no stops for joints that start beyond theirs: {shown} [rad, m]")
     if all(name in beyond for name in limited_joints(model)):

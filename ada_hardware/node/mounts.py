@@ -43,12 +43,16 @@ def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
         if plan.frame == world_frame:
             raise InputError(
                 f"{_where(plan)}, which is the frame of the world: that is fixed in nothing. Set {plan.name}.frame to "
-                "another name."
+                "another name.",
+                field=f"{plan.name}.frame",
+                value=plan.frame,
             )
         if plan.frame in parents:
             raise InputError(
                 f"{_where(plan)}, and so it is for another sensor: a frame has one parent. Leave {plan.name}.parent "
-                "out where both are in the same frame, or give them frames of their own."
+                "out where both are in the same frame, or give them frames of their own.",
+                field=f"{plan.name}.parent",
+                value=plan.settings.parent,
             )
         parents[plan.frame] = plan.settings.parent
     for plan in sensors:
@@ -60,7 +64,9 @@ def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
             raise InputError(
                 f"parameter {plan.name}.parent is {plan.settings.parent!r}, and the frame is {plan.frame!r}: that goes "
                 "in a circle. Name a link of the robot that carries the sensor, or the frame of the world, "
-                f"{world_frame!r}."
+                f"{world_frame!r}.",
+                field=f"{plan.name}.parent",
+                value=plan.settings.parent,
             )
 
 
@@ -78,7 +84,10 @@ def refuse_links(plans: Sequence[DevicePlan], links: Container[str]) -> None:
         if plan.frame in links:
             raise InputError(
                 f"{_where(plan)}, which is a link of a robot of this node and has its place in it. Leave "
-                f"{plan.name}.parent and {plan.name}.mounting out, or set {plan.name}.frame to another name."
+                f"{plan.name}.parent and {plan.name}.mounting out, or set {plan.name}.frame to another name.",
+                field=f"{plan.name}.frame",
+                value=plan.frame,
+                link=plan.frame,
             )
 
 
@@ -105,12 +114,16 @@ def _check_pose(plan: DevicePlan) -> None:
     if len(pose) != _NUMBERS or not np.isfinite(pose).all():
         raise InputError(
             f"parameter {plan.name}.mounting is {list(pose)}; it must be six finite numbers, x, y, z [m] and roll, "
-            "pitch, yaw [rad], or empty."
+            "pitch, yaw [rad], or empty.",
+            field=f"{plan.name}.mounting",
+            value=pose,
         )
     if not parent:
         raise InputError(
             f"parameter {plan.name}.mounting is {list(pose)}, but nobody knows in which frame; set {plan.name}.parent "
-            "too, or leave both out."
+            "too, or leave both out.",
+            field=f"{plan.name}.parent",
+            value=parent,
         )
 
 

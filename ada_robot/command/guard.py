@@ -7,10 +7,11 @@ guard raise, and what it keeps does not grow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_robot.command.lateness import AgeRule
 from ada_robot.contract import Command, JointLimit, Mode, Reason, Refusal, Tally
 from ada_robot.limits import checked_joints, not_negative, refused_jump, refused_names, refused_number
@@ -39,6 +40,7 @@ class CommandGuard(Tally):
         max_ahead: float = 0.1,
         age_parameter: str = "command_timeout",
         jump_parameter: str = "max_position_jump",
+        clock: Callable[[], float] = SYSTEM_CLOCK,
     ) -> None:
         """Set the rules.
 
@@ -49,6 +51,7 @@ class CommandGuard(Tally):
             max_ahead: how far the sender's clock may be ahead [s].
             age_parameter: the node's parameter that sets `max_age`, for texts.
             jump_parameter: that of `max_jump`.
+            clock: steady [s]; it tells late messages from clocks that differ.
 
         Raises:
             InputError: joints of one name, limits that cannot be met, a negative bound.
@@ -57,7 +60,7 @@ class CommandGuard(Tally):
         self._joints = checked_joints(joints)
         self.max_jump = not_negative("max_jump", max_jump)
         max_age, max_ahead = not_negative("max_age", max_age), not_negative("max_ahead", max_ahead)
-        self.age_rule = AgeRule(max_age, max_ahead, f"parameter {age_parameter}; 0 = any age")
+        self.age_rule = AgeRule(max_age, max_ahead, f"parameter {age_parameter}; 0 = any age", clock)
         self._jump_rule = f"parameter {jump_parameter}; 0 = any"
 
     def check(self, command: Command, now: float, present: Mapping[str, float]) -> Refusal | None:

@@ -11,7 +11,6 @@ velocity before an effort. A device follows all its joints in one mode, so the f
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason, Refusal
 from ada_robot.robot_status import Judged
@@ -41,14 +41,18 @@ class JointCommands(CommandGuard):
         age: of the newest message by its stamp, when it was read [s]; None without a stamp.
     """
 
-    def __init__(self, limits: Sequence[JointLimit], modes: frozenset[Mode]) -> None:
+    def __init__(
+        self, limits: Sequence[JointLimit], modes: frozenset[Mode], clock: Callable[[], float] = SYSTEM_CLOCK
+    ) -> None:
         """Prepare.
 
         Args:
             limits: of all joints, in the order of the robot.
             modes: that the robot knows.
+            clock: steady [s].
         """
-        super().__init__(limits, age_parameter="max_command_age")
+        super().__init__(limits, age_parameter="max_command_age", clock=clock)
+        self._clock = clock
         self._index = {name: i for i, name in enumerate(self._joints)}
         self._modes = modes
         self.refused_at = 0.0
@@ -109,7 +113,7 @@ class JointCommands(CommandGuard):
     def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
         """See `Tally.count`."""
         if refusal is not None:
-            self.refused_at = time.monotonic()
+            self.refused_at = self._clock()
         return super().count(refusal, now, times)
 
     def demand(self, command: Command, now: float, measured: Array) -> Demand | None:

@@ -7,8 +7,9 @@ the robot is deactivated, too), or the robot is activated anew. What others send
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
+
+from ada_dynamics.clock import SYSTEM_CLOCK
 
 _LOOK = 0.25  # [s] between checks of the publishers
 
@@ -17,7 +18,7 @@ class Lease:
     """Whose commands count."""
 
     def __init__(
-        self, timeout: float, who: Callable[[], Mapping[bytes, str]], clock: Callable[[], float] = time.monotonic
+        self, timeout: float, who: Callable[[], Mapping[bytes, str]], clock: Callable[[], float] = SYSTEM_CLOCK
     ) -> None:
         """Begin without a holder.
 

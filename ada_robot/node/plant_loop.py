@@ -6,14 +6,15 @@ What the plant needs may have to be compiled. The thread runs meanwhile, and pub
 
 from __future__ import annotations
 
+import math
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.node.stamps import Stamps
@@ -73,8 +74,7 @@ class PlantLoop:
         priority: int = 0,
         on_ready: Callable[[Plant], object] | None = None,
         on_failure: Callable[[BaseException], object] | None = None,
-        clock: Callable[[], int] = time.monotonic_ns,
-        sleep: Callable[[float], object] = time.sleep,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Prepare; `start` begins.
 
@@ -90,8 +90,7 @@ class PlantLoop:
             priority: see `DeadlineLoop`.
             on_ready: called in the thread with a plant that had to be made, before its first step.
             on_failure: called in the thread with what ended it, or in that which made the plant.
-            clock: steady time [ns].
-            sleep: for some time [s].
+            clock: steady time.
         """
         self._publish, self._listen, self._every = publish, listen, every
         self._stamps, self._on_ready, self._on_failure = stamps, on_ready, on_failure
@@ -117,7 +116,7 @@ class PlantLoop:
         self._began = self._seconds()
         self._measured = self._began, self.latest.step
         self.loop = DeadlineLoop(
-            period, self._tick, name="physics", priority=priority, on_failure=on_failure, clock=clock, sleep=sleep
+            period, self._tick, name="physics", priority=priority, on_failure=on_failure, clock=clock
         )
 
     def _period(self, factor: float) -> float:
@@ -126,7 +125,7 @@ class PlantLoop:
         return self._step / factor if factor > 0.0 else 0.0
 
     def _seconds(self) -> float:
-        return self._clock() / NANOSECONDS
+        return self._clock.now()
 
     # --- a plant that has to be made ----------------------------------------------------------------------------
     @property
@@ -191,6 +190,10 @@ class PlantLoop:
             self._maker = threading.Thread(target=self._make, args=(self._blueprint,), name="maker", daemon=True)
             self._maker.start()
 
+    def run(self, duration: float = math.inf) -> None:
+        """Run a plant that need not be made in the calling thread; see `DeadlineLoop.run`."""
+        self.loop.run(duration)
+
     def stop(self) -> bool:
         """End after the present step; whether the thread has ended."""
         self._is_ending.set()
@@ -254,7 +257,7 @@ class PlantLoop:
         def act() -> Snapshot:
             if not self.is_paused:
                 raise InputError("the simulation is running; pause it first (service ~/pause with data: true).")
-            self._advance(count, self._clock())
+            self._advance(count, self._clock.now_ns())
             if self._left != self._every:
                 self._publish_state()
             if self.plant.failure is not None:

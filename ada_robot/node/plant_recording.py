@@ -29,8 +29,16 @@ class PlantRecording:
         failure: why nothing is written any more, or None.
     """
 
-    def __init__(self, path: str, plant: Plant) -> None:
+    def __init__(
+        self, path: str, plant: Plant, *, most: int = MOST_WAITING, recorder: type[McapRecorder] = McapRecorder
+    ) -> None:
         """Begin the file.
+
+        Args:
+            path: of the file.
+            plant: whose motion it is.
+            most: states that may wait for the disk.
+            recorder: writes the file.
 
         Raises:
             RecordingError: it cannot be written.
@@ -42,7 +50,7 @@ class PlantRecording:
         frames = frames_of(sim.contact)
         # a Dynamics of its own: that of the plant belongs to the physics thread
         dynamics = Dynamics(model, pose=sim.q if model.loops else None)
-        self._recorder = McapRecorder(
+        self._recorder = recorder(
             self._path,
             model,
             contacts=tuple(frames),
@@ -51,7 +59,7 @@ class PlantRecording:
             dynamics=dynamics,
         )
         self._unknown = np.full(model.nv, np.nan)  # accelerations: a row of a log may leave them out
-        self._queue: queue.Queue[Snapshot] = queue.Queue(MOST_WAITING)
+        self._queue: queue.Queue[Snapshot] = queue.Queue(most)
         self._is_ending = False
         self._last = -np.inf
         self._thread = threading.Thread(target=self._write, name="recording", daemon=True)

@@ -7,10 +7,10 @@ to the moment of sending. Differences of positions by such stamps are the veloci
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 
 _SET = 1_000_000  # [ns] by which a clock has to differ from what it should show to have been set
@@ -20,7 +20,7 @@ _TRIES = 5
 class Stamps:
     """From deadlines on the steady clock to stamps on another one that runs alike, but may be set."""
 
-    def __init__(self, now: Callable[[], int], steady: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, now: Callable[[], int], steady: Callable[[], int] = SYSTEM_CLOCK.now_ns) -> None:
         """Args: both clocks [ns]."""
         self._now, self._steady = now, steady
         self._offset: int | None = None

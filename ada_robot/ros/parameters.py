@@ -319,7 +319,7 @@ def refuse_unknown_overrides(node: Node, later: tuple[str, ...] = (), arguments:
         return
     problem = unknown_name(f"parameter of {node.get_name()}", wrong[0], _declared(node))
     others = f" Nor are there {', '.join(wrong[1:])}." if len(wrong) > 1 else ""
-    raise InputError(f"{problem}{others}")
+    raise InputError(f"{problem}{others}", field="parameter", value=wrong[0], allowed=problem.allowed)
 
 
 def _declared(node: Node) -> list[str]:

@@ -109,7 +109,9 @@ def check_gravity(gravity: Sequence[float]) -> None:
     """
     if gravity and not (len(gravity) == 3 and np.all(np.abs(gravity) <= LARGEST_GRAVITY)):  # NaN fails it, too
         raise InputError(
-            f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2] up to {LARGEST_GRAVITY:g}, or empty."
+            f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2] up to {LARGEST_GRAVITY:g}, or empty.",
+            field="gravity",
+            value=gravity,
         )
 
 
@@ -122,7 +124,9 @@ def check_frame_prefix(prefix: str) -> None:
     if not _PREFIX.fullmatch(prefix):
         raise InputError(
             f"frame_prefix is {prefix!r}; it must hold letters, digits and underscores, with single slashes behind "
-            "them, such as left/."
+            "them, such as left/.",
+            field="frame_prefix",
+            value=prefix,
         )
 
 
@@ -137,10 +141,14 @@ def check_base_pose(pose: Sequence[float], prefix: str) -> None:
     if len(pose) != 4 or not np.isfinite(pose).all():
         raise InputError(
             f"base_pose is {list(pose)}; it must be four finite numbers, x, y, z [m] and yaw [rad], or empty. A robot "
-            "that leans has another gravity: give that as gravity, and its place by a static_transform_publisher."
+            "that leans has another gravity: give that as gravity, and its place by a static_transform_publisher.",
+            field="base_pose",
+            value=pose,
         )
     if not prefix:
         raise InputError(
             f"base_pose is {list(pose)}, and there is no frame_prefix: it would place the frame {COMMON_WORLD!r} in "
-            "itself. Give one, such as frame_prefix:=left/."
+            "itself. Give one, such as frame_prefix:=left/.",
+            field="frame_prefix",
+            value=prefix,
         )

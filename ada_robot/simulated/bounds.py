@@ -93,7 +93,11 @@ class StateBounds:
             return
         raise InputError(
             f"a wrench of {force:.4g} N and {moment:.4g} N m on link {link!r}: finite numbers only, up to "
-            f"{self.force:.4g} N ({WEIGHTS:g} times the robot's weight) and {self.moment:.4g} N m (that at its reach)."
+            f"{self.force:.4g} N ({WEIGHTS:g} times the robot's weight) and {self.moment:.4g} N m (that at its reach).",
+            link=link,
+            field="wrench",
+            value=given,
+            allowed=(self.force, self.moment),
         )
 
     def check_joints(self, positions: Mapping[str, float], velocities: Mapping[str, float]) -> None:
@@ -111,7 +115,7 @@ class StateBounds:
                     limit = limit._replace(lower=-NO_LIMIT, upper=NO_LIMIT, derived=("position",))
                 refusal = refused_number(limit, what, value)
                 if refusal is not None:
-                    raise InputError(refusal.text)
+                    raise InputError(refusal.text, joint=name, field=what, value=value)
 
     def check_moved(self, before: Array, after: Array) -> None:
         """Check that joints which followed others by loops are within their limits, where they were so before.
@@ -127,7 +131,10 @@ class StateBounds:
                 limits = ", ".join(map(str, bounds_of(self._model.joints[name])))
                 raise InputError(
                     f"with its loops closed, joint {name!r} would be {over:.3g} beyond its limits {limits}; take "
-                    "positions nearer to the present ones."
+                    "positions nearer to the present ones.",
+                    joint=name,
+                    field="position",
+                    value=over,
                 )
 
     def check_positions(self, q: ArrayLike) -> None:
@@ -142,7 +149,10 @@ class StateBounds:
             i = int(np.argmax(bad))
             raise InputError(
                 f"position {i} of model {self._model.name!r} is {given[i]:.6g}; it must be within {NO_LIMIT:g} rad "
-                "or m either way."
+                "or m either way.",
+                field="position",
+                value=float(given[i]),
+                allowed=(-NO_LIMIT, NO_LIMIT),
             )
 
     def check_velocities(self, v: ArrayLike) -> None:
@@ -160,7 +170,10 @@ class StateBounds:
             raise InputError(
                 f"velocity {i} of model {model.name!r} is {given[i]:.6g}; it must be within "
                 f"{SHARE * self._fastest[i]:.4g} rad/s or m/s either way, a tenth of what a step of the simulation can "
-                "follow."
+                "follow.",
+                field="velocity",
+                value=float(given[i]),
+                allowed=(-SHARE * self._fastest[i], SHARE * self._fastest[i]),
             )
 
     # --- the motion ---------------------------------------------------------------------------------------------

@@ -112,7 +112,10 @@ def _vector(name: str, values: tuple[float, ...], size: int, model: Model) -> Ar
     if given.shape != (size,) or not np.isfinite(given).all():
         shown = ", ".join(f"{joint}: {model.joints[joint].nq}" for joint in model.joint_names)
         raise InputError(
-            f"{name} is {list(values)}; model {model.name!r} needs {size} finite numbers (by joint: {shown}), or none."
+            f"{name} is {list(values)}; model {model.name!r} needs {size} finite numbers (by joint: {shown}), or none.",
+            field=name,
+            value=values,
+            allowed=size,
         )
     return given
 
@@ -137,7 +140,7 @@ def state_with(
         if name not in single:
             raise unknown_name("joint with one position", name, sorted(single))
         if not np.isfinite(value):
-            raise InputError(f"joint {name!r} was given {value}; it must be finite.")
+            raise InputError(f"joint {name!r} was given {value}; it must be finite.", joint=name, value=value)
     q, v = q.copy(), np.zeros(model.nv)
     for name, value in positions.items():
         q[model.q_index(name)] = value

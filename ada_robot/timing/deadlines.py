@@ -14,13 +14,13 @@ import math
 import os
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_robot.timing.periods import PeriodStatistics, PeriodTrace
 from ada_robot.timing.realtime import set_realtime_priority
@@ -82,8 +82,7 @@ class DeadlineLoop:
         catch_up: float = CATCH_UP,
         priority: int = 0,
         on_failure: Callable[[BaseException], object] | None = None,
-        clock: Callable[[], int] = time.monotonic_ns,
-        sleep: Callable[[float], object] = time.sleep,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Prepare; `start` begins.
 
@@ -95,8 +94,7 @@ class DeadlineLoop:
             priority: 1 to 99 of the system's real-time class SCHED_FIFO, which other programs then cannot delay;
                 where that is not allowed the loop runs as usual and logs so once. 0: as usual.
             on_failure: called once, in the loop's thread, with what ended it; it is logged where this is None.
-            clock: steady time [ns].
-            sleep: for some time [s].
+            clock: deadlines are on its steady time.
 
         Raises:
             InputError: a period, catch_up or priority that cannot be.
@@ -104,16 +102,21 @@ class DeadlineLoop:
         self._period = _checked_time("period", period)
         self._catch_up_ns = round(_checked_time("catch_up", catch_up) / _NS)
         if not 0 <= priority <= 99:
-            raise InputError(f"{name}: priority is {priority!r}; it must be from 1 to 99, or 0 for none.")
+            raise InputError(
+                f"{name}: priority is {priority!r}; it must be from 1 to 99, or 0 for none.",
+                field="priority",
+                value=priority,
+                allowed=(0, 99),
+            )
         self._tick, self._name, self._priority, self._on_failure = tick, name, priority, on_failure
-        self._clock, self._sleep = clock, sleep
+        self._clock = clock
         self._lock = threading.Lock()  # guards start and end, and what may still be posted
         self._actions: deque[tuple[Callable[[], object], Future[object]]] = deque()
         self._is_closed = False
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
-        self.statistics = PeriodStatistics(clock)
-        self.deadline = clock()
+        self.statistics = PeriodStatistics(clock.now_ns)
+        self.deadline = clock.now_ns()
         self.failure: BaseException | None = None
 
     # --- from any thread ------------------------------------------------------------------------------------------
@@ -148,12 +151,36 @@ class DeadlineLoop:
                 if self._ending.is_set():
                     raise AdaError(f"{self._name}: cannot start anew before its last tick has returned; wait for it.")
                 return
-            self._ending = threading.Event()
-            self._is_closed, self.failure = False, None
-            self.statistics.restart()
+            ending = self._opened()
             # a daemon: a program that forgets to stop it ends nevertheless
-            self._thread = threading.Thread(target=self._run, args=(self._ending,), name=self._name, daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(ending,), name=self._name, daemon=True)
             self._thread.start()
+
+    def run(self, duration: float = math.inf) -> None:
+        """Run in the calling thread, on a `ManualClock` in lock step, instead of in a thread of its own.
+
+        Args:
+            duration: after which it returns [s]; deadlines up to then are met, and what is posted afterwards is done
+                in the next run. It returns earlier with `stop`.
+
+        Raises:
+            AdaError: it runs already.
+        """
+        with self._lock:
+            if self.is_running:
+                raise AdaError(f"{self._name}: runs already, in another thread.")
+            ending = self._opened()
+            self._thread = threading.current_thread()
+        try:
+            self._run(ending, duration)
+        finally:
+            self._thread = None
+
+    def _opened(self) -> threading.Event:
+        self._ending = threading.Event()
+        self._is_closed, self.failure = False, None
+        self.statistics.restart()
+        return self._ending
 
     def stop(self, timeout: float = 2.0) -> bool:
         """End after the present tick; actions that wait are cancelled.
@@ -198,18 +225,20 @@ class DeadlineLoop:
         return future
 
     # --- the thread -----------------------------------------------------------------------------------------------
-    def _run(self, ending: threading.Event) -> None:
+    def _run(self, ending: threading.Event, duration: float = math.inf) -> None:
         folder = os.environ.get(TRACES)
         trace = PeriodTrace(Path(folder) / f"{self._name}.npy") if folder else None
         lacks = set_realtime_priority(self._priority)
         if lacks:
             _log.warning("%s: runs with %s", self._name, lacks)
         try:
-            self._work(ending, trace)
+            self._work(ending, trace, duration)
         except BaseException as failure:  # no error may end the thread silently
             self.failure = failure
+            ending.set()
         finally:
-            self._close()
+            if ending.is_set():
+                self._close()
         if trace is not None:
             _save(trace)
         if self.failure is not None:
@@ -218,9 +247,10 @@ class DeadlineLoop:
             else:
                 self._on_failure(self.failure)
 
-    def _work(self, ending: threading.Event, trace: PeriodTrace | None) -> None:
-        clock, sleep, statistics = self._clock, self._sleep, self.statistics
+    def _work(self, ending: threading.Event, trace: PeriodTrace | None, duration: float) -> None:
+        clock, sleep, statistics = self._clock.now_ns, self._clock.sleep, self.statistics
         deadlines = Deadlines(clock())
+        end = clock() + duration / _NS
         before: int | None = None
         rested = clock()
         while not ending.is_set():
@@ -231,7 +261,9 @@ class DeadlineLoop:
             deadlines.follow(self._period, now)
             wait = deadlines.next - now
             if wait > 0:
-                sleep(min(wait, _LONGEST_SLEEP) * _NS)
+                if now >= end:
+                    return
+                sleep(min(wait, end - now, _LONGEST_SLEEP) * _NS)
                 continue
             due, given_up = deadlines.meet(now, self._catch_up_ns)
             self.deadline = deadlines.last
@@ -332,7 +364,12 @@ class Deadlines:
 
 def _checked_time(what: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < math.inf:
-        raise InputError(f"{what} is {value!r:.80}; it must be a number of seconds, not negative.")
+        raise InputError(
+            f"{what} is {value!r:.80}; it must be a number of seconds, not negative.",
+            field=what,
+            value=value,
+            allowed=(0.0, math.inf),
+        )
     return float(value)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ada_dynamics.clock import SYSTEM_CLOCK
 
 _BITS = 6  # a bin is 2^-6 of its octave wide: its middle is off by less than 0.8 %
 _EXACT = 2 << _BITS  # [ns] shorter times have a bin each
@@ -128,7 +129,7 @@ class PeriodStatistics:
         print(f"p99 of the period: {1e3 * statistics.summary().period_p99:.2f} ms")
     """
 
-    def __init__(self, clock: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(self, clock: Callable[[], int] = SYSTEM_CLOCK.now_ns) -> None:
         """Begin.
 
         Args:

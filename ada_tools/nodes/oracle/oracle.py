@@ -85,13 +85,16 @@ class Oracle:
         labels: of its velocities: names of joints, with a number where a joint has several.
     """
 
-    def __init__(self, model: Model, q: ArrayLike | None = None, algorithm: str = "ada") -> None:
+    def __init__(
+        self, model: Model, q: ArrayLike | None = None, algorithm: str = "ada", ours: Dynamics | None = None
+    ) -> None:
         """Build both.
 
         Args:
             model: the mechanism.
             q: positions in the way of assembly that is meant.
             algorithm: of our forward dynamics; see `algorithm_for`.
+            ours: what pinocchio is compared with; None: the dynamics of the mechanism by that algorithm.
 
         Raises:
             InputError: pinocchio is not installed, or an argument is unusable.
@@ -103,7 +106,7 @@ class Oracle:
             for i in range(model.joints[name].nv)
         ]
         self._theirs = PinocchioModel(model)
-        self._ours = Dynamics(model, algorithm_for(model, algorithm), pose=q if model.loops else None)
+        self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), pose=q if model.loops else None)
         closed = self._ours.kernels.closed
         if closed is not None:
             self._loops, self._rank = CompiledLoopNumbers(self._ours.kernels), closed.study.rank
@@ -200,20 +203,29 @@ def state_of_joints(
     given: Mapping[str, Sequence[float]] = {"position": position, "velocity": velocity, "effort": effort}
     for field, values in given.items():
         if len(values) != len(names) and (field != "effort" or len(values)):
-            raise InputError(f"a joint state names {len(names)} joints and has {len(values)} numbers in {field}.")
+            raise InputError(
+                f"a joint state names {len(names)} joints and has {len(values)} numbers in {field}.",
+                field=field,
+                value=len(values),
+                allowed=len(names),
+            )
     place = {name: i for i, name in enumerate(names)}
     if len(place) != len(names):
         twice = next(name for i, name in enumerate(names) if place[name] != i)
-        raise InputError(f"a joint state names joint {twice!r} twice.")
+        raise InputError(f"a joint state names joint {twice!r} twice.", field="name", joint=twice)
     missing = [name for name in model.joint_names if name not in place]
     if missing:
-        raise InputError(f"a joint state lacks joint {', '.join(missing[:8])} of model {model.name!r}.")
+        raise InputError(
+            f"a joint state lacks joint {', '.join(missing[:8])} of model {model.name!r}.",
+            field="name",
+            joint=missing[0],
+        )
     order = [place[name] for name in model.joint_names]
     q, v, tau = (
         np.array([values[i] for i in order] if len(values) else np.zeros(len(order))) for values in given.values()
     )
     if not all(np.isfinite(x).all() for x in (q, v, tau)):
-        raise InputError("a joint state has numbers that are not finite.")
+        raise InputError("a joint state has numbers that are not finite.", field="numbers")
     return q, v, tau
 
 
@@ -235,5 +247,8 @@ def base_of_sizes(model: Model, nq: int, nv: int) -> str:
     shown = ", ".join(f"{base}: {q} and {v}" for base, (q, v) in sizes.items())
     raise InputError(
         f"a state has {nq} positions and {nv} velocities, which fit no base of model {model.name!r} ({shown}); the "
-        "robot description is of another robot."
+        "robot description is of another robot.",
+        field="base",
+        value=(nq, nv),
+        allowed=tuple(sizes.values()),
     )

@@ -8,13 +8,13 @@ take the place of older ones.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.engines.pinocchio_package import pinocchio
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.description import Base
@@ -58,8 +58,10 @@ class OracleWatch:
         settings: Callable[[], OracleSettings],
         read_joints: Callable[[bytes], JointNumbers],
         read_state: Callable[[bytes], StateNumbers],
+        clock: Callable[[], float] = SYSTEM_CLOCK,
     ) -> None:
-        """Args: present settings; what makes numbers of messages, and raises InputError for unusable ones."""
+        """Args: present settings; what makes numbers of messages, and raises InputError for unusable ones; clock."""
+        self._clock = clock
         self._settings, self._read_joints, self._read_state = settings, read_joints, read_state
         self.description: str | None = None
         self.joints: Arrived | None = None
@@ -98,7 +100,7 @@ class OracleWatch:
             return None
         if verdict is not None:
             self._count(verdict)
-            self._compared_at = time.monotonic()
+            self._compared_at = self._clock()
             self.verdict = verdict
         return verdict
 
@@ -227,7 +229,7 @@ class OracleWatch:
         verdict = self.verdict
         if verdict is None:
             return Level.STALE, "the first comparison is under way; kernels may have to be compiled for it"
-        age, settings = time.monotonic() - self._compared_at, self._settings()
+        age, settings = self._clock() - self._compared_at, self._settings()
         if age > settings.stale_after + 1.0 / settings.rate:  # states come again after a silence, or it takes long
             return Level.STALE, f"the newest comparison is {age:.1f} s old; the next one is under way"
         if verdict.reason:
@@ -240,8 +242,8 @@ class OracleWatch:
         newest = max((one.at for one in (self.joints, self.state) if one is not None), default=None)
         if newest is None:
             return f"no states yet: waiting for joint_states or {self._settings().state_topic}"
-        if time.monotonic() - newest > late:
-            return f"no states for {time.monotonic() - newest:.1f} s"
+        if self._clock() - newest > late:
+            return f"no states for {self._clock() - newest:.1f} s"
         if self.model is not None and self.state is None and not is_described_by_joints(self.model):
             return f"joint_states do not say everything of this robot: waiting for {self._settings().state_topic}"
         return None
