@@ -41,22 +41,24 @@ def test_a_place_hangs_the_robots_world_into_the_common_one(arm):
 @pytest.mark.parametrize("prefix", ["/", "/left", "left//", "a//b", "le ft/", "left-1/", "é", "a" * 60 + "-"])
 def test_a_prefix_that_makes_no_names_is_refused_at_once(prefix):
     """The last one took ages: every way of cutting it into parts was tried."""
-    with pytest.raises(InputError, match="such as left/"):
+    with pytest.raises(InputError) as refusal:
         FrameSettings(prefix)
+    assert (refusal.value.field, refusal.value.value) == ("frame_prefix", prefix)
 
 
 @pytest.mark.parametrize(
-    ("prefix", "pose", "words"),
+    ("prefix", "pose", "field"),
     [
-        ("left/", (0.0, 0.0, 0.0), "four finite numbers"),
-        ("left/", (0.0, 0.0, 0.0, 0.1, 0.2, 0.3), "gravity"),
-        ("left/", (0.0, math.nan, 0.0, 0.0), "four finite numbers"),
-        ("", (0.0, 0.0, 0.0, 0.0), "in itself"),
+        ("left/", (0.0, 0.0, 0.0), "base_pose"),
+        ("left/", (0.0, 0.0, 0.0, 0.1, 0.2, 0.3), "base_pose"),
+        ("left/", (0.0, math.nan, 0.0, 0.0), "base_pose"),
+        ("", (0.0, 0.0, 0.0, 0.0), "frame_prefix"),
     ],
 )
-def test_a_place_that_is_none_or_that_no_tree_could_hold_is_refused(prefix, pose, words):
-    with pytest.raises(InputError, match=words):
+def test_a_place_that_is_none_or_that_no_tree_could_hold_is_refused(prefix, pose, field):
+    with pytest.raises(InputError) as refusal:
         PlaceSettings(prefix, pose)
+    assert refusal.value.field == field
 
 
 @pytest.mark.parametrize("prefix", ["", "left", "left/", "cell_1/left/", "a/b", "x" * 60])

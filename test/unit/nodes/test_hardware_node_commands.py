@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ada_dynamics.clock import ManualClock
 from ada_robot.contract import Command, JointLimit, Mode
 from ada_robot.node.joint_commands import JointCommands
 
@@ -18,7 +19,7 @@ ALL = frozenset(Mode)
 
 
 def commands(modes=ALL, max_age=0.1, max_jump=0.5):
-    one = JointCommands(LIMITS, frozenset(modes))
+    one = JointCommands(LIMITS, frozenset(modes), ManualClock())
     one.hold_to(max_age, max_jump)
     return one
 

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from ada_robot.command import lateness
+from ada_dynamics.clock import ManualClock
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Command, JointLimit
 
@@ -13,31 +13,18 @@ SET = "so a clock was set since then"
 PERIOD = 0.02
 
 
-@pytest.fixture
-def steady(monkeypatch):
-    """The steady clock of this process; it is that of the messages, unless a test says otherwise."""
-    now = [0.0]
-    monkeypatch.setattr(lateness, "monotonic", lambda: now[0])
-    return now
-
-
-@pytest.fixture
-def last_word(steady):
-    return lambda arrivals: word_on_last(arrivals, steady)
-
-
-def word_on_last(arrivals, steady, ahead=0.0):
+def last_word(arrivals, ahead=0.0):
     """What is said of the last of some messages.
 
     Args:
-        arrivals: when each was sent and came, on one clock [s].
-        steady: clock.
-        ahead: what that clock is ahead of it when the last one comes [s].
+        arrivals: when each was sent and came, on the clock of the messages [s].
+        ahead: what that clock is ahead of the steady one when the last one comes [s].
     """
-    guard = CommandGuard([JointLimit("elbow", -2.0, 2.0)], max_age=0.5, max_jump=0.0)
+    steady = ManualClock()
+    guard = CommandGuard([JointLimit("elbow", -2.0, 2.0)], max_age=0.5, max_jump=0.0, clock=steady)
     refusal = None
     for i, (stamp, now) in enumerate(arrivals):
-        steady[0] = now - ahead * (i == len(arrivals) - 1)
+        steady.advance(now - ahead * (i == len(arrivals) - 1) - steady.now())
         refusal = guard.check(Command(["elbow"], position=[0.0], stamp=stamp), now, {"elbow": 0.0})
     return refusal.text
 
@@ -47,39 +34,39 @@ def sent(seconds, offset=0.0, begin=100.0):
     return [(t - offset, t) for t in np.arange(begin, begin + seconds, PERIOD).tolist()]
 
 
-def test_a_clock_that_is_always_behind_is_told_as_such(last_word):
+def test_a_clock_that_is_always_behind_is_told_as_such():
     assert CLOCKS in last_word(sent(3.0, offset=0.6))
     assert CLOCKS in last_word(sent(1.0) + sent(3.0, offset=40.0, begin=101.0)), "it may have been set meanwhile"
 
 
 @pytest.mark.parametrize("stall", [1.0, 3.0, 30.0])
-def test_messages_that_waited_while_the_machine_stood_still_are_no_matter_of_clocks(last_word, stall):
+def test_messages_that_waited_while_the_machine_stood_still_are_no_matter_of_clocks(stall):
     waited = [(t, 101.0 + stall) for t, _ in sent(0.4, begin=101.0)]  # they come all at once
     text = last_word(sent(1.0) + waited)
     assert BUSY in text and "share a clock" not in text
 
 
-def test_a_single_message_that_was_late_now_and_then_is_no_matter_of_clocks(last_word):
+def test_a_single_message_that_was_late_now_and_then_is_no_matter_of_clocks():
     for _ in range(3):
         text = last_word([*sent(1.0), (102.0, 102.7)])
         assert BUSY in text and "share a clock" not in text
 
 
-def test_a_machine_that_falls_behind_more_and_more_is_no_matter_of_clocks(last_word):
+def test_a_machine_that_falls_behind_more_and_more_is_no_matter_of_clocks():
     behind = [(101.0 + 0.5 * t, 101.6 + t) for t in np.arange(0.0, 6.0, PERIOD).tolist()]
     assert BUSY in last_word(sent(1.0) + behind)
 
 
 @pytest.mark.parametrize("sender", [True, False])
-def test_a_clock_that_is_set_is_told_at_the_first_message(steady, sender):
+def test_a_clock_that_is_set_is_told_at_the_first_message(sender):
     begin, far = sent(1.0), 3600.0
     last = begin[-1][1] + PERIOD
     # that of the sender goes back, or that of the receiver forward
     first = [(last - far, last)] if sender else [(last, last + far)]
-    text = word_on_last(begin + first, steady, ahead=0.0 if sender else far)
+    text = last_word(begin + first, ahead=0.0 if sender else far)
     assert SET in text and "share a clock" in text and "busy" not in text
 
 
-def test_of_the_first_message_nobody_knows(last_word):
+def test_of_the_first_message_nobody_knows():
     text = last_word(sent(PERIOD / 2, offset=0.7))
     assert EITHER in text and "use_sim_time" in text and "busy" in text

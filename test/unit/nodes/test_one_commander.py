@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ada_dynamics.clock import ManualClock
 from ada_hardware.node.device_status import newest_refusal
 from ada_robot.contract import Command, JointLimit, Mode
 from ada_robot.node.joint_commands import JointCommands
@@ -18,18 +19,10 @@ NAMES = ["a", "b", "c"]
 HERE = np.array([0.1, 0.2, 0.3])
 
 
-class Clock:
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 # --- one at a time ----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def clock():
-    return Clock()
+    return ManualClock(100.0)
 
 
 @pytest.fixture
@@ -45,13 +38,13 @@ def test_the_second_commander_is_refused_by_name_until_the_first_was_silent(leas
     assert refusal(lease, A) == "" and lease.holder_name == ""
     lease.claim(A)
     for _ in range(100):
-        clock.now += 0.02
+        clock.advance(0.02)
         assert refusal(lease, A) == ""
         assert "/arm/controller commands this robot, and /view may not" in refusal(lease, B)
     assert lease.holder_name == "/arm/controller"
-    clock.now += 0.49
+    clock.advance(0.49)
     assert "0.5 s (host_timeout)" in refusal(lease, B)
-    clock.now += 0.02
+    clock.advance(0.02)
     assert refusal(lease, B) == "" and lease.holder_name == ""
     lease.claim(B)
     assert "/view commands this robot, and /arm/controller may not" in refusal(lease, A)
@@ -63,7 +56,7 @@ def test_a_commander_that_is_gone_holds_nothing(clock):
     lease.claim(A)
     assert "/view may not" in refusal(lease, B)
     del there[A]
-    clock.now += 0.3
+    clock.advance(0.3)
     assert refusal(lease, B) == ""
 
 
@@ -88,33 +81,33 @@ def test_where_senders_are_not_told_two_publishers_are_both_refused(clock):
 def test_what_a_standstill_kept_waiting_is_as_old_as_the_standstill(clock):
     lookout = Lookout(0.1, clock)
     for _ in range(50):
-        clock.now += 0.002
+        clock.advance(0.002)
         assert lookout.look() == 0.0
-    clock.now += 0.4
+    clock.advance(0.4)
     assert lookout.look() == pytest.approx(0.4)
-    clock.now += 0.5 * SETTLED
+    clock.advance(0.5 * SETTLED)
     assert lookout.look() == pytest.approx(0.4 + 0.5 * SETTLED), "it comes through little by little"
-    clock.now += 0.51 * SETTLED
+    clock.advance(0.51 * SETTLED)
     assert lookout.look() == pytest.approx(0.4 + 1.01 * SETTLED), "it may have come since the look before"
-    clock.now += 0.002
+    clock.advance(0.002)
     assert lookout.look() == 0.0
 
 
 @given(st.lists(st.floats(0.001, 0.6), min_size=1, max_size=60))
 def test_nothing_that_waited_longer_than_a_standstill_is_ever_taken_for_new(steps):
     """Messages are sent at any time, come up to SETTLED after the end of a standstill, and wait for the next look."""
-    clock = Clock()
+    clock = ManualClock(100.0)
     lookout = Lookout(0.1, clock)
     standstills, perhaps = [], []  # with steps of 0.1 s, of which rounding decides
     for step in steps:
-        before = clock.now
-        clock.now += step
+        before = clock.now()
+        clock.advance(step)
         waited = lookout.look()
-        standstills += [(before, clock.now)] if step > 0.1 + 1e-9 else []
-        perhaps += [(before, clock.now)] if step > 0.1 - 1e-9 else []
+        standstills += [(before, clock.now())] if step > 0.1 + 1e-9 else []
+        perhaps += [(before, clock.now())] if step > 0.1 - 1e-9 else []
         # of a message that comes now, the oldest that it may be
         kept = [begin for begin, end in standstills if before < end + SETTLED - 1e-9]
-        assert waited >= clock.now - min(kept, default=clock.now) - 1e-9
+        assert waited >= clock.now() - min(kept, default=clock.now()) - 1e-9
         assert waited == 0.0 or any(before < end + SETTLED + 1e-9 for _, end in perhaps), "nothing is old without one"
 
 
@@ -136,7 +129,7 @@ class Cycle:
 
 
 def heard():
-    one = JointCommands([JointLimit(n, -1.0, 1.0, 2.0, 5.0) for n in NAMES], frozenset(Mode))
+    one = JointCommands([JointLimit(n, -1.0, 1.0, 2.0, 5.0) for n in NAMES], frozenset(Mode), ManualClock())
     one.hold_to(0.0, 0.0)
     return one
 

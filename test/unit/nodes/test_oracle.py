@@ -66,11 +66,9 @@ def test_a_pendulum_has_the_acceleration_and_effort_of_its_closed_form_by_both()
 def test_a_wrong_engine_is_seen_with_the_joint_that_differs_most():
     model = ada.load("pa10")
     q, v, tau = state(model)
-    oracle = Oracle(model, q)
     links = [replace(link, mass=link.mass * (1.01 if link.name == "link_7" else 1.0)) for link in model.links.values()]
     heavier = ada.Model(model.name, model.root, links, list(model.joints.values()), model.gravity)
-    oracle._ours = ada.Dynamics(heavier)
-    found = oracle.compare(q, v, tau)
+    found = Oracle(model, q, ours=ada.Dynamics(heavier)).compare(q, v, tau)
     assert not found.accelerations.is_within(1e-6, 1e-6)
     difference = np.abs(found.accelerations.difference)
     assert found.accelerations.worst == model.joint_names[int(np.argmax(difference))]
@@ -113,14 +111,15 @@ def test_a_robot_with_mimic_joints_is_compared_by_an_algorithm_that_can_couple_t
 def test_numbers_that_are_not_finite_are_refused():
     model = ada.load("pa10")
     q, _, tau = state(model)
-    with pytest.raises(InputError, match="finite"):
+    with pytest.raises(InputError):
         Oracle(model).compare(q, np.full(7, np.nan), tau)
 
 
 def test_without_pinocchio_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pinocchio", None)
-    with pytest.raises(InputError, match=r"pip install .*\[oracle\]"):
+    with pytest.raises(InputError) as refusal:
         Oracle(ada.load("pa10"))
+    assert refusal.value.field == "pinocchio"
 
 
 def test_labels_number_the_velocities_of_a_joint_with_several():
@@ -143,19 +142,20 @@ ZEROS = [0.0] * 3
 
 
 @pytest.mark.parametrize(
-    ("names", "position", "velocity", "effort", "reason"),
+    ("names", "position", "velocity", "effort", "facts"),
     [
-        (THREE, ZEROS, ZEROS[:2], ZEROS, "2 numbers in velocity"),
-        (THREE, ZEROS, [], ZEROS, "0 numbers in velocity"),
-        (THREE, ZEROS, ZEROS, [0.0], "1 numbers in effort"),
-        (THREE[:2], ZEROS[:2], ZEROS[:2], ZEROS[:2], "lacks joint"),
-        ([*THREE, THREE[0]], [*ZEROS, 0.0], [*ZEROS, 0.0], [*ZEROS, 0.0], "twice"),
-        (THREE, [0.0, np.nan, 0.0], ZEROS, ZEROS, "not finite"),
+        (THREE, ZEROS, ZEROS[:2], ZEROS, ("velocity", None, 2)),
+        (THREE, ZEROS, [], ZEROS, ("velocity", None, 0)),
+        (THREE, ZEROS, ZEROS, [0.0], ("effort", None, 1)),
+        (THREE[:2], ZEROS[:2], ZEROS[:2], ZEROS[:2], ("name", THREE[2], None)),
+        ([*THREE, THREE[0]], [*ZEROS, 0.0], [*ZEROS, 0.0], [*ZEROS, 0.0], ("name", THREE[0], None)),
+        (THREE, [0.0, np.nan, 0.0], ZEROS, ZEROS, ("numbers", None, None)),
     ],
 )
-def test_joint_states_that_do_not_say_everything_are_refused(names, position, velocity, effort, reason):
-    with pytest.raises(InputError, match=reason):
+def test_joint_states_that_do_not_say_everything_are_refused(names, position, velocity, effort, facts):
+    with pytest.raises(InputError) as refusal:
         state_of_joints(ada.load("planar_3r"), names, position, velocity, effort)
+    assert (refusal.value.field, refusal.value.joint, refusal.value.value) == facts
 
 
 def test_robots_that_joint_states_do_not_describe_are_known():
@@ -170,5 +170,6 @@ def test_the_size_of_a_state_tells_the_base():
     for base in ("fixed", "floating", "floating_euler"):
         model = ada.load("khr1", base=base)
         assert base_of_sizes(fixed, model.nq, model.nv) == base
-    with pytest.raises(InputError, match="of another robot"):
+    with pytest.raises(InputError) as refusal:
         base_of_sizes(fixed, 3, 3)
+    assert refusal.value.field == "base"

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the oracle node reports over time, by a clock of the test's own and without ROS."""
-
-from types import SimpleNamespace
+"""What the oracle node reports over time, on a clock that the test moves, without ROS."""
 
 import pytest
 
 pytest.importorskip("pinocchio")
 
+from ada_dynamics.clock import ManualClock
 from ada_robot.ros.status import Level
-from ada_tools.nodes.oracle import oracle_watch
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 from ada_tools.nodes.oracle.oracle_watch import Arrived, OracleWatch
 
@@ -20,25 +18,18 @@ PENDULUM = """<robot name="pendulum">
 </robot>"""
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """A steady clock that stands, in a list."""
-    now = [100.0]
-    monkeypatch.setattr(oracle_watch, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    return now
-
-
-def test_after_a_silence_engines_agree_only_when_they_were_asked_again(clock):
+def test_after_a_silence_engines_agree_only_when_they_were_asked_again():
+    clock = ManualClock(100.0)
     joints = ["pivot"], [0.3], [0.0], [0.0]
-    watch = OracleWatch(lambda: OracleSettings(base="fixed"), lambda raw: joints, lambda raw: pytest.fail())
+    watch = OracleWatch(lambda: OracleSettings(base="fixed"), lambda raw: joints, lambda raw: pytest.fail(), clock)
     watch.description = PENDULUM
-    watch.joints = Arrived(clock[0], b"before")
+    watch.joints = Arrived(clock(), b"before")
     assert watch.compare() is not None
     assert watch.status().level is Level.OK
 
-    clock[0] += 3.0
+    clock.advance(3.0)
     assert watch.status().message.startswith("no states for 3.0 s")
-    watch.joints = Arrived(clock[0], b"after")
+    watch.joints = Arrived(clock(), b"after")
     waiting = watch.status()
     assert waiting.level is Level.STALE
     assert waiting.message == "the newest comparison is 3.0 s old; the next one is under way"

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ada_dynamics.clock import ManualClock
 from ada_robot.timing.periods import Histogram, PeriodStatistics, PeriodTrace
 
 HALF_A_BIN = 1 / 128  # of the time: bins are 1/64 of their octave wide, and told by their middle
@@ -56,23 +57,22 @@ def test_the_shortest_times_are_told_exactly_and_any_others_have_a_place() -> No
 
 
 def test_a_million_times_take_no_more_memory_than_one() -> None:
-    statistics = PeriodStatistics()
-    statistics.add(1, 1)
-    before = sys.getsizeof(statistics._tally.period.bins)
+    histogram = filled([1])
+    before = sys.getsizeof(histogram.bins)
     for i in range(100_000):
-        statistics.add(i, 10 * i)
-    assert sys.getsizeof(statistics._tally.period.bins) == before
+        histogram.add(10 * i)
+    assert sys.getsizeof(histogram.bins) == before
 
 
 def test_a_summary_counts_wake_ups_missed_periods_and_slipped_time_until_a_restart() -> None:
-    now = [5_000_000_000]
-    statistics = PeriodStatistics(lambda: now[0])
+    clock = ManualClock(5.0)
+    statistics = PeriodStatistics(clock.now_ns)
     statistics.add(100, None)  # the first wake-up ends no period
     statistics.add(200, 1000)
     statistics.add(3300, 4100, due=4)
     statistics.add(90_000, 90_800)
     statistics.slip(89, 89_000)
-    now[0] += 2_500_000_000
+    clock.advance(2.5)
     summary = statistics.summary()
     assert (summary.count, summary.missed) == (4, 3 + 89)
     assert summary.slipped_s == pytest.approx(89e-6)

@@ -6,6 +6,7 @@ import pytest
 from simulated_world import plant
 
 import ada_dynamics as ada
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
 from ada_robot.contract import Command, Mode
@@ -149,47 +150,45 @@ def test_a_reset_ends_all_commands_and_time_goes_on():
 
 
 # --- in step with a clock ---------------------------------------------------------------------------------------------
-class Clock:
-    """A clock that a test sets."""
+class Jerky(ManualClock):
+    """A clock whose sleeps end after so many periods of 1 ms, one after the other."""
 
-    def __init__(self):
-        self.now = None
+    def __init__(self, *periods):
+        super().__init__()
+        self.periods = list(periods)
 
-    def __call__(self):
-        return self.now
-
-
-def followed(clock):
-    told = []
-    loop = PlantLoop(plant(idle="release"), told.append, every=4, follows=clock)
-    return loop, told
+    def sleep(self, duration):
+        self.advance(duration + 1e-3 * (self.periods.pop(0) - 1))
 
 
 def test_the_plant_keeps_up_with_a_clock_that_it_follows_also_when_that_jumps():
-    clock = Clock()
-    loop, told = followed(clock)
-    loop._tick(1)
+    told, followed = [], [None]
+    loop = PlantLoop(plant(), told.append, every=4, follows=lambda: followed[0], clock=ManualClock())
+
+    def look(time):
+        followed[0] = time
+        loop.run(1e-3)
+
+    look(None)
     assert loop.plant.steps == 0, "no time is known yet"
-    for clock.now in (100.0, 100.05):
-        loop._tick(1)
+    look(100.0)
+    look(100.05)
     assert loop.plant.steps == 50
     assert [s.step for s in told] == list(range(4, 50, 4))
-    for clock.now in (3.0, 3.01):
-        loop._tick(1)
+    look(3.0)
+    look(3.01)
     assert loop.jumps == 1
     assert loop.plant.steps == 60
-    clock.now = 1000.0  # and one that leaps ahead costs no more than a moment
-    loop._tick(1)
+    look(1000.0)  # and one that leaps ahead costs no more than a moment
     assert loop.plant.steps == 60 + 200
 
 
 def test_states_are_told_at_their_steps_however_many_are_due_at_once():
     told = []
-    loop = PlantLoop(plant(idle="release"), told.append, every=4)
-    for due in (1, 2, 1, 9, 3, 40):
-        loop._tick(due)
+    loop = PlantLoop(plant(), told.append, every=4, clock=Jerky(1, 2, 1, 9, 3, 40))
+    loop.run(56e-3)
     assert [s.step for s in told] == list(range(4, 57, 4))
-    other = plant(idle="release")
+    other = plant()
     for snapshot in told:  # and each is what a plant has that took the steps one by one
         while other.steps < snapshot.step:
             other.advance(1)
@@ -197,14 +196,16 @@ def test_states_are_told_at_their_steps_however_many_are_due_at_once():
 
 
 def test_steps_in_a_pause_are_those_asked_for():
-    loop = PlantLoop(plant(idle="release"), lambda snapshot: None, every=4, paused=True)
-    loop.start()
-    try:
-        before = loop.plant.steps
-        assert loop.step(3).result(5.0).step == before + 3
-        assert loop.step(1).result(5.0).step == before + 4
-        loop.pause(False).result(5.0)
-        with pytest.raises(InputError, match="pause it first"):
-            loop.step(1).result(5.0)
-    finally:
-        assert loop.stop()
+    loop = PlantLoop(plant(), lambda snapshot: None, every=4, paused=True, clock=ManualClock())
+
+    def answer(future):
+        loop.run(1e-3)
+        return future.result(0.0)
+
+    before = loop.plant.steps
+    assert answer(loop.step(3)).step == before + 3
+    assert answer(loop.step(1)).step == before + 4
+    answer(loop.pause(False))
+    assert loop.plant.steps > before + 4
+    with pytest.raises(InputError):
+        answer(loop.step(1))

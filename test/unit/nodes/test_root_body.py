@@ -27,8 +27,9 @@ def test_a_fixed_root_is_at_the_origin_and_stays_there():
     state = root.state(q, v)
     assert state.pose.tolist() == [0, 0, 0, 0, 0, 0, 1]
     assert not state.twist.any()
-    with pytest.raises(InputError, match="fixed to the world"):
+    with pytest.raises(InputError) as refusal:
         root.moved(q, v, TURNED, None)
+    assert refusal.value.link == model.root
 
 
 def test_a_quaternion_base_is_put_where_it_was_told_with_its_velocity_in_its_own_axes():
@@ -78,20 +79,22 @@ def test_a_quaternion_that_was_rounded_is_taken_and_anything_else_refused():
     root = RootBody(model, StateBounds(model, 1e-3))
     rounded, _ = root.moved(q, v, [0, 0, 0, 0.71, 0, 0, 0.71], None)
     assert np.linalg.norm(rounded[3:7]) == pytest.approx(1.0, abs=1e-15)
-    for bad, words in (
-        ([0, 0, 0, 0, 0, 0, 0], "norm 0"),
-        ([0, 0, 0, 2, 0, 0, 0], "norm 2"),
-        ([0, 0, np.nan, 0, 0, 0, 1], "finite"),
-        ([0, 0, 0, 0, np.inf, 0, 1], "finite"),
-        ([0, 2 * NO_LIMIT, 0, 0, 0, 0, 1], "up to 1e"),
+    for bad, field in (
+        ([0, 0, 0, 0, 0, 0, 0], "quaternion"),
+        ([0, 0, 0, 2, 0, 0, 0], "quaternion"),
+        ([0, 0, np.nan, 0, 0, 0, 1], "pose"),
+        ([0, 0, 0, 0, np.inf, 0, 1], "pose"),
+        ([0, 2 * NO_LIMIT, 0, 0, 0, 0, 1], "pose"),
     ):
-        with pytest.raises(PoseError, match=words):
+        with pytest.raises(PoseError) as refusal:
             root.moved(q, v, bad, None)
-    with pytest.raises(InputError, match="twist"):
+        assert refusal.value.field == field
+    with pytest.raises(InputError) as refusal:
         root.moved(q, v, None, [np.nan, 0, 0, 0, 0, 0])
+    assert refusal.value.field == "twist"
 
 
 def test_a_pose_in_which_euler_angles_are_singular_is_refused():
     model, q, v = at_rest("floating_rod_euler")
-    with pytest.raises(PoseError, match="Euler"):
+    with pytest.raises(PoseError):
         RootBody(model, StateBounds(model, 1e-3)).moved(q, v, [0, 0, 0, 0, np.sqrt(0.5), 0, np.sqrt(0.5)], None)

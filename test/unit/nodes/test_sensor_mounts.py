@@ -2,7 +2,6 @@
 """Where the frames of force/torque sensors are: what makes no tree of frames is refused by name."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -38,24 +37,26 @@ def test_two_sensors_may_be_in_one_frame_that_one_of_them_places_and_one_may_car
 
 
 @pytest.mark.parametrize(
-    ("sensors", "words"),
+    ("sensors", "field"),
     [
-        ([sensor(parent="flange", mounting=(0.0,) * 3)], "hand.mounting is [0.0, 0.0, 0.0]; it must be six finite"),
-        ([sensor(parent="flange", mounting=(0.0,) * 5 + (math.nan,))], "six finite numbers"),
-        ([sensor(mounting=(0.0,) * 6)], "set hand.parent too"),
-        ([sensor(parent="hand")], "hand.parent is 'hand', and the frame is 'hand': that goes in a circle"),
-        ([sensor(parent="b"), sensor("b", parent="hand")], "in a circle"),
-        ([sensor(parent="b"), sensor("b", parent="b")], "in a circle"),
-        ([sensor(parent="flange", frame="world")], "Set hand.frame to another name"),
-        ([sensor(parent="a", frame="ft"), sensor("b", parent="c", frame="ft")], "a frame has one parent"),
+        ([sensor(parent="flange", mounting=(0.0,) * 3)], "hand.mounting"),
+        ([sensor(parent="flange", mounting=(0.0,) * 5 + (math.nan,))], "hand.mounting"),
+        ([sensor(mounting=(0.0,) * 6)], "hand.parent"),
+        ([sensor(parent="hand")], "hand.parent"),
+        ([sensor(parent="b"), sensor("b", parent="hand")], "hand.parent"),
+        ([sensor(parent="b"), sensor("b", parent="b")], "hand.parent"),
+        ([sensor(parent="flange", frame="world")], "hand.frame"),
+        ([sensor(parent="a", frame="ft"), sensor("b", parent="c", frame="ft")], "b.parent"),
     ],
 )
-def test_what_makes_no_tree_is_refused_by_the_parameters_name(sensors, words):
-    with pytest.raises(InputError, match=re.escape(words)):
+def test_what_makes_no_tree_is_refused_by_the_parameters_name(sensors, field):
+    with pytest.raises(InputError) as refusal:
         check_mounts(sensors, "world")
+    assert refusal.value.field == field
 
 
 def test_a_link_of_the_robot_has_its_place_already():
     refuse_links([sensor(frame="flange")], {"flange"})
-    with pytest.raises(InputError, match="'flange', which is a link of a robot of this node"):
+    with pytest.raises(InputError) as refusal:
         refuse_links([sensor(frame="flange", parent="world")], {"flange"})
+    assert (refusal.value.field, refusal.value.link) == ("hand.frame", "flange")

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import array
 import math
-import subprocess
-import sys
 from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
@@ -14,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, UnknownNameError
 from ada_dynamics.settings import as_mapping, checked, fields_of, setting
 
 
@@ -56,43 +54,54 @@ def test_a_value_is_taken_in_the_settings_own_type():
 
 
 @pytest.mark.parametrize(
-    "name, given, words",
+    "name, given",
     [
-        ("rate", "fast", ["rate is 'fast'", "a number from 1 to 10000 [Hz]", "steps of the physics"]),
-        ("rate", 0.5, ["rate is 0.5", "from 1 to 10000"]),
-        ("rate", 10001, ["rate is 10001"]),
-        ("rate", math.nan, ["rate is nan"]),
-        ("rate", True, ["rate is True"]),
-        ("rate", None, ["rate is not set"]),
-        ("rate", [1.0], ["rate is [1.0]"]),
-        ("count", 1.5, ["count is 1.5", "a whole number of at least 1"]),
-        ("count", True, ["count is True"]),
-        ("contact", "maybe", ["contact is 'maybe'", "one of 'auto', 'on', 'off'"]),
-        ("robot", 7, ["robot is 7", "text", "robot:=\"'7'\""]),
-        ("paused", 1, ["paused is 1", "true or false"]),
-        ("paused", "yes", ["paused is 'yes'"]),
-        ("gravity", [0.0, 0.0, math.inf], ["gravity is [0.0, 0.0, inf]", "each from -100 to 100 [m/s^2]"]),
-        ("gravity", "down", ["gravity is 'down'", "[0.0, 1.5]"]),
-        ("gravity", [1.0, 2.0], ["gravity has 2 numbers"]),
-        ("gravity", 9.81, ["gravity is 9.81", "a list of numbers"]),
-        ("wrench.joints", "all", ["wrench.joints is 'all'", "Write [all]"]),
-        ("wrench.joints", ["s1", 2], ["wrench.joints is ['s1', 2]", "a list of texts"]),
+        ("rate", "fast"),
+        ("rate", 0.5),
+        ("rate", 10001),
+        ("rate", math.nan),
+        ("rate", True),
+        ("rate", None),
+        ("rate", [1.0]),
+        ("count", 1.5),
+        ("count", True),
+        ("contact", "maybe"),
+        ("robot", 7),
+        ("paused", 1),
+        ("paused", "yes"),
+        ("gravity", [0.0, 0.0, math.inf]),
+        ("gravity", "down"),
+        ("gravity", 9.81),
+        ("wrench.joints", "all"),
+        ("wrench.joints", ["s1", 2]),
     ],
 )
-def test_a_refusal_names_the_setting_the_value_and_what_is_allowed(name, given, words):
-    with pytest.raises(InputError) as refusal:
-        checked(Example, {name: given})
-    for word in words:
-        assert word in str(refusal.value)
+def test_a_refusal_names_the_setting_the_value_and_what_is_allowed(name, given):
+    allowed = {one.name: one.allowed for one in fields_of(Example)}[name]
+    for prefix in ("", "servo.s1."):
+        with pytest.raises(InputError) as refusal:
+            checked(Example, {name: given}, prefix=prefix)
+        assert (refusal.value.field, refusal.value.allowed) == (prefix + name, allowed)
+        assert refusal.value.value is given
+
+
+def test_the_allowed_values_are_named_with_range_and_unit():
+    allowed = {one.name: one.allowed for one in fields_of(Example)}
+    assert allowed["rate"] == "a number from 1 to 10000 [Hz]"
+    assert allowed["count"] == "a whole number of at least 1"
+    assert allowed["contact"] == "one of 'auto', 'on', 'off'"
+
+
+def test_rules_between_settings_are_those_of_their_class():
+    with pytest.raises(InputError):
+        checked(Example, {"gravity": [1.0, 2.0]})
 
 
 def test_an_unknown_name_is_refused_with_the_near_ones():
-    with pytest.raises(InputError, match=r"no parameter is named 'ratr'\. Did you mean 'rate'"):
-        checked(Example, {"ratr": 1.0})
-    with pytest.raises(InputError, match=r"'servo\.ratr'\. Did you mean 'servo\.rate'"):
-        checked(Example, {"ratr": 1.0}, prefix="servo.")
-    with pytest.raises(InputError, match=r"servo\.s1\.rate is -1"):
-        checked(Example, {"rate": -1.0}, prefix="servo.s1.")
+    for prefix in ("", "servo."):
+        with pytest.raises(UnknownNameError) as refusal:
+            checked(Example, {"ratr": 1.0}, prefix=prefix)
+        assert refusal.value.value == prefix + "ratr" and prefix + "rate" in refusal.value.allowed
     with pytest.raises(FrozenInstanceError):
         Example().rate = 3.0  # type: ignore[misc]
 
@@ -160,9 +169,3 @@ def test_a_mistake_in_a_settings_class_is_the_programmers():
     for cls in (WrongDefault, WrongKind, NoSetting, NotFrozen):
         with pytest.raises(TypeError):
             fields_of(cls)
-
-
-def test_settings_and_environment_are_imported_without_rclpy():
-    imports = "import sys, ada_dynamics.settings; from ada_robot.ros import environment, status"
-    code = f"{imports}; sys.exit('rclpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -4,12 +4,11 @@
 The machine is one of the test's own: a clock that only sleeping, and being put aside, moves.
 """
 
-import threading
-
 import numpy as np
 import pytest
 from simulated_world import plant
 
+from ada_dynamics.clock import ManualClock
 from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.node.plant_status import PhysicsStatus
 from ada_robot.node.stamps import Stamps
@@ -20,50 +19,44 @@ EPOCH = 1_700_000_000 * 10**9  # [ns] that the wall clock is ahead of the steady
 CATCH_UP = 50 * MS
 
 
-class Machine:
+class Machine(ManualClock):
     """Its clocks move while somebody sleeps; the scheduler adds what it likes."""
 
     def __init__(self, late):
-        self.now, self.wall = 5 * 10**9, EPOCH
+        self.ns, self.ahead = 5 * 10**9, EPOCH
         self._late = late
 
-    def steady(self):
-        self.now += 300  # a look takes its time
-        return self.now
+    def now(self):
+        return 1e-9 * self.ns
+
+    def now_ns(self):
+        self.ns += 300  # a look takes its time
+        return self.ns
 
     def node(self):
-        return self.steady() + self.wall
+        return self.now_ns() + self.ahead
 
-    def sleep(self, seconds):
-        self.now += round(1e9 * seconds) + self._late()
+    def sleep(self, duration):
+        self.ns += round(1e9 * duration) + self._late()
 
 
 def run(late, seconds=3.0, factor=1.0, between=None):
     """Told states with the time at which they were told, and the loop. Args: how late each wake-up is [ns]."""
-    machine, told, over = Machine(late), [], threading.Event()
+    machine, told = Machine(late), []
 
     def tell(snapshot):
-        told.append((machine.now + machine.wall, snapshot))
+        told.append((machine.ns + machine.ahead, snapshot))
         if between is not None:
             between(machine, snapshot)
-        if machine.now > (5.0 + seconds) * 1e9:
-            over.set()
+        if machine.ns > (5.0 + seconds) * 1e9:
+            loop.stop()
 
-    stamps = Stamps(machine.node, machine.steady)
-    loop = PlantLoop(
-        plant(robot="planar_3r", idle="release"),
-        tell,
-        every=4,
-        stamps=stamps,
-        real_time_factor=factor,
-        clock=machine.steady,
-        sleep=machine.sleep,
-    )
-    began = machine.now
+    stamps = Stamps(machine.node, machine.now_ns)
+    robot = plant(robot="planar_3r", idle="release")
+    loop = PlantLoop(robot, tell, every=4, stamps=stamps, real_time_factor=factor, clock=machine)
+    began = machine.ns
     status = PhysicsStatus(loop)
-    loop.start()
-    assert over.wait(60.0)
-    assert loop.stop()
+    loop.run()
     return machine, told, loop, status, began
 
 
@@ -134,7 +127,7 @@ def test_a_clock_that_is_set_is_followed_forwards_and_back():
 
     def set_clock(machine, snapshot):
         if wanted and snapshot.step >= wanted[0][0]:
-            machine.wall += wanted[0][1]
+            machine.ahead += wanted[0][1]
             wanted[:] = [change] if (change := next(changes, None)) else []
 
     _, told, _, _, _ = run(busy(4, 10 * MS), seconds=1.0, between=set_clock)
@@ -148,24 +141,23 @@ def test_a_thread_put_aside_between_two_looks_at_the_clocks_changes_no_stamp():
     delays = iter([0] * 10 + [40 * MS] + [0] * 10)
 
     def node():
-        machine.now += next(delays, 0)
+        machine.ns += next(delays, 0)
         return machine.node()
 
-    stamps = Stamps(node, machine.steady)
-    moments = [machine.now + k * MS for k in range(8)]
+    stamps = Stamps(node, machine.now_ns)
+    moments = [machine.ns + k * MS for k in range(8)]
     assert set(np.diff([stamps.due(moment) for moment in moments])) == {MS}
-    assert machine.now - moments[0] > 40 * MS, "it was put aside"
+    assert machine.ns - moments[0] > 40 * MS, "it was put aside"
 
 
 def test_states_of_a_followed_clock_have_its_time():
-    now = [100.0]
-    told = []
-    loop = PlantLoop(plant(robot="planar_3r", idle="release"), told.append, every=4, follows=lambda: now[0])
-    loop._tick(1)
-    for now[0] in (100.05, 100.07):
-        loop._tick(1)
+    told, followed = [], [100.0]
+    robot = plant(robot="planar_3r", idle="release")
+    loop = PlantLoop(robot, told.append, every=4, follows=lambda: followed[0], clock=ManualClock())
+    for followed[0] in (100.0, 100.05, 100.07):
+        loop.run(1e-3)
     assert [s.stamp for s in told] == [100 * 10**9 + round(1e9 * s.t) for s in told]
-    now[0] = 110.0  # a leap: all but a moment of it is dropped, and counted
-    loop._tick(1)
+    followed[0] = 110.0  # a leap: all but a moment of it is dropped, and counted
+    loop.run(1e-3)
     assert loop.dropped == pytest.approx(110.0 - 100.07 - 0.2, abs=2e-3)
     assert told[-1].stamp <= 110 * 10**9 < told[-1].stamp + 10 * MS

@@ -269,12 +269,13 @@ def test_a_joint_whose_position_is_not_known_cannot_start(present):
 
 def test_any_jump_may_be_allowed():
     assert offer(follower(max_jump=0.0), ["a"], [0.0], [[1.5]]) is None
-    with pytest.raises(InputError, match="max_jump"):
+    with pytest.raises(InputError) as refusal:
         follower(max_jump=-1.0)
+    assert refusal.value.field == "max_jump"
 
 
 def test_checked_points_raise_with_the_refusal():
-    with pytest.raises(TrajectoryError, match="outside of") as problem:
+    with pytest.raises(TrajectoryError) as problem:
         Trajectory.checked({joint.name: joint for joint in JOINTS}, OfferedTrajectory(["a"], [1.0], [[5.0]]))
     assert problem.value.refusal.reason is Reason.OVER_LIMIT
 

@@ -137,31 +137,33 @@ def test_start_values_come_from_the_command_line_and_from_files_alike(ros, tmp_p
 
 def test_a_bad_start_value_is_refused_by_name_with_what_is_allowed(ros):
     """All others of its rules are shown in test_settings.py."""
-    for argument, words in (
-        ("physics_rate:=fast", ["physics_rate is 'fast'", "a number from 1 to 10000 [Hz]"]),
-        ("physics_rate:=[]", ["physics_rate is not set"]),
-        ("step_count:=1.5", ["step_count is 1.5", "a whole number"]),
-        ("robot:=7", ["robot is 7", "text"]),
-        ("gravity:=[a]", ["gravity is ['a']", "a list of numbers"]),
-        ("wrenches:=all", ["wrenches is 'all'", "[all]"]),
-        ("step_count:=1000", ["physics_rate times step_count"]),
+    for argument, field, value in (
+        ("physics_rate:=fast", "physics_rate", "fast"),
+        ("physics_rate:=[]", "physics_rate", None),
+        ("step_count:=1.5", "step_count", 1.5),
+        ("robot:=7", "robot", 7),
+        ("gravity:=[a]", "gravity", ["a"]),
+        ("wrenches:=all", "wrenches", "all"),
+        ("step_count:=1000", None, None),
     ):
         with pytest.raises(InputError) as refusal:
             Parameters(node_with(ros, "-p", argument), Rates)
-        assert all(word in str(refusal.value) for word in words), refusal.value
+        assert (refusal.value.field, refusal.value.value) == (field, value)
 
 
 def test_an_unknown_start_value_is_refused_with_near_names(ros):
     node = node_with(ros, "-p", "physik_rate:=500.0", "-p", "use_sim_time:=false", "-p", "other:=1")
     Parameters(node, Rates)
-    with pytest.raises(InputError, match=r"of settings_node is named 'physik_rate'.*'physics_rate'.*other"):
+    with pytest.raises(InputError) as refusal:
         refuse_unknown_overrides(node)
+    assert refusal.value.value == "physik_rate" and "physics_rate" in refusal.value.allowed
     node = node_with(ros, "-p", "servo.s1.stiffness:=5", "-p", "use_sim_time:=false")
     assert Parameters(node, Gains, prefix="servo.s1").value == Gains(stiffness=5.0)
     refuse_unknown_overrides(node)
     node = ros.node("chooser", parameter_overrides=[Parameter("b.stifness", value=7.0)])
-    with pytest.raises(InputError, match=r"b\.stiffness"):
+    with pytest.raises(InputError) as refusal:
         start_settings(node, Gains, prefix="b")
+    assert "b.stiffness" in refusal.value.allowed
 
 
 def test_what_a_file_says_to_many_nodes_is_passed_over_by_those_without_it(ros, tmp_path):
@@ -179,8 +181,9 @@ def test_what_a_file_says_to_many_nodes_is_passed_over_by_those_without_it(ros, 
         node = node_with(ros, *arguments)
         Parameters(node, Rates)
         if is_refused:
-            with pytest.raises(InputError, match=r"'other\.rate'"):
+            with pytest.raises(InputError) as refusal:
                 refuse_unknown_overrides(node, arguments=arguments)
+            assert refusal.value.value == "other.rate"
         else:
             refuse_unknown_overrides(node, arguments=arguments)
 
@@ -227,7 +230,8 @@ def test_a_good_change_holds_for_the_node_and_for_whoever_asks(ros):
 
 
 def test_a_bad_change_is_refused_with_the_reason_and_changes_nothing(ros):
-    parameters = Parameters(node_with(ros), Rates)
+    node = node_with(ros)
+    parameters = Parameters(node, Rates)
     for name, value, words in (
         ("physics_rate", "fast", ["physics_rate is 'fast'", "a number from 1 to 10000 [Hz]"]),
         ("physics_rate", 0.5, ["physics_rate is 0.5", "a number from 1 to 10000 [Hz]"]),
@@ -247,7 +251,7 @@ def test_a_bad_change_is_refused_with_the_reason_and_changes_nothing(ros):
         assert parameters.value == Rates()
     assert describe(ros, "physics_rate").type == ParameterType.PARAMETER_DOUBLE
     assert get(ros, "physics_rate").double_value == 1000.0
-    gains = Parameters(parameters._node(), Gains, prefix="servo.s1")
+    gains = Parameters(node, Gains, prefix="servo.s1")
     assert gains.value == Gains(), "what is declared after a refusal starts with its own values"
     assert set_one(ros, "physics_rate", 20.0).successful, "the next one is judged by itself"
     assert set_one(ros, "servo.s1.damping", 3).successful
@@ -342,8 +346,9 @@ def test_names_behind_a_further_prefix_are_left_to_those_who_declare_them(ros):
     refuse_unknown_overrides(node)
     assert (arm.value.stiffness, tool.value.damping) == (7.0, 3.0)
     wrong = ros.node("wrong", parameter_overrides=[Parameter("arm.tol.damping", value=3.0)])
-    with pytest.raises(InputError, match=r"arm\.tol\.damping"):
+    with pytest.raises(InputError) as refusal:
         Parameters(wrong, Gains, prefix="arm", beside=("tool",))
+    assert refusal.value.value == "arm.tol.damping"
 
 
 def test_a_node_that_is_gone_leaves_nothing_behind(ros):
