@@ -33,41 +33,32 @@ class Room(NamedTuple):
             yield from (path.relative_to(self.root).as_posix() for path in paths)
 
 
-def _library(name: str, *tests: str) -> Room:
-    return Room((f"ada_dynamics/{name}/**/*.py",), tuple(f"test/{one}.py" for one in tests))
+def _library(name: str, *others: str) -> Room:
+    """A room of the library, judged by all of its unit tests and by some of other rooms."""
+    tests = (f"test/unit/{name}/test_*.py", *(f"test/unit/{one}.py" for one in others))
+    return Room((f"ada_dynamics/{name}/**/*.py",), tests)
 
 
 def _of(folder: str, names: str) -> tuple[str, ...]:
     return tuple(f"{folder}/test_{name}" for name in names.split())
 
 
+def _device(*sources: str, names: str) -> Room:
+    """Codecs of a device."""
+    return Room(sources, tuple(f"test/unit/hardware/test_{name}.py" for name in names.split()))
+
+
 # Tests that take minutes, compare with fleets of robots or need a device stay out: what they alone would see, counts as
 # not seen.
 ROOMS = {
-    "expr": _library("expr", *_of("expr", "*"), "jit/test_tape_kernel"),
+    "expr": _library("expr", "jit/test_tape_kernel"),
     "jit": _library(
-        "jit",
-        *_of(
-            "jit",
-            "cuda device_array jit_* keeping kernels lane_text lanes march_memory ptx spares table_entry tape_kernel",
-        ),
-        *_of("jit", "tape_large threads"),
-        "expr/test_columns",
-        "dynamics/test_generic_ada",
-        *_of("simulation", "marches motion_derivatives"),
+        "jit", "expr/test_columns", "dynamics/test_generic_ada", *_of("simulation", "marches motion_derivatives")
     ),
-    "spatial": _library("spatial", *_of("spatial", "*")),
-    "model": _library(
-        "model",
-        *_of("model", "adjustable building check configuration_rows coordinates edit edit_recut joint_kinds load"),
-        *_of("model", "loop_formats mechanisms mechanisms_oracle read_only shapes small_geometry turns urdf_reader"),
-        *_of("model", "urdf_refusals"),
-        *_of("algorithms", "ada_thin_links joint_types springs"),
-        "dynamics/test_helical",
-    ),
+    "spatial": _library("spatial"),
+    "model": _library("model", *_of("algorithms", "ada_thin_links joint_types springs"), "dynamics/test_helical"),
     "algorithms": _library(
         "algorithms",
-        *_of("algorithms", "*"),
         *_of("dynamics", "along_loops closed_derivatives compiled_quantities front_door helical parameters"),
         *_of("simulation", "consistent contact contact_input profiles stops"),
         "analysis/test_balance",
@@ -78,48 +69,35 @@ ROOMS = {
     ),
     "loops": _library(
         "loops",
-        *_of("loops", "*"),
         *_of("dynamics", "along_loops closed inverse_at_singular_poses singular_passing solvers_of_loops"),
         *_of("analysis", "closing_joints singularity"),
     ),
-    "dynamics": _library(
-        "dynamics",
-        *_of("dynamics", "along_loops ambient closed closed_derivatives closed_inverse compiled_quantities front_door"),
-        *_of("dynamics", "generic_ada geometry_derivatives helical inverse_at_singular_poses long_chains"),
-        *_of("dynamics", "loops_to_the_world on_device parameters poses row_threads second_derivatives"),
-        *_of("dynamics", "singular_passing solvers_of_loops trees_against_pinocchio wrench_derivatives"),
-        "algorithms/test_springs",
-        "controllers/test_pose_servo",
-    ),
+    "dynamics": _library("dynamics", "algorithms/test_springs", "controllers/test_pose_servo"),
     "safety": Room(
         ("ada_robot/safety/*.py", "ada_robot/limits.py", "ada_robot/command/*.py"),
         (
-            "test/hardware/test_safety_[cmrs]*.py",
-            "test/hardware/test_tool_rules.py",
-            "test/hardware/test_arming.py",
-            "test/hardware/test_flight_recorder.py",
-            "test/hardware/test_robot_dry_run.py",
-            "test/nodes/test_commands.py",
-            "test/nodes/test_lateness.py",
-            "test/frame/test_parameters_file.py",
+            "test/unit/hardware/test_safety_*.py",
+            "test/unit/hardware/test_tool_rules.py",
+            "test/unit/hardware/test_arming.py",
+            "test/unit/hardware/test_robot_dry_run.py",
+            "test/unit/nodes/test_commands.py",
+            "test/unit/nodes/test_lateness.py",
+            "test/unit/frame/test_parameters_file.py",
         ),
     ),
-    "codecs": Room(
-        (
-            "ada_hardware/*/packets.py",
-            "ada_hardware/*/*/codec.py",
-            "ada_hardware/*/*/messages.py",
-            "ada_hardware/kondo/rcb*/commands.py",
-            "ada_hardware/force_torque/rdt/[ns]*.py",
-        ),
-        (
-            "test/hardware/test_*_codec*.py",
-            "test/hardware/test_hexa_packets.py",
-            "test/hardware/test_pa10_words.py",
-            "test/hardware/test_kondo_emulators.py",
-            "test/hardware/test_rcb1_motions.py",
-            "test/hardware/test_rdt_*.py",
-            "test/hardware/test_force_torque_drivers.py",
-        ),
+    "pa10": _device("ada_hardware/pa10/packets.py", names="pa10_codec pa10_words"),
+    "kondo": _device(
+        "ada_hardware/kondo/rcb*/codec.py",
+        "ada_hardware/kondo/rcb*/messages.py",
+        "ada_hardware/kondo/rcb*/commands.py",
+        names="kondo_codecs kondo_emulators rcb1_motions",
+    ),
+    "codecs": _device(
+        "ada_hardware/*/packets.py",
+        "ada_hardware/*/*/codec.py",
+        "ada_hardware/*/*/messages.py",
+        "ada_hardware/kondo/rcb*/commands.py",
+        "ada_hardware/force_torque/rdt/[ns]*.py",
+        names="*_codec* hexa_packets pa10_words kondo_emulators rcb1_motions rdt_* force_torque_drivers",
     ),
 }
