@@ -32,6 +32,10 @@ CLOCK_READERS = frozenset(
         "ada_dynamics/jit/tape_backend.py",
         "ada_dynamics/simulation/simulation.py",  # seconds of computing, for `log.summary`
         "ada_dynamics/simulation/run.py",
+        "ada_experiments/space_robots.py",  # seconds of computing, for the reports of commands
+        "ada_tools/commands/sim.py",
+        "ada_tools/doctor/examination.py",
+        "ada_tools/scenario/reproduce.py",
     }
 )
 
