@@ -93,6 +93,7 @@ def age(path):
     os.utime(path, (1e9, 1e9))
 
 
+@pytest.mark.smoke
 def test_the_simulation_sets_up_what_it_needs_once_and_then_only_starts(checkout):
     make(checkout, "sim", "ARGS=--headless --duration 10")
     assert asked(checkout) == ["venv", LIGHT, *has_headers([BUILD]), "ada up pa10_sim --headless --duration 10"]

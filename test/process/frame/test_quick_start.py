@@ -54,3 +54,8 @@ def test_a_command_runs(words, checkout):
     words = SHORTER.get(tuple(words), words)
     headless = UNSEEN if "--view" in words else [] if "--headless" in words else HEADLESS.get(words[0], [])
     run([str(BIN / "ada"), *words, *headless], cwd=checkout)
+
+
+@pytest.mark.smoke
+def test_the_simulation_of_the_first_page_starts_and_ends_by_itself_without_a_display(checkout):
+    run([str(BIN / "ada"), "up", "pa10_sim", "--headless", "--duration", "3"], cwd=checkout)

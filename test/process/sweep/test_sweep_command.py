@@ -35,6 +35,7 @@ def ada(*words: object) -> int:
     return main(["sweep", *map(str, words)])
 
 
+@pytest.mark.smoke
 def test_it_runs_shows_and_exports(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     threads = ("--executor", "threads", "--jobs", 1)
     assert ada(file, *threads, "--limit", 1, "--json") == 1
