@@ -119,6 +119,19 @@ def ada(capsys):
     return run
 
 
+@pytest.fixture
+def write(tmp_path):
+    """Write a text into a file of the test's own folder, or of a folder in it; return its path."""
+
+    def write(text, name="robot.urdf"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
 def priority():
     """Niceness and, on Linux, scheduling class of this process."""
     scheduler = getattr(os, "sched_getscheduler", lambda process: None)

@@ -7,6 +7,7 @@ Tests of what is forbidden here belong into test/process.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.abc
 import os
 import pty
@@ -41,6 +42,8 @@ CLOCK_READERS = frozenset(
 
 
 HERE = Path(__file__).parent
+# Files whose tests still start threads or processes or read a clock. The list may only become shorter.
+UNGUARDED = frozenset((HERE / "unguarded.txt").read_text(encoding="utf-8").split())
 
 
 class Guard:
@@ -93,6 +96,9 @@ class _NoRclpy(importlib.abc.MetaPathFinder):
             _fail("import rclpy")
 
 
+with contextlib.suppress(ImportError):
+    import pinocchio  # noqa: F401  # its first import starts a process, whichever test it is in
+
 _forbid(time, "sleep", "sleep")
 _forbid(subprocess.Popen, "__init__", "start a process")
 _forbid(socket.socket, "__init__", "open a socket")
@@ -110,7 +116,7 @@ sys.meta_path.insert(0, _NoRclpy())
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Guard a test of this folder and its fixtures; pytest calls this hook for the tests of all folders."""
-    Guard.active = item.path.is_relative_to(HERE)
+    Guard.active = item.path.is_relative_to(HERE) and item.path.relative_to(HERE).as_posix() not in UNGUARDED
     try:
         return (yield)
     finally:

@@ -112,6 +112,7 @@ def test_a_run_over_dds_is_that_of_the_simulation_step_by_step(ros):
         assert np.abs(sim.v - row.v).max() < 1e-10
 
 
+@pytest.mark.smoke
 def test_a_trajectory_is_followed_from_where_the_robot_is_told_to_be(ros):
     simulated = plant(ros)
     node = controller(ros, wait=True)

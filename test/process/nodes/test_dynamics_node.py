@@ -206,6 +206,7 @@ def test_a_node_whose_physics_cannot_be_made_or_is_not_awaited_ends_in_order(ros
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
+@pytest.mark.smoke
 def test_positions_efforts_trajectories_and_wrenches_move_what_they_name(ros):
     states = ros.collect(JointState, "joint_states")
     reports = ros.collect(DiagnosticArray, "/diagnostics")

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.ros
 
 
 # --- life -------------------------------------------------------------------------------------------------------------
+@pytest.mark.smoke
 def test_the_node_lives_as_a_lifecycle_node_and_robots_with_it(ros, fleet):
     node = hardware(ros, **ONE, autostart="unconfigured")
     assert life(ros) == "unconfigured" and not fleet.made

@@ -128,6 +128,7 @@ def test_the_oracle_confirms_our_dynamics_on_the_topics_of_a_robot(ros, name, ba
     assert values["velocities"] == str(robot.model.nv)
 
 
+@pytest.mark.smoke
 def test_a_difference_over_the_tolerance_is_a_warning(ros):
     robot = Robot(ros, "pa10")
     _, arrays, _ = started(ros, relative_tolerance=0.0, absolute_tolerance=0.0)

@@ -285,6 +285,7 @@ def test_a_recorder_refuses_what_it_cannot_do(ros, tmp_path, monkeypatch, values
         RecordNode(context=ros.context, parameter_overrides=parameters(**values))
 
 
+@pytest.mark.smoke
 def test_an_interrupted_recorder_ends_its_file_and_its_exit_code_is_zero(ros, tmp_path):
     path = tmp_path / "run.mcap"
     process = ros.start(sys.executable, "-m", "ada_tools.nodes.record_node", "--ros-args", "-p", f"path:={path}")

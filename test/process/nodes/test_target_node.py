@@ -225,6 +225,7 @@ def test_unusable_parameters_are_refused(ros, parameters, part):
         TargetNode(context=ros.context, parameter_overrides=overrides)
 
 
+@pytest.mark.smoke
 def test_it_starts_and_ends_as_a_process(ros):
     process = ros.start(sys.executable, "-m", "ada_tools.nodes.target_node")
     ros.wait(lambda: ("target_node", "/") in ros.tester.get_node_names_and_namespaces(), 60.0, "the node")

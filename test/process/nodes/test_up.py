@@ -123,6 +123,7 @@ def ada_in_ros(ada, ros, monkeypatch):
     return ada
 
 
+@pytest.mark.smoke
 def test_a_robot_moves_over_dds_and_the_command_ends_by_itself(ros, ada_in_ros):
     states = ros.collect(JointState, "joint_states")
     code, out, _ = ada_in_ros("pa10", "--headless", "--duration", "8")  # discovery alone may take some seconds

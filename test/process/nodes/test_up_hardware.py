@@ -133,6 +133,7 @@ class Driven(Running):
 # --- an arm under a controller ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_a_joint_trajectory_moves_the_emulated_arm(ros, patient):
     """Yamada sec. 4.1: a motion of several joints."""
     running = Driven(

@@ -154,6 +154,7 @@ def test_the_robot_moves_on_the_page_as_its_exact_state_does(ros, view):
     assert node.failure is None
 
 
+@pytest.mark.smoke
 def test_without_an_exact_state_joint_states_and_tf_are_shown(ros, view):
     tf = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built: python -m ada_robot.interfaces")
     from geometry_msgs.msg import TransformStamped

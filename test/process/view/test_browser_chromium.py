@@ -79,6 +79,7 @@ def stage(tmp_path_factory):
             shown.leave()
 
 
+@pytest.mark.smoke
 def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(stage):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
