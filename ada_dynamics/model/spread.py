@@ -22,6 +22,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.align import to_mat3, to_vec3
+from ada_dynamics.model.stacks import inertia_about_com
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
@@ -69,7 +70,7 @@ def is_thin(inertia: RigidInertia) -> bool:
     """True if a body hardly resists some motion."""
     if not inertia.mass > 0.0:
         return True
-    moments = np.linalg.eigvalsh(_about_centre(inertia))
+    moments = np.linalg.eigvalsh(inertia_about_com(inertia))
     return bool(moments[0] <= THIN * moments[-1])
 
 
@@ -84,12 +85,6 @@ def _total(basis: list[RigidInertia], amounts: list[float]) -> RigidInertia | No
 
 def _matrix(inertia: RigidInertia) -> Array:
     return np.array(inertia.matrix(), dtype=float)
-
-
-def _about_centre(inertia: RigidInertia) -> Array:
-    c = np.array(inertia.first_moment) / inertia.mass
-    shift: Array = inertia.mass * (float(c @ c) * np.eye(3) - np.outer(c, c))
-    return np.array(inertia.about_origin) - shift
 
 
 def _wanted(tree: Tree) -> list[Array]:
@@ -109,7 +104,7 @@ def _wanted(tree: Tree) -> list[Array]:
             continue
         m = max(own.mass, WANTED_MASS * mass)
         com = np.array(own.first_moment) / own.mass if own.mass > 0.0 else np.zeros(3)
-        moments, axes = np.linalg.eigh(_about_centre(own) if own.mass > 0.0 else np.array(own.about_origin))
+        moments, axes = np.linalg.eigh(inertia_about_com(own) if own.mass > 0.0 else np.array(own.about_origin))
         floor = max(WANTED_MOMENT * moments[-1], m * (0.1 * length) ** 2)
         J = (axes * np.maximum(moments, floor)) @ axes.T
         result.append(_matrix(RigidInertia.from_com(m, to_vec3(com), to_mat3(0.5 * (J + J.T)))))

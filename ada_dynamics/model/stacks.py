@@ -68,6 +68,23 @@ class Inertias(NamedTuple):
         return [RigidInertia(m, Vec3(*h), Mat3.of(I)) for m, h, I in rows]
 
 
+def point_inertias(m: Array, c: Array) -> Array:
+    """Inertias about the origin of point masses (n,) at positions (n, 3).
+
+    Diagonal entries are sums such as cy² + cz²; |c|² - cx² would lose the digits of small entries.
+    """
+    squares, found = c * c, -c[:, :, None] * c[:, None, :]
+    for i in range(3):
+        found[:, i, i] = squares[:, (i + 1) % 3] + squares[:, (i + 2) % 3]
+    return np.asarray(m[:, None, None] * found)
+
+
+def inertia_about_com(inertia: RigidInertia) -> Array:
+    """Rotational inertia of a body with mass about its centre of mass."""
+    m, c = np.array([inertia.mass]), np.array([inertia.first_moment]) / inertia.mass
+    return np.asarray(np.array(inertia.about_origin) - point_inertias(m, c)[0])
+
+
 def inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> Inertias:
     """Inertias of bodies about their origins, of all links fixed to them (Takahashi 2012, eq. A.29).
 
@@ -80,10 +97,7 @@ def inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> Inertias:
     I, com = stacked([(link.inertia, link.com) for link in links])
     m = np.array([link.mass for link in links])
     c = p + turned(R, com)
-    square = np.sum(c * c, axis=1)[:, None, None]
-    about = product(product(R, I), R.swapaxes(1, 2)) + m[:, None, None] * (
-        square * np.eye(3) - c[:, :, None] * c[:, None, :]
-    )
+    about = product(product(R, I), R.swapaxes(1, 2)) + point_inertias(m, c)
     body = np.array([number for number, _, _ in parts], dtype=np.intp)
     mass, h, total = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
     for sums, values in ((mass, m), (h, m[:, None] * c), (total, about)):
