@@ -16,7 +16,6 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_robot.contract import JointLimit, Mode, Reason, Refusal
 
@@ -30,7 +29,7 @@ def joint_limits(model: Model, motors: Sequence[str]) -> list[JointLimit]:
     """Limits of the joints of a model, of which some have motors."""
     found = []
     for name, joint in model.joints.items():
-        if name == ROOT_JOINT or not joint.nv:
+        if name == model.floating_joint or not joint.nv:
             continue
         lower, upper, speed, effort = joint.limits.lower, joint.limits.upper, joint.limits.velocity, joint.limits.effort
         found.append(JointLimit(name, float(lower), float(upper), float(speed), float(effort), name in motors))

@@ -10,7 +10,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import inverse, length, twist_matrix
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 
@@ -39,7 +38,7 @@ class SerialArm:
         self.link, self.tool, self.joints = link, tool, arm_joints(model, link)
         self._model, self._dynamics = model, dynamics
         self._columns = np.array([model.v_index(name).start for name in self.joints], dtype=np.intp)
-        self._base = model.root if ROOT_JOINT in model.joints else None
+        self._base = model.joints[model.floating_joint].child if model.floating_joint else None
         self._to_tool = twist_matrix(inverse(tool))
 
     def pose(self, q: Array) -> Array:
@@ -157,7 +156,7 @@ def joints_to(model: Model, link: str) -> list[str]:
     """Joints of the tree from the base to a link, without the one that lets the base float."""
     by_child = {joint.child: name for name, joint in model.joints.items()}
     found = []
-    while link in by_child and by_child[link] != ROOT_JOINT:
+    while link in by_child and by_child[link] != model.floating_joint:
         found.append(by_child[link])
         link = model.joints[by_child[link]].parent
     return found[::-1]
@@ -168,7 +167,7 @@ def last_link(model: Model) -> str:
     motors = set(motor_joints(model))
     depth = {model.root: (0, 0)}
     for name, joint in model.joints.items():  # in depth-first order
-        if name != ROOT_JOINT:
+        if name != model.floating_joint:
             motors_before, joints_before = depth.get(joint.parent, (0, 0))
             depth[joint.child] = motors_before + (name in motors), joints_before + 1
     return max(depth, key=lambda link: depth[link])

@@ -15,7 +15,6 @@ from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, floatin
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force, Motion
@@ -62,12 +61,13 @@ class SupportCoupling:
         self.tree = model.tree
         if self.support not in model.links:
             raise unknown_name("link", self.support, model.links)
-        root = model.joints.get(ROOT_JOINT)
+        root = model.floating_joint
         if root is not None and not floating_base(self.tree):
+            kind = model.joints[root].kind
             raise InputError(
-                f"the base of robot {model.name!r} is {root.kind!r}; load it with base='floating'.",
+                f"the base of robot {model.name!r} is {kind!r}; load it with base='floating'.",
                 field="base",
-                value=root.kind,
+                value=kind,
                 allowed=("floating",),
             )
         self.is_floating = floating_base(self.tree)

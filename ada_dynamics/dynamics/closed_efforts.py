@@ -22,7 +22,6 @@ from ada_dynamics.dynamics.quantities.closed import FIXED_THRESHOLD, SOFTNESS, u
 from ada_dynamics.expr import Traced, minimum
 from ada_dynamics.loops.choices import velocities_of
 from ada_dynamics.loops.orders import late
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.spatial.scalar import Scalar
 
@@ -90,7 +89,8 @@ def _sharing(closed: ClosedDynamics, by_all: bool) -> Sharing | None:
     units = closed.weights[list(chosen)] * numbers.length
     conditions = [plans.conditions[c] for c in chosen]
     jacobians = [numbers.jacobian(q)[conditions] / units[:, None] for q in closed.study.poses]
-    motors = tuple(velocities_of(closed.model, [name for name in closed.model.actuated if name != ROOT_JOINT]))
+    model = closed.model
+    motors = tuple(velocities_of(model, [name for name in model.actuated if name != model.floating_joint]))
     E = np.diag(np.isin(np.arange(nv), motors).astype(float))
     blocks = [E + J.T @ J for J in jacobians]
     if np.median([np.linalg.eigvalsh(block)[0] for block in blocks]) < _REGULAR:

@@ -15,6 +15,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.elements import Joint, Link
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.stacks import point_inertia
 
 
 def with_parameters(dynamics: Dynamics, values: Mapping[str, float]) -> Model:
@@ -68,7 +69,7 @@ def _fixed_to(model: Model, link: str) -> list[str]:
 def _about_origin(link: Link) -> Array:
     """Its ten parameters."""
     c = link.com
-    I = link.inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c))
+    I = link.inertia + point_inertia(link.mass, c)
     return np.array([link.mass, *(link.mass * c), I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]])
 
 
@@ -78,7 +79,7 @@ def _central(values: Array) -> tuple[float, Array, Array]:
     c = values[1:4] / mass if mass else np.zeros(3)
     xx, xy, xz, yy, yz, zz = values[4:]
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return mass, c, I - mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return mass, c, I - point_inertia(mass, c)
 
 
 def _is_body(inertia: Array) -> bool:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ada_dynamics.algorithms.regressor import INERTIAL, OF_JOINT
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
 
@@ -36,9 +35,8 @@ def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> N
         InputError: none is asked for.
     """
     names = list(dynamics.parameters)
-    there = [
-        name for name in names if name.rpartition(".")[0] != ROOT_JOINT
-    ]  # what floats has no rotor and rubs nowhere
+    floating = dynamics.model.floating_joint  # it has no rotor and no friction
+    there = [name for name in names if name.rpartition(".")[0] != floating]
     if wanted is None:
         chosen = {name for name in there if _is_usual(dynamics, name)}
     else:

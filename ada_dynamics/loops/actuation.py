@@ -8,7 +8,6 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.choices import velocities_of
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
 _RESIDUE = 1e-8  # of the efforts wanted, that the motors may leave undone
@@ -30,8 +29,8 @@ def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
     Raises:
         InputError: the motors cannot do it; the message names the joints that nothing drives.
     """
-    motors = list(velocities_of(model, [name for name in model.actuated if name != ROOT_JOINT]))
-    base = list(velocities_of(model, [name for name in model.actuated if name == ROOT_JOINT]))
+    motors = list(velocities_of(model, [name for name in model.actuated if name != model.floating_joint]))
+    base = list(velocities_of(model, [name for name in model.actuated if name == model.floating_joint]))
     A, B, b = N[motors].T, N[base].T, N.T @ wanted
     efforts = np.zeros(model.nv)
     U, s, Vt = np.linalg.svd(A, full_matrices=False)

@@ -17,7 +17,6 @@ from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.state import LoopState, loop_state
 from ada_dynamics.loops.study import RANK, Study, study
 from ada_dynamics.loops.uniqueness import Flags, in_general
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
 # Velocities up to which ranks are looked at; saying all of them takes some 10 s, and grows with the cube of the size.
@@ -150,7 +149,7 @@ def motions_left(numbers: LoopNumbers, q: Array, rank: int) -> Array:
 
 def _motors(model: Model, motions: Sequence[Array]) -> Motors:
     are_named = tuple(model.actuated) != tuple(model.joint_names)
-    joints = model.actuated if are_named else tuple(name for name in model.actuated if name != ROOT_JOINT)
+    joints = model.actuated if are_named else tuple(name for name in model.actuated if name != model.floating_joint)
     own = np.array([i for name in joints for i in range(model.nv)[model.v_index(name)]], dtype=np.intp)
     driven = max((_rank(N[own]) for N in motions), default=0)
     return Motors(tuple(joints), are_named, len(own), driven, motions[0].shape[1])

@@ -280,6 +280,18 @@ class Model(Shown):
         return x
 
     @cached_property
+    def floating_joint(self) -> str | None:
+        """Joint with six degrees of freedom between the world and the first moving link; None if the base is fixed.
+
+        It is `root_joint` of models loaded with base="floating"; files that hold their robot themselves, as MJCF does
+        by the link "world", name theirs.
+        """
+        for name, joint in self.joints.items():
+            if joint.nv and (joint.parent not in self.links or joint.parent == self.root == "world"):
+                return name if joint.type.leaves_free() else None
+        return None
+
+    @cached_property
     def has_mimics(self) -> bool:
         """True if some coordinates drive more than one joint."""
         return any(joint.mimic for joint in self.joints.values())

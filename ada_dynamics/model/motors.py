@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
 
@@ -12,5 +11,5 @@ def motor_joints(model: Model) -> list[str]:
     return [
         name
         for name in model.actuated
-        if name != ROOT_JOINT and model.joints[name].nq == 1 and model.joints[name].nv == 1
+        if name != model.floating_joint and model.joints[name].nq == 1 and model.joints[name].nv == 1
     ]

@@ -79,10 +79,15 @@ def point_inertias(m: Array, c: Array) -> Array:
     return np.asarray(m[:, None, None] * found)
 
 
+def point_inertia(m: float, c: Array) -> Array:
+    """Inertia about the origin of one point mass at c."""
+    return np.asarray(point_inertias(np.array([m]), np.asarray(c, dtype=float)[None, :])[0])
+
+
 def inertia_about_com(inertia: RigidInertia) -> Array:
     """Rotational inertia of a body with mass about its centre of mass."""
-    m, c = np.array([inertia.mass]), np.array([inertia.first_moment]) / inertia.mass
-    return np.asarray(np.array(inertia.about_origin) - point_inertias(m, c)[0])
+    c = np.array(inertia.first_moment) / inertia.mass
+    return np.asarray(np.array(inertia.about_origin) - point_inertia(inertia.mass, c))
 
 
 def inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> Inertias:

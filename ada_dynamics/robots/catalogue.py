@@ -286,16 +286,15 @@ def start_of(source: object, model: Model | None = None) -> Array | None:
 
 
 def _start(model: Model, one: Entry) -> Array:
-    from ada_dynamics.model.description import ROOT_JOINT
     from ada_dynamics.model.edit.poses import link_poses
 
     q = model.neutral()
     for joint, own in (one.start or {}).items():
         if joint in model.joint_names:
             q[model.q_index(joint)] = np.radians(own) if np.ndim(own) == 0 else own
-    if one.stands_on and ROOT_JOINT in model.joint_names:
+    if one.stands_on and model.floating_joint:
         poses = link_poses(model, q)
-        q[model.q_index(ROOT_JOINT)][2] -= min(float(poses[link][1][2]) for link in one.stands_on)
+        q[model.q_index(model.floating_joint)][2] -= min(float(poses[link][1][2]) for link in one.stands_on)
     return q
 
 

@@ -16,7 +16,6 @@ from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.bounds import bounds_of
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.integration import AUTO, Integration
@@ -97,7 +96,7 @@ def scene_for(
         height, is_free = lowest(model, q, [*contact.points, *contact.spheres]), _is_free(model)
         is_sunk = height < -_SUNK
         if is_free and (is_sunk or not is_given):
-            q[2] -= height
+            _shift(model, q, -height)
         if is_sunk and (is_given or not is_free):
             notes.append(f"start: {'lifted by' if is_free else 'in the ground by'} {-height:.3g} m")
     return Scene(q, contact, own, method.name, why, pose.moved, tuple(notes))
@@ -119,9 +118,16 @@ def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
     return assemble(model, guess)
 
 
+def _shift(model: Model, q: Array, height: float) -> None:
+    """Move a floating robot upwards [m]."""
+    assert model.floating_joint is not None
+    joint = model.joints[model.floating_joint]
+    q[model.q_index(joint.name)][:3] += joint.rotation.T @ np.array([0.0, 0.0, height])
+
+
 def floats(model: Model) -> bool:
-    """True if the root link moves freely."""
-    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].type.leaves_free()
+    """True if no joint connects the robot to the world."""
+    return model.floating_joint is not None
 
 
 def _is_free(model: Model) -> bool:

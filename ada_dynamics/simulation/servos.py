@@ -15,7 +15,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import finite
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.model.tree import Tree
 
@@ -186,7 +185,7 @@ def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Ar
     carried = np.diag(M)[at].copy()
     if model.loops:
         carried = np.maximum(carried, _free_inertias(dynamics, q, at))
-    if ROOT_JOINT in model.joints:  # the rest of the robot as a point at its centre of mass
+    if model.floating_joint:  # the rest of the robot as a point at its centre of mass
         com = dynamics.com(q)
         for i, name in enumerate(motors):
             if model.joints[name].type.turns():

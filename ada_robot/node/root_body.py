@@ -11,7 +11,6 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults
@@ -53,13 +52,15 @@ class RootBody:
         self.is_free = defaults.floats(model)
         self._dynamics: Dynamics | None = None
         if self.is_free:
-            self._body = next(body for body in model.tree.bodies if body.name == ROOT_JOINT)
+            self._joint = str(model.floating_joint)
+            self._link = model.joints[self._joint].child
+            self._body = next(body for body in model.tree.bodies if body.name == self._joint)
 
     def state(self, q: Array, v: Array) -> BodyState:
         """Where it is and how it moves."""
         if not self.is_free:
             return BodyState(_AT_ORIGIN.copy(), np.zeros(6))
-        dynamics, root = self._own(q), self._model.root
+        dynamics, root = self._own(q), self._link
         at = dynamics.pose(root, q)
         turn = quaternions(at[None, :3, :3])[0][_WXYZ_TO_XYZW]
         return BodyState(np.concatenate([at[:3, 3], turn]), dynamics.velocity(root, q, v))
@@ -88,7 +89,7 @@ class RootBody:
         wanted = self.state(q, v).twist if twist is None else self._checked_twist(twist)
         if pose is not None:
             q = q.copy()
-            q[self._model.q_index(ROOT_JOINT)] = self._positions(pose)
+            q[self._model.q_index(self._joint)] = self._positions(pose)
         return q, self._with_twist(q, v, wanted)
 
     def _positions(self, pose: Sequence[float]) -> Array:
@@ -116,9 +117,9 @@ class RootBody:
 
     def _with_twist(self, q: Array, v: Array, twist: Array) -> Array:
         """Velocities at which the root moves so: the columns of its Jacobian are its twists at unit velocities."""
-        rows = np.arange(self._model.nv)[self._model.v_index(ROOT_JOINT)]
+        rows = np.arange(self._model.nv)[self._model.v_index(self._joint)]
         units = np.eye(self._model.nv)[rows]
-        columns = [self._own(q).velocity(self._model.root, q, unit) for unit in units]
+        columns = [self._own(q).velocity(self._link, q, unit) for unit in units]
         v = v.copy()
         v[rows] = np.linalg.solve(np.column_stack(columns), twist)
         return v

@@ -14,7 +14,7 @@ import numpy as np
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import AdaError, ModelError
-from ada_dynamics.model.description import BASES, ROOT_JOINT, Base
+from ada_dynamics.model.description import BASES, Base
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_tools.browser.device_panel import DevicePanel
@@ -147,7 +147,7 @@ class RemotePage:
         model = self.robot.model
         return (
             (wanted.sizes is None or wanted.sizes == _sizes_of(model))
-            and (model.root not in wanted.moving or wanted.base != AUTO or ROOT_JOINT in model.joints)
+            and (model.root not in wanted.moving or wanted.base != AUTO or model.floating_joint is not None)
             and (wanted.gravity is None or np.array_equal(wanted.gravity, model.gravity))
         )
 
@@ -240,7 +240,7 @@ def _compiled(model: Model) -> Dynamics:
 
 
 def _floats(model: Model) -> bool:
-    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].type.leaves_free()
+    return model.floating_joint is not None
 
 
 def _sizes(seen: SeenState) -> tuple[int, int]:

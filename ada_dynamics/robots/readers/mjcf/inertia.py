@@ -9,7 +9,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.rigid import UNIT, Pose, compose, shortest_turn
-from ada_dynamics.model.small import conjugated, dot
+from ada_dynamics.model.small import conjugated
+from ada_dynamics.model.stacks import point_inertia
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
 
@@ -56,8 +57,7 @@ def together(parts: list[Mass]) -> Mass:
     com = np.sum([part.mass * part.com for part in parts], axis=0) / total
     inertia = np.zeros((3, 3))
     for part in parts:
-        d = part.com - com
-        inertia += part.inertia + part.mass * (dot(d, d) * np.eye(3) - np.outer(d, d))
+        inertia += part.inertia + point_inertia(part.mass, part.com - com)
     return Mass(total, com, inertia)
 
 
