@@ -17,6 +17,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
 from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
@@ -38,7 +39,7 @@ def load_robot(settings: PhysicsSettings, description: str | None = None) -> Mod
         InputError: a parameter is unusable.
         ModelError: the robot's description is.
     """
-    model = settings.load(description)
+    model = split_universals(settings.load(description))  # viewers know the joints of URDF 1.0 only
     inertia, friction = settings.rotor_inertia, settings.joint_friction
     return with_drives(model, inertia, friction) if inertia or friction else model
 

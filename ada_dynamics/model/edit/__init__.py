@@ -7,6 +7,7 @@ from ada_dynamics.model.edit.merge import merge, with_prefix
 from ada_dynamics.model.edit.merge_turns import merge_turns
 from ada_dynamics.model.edit.recut import loop_path, recut
 from ada_dynamics.model.edit.small import open_loops, remove_loop, with_gravity, with_parts
+from ada_dynamics.model.edit.split_universals import split_universals
 
 __all__ = [
     "adjustable",
@@ -19,6 +20,7 @@ __all__ = [
     "recut",
     "reduce",
     "remove_loop",
+    "split_universals",
     "with_gravity",
     "with_parts",
     "with_prefix",

@@ -36,6 +36,10 @@ KINDS = Kinds[str](
         "floating_euler": _EULER,
     },
 )
+# Types of URDF 1.0: urdfdom refuses a file with another one. Other joints are written as floating, with their type in
+# the attribute EXACT_TYPE.
+STANDARD = ("revolute", "continuous", "prismatic", "planar", "floating", "fixed")
+EXACT_TYPE = "ada_type"
 _TOO_SHORT = 1e-9
 
 
@@ -64,6 +68,8 @@ def read_joint(element: Element, sink: Sink) -> Joint | None:
 
 def _kind(values: Attributes) -> str | None:
     kind = values.text("type")
+    if kind == "floating" and values.has(EXACT_TYPE):
+        kind = values.text(EXACT_TYPE)
     if kind is None:
         return None
     if kind in KINDS.words:

@@ -14,7 +14,7 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
 from ada_dynamics.model.joints import Spherical
 from ada_dynamics.robots.readers.loops import ELEMENTS
-from ada_dynamics.robots.readers.urdf_joint import KINDS
+from ada_dynamics.robots.readers.urdf_joint import EXACT_TYPE, KINDS, STANDARD
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.numbers import bounded, is_unit, number, numbers
@@ -93,6 +93,9 @@ def _colour_name(shape: Shape) -> str:
 def joint_element(joint: Joint, draft: Draft) -> Element:
     """A <joint>."""
     attributes = {"name": joint.name, "type": joint.kind}
+    if joint.kind not in STANDARD:  # other tools see a joint that leaves all motions free, and load the rest
+        attributes |= {"type": "floating", EXACT_TYPE: joint.kind}
+        draft.note(f"joint {joint.name!r} is {joint.kind}: tools of URDF 1.0 take it as floating.")
     if draft.is_passive(joint):
         attributes["actuated"] = "false"
     children = [
@@ -145,6 +148,8 @@ def _dynamics(joint: Joint) -> Element | None:
     values = {name: getattr(joint, name) for name in ("damping", "friction", "armature")}
     values |= {"spring_stiffness": joint.stiffness, "spring_reference": joint.rest if joint.stiffness else 0.0}
     attributes = {name: number(value) for name, value in values.items() if value}
+    if attributes and not attributes.keys() & {"damping", "friction"}:  # urdfdom refuses an element with neither
+        attributes = {"damping": number(0.0), **attributes}
     return make("dynamics", attributes) if attributes else None
 
 

@@ -141,18 +141,40 @@ def nanoseconds(t: Array) -> Times:
 
 
 def description(model: Model) -> str | None:
-    """A URDF of the robot: the text that it was read from, or one written anew; None where a URDF cannot say it.
+    """URDF of the model with its loops and motors; None where a URDF cannot express it.
 
-    Meshes that are only found from its file have file:// addresses: whoever gets the text does not know that file.
+    It is the text that the model was read from where that says all of it. Otherwise, as where loops and motors come
+    from a file beside the URDF, one is written: the tree in joints of URDF 1.0, `<loop_joint>`s, passive joints marked.
+    Meshes that are only found from its file get file:// addresses: whoever reads the text does not know that file.
     """
+    from ada_dynamics.model.edit import split_universals
     from ada_dynamics.robots.writers import render
     from ada_dynamics.robots.writers.mesh_addresses import with_lasting_addresses
 
-    if model.source is not None and "<robot" in model.source:
-        text = model.source
-    else:
+    text = model.source
+    if text is None or not _says_all(text, model):
         try:
-            text = next(iter(render(model, "sidecar").texts.values()))
+            (text,) = render(split_universals(model), "loop_joint").texts.values()
         except AdaError:
             return None
     return with_lasting_addresses(text, model, None)[0]
+
+
+def _says_all(text: str, model: Model) -> bool:
+    """Whether a URDF alone gives the joints, loops and motors of a model, in types that every URDF reader knows."""
+    from ada_dynamics.robots.load import load
+    from ada_dynamics.robots.readers.urdf_joint import STANDARD
+
+    if "<robot" not in text:
+        return False
+    try:
+        alone = load(text)
+    except AdaError:
+        return False
+    floating = [name for name in model.joints if name not in alone.joints and name == model.floating_joint]
+    return (
+        all(joint.kind in STANDARD for joint in alone.joints.values())
+        and alone.loop_names == model.loop_names
+        and [*floating, *alone.joints] == list(model.joints)
+        and set(alone.actuated) == {name for name in model.actuated if name not in floating}
+    )
