@@ -97,7 +97,7 @@ class _NoRclpy(importlib.abc.MetaPathFinder):
 
 
 with contextlib.suppress(ImportError):
-    import pinocchio  # noqa: F401  # its first import starts a process, whichever test it is in
+    import mujoco  # noqa: F401  # its first import starts a process, whichever test it is in
 
 _forbid(time, "sleep", "sleep")
 _forbid(subprocess.Popen, "__init__", "start a process")
