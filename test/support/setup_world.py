@@ -54,7 +54,7 @@ class Running:
 
     def joints(self, names):
         """Where some joints are, all at the same time."""
-        state = self.measured[-1]
+        state = self.ros.wait(lambda: self.measured and self.measured[-1], START, "joint states")
         return np.array([state.position[list(state.name).index(name)] for name in names])
 
     def joint(self, name):
@@ -63,7 +63,8 @@ class Running:
 
     def signal(self, name):
         """What the controller says of itself."""
-        return signal_of(self.controls[-1], name)
+        message = self.ros.wait(lambda: self.controls and self.controls[-1], START, "a state of the controller")
+        return signal_of(message, name)
 
     def end(self):
         """Ctrl-C ends it well."""
