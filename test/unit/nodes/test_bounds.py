@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated robot takes from outside, and when its motion counts as diverged. No ROS."""
+"""Bounds of a simulated robot's inputs, and motion that diverges."""
 
 import math
 
@@ -21,38 +21,30 @@ STEP = 1e-3
 HALF_TURN = math.pi / STEP  # [rad/s] of half a turn in a step
 
 
-def refused(check, *arguments):
-    """The words of a refusal; empty where there is none."""
-    try:
-        check(*arguments)
-    except InputError as problem:
-        return str(problem)
-    return ""
-
-
-# --- what is given ----------------------------------------------------------------------------------------------------
-def test_a_wrench_of_ten_weights_is_taken_and_more_is_refused_with_the_bound():
+# --- inputs -----------------------------------------------------------------------------------------------------------
+def test_a_wrench_of_ten_weights_is_taken_and_more_is_refused():
     model = ada.load("pa10")
     bounds = StateBounds(model, STEP)
     most = 10 * 9.81 * sum(link.mass for link in model.links.values())
-    assert not refused(bounds.check_wrench, [0.0, 0.0, 0.999 * most, 0.0, 0.0, 0.0], "link_7")
-    for bad in (
-        [1.001 * most, 0, 0, 0, 0, 0],
-        [9e5, 0, 0, 0, 0, 0],
-        [math.nan, 0, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0, math.inf],
-    ):
-        words = refused(bounds.check_wrench, bad, "link_7")
-        assert "'link_7'" in words and f"{most:.4g} N (10 times the robot's weight)" in words
-    assert refused(bounds.check_wrench, [0, 0, 0, 0, 0, 10 * most], "link_7"), "ten metres of lever"
+    bounds.check_wrench([0.0, 0.0, 0.999 * most, 0.0, 0.0, 0.0], "link_7")
+    for bad in ([1.001 * most, 0, 0], [math.nan, 0, 0], [0, 0, 0, 0, 0, math.inf], [0, 0, 0, 0, 0, 10 * most]):
+        with pytest.raises(InputError):
+            bounds.check_wrench([*bad, *[0.0] * (6 - len(bad))], "link_7")
 
 
 def test_states_are_held_to_the_limits_of_the_robot():
-    bounds = StateBounds(ada.load("pa10"), STEP)
-    assert not refused(bounds.check_joints, {"s2": 1.6, "e1": -2.3}, {"s2": -1.0})
-    assert "s2" in refused(bounds.check_joints, {"s2": 100.0}, {})
-    assert "[-1, 1]" in refused(bounds.check_joints, {}, {"s2": 1.1})  # mechanical speed limit of the axis: 1 rad/s
-    assert "finite" in refused(bounds.check_joints, {"s2": math.nan}, {})
+    model = ada.load("pa10")
+    bounds, free = StateBounds(model, STEP), StateBounds(model, STEP, keeps_limits=False)
+    bounds.check_joints({"s2": 1.6, "e1": -2.3}, {"s2": -1.0})
+    free.check_joints({"s2": 3.0}, {})  # joints without stops may start beyond their limits
+    for judge, positions, velocities in (
+        (bounds, {"s2": 100.0}, {}),
+        (bounds, {}, {"s2": 1.1}),  # mechanical speed limit of the axis: 1 rad/s
+        (bounds, {"s2": math.nan}, {}),
+        (free, {"s2": 1e7}, {}),
+    ):
+        with pytest.raises(InputError):
+            judge.check_joints(positions, velocities)
 
 
 def test_joints_without_limits_are_held_to_what_the_robot_weighs_and_a_step_can_follow():
@@ -68,15 +60,7 @@ def test_joints_without_limits_are_held_to_what_the_robot_weighs_and_a_step_can_
     assert judged(effort=[9.99 * weight * reach]) is None
     assert judged(velocity=[0.099 * HALF_TURN]) is None
     for bad in ({"effort": [10.01 * weight * reach]}, {"velocity": [0.101 * HALF_TURN]}, {"position": [1.1e6]}):
-        refusal = judged(**bad)
-        assert refusal.reason is Reason.OVER_LIMIT
-        assert "for which the robot description has no such limit" in refusal.text
-
-
-def test_where_joints_have_no_stops_a_start_beyond_their_limits_is_taken():
-    free = StateBounds(ada.load("pa10"), STEP, keeps_limits=False)
-    assert not refused(free.check_joints, {"s2": 3.0}, {})
-    assert refused(free.check_joints, {"s2": 1e7}, {})
+        assert judged(**bad).reason is Reason.OVER_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -108,7 +92,7 @@ def test_joints_that_nobody_has_or_numbers_that_are_none_are_no_state():
     assert refusal.value.joint == "e1"
 
 
-# --- what becomes of it -----------------------------------------------------------------------------------------------
+# --- motion -----------------------------------------------------------------------------------------------------------
 def test_a_motion_that_diverges_is_never_told_and_ends_in_its_last_good_state():
     told = []
     arm = plant()
@@ -116,7 +100,7 @@ def test_a_motion_that_diverges_is_never_told_and_ends_in_its_last_good_state():
     loop.run(0.1)
     arm.push("link_7", [9e5, 0.0, 0.0, 0.0, 0.0, 0.0], 0.1)  # past the door where it would be refused
     loop.run(0.1)
-    assert "diverged at t = 0.1" in arm.failure
+    assert arm.failure
     assert told[-1].t >= 0.1
     for snapshot in told:
         assert np.abs(snapshot.v).max() < HALF_TURN
@@ -144,7 +128,7 @@ class BreaksOnce:
         self.simulation.step(steps)
 
 
-def test_whatever_goes_wrong_in_a_step_the_plant_says_it_and_lives_on():
+def test_an_error_in_a_step_is_reported_and_a_reset_goes_on():
     chosen = settings(robot="planar_3r")
     arm = Plant(BreaksOnce(simulation_of(load_robot(chosen), chosen)))
     start = arm.simulation.q
@@ -158,7 +142,7 @@ def test_whatever_goes_wrong_in_a_step_the_plant_says_it_and_lives_on():
 
 def test_no_push_and_no_start_however_wild_is_ever_told_as_a_state_that_no_step_can_follow():
     rng = np.random.default_rng(6)
-    for name in ("four_bar", "khr1"):
+    for name in ("four_bar", "floating_6"):
         robot = plant(robot=name, idle="release")
         q, v = robot.simulation.q, np.zeros(robot.model.nv)
         bounds = StateBounds(robot.model, STEP)

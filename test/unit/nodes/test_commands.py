@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command guard: each rule by itself, and whatever a message holds judged by rules written a second time here."""
+"""The command guard: each rule by itself, and any message judged by rules that are written a second time here."""
 
 import math
 import sys
@@ -56,50 +56,36 @@ def test_a_command_that_keeps_every_rule_is_taken(command):
     assert guard().check(command, NOW, PRESENT) is None
 
 
-@pytest.mark.parametrize(
-    ("command", "reason", "said"),
-    [
-        (Command((), ()), Reason.EMPTY, "no number"),
-        (Command(("elbow",)), Reason.EMPTY, "position, velocity or effort"),
-        (Command((), (1.0,)), Reason.LENGTH, "1 numbers for 0 names"),
-        (GOOD._replace(position=(0.6,)), Reason.LENGTH, "position has 1 numbers for 2 names"),
-        (GOOD._replace(effort=(1.0, 2.0, 3.0)), Reason.LENGTH, "same command interfaces"),
-        (Command(("elbov",), (0.1,)), Reason.UNKNOWN_JOINT, "Did you mean 'elbow'"),
-        (Command(("",), (0.1,)), Reason.UNKNOWN_JOINT, "shoulder, elbow"),
-        (Command(("elbow", "elbow"), (0.1, 0.1)), Reason.DUPLICATE_JOINT, "'elbow' is named twice"),
-        (Command(("passive",), effort=(0.0,)), Reason.NO_MOTOR, "shoulder, elbow, wheel"),
-        (GOOD._replace(position=(0.6, math.nan)), Reason.NOT_FINITE, "'elbow': position is nan"),
-        (GOOD._replace(velocity=(math.inf, 0.0)), Reason.NOT_FINITE, "'shoulder': velocity is inf"),
-        (GOOD._replace(effort=(0.0, -math.inf)), Reason.NOT_FINITE, "'elbow': effort is -inf"),
-        (GOOD._replace(stamp=math.nan), Reason.NOT_FINITE, "stamp is nan"),
-        (GOOD._replace(stamp=NOW - 0.6), Reason.OLD, "0.6 s old; at most 0.5 s are allowed (parameter command_timeout"),
-        (GOOD._replace(stamp=NOW + 0.2), Reason.FROM_THE_FUTURE, "0.2 s ahead"),
-        (GOOD._replace(position=(0.6, 2.6)), Reason.OVER_LIMIT, "'elbow': position is 2.6, outside of [-0.5, 2.5]"),
-        (GOOD._replace(velocity=(-3.1, 0.0)), Reason.OVER_LIMIT, "'shoulder': velocity is -3.1, outside of [-3, 3]"),
-        (GOOD._replace(effort=(0.0, 20.1)), Reason.OVER_LIMIT, "'elbow': effort is 20.1, outside of [-20, 20]"),
-        (GOOD._replace(position=(-0.6, 0.1)), Reason.JUMP, "1.1 away from the present 0.5; at most 1 are allowed"),
-        (Command(("wheel",), (1e308,)), Reason.JUMP, "parameter max_position_jump; 0 = any"),
-    ],
-)
-def test_a_command_that_breaks_a_rule_is_refused_with_joint_value_range_and_fix(command, reason, said):
-    found, text = refused(command)
-    assert found is reason
-    assert said in text
+BAD = [
+    (Command((), ()), Reason.EMPTY),
+    (Command(("elbow",)), Reason.EMPTY),
+    (Command((), (1.0,)), Reason.LENGTH),
+    (GOOD._replace(position=(0.6,)), Reason.LENGTH),
+    (GOOD._replace(effort=(1.0, 2.0, 3.0)), Reason.LENGTH),
+    (Command(("elbov",), (0.1,)), Reason.UNKNOWN_JOINT),
+    (Command(("elbow", "elbow"), (0.1, 0.1)), Reason.DUPLICATE_JOINT),
+    (Command(("passive",), effort=(0.0,)), Reason.NO_MOTOR),
+    (GOOD._replace(position=(0.6, math.nan)), Reason.NOT_FINITE),
+    (GOOD._replace(velocity=(math.inf, 0.0)), Reason.NOT_FINITE),
+    (GOOD._replace(effort=(0.0, -math.inf)), Reason.NOT_FINITE),
+    (GOOD._replace(stamp=math.nan), Reason.NOT_FINITE),
+    (GOOD._replace(stamp=NOW - 0.6), Reason.OLD),
+    (GOOD._replace(stamp=NOW + 0.2), Reason.FROM_THE_FUTURE),
+    (GOOD._replace(position=(0.6, 2.6)), Reason.OVER_LIMIT),
+    (GOOD._replace(velocity=(-3.1, 0.0)), Reason.OVER_LIMIT),
+    (GOOD._replace(effort=(0.0, 20.1)), Reason.OVER_LIMIT),
+    (GOOD._replace(position=(-0.6, 0.1)), Reason.JUMP),
+    (Command(("wheel",), (1e308,)), Reason.JUMP),
+]
 
 
-@pytest.mark.parametrize(("count", "end"), [(0, "none."), (12, "m11."), (13, "m11, ...."), (14, "m11, ....")])
-def test_of_joints_with_motors_twelve_are_named(count, end):
-    joints = [JointLimit("follower", has_motor=False), *(JointLimit(f"m{i}") for i in range(count))]
-    text = CommandGuard(joints).check(Command(("follower",), (0.0,)), NOW, {"follower": 0.0}).text
-    assert text.endswith(end)
-    assert text.count(", m") == min(max(count - 1, 0), 11)
+def test_a_command_that_breaks_a_rule_is_refused_for_that_rule():
+    assert [refused(command)[0] for command, _ in BAD] == [reason for _, reason in BAD]
 
 
 @pytest.mark.parametrize("present", [{}, {"elbow": math.nan}, {"elbow": math.inf}])
 def test_a_position_is_refused_while_the_present_one_is_not_known(present):
-    reason, text = refused(Command(("elbow",), (0.1,)), present)
-    assert reason is Reason.JUMP
-    assert "not known" in text
+    assert refused(Command(("elbow",), (0.1,)), present)[0] is Reason.JUMP
     assert refused(Command(("elbow",), (0.1,)), present, max_jump=0.0)[0] is None
     assert refused(Command(("elbow",), effort=(0.1,)), present)[0] is None
 
@@ -108,12 +94,6 @@ def test_zero_takes_any_age_and_any_jump_and_no_stamp_from_the_future():
     assert refused(GOOD._replace(stamp=-1e9), max_age=0.0)[0] is None
     assert refused(GOOD._replace(position=(-1.9, 2.4)), max_jump=0.0)[0] is None
     assert refused(GOOD._replace(stamp=NOW + 5.0), max_age=0.0)[0] is Reason.FROM_THE_FUTURE
-
-
-def test_the_texts_name_the_parameters_of_the_node_at_hand():
-    other = guard(age_parameter="limits.age", jump_parameter="limits.jump")
-    assert "parameter limits.age" in other.check(GOOD._replace(stamp=0.5), NOW, PRESENT).text
-    assert "parameter limits.jump" in other.check(GOOD._replace(position=(1.9, 0.1)), NOW, PRESENT).text
 
 
 @pytest.mark.parametrize(
@@ -142,27 +122,19 @@ def test_what_is_taken_and_refused_is_counted():
         watch.check(command, NOW, PRESENT)
     assert (watch.accepted, watch.last_accepted_at) == (1, NOW)
     assert watch.refused == {Reason.NOT_FINITE: 2, Reason.OLD: 1}
-    assert "must be finite" in watch.last_refusal
 
 
 def test_where_stamps_are_required_a_command_without_one_is_refused():
     watch = guard()
     watch.age_rule.requires_stamps = True
     assert watch.check(GOOD, NOW, PRESENT) is None
-    found, text = watch.check(GOOD._replace(stamp=None), NOW, PRESENT)
-    assert found is Reason.NO_STAMP and "require_stamps: false" in text
+    assert watch.check(GOOD._replace(stamp=None), NOW, PRESENT).reason is Reason.NO_STAMP
 
 
 def test_a_zero_stamp_is_none():
     assert stamp_seconds(0, 0) is None
     assert stamp_seconds(12, 500_000_000) == 12.5
     assert stamp_seconds(-1, 0) == -1.0
-
-
-def test_texts_stay_short_whatever_a_message_holds():
-    name = "\ud800\x00\u202e" * 100_000
-    for command in (Command((name,), (0.1,)), Command(("elbow",) * 100_000, (0.1,) * 100_000)):
-        assert len(refused(command)[1]) < 1000
 
 
 # --- all rules at once ----------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import math
 import os
@@ -21,7 +20,7 @@ from hypothesis import strategies as st
 
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
-from ada_robot.timing.deadlines import DeadlineLoop, Deadlines, reduce_interpreter_jitter
+from ada_robot.timing.deadlines import DeadlineLoop, Deadlines
 
 MS = 1_000_000  # [ns]
 
@@ -32,7 +31,6 @@ class Clock(ManualClock):
     overshoot = 0.0  # [s]
 
     def sleep(self, duration: float) -> None:
-        assert duration >= 0.0
         self.advance(duration + (self.overshoot if duration else 0.0))
 
 
@@ -65,11 +63,11 @@ class Record:
 
 
 # --- deadlines -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("rate", [1000, 3000, 250, 7])
+@pytest.mark.parametrize("rate", [3000, 7])
 def test_deadlines_are_absolute_whatever_sleeps_and_ticks_take(rate: int) -> None:
-    record = Record(1.0 / rate, 5000)
+    record = Record(1.0 / rate, 2000)
     record.clock.overshoot = 80e-6
-    for tick in range(1, 5001):
+    for tick in range(1, 2001):
         record.plan(tick, record.take(10_000 + tick % 7))
     ticks = record.run()
     for k, (at, n) in enumerate(ticks, start=1):
@@ -95,16 +93,6 @@ def test_a_late_wake_up_makes_up_for_the_periods_that_passed_or_gives_them_up(ca
     assert summary.slipped_s == pytest.approx(given_up)
     assert summary.period_max == pytest.approx(1e-9 * (ticks[1][0] - ticks[0][0]))
     assert summary.late_max == pytest.approx(1e-9 * (ticks[1][0] - 2 * MS))
-
-
-def test_a_loop_whose_ticks_take_too_long_goes_on_with_single_ones() -> None:
-    record = Record(1e-3, 400)
-    for tick in range(1, 401):
-        record.plan(tick, lambda: record.take(record.ticks[-1][1] * 3 * MS // 2)())  # 1.5 ms for each period
-    ticks = record.run()
-    assert max(n for _, n in ticks) <= 51  # 50 ms of catching up
-    assert record.loop.statistics.summary().slipped_s > 0.0
-    assert [n for _, n in ticks].count(1) > 10
 
 
 @given(
@@ -211,28 +199,19 @@ def test_posted_actions_are_done_in_order_before_the_next_tick_inside_the_loop()
 
 def test_what_an_action_raises_goes_to_its_future_alone() -> None:
     record = Record(1e-3, 3)
-    failing = record.loop.post(lambda: 1 / 0)
-    leaving = record.loop.post(lambda: sys.exit(3))
-    assert len(record.run()) == 3
-    with pytest.raises(ZeroDivisionError):
-        failing.result(0.0)
-    with pytest.raises(SystemExit):
-        leaving.result(0.0)
-    assert record.loop.failure is None
+    failing, leaving = record.loop.post(lambda: 1 / 0), record.loop.post(lambda: sys.exit(3))
+    assert len(record.run()) == 3 and record.loop.failure is None
+    assert isinstance(failing.exception(0.0), ZeroDivisionError) and isinstance(leaving.exception(0.0), SystemExit)
 
 
 def test_actions_that_wait_when_the_loop_ends_and_those_that_come_later_are_cancelled() -> None:
     record = Record(1e-3, 1)
-    done: list[int] = []
-    cancelled = record.loop.post(lambda: done.append(1))
-    assert cancelled.cancel()
     waiting: list[Future[int]] = []
     record.plan(1, lambda: waiting.append(record.loop.post(lambda: 1)))
     record.run()
     for future in (*waiting, record.loop.post(lambda: 1)):
         with pytest.raises(CancelledError):
             future.result(0.0)
-    assert done == []
     never = DeadlineLoop(1.0, lambda n: None, clock=Clock())
     future = never.post(lambda: 1)
     assert never.stop() and future.cancelled()
@@ -290,31 +269,22 @@ def test_a_tick_that_fails_ends_the_loop_and_is_reported_once(caplog: pytest.Log
 
 
 # --- the system ----------------------------------------------------------------------------------------------------
-def test_a_priority_that_the_system_refuses_is_logged_once_with_the_fix(
+@pytest.mark.skipif(not hasattr(os, "sched_param"), reason="this system has no real-time class")
+def test_a_priority_is_asked_for_the_calling_thread_and_a_refusal_is_logged_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "sched_setscheduler", refuse, raising=False)
-    record = Record(1e-3, 5, priority=80, name="physics")
-    assert len(record.run()) == 5
-    assert len(caplog.records) == 1
-    assert "physics: runs with no real-time priority 80 (Operation not permitted;" in caplog.text
-    assert "limits.conf" in caplog.text
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_param"), reason="this system has no real-time class")
-def test_a_priority_is_asked_for_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int, int]] = []
 
-    def allow(pid: int, policy: int, parameters: os.sched_param) -> None:
+    def judge(pid: int, policy: int, parameters: os.sched_param) -> None:
         asked.append((pid, policy, parameters.sched_priority))
+        if parameters.sched_priority > 7:
+            raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(os, "sched_setscheduler", allow)
-    Record(1e-3, 1, priority=7, name="physics").run()
-    Record(1e-3, 1, name="other").run()
-    assert asked == [(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, 7)]
+    monkeypatch.setattr(os, "sched_setscheduler", judge)
+    for priority in (0, 7, 80):
+        assert len(Record(1e-3, 5, priority=priority).run()) == 5
+    assert asked == [(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, priority) for priority in (7, 80)]
+    assert len(caplog.records) == 1
 
 
 def test_with_ada_periods_each_wake_up_is_written(
@@ -331,14 +301,3 @@ def test_with_ada_periods_each_wake_up_is_written(
     monkeypatch.setenv("ADA_PERIODS", str(tmp_path / "file"))
     assert len(Record(1e-3, 4, name="physics").run()) == 4
     assert "cannot be written" in caplog.text
-
-
-def test_a_calm_interpreter_switches_often_and_its_collector_leaves_alone_what_is_there() -> None:
-    interval = sys.getswitchinterval()
-    try:
-        reduce_interpreter_jitter()
-        assert sys.getswitchinterval() <= 1e-4
-        assert gc.get_freeze_count() > 1000
-    finally:
-        sys.setswitchinterval(interval)
-        gc.unfreeze()

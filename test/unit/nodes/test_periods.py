@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -54,14 +53,6 @@ def test_the_shortest_times_are_told_exactly_and_any_others_have_a_place() -> No
     histogram = filled([day, 10])
     assert histogram.longest == day
     assert histogram.percentiles([0.5, 1.0])[1] > 1000.0  # s: in the last bin
-
-
-def test_a_million_times_take_no_more_memory_than_one() -> None:
-    histogram = filled([1])
-    before = sys.getsizeof(histogram.bins)
-    for i in range(100_000):
-        histogram.add(10 * i)
-    assert sys.getsizeof(histogram.bins) == before
 
 
 def test_a_summary_counts_wake_ups_missed_periods_and_slipped_time_until_a_restart() -> None:

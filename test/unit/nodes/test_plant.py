@@ -14,24 +14,6 @@ from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.trajectory.points import OfferedTrajectory
 
 
-def test_motors_without_a_command_hold_their_joints():
-    arm = plant()
-    start = arm.simulation.q
-    arm.advance(1000)
-    assert np.max(np.abs(arm.simulation.q - start)) < 0.02  # sag under the weight
-    assert arm.t == pytest.approx(1.0)
-    assert set(arm.modes().values()) == {None}
-
-
-def test_a_robot_without_motors_moves_too():
-    rod = plant(robot="floating_rod", initial_velocities=[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    rod.advance(100)
-    assert rod.motors == []
-    snapshot = rod.snapshot()
-    assert snapshot.q[0] == pytest.approx(0.1)
-    assert not snapshot.tau.any()
-
-
 def test_the_motion_is_that_of_the_same_simulation_bit_for_bit():
     arm = plant(idle="release", algorithm="auto")
     model, start = ada.load("pa10"), arm.simulation.q
@@ -50,10 +32,12 @@ def test_the_motion_is_that_of_the_same_simulation_bit_for_bit():
 
 def test_a_position_is_approached_and_held_when_it_goes_stale():
     arm = plant()
-    target = arm.simulation.q[1] + 0.3
+    start = arm.simulation.q
+    target = start[1] + 0.3
     arm.command(Command(["s2"], position=[target]))
     arm.advance(2000)
     assert arm.simulation.q[1] == pytest.approx(target, abs=0.02)
+    assert np.abs(arm.simulation.q - start)[2:].max() < 0.02, "motors without a command hold their joints"
     assert arm.modes()["s2"] is Mode.POSITION
     assert arm.stale == 0, "a held position has not ended"
 
@@ -108,29 +92,20 @@ def test_a_target_does_not_wind_up_where_the_motor_is_too_weak():
     assert abs(arm.targets()["s2"] - arm.simulation.q[1]) <= reach + 0.01
 
 
-def test_a_trajectory_is_followed_to_its_end_and_held():
+def test_a_trajectory_is_followed_to_its_end_and_held_but_for_joints_with_a_newer_command():
     arm = plant()
     present = arm.targets()
     goal = present["e1"] + 0.4
-    assert arm.follow(OfferedTrajectory(["e1"], [1.0], [[goal]], [[0.0]], [[]], [[]])) is None
+    assert arm.follow(OfferedTrajectory(["s1", "e1"], [1.0], [[0.5, goal]], [[0.0, 0.0]], [[]], [[]])) is None
     arm.advance(500)
     halfway = arm.targets()["e1"]
     assert halfway == pytest.approx(present["e1"] + 0.2, abs=1e-3)  # a cubic from rest to rest
+    arm.command(Command(["s1"], position=[0.0]))
     arm.advance(1500)
     assert arm.targets()["e1"] == goal
     assert arm.simulation.q[3] == pytest.approx(goal, abs=0.02)
     assert arm.modes()["e1"] is Mode.POSITION
-
-
-def test_a_newer_command_takes_its_joints_out_of_a_trajectory():
-    arm = plant()
-    present = arm.targets()
-    arm.follow(OfferedTrajectory(["s1", "e1"], [1.0], [[0.5, present["e1"] + 0.5]], [[]], [[]], [[]]))
-    arm.advance(100)
-    arm.command(Command(["s1"], position=[0.0]))
-    arm.advance(1500)
     assert arm.simulation.q[0] == pytest.approx(0.0, abs=0.01)
-    assert arm.simulation.q[3] == pytest.approx(present["e1"] + 0.5, abs=0.02)
 
 
 def test_a_reset_ends_all_commands_and_time_goes_on():

@@ -80,45 +80,25 @@ def test_differences_of_positions_by_their_stamps_are_the_velocities_on_a_busy_m
     assert bound < 0.1
     assert np.abs(rate - 0.5 * (v[1:] + v[:-1])).max() < bound
     assert np.abs(v).max() > 3.0
-    # by the times of sending, they would be off by more than the velocities themselves
-    sent = np.array([at for at, _ in told])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_sending = np.diff(q, axis=0) / (1e-9 * np.diff(sent))[:, None] / factor
-    assert np.nanmax(np.abs(by_sending - v[1:])) > 10.0
 
 
-def test_stamps_rise_and_are_never_ahead_and_never_further_behind_than_what_is_made_up_for():
-    _, told, loop, _, _ = run(busy(2, 90 * MS))
+def test_stamps_rise_and_are_behind_by_what_is_made_up_for_at_most_and_dropped_time_is_counted():
+    _, told, loop, status, began = run(busy(3, 90 * MS))
     assert loop.dropped > 0.5
     stamps, sent = np.array([s.stamp for _, s in told]), np.array([at for at, _ in told])
     assert (np.diff(stamps) > 0).all()
     behind = sent - stamps
     assert behind.min() >= 0
     assert behind.max() <= CATCH_UP + 5 * MS
-
-
-def test_simulated_time_and_what_was_dropped_are_the_time_that_passed():
-    _, told, loop, status, began = run(busy(3, 90 * MS))
     passed = 1e-9 * (told[-1][1].stamp - EPOCH - began)
-    assert loop.dropped > 0.5
     assert told[-1][1].t + loop.dropped == pytest.approx(passed, abs=0.002)
     report = status()
     assert report.level is Level.WARN
     assert report.values["time dropped since the last report [s]"] == pytest.approx(loop.dropped)
-    assert f"{loop.dropped:.3g} s dropped" in report.message
     assert 0.3 < report.values["real-time factor"] < 0.95
     assert status().values["time dropped since the last report [s]"] == 0.0, "each is told once"
     # over an interval in which time was dropped the robot only seems slower, never faster
-    stamps, t = np.array([s.stamp for _, s in told]), np.array([s.t for _, s in told])
-    assert (np.diff(t) <= 1e-9 * np.diff(stamps) + 1e-9).all()
-
-
-def test_a_machine_in_time_drops_nothing_and_says_so():
-    _, _, loop, status, _ = run(lambda: 50_000)
-    report = status()
-    assert (report.level, report.message) == (Level.OK, "in time")
-    assert report.values["real-time factor"] == pytest.approx(1.0, abs=0.01)
-    assert loop.dropped == 0.0
+    assert (np.diff([s.t for _, s in told]) <= 1e-9 * np.diff(stamps) + 1e-9).all()
 
 
 def test_a_clock_that_is_set_is_followed_forwards_and_back():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old messages: a clock that is set otherwise is told from a machine that was late. No ROS."""
+"""Sentences of the command guard: which of clocks, machine and limits a refusal blames, and that it stays short."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,7 @@ PERIOD = 0.02
 
 
 def last_word(arrivals, ahead=0.0):
-    """What is said of the last of some messages.
-
-    Args:
-        arrivals: when each was sent and came, on the clock of the messages [s].
-        ahead: what that clock is ahead of the steady one when the last one comes [s].
-    """
+    """Refusal of the last of messages (sent, arrived) [s], whose clock is then `ahead` of the steady one [s]."""
     steady = ManualClock()
     guard = CommandGuard([JointLimit("elbow", -2.0, 2.0)], max_age=0.5, max_jump=0.0, clock=steady)
     refusal = None
@@ -46,15 +41,10 @@ def test_messages_that_waited_while_the_machine_stood_still_are_no_matter_of_clo
     assert BUSY in text and "share a clock" not in text
 
 
-def test_a_single_message_that_was_late_now_and_then_is_no_matter_of_clocks():
-    for _ in range(3):
-        text = last_word([*sent(1.0), (102.0, 102.7)])
-        assert BUSY in text and "share a clock" not in text
-
-
-def test_a_machine_that_falls_behind_more_and_more_is_no_matter_of_clocks():
+def test_a_single_late_message_and_a_machine_that_falls_behind_are_no_matter_of_clocks():
     behind = [(101.0 + 0.5 * t, 101.6 + t) for t in np.arange(0.0, 6.0, PERIOD).tolist()]
-    assert BUSY in last_word(sent(1.0) + behind)
+    for late in ([(102.0, 102.7)], behind):
+        assert BUSY in last_word(sent(1.0) + late)
 
 
 @pytest.mark.parametrize("sender", [True, False])
@@ -70,3 +60,18 @@ def test_a_clock_that_is_set_is_told_at_the_first_message(sender):
 def test_of_the_first_message_nobody_knows():
     text = last_word(sent(PERIOD / 2, offset=0.7))
     assert EITHER in text and "use_sim_time" in text and "busy" in text
+
+
+def test_a_refusal_names_the_near_joint_the_range_and_the_parameter_and_stays_short():
+    limit = JointLimit("elbow", -0.5, 2.5)
+    guard = CommandGuard([limit], max_age=0.5, age_parameter="limits.age", clock=ManualClock())
+    name = "\ud800\x00\u202e" * 100_000
+    for command, said in (
+        (Command(("elbov",), (0.1,)), "Did you mean 'elbow'"),
+        (Command(("elbow",), (2.6,)), "'elbow': position is 2.6, outside of [-0.5, 2.5]"),
+        (Command(("elbow",), (0.6,), stamp=1.0), "parameter limits.age"),
+        (Command((name,), (0.1,)), ""),
+        (Command(("elbow",) * 100_000, (0.1,) * 100_000), ""),
+    ):
+        text = guard.check(command, 10.0, {"elbow": 0.0}).text
+        assert said in text and len(text) < 1000
