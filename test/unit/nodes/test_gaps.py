@@ -23,7 +23,7 @@ def test_what_is_missing_between_the_messages_of_one_publisher_is_counted():
     assert lost([7, 9, 10, 15], 1) == 1 + 4
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_of_several_publishers_the_missing_ones_are_counted_whoever_has_sent_them(seed):
     choose = random.Random(seed)
     firsts = [1, 4000, 90_000]  # a volatile subscriber hears whatever comes next

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle finds two engines of one mind, and sees a wrong one."""
+"""The oracle: two engines agree, a wrong one is found, and states come from messages."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from refused import refused
 
 pytest.importorskip("pinocchio")
 
 import ada_dynamics as ada
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
+from ada_robot.ros.status import Level
 from ada_tools.nodes.oracle.oracle import (
-    Comparison,
     Oracle,
-    algorithm_for,
     base_of_sizes,
     is_described_by_joints,
     state_of_joints,
 )
+from ada_tools.nodes.oracle.oracle_settings import OracleSettings
+from ada_tools.nodes.oracle.oracle_watch import Arrived, OracleWatch
 
 # Both sides are rounding away from the truth; the lightest links turn by thousands of rad/s².
 TOLERANCE = 1e-9
@@ -75,56 +77,17 @@ def test_a_wrong_engine_is_seen_with_the_joint_that_differs_most():
     assert found.accelerations.absolute == np.max(difference)
 
 
-def test_differences_are_relative_to_the_largest_number():
-    found = Comparison(np.array([1.0, 10.0]), np.array([1.01, 10.0]), "a")
-    assert found.absolute == pytest.approx(0.01)
-    assert found.relative == pytest.approx(0.001)
-    assert found.is_within(0.0, 0.0011)
-    assert found.is_within(0.011, 0.0)
-    assert not found.is_within(0.001, 0.0008)
-    assert Comparison(np.zeros(2), np.zeros(2), "a").relative == 0.0
-
-
-def test_open_loops_are_not_compared():
+def test_open_loops_and_singular_configurations_are_not_compared():
     model = ada.load("four_bar")
     q, v, tau = state(model)
-    oracle = Oracle(model, q)
-    verdict = oracle.compare(q + 1e-3, v, tau)
-    assert verdict[:2] == (None, None)
-    assert "the loops are open by" in verdict.reason
-    assert "velocities open the loops" in oracle.compare(q, v + np.array([0.0, 1.0, 0.0]), tau).reason
-
-
-def test_a_singular_pose_is_not_compared():
-    model = ada.load("four_bar")
-    q, _, tau = state(model)
-    flat = np.pi * np.array([0.5, 0.0, 1.0])  # all four bars on one line
-    assert "singular" in Oracle(model, q).compare(flat, np.zeros(3), tau).reason
-
-
-def test_a_robot_with_mimic_joints_is_compared_by_an_algorithm_that_can_couple_them():
-    assert algorithm_for(ada.load("parallel_gripper"), "ada") == "auto"
-    assert algorithm_for(ada.load("pa10"), "ada") == "ada"
-    assert algorithm_for(ada.load("parallel_gripper"), "crba") == "crba"
-
-
-def test_numbers_that_are_not_finite_are_refused():
-    model = ada.load("pa10")
-    q, _, tau = state(model)
-    with pytest.raises(InputError):
-        Oracle(model).compare(q, np.full(7, np.nan), tau)
-
-
-def test_without_pinocchio_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pinocchio", None)
-    with pytest.raises(InputError) as refusal:
-        Oracle(ada.load("pa10"))
-    assert refusal.value.field == "pinocchio"
-
-
-def test_labels_number_the_velocities_of_a_joint_with_several():
-    labels = Oracle(ada.load("floating_6")).labels
-    assert labels[:7] == [*(f"root_joint[{i}]" for i in range(6)), ada.load("floating_6").joint_names[1]]
+    oracle, flat = Oracle(model, q), np.pi * np.array([0.5, 0.0, 1.0])  # all four bars on one line
+    for q_, v_, reason in (
+        (q + 1e-3, v, "the loops are open by"),
+        (q, v + np.array([0.0, 1.0, 0.0]), "velocities open the loops"),
+        (flat, np.zeros(3), "singular"),
+    ):
+        verdict = oracle.compare(q_, v_, tau)
+        assert verdict[:2] == (None, None) and reason in verdict.reason
 
 
 # --- states from messages -------------------------------------------------------------------------------------------
@@ -153,23 +116,42 @@ ZEROS = [0.0] * 3
     ],
 )
 def test_joint_states_that_do_not_say_everything_are_refused(names, position, velocity, effort, facts):
-    with pytest.raises(InputError) as refusal:
+    with refused(InputError, field=facts[0], joint=facts[1], value=facts[2]):
         state_of_joints(ada.load("planar_3r"), names, position, velocity, effort)
-    assert (refusal.value.field, refusal.value.joint, refusal.value.value) == facts
 
 
-def test_robots_that_joint_states_do_not_describe_are_known():
-    assert is_described_by_joints(ada.load("pa10"))
-    assert is_described_by_joints(ada.load("parallel_gripper"))
-    assert not is_described_by_joints(ada.load("khr1"))
-    assert not is_described_by_joints(ada.load("delta"))  # its legs end in balls
-
-
-def test_the_size_of_a_state_tells_the_base():
+def test_the_size_of_a_state_tells_the_base_and_joint_states_describe_fixed_robots_without_ball_joints():
+    described = ("pa10", "parallel_gripper", "khr1", "delta")
+    assert [is_described_by_joints(ada.load(name)) for name in described] == [True, True, False, False]
     fixed = ada.load("khr1", base="fixed")
     for base in ("fixed", "floating", "floating_euler"):
         model = ada.load("khr1", base=base)
         assert base_of_sizes(fixed, model.nq, model.nv) == base
-    with pytest.raises(InputError) as refusal:
+    with refused(InputError, field="base"):
         base_of_sizes(fixed, 3, 3)
-    assert refusal.value.field == "base"
+
+
+# --- over time --------------------------------------------------------------------------------------------------------
+PENDULUM = """<robot name="pendulum">
+  <link name="ceiling"/>
+  <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="pivot" type="continuous"><parent link="ceiling"/><child link="rod"/><axis xyz="1 0 0"/></joint>
+</robot>"""
+
+
+def test_after_a_silence_the_report_is_stale_until_the_next_comparison():
+    clock = ManualClock(100.0)
+    joints = ["pivot"], [0.3], [0.0], [0.0]
+    watch = OracleWatch(lambda: OracleSettings(base="fixed"), lambda raw: joints, lambda raw: pytest.fail(), clock)
+    watch.description = PENDULUM
+    watch.joints = Arrived(clock(), b"before")
+    assert watch.compare() is not None
+    assert watch.status().level is Level.OK
+
+    clock.advance(3.0)
+    assert watch.status().level is Level.STALE
+    watch.joints = Arrived(clock(), b"after")
+    assert watch.status().level is Level.STALE
+    assert watch.compare() is not None
+    assert (watch.status().level, watch.status().values["compared"]) == (Level.OK, 2)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_robot.contract import JointLimit, Reason
-from ada_robot.trajectory.path import Path
 from ada_robot.trajectory.points import MAX_POINTS, OfferedTrajectory
-from ada_robot.trajectory.trajectory import MAX_WAITING, Trajectory, TrajectoryError, TrajectoryFollower
+from ada_robot.trajectory.trajectory import MAX_WAITING, TrajectoryFollower
 
 JOINTS = (
     JointLimit("a", -2.0, 2.0, velocity=3.0, effort=10.0),
@@ -81,16 +81,6 @@ def test_on_a_clock_of_many_digits_neither_position_nor_velocity_skips_at_a_poin
 
 
 # --- starts ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("start", [None, NOW])
-def test_without_a_start_it_starts_now(start):
-    it = following(["a"], [2.0], [[1.0]], start=start)
-    assert state(it, NOW + 1.0)[0] == 0.5
-
-
-def test_a_first_point_at_time_zero_is_taken_at_once():
-    it = following(["a"], [0.0, 1.0], [[0.5], [1.0]])
-    assert state(it, NOW)[0] == 0.5
-    assert state(it, NOW + 0.5)[0] == 0.75
 
 
 def test_before_a_start_to_come_the_present_position_is_held():
@@ -110,15 +100,11 @@ def test_of_a_trajectory_that_started_already_the_rest_is_followed_from_where_th
 
 
 def test_a_trajectory_that_is_over_is_refused():
-    refusal = offer(follower(), ["a"], [0.0, 1.0], [[0.0], [1.0]], start=5.0, now=10.0)
-    assert refusal.reason is Reason.OLD
-    assert "over 4 s ago" in refusal.text
+    assert offer(follower(), ["a"], [0.0, 1.0], [[0.0], [1.0]], start=5.0, now=10.0).reason is Reason.OLD
 
 
 def test_what_has_to_catch_up_faster_than_the_joint_can_is_refused():
-    refusal = offer(follower(), ["b"], [0.0, 1.0], [[0.0], [0.9]], start=9.5, now=10.0)
-    assert refusal.reason is Reason.OVER_LIMIT
-    assert "between the present state and point 1" in refusal.text
+    assert offer(follower(), ["b"], [0.0, 1.0], [[0.0], [0.9]], start=9.5, now=10.0).reason is Reason.OVER_LIMIT
 
 
 # --- one after another ----------------------------------------------------------------------------------------------
@@ -157,14 +143,6 @@ def test_joints_that_a_trajectory_does_not_name_go_on():
     assert it.followed == ("a", "b")
     assert state(it, NOW + 1.5, "a")[0] == 0.75
     assert state(it, NOW + 1.5, "b")[0] == 0.125
-
-
-def test_a_refused_trajectory_changes_nothing():
-    it = following(["a"], [2.0], [[1.0]])
-    before = it.sample(NOW + 1.0)
-    assert offer(it, ["a", "b"], [1.0], [[0.0, 9.0]], now=NOW + 0.5).reason is Reason.OVER_LIMIT
-    assert it.sample(NOW + 1.0) == before
-    assert it.followed == ("a",)
 
 
 def test_trajectories_that_wait_are_few():
@@ -213,41 +191,38 @@ def test_on_a_clock_that_jumped_back_it_goes_on_as_before():
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("names", "times", "tables", "reason", "said"),
+    ("names", "times", "tables", "reason"),
     [
-        ([], [1.0], [[[]]], Reason.EMPTY, "names no joint"),
-        (["c"], [1.0], [[[0.0]]], Reason.UNKNOWN_JOINT, "no joint is named 'c'"),
-        (["a", "a"], [1.0], [[[0.0, 0.0]]], Reason.DUPLICATE_JOINT, "named twice"),
-        (["passive"], [1.0], [[[0.0]]], Reason.NO_MOTOR, "no motor"),
-        (["a"], [1.0, 1.0], [[[0.0], [0.0]]], Reason.TIMES, "point 1 is at 1 s, not after point 0"),
-        (["a"], [1.0, 0.5], [[[0.0], [0.0]]], Reason.TIMES, "times increase"),
-        (["a"], [-0.1], [[[0.0]]], Reason.TIMES, "point 0 is at -0.1 s"),
-        (["a"], [0.0, math.nan], [[[0.0], [0.0]]], Reason.NOT_FINITE, "time of point 1 is nan"),
-        (["a"], [1.0], [[]], Reason.LENGTH, "no positions"),
-        (["a"], [1.0], [[[]], [[1.0]]], Reason.LENGTH, "no positions"),
-        (["a"], [1.0, 2.0], [[[0.0], []]], Reason.LENGTH, "point 1 has 0 positions for 1 joints"),
-        (["a"], [1.0, 2.0], [[[0.0]]], Reason.LENGTH, "for 1 points of 2"),
-        (["a"], [], [[[0.0]]], Reason.LENGTH, "for 1 points of 0"),
-        (["a"], [1.0], [[[0.0]], [[0.0, 1.0]]], Reason.LENGTH, "point 0 has 2 velocities for 1 joints"),
-        (["a"], [1.0, 2.0], [[[0.0], [0.0]], [[0.0], []]], Reason.LENGTH, "point 1 has 0 velocities"),
-        (["a"], [1.0], [[[0.0]], (), [[0.0]]], Reason.LENGTH, "accelerations without velocities"),
-        (["a"], [1.0], [[[math.nan]]], Reason.NOT_FINITE, "'a': position of point 0 is nan"),
-        (["a"], [1.0], [[[0.0]], [[math.inf]]], Reason.NOT_FINITE, "'a': velocity of point 0 is inf"),
-        (["a"], [1.0], [[[0.0]], [[0.0]], [[-math.inf]]], Reason.NOT_FINITE, "acceleration of point 0 is -inf"),
-        (["a"], [1.0, 2.0], [[[0.0], [2.1]]], Reason.OVER_LIMIT, "position of point 1 is 2.1, outside of [-2, 2]"),
-        (["b"], [9.0], [[[0.0]], [[1.1]]], Reason.OVER_LIMIT, "velocity of point 0 is 1.1, outside of [-1, 1]"),
-        (["b"], [9.0], [[[0.0]], (), (), [[-6.0]]], Reason.OVER_LIMIT, "effort of point 0 is -6, outside of [-5, 5]"),
-        (["b"], [1.0, 1.5], [[[0.0], [0.6]]], Reason.OVER_LIMIT, "speed 1.2 between point 0 and point 1"),
-        (["a"], [0.0], [[[1.5]]], Reason.JUMP, "position of point 0, due at once, 1.5 is 1.5 away"),
-        (["free"], [1e-300], [[[1.0]]], Reason.OVER_LIMIT, "numbers beyond any machine"),
-        (["free"], [1.0], [[[1e308]]], Reason.OVER_LIMIT, "numbers beyond any machine"),
+        ([], [1.0], [[[]]], Reason.EMPTY),
+        (["c"], [1.0], [[[0.0]]], Reason.UNKNOWN_JOINT),
+        (["a", "a"], [1.0], [[[0.0, 0.0]]], Reason.DUPLICATE_JOINT),
+        (["passive"], [1.0], [[[0.0]]], Reason.NO_MOTOR),
+        (["a"], [1.0, 1.0], [[[0.0], [0.0]]], Reason.TIMES),
+        (["a"], [-0.1], [[[0.0]]], Reason.TIMES),
+        (["a"], [0.0, math.nan], [[[0.0], [0.0]]], Reason.NOT_FINITE),
+        (["a"], [1.0], [[]], Reason.LENGTH),
+        (["a"], [1.0], [[[]], [[1.0]]], Reason.LENGTH),
+        (["a"], [1.0, 2.0], [[[0.0], []]], Reason.LENGTH),
+        (["a"], [1.0, 2.0], [[[0.0]]], Reason.LENGTH),
+        (["a"], [], [[[0.0]]], Reason.LENGTH),
+        (["a"], [1.0], [[[0.0]], [[0.0, 1.0]]], Reason.LENGTH),
+        (["a"], [1.0], [[[0.0]], (), [[0.0]]], Reason.LENGTH),  # accelerations without velocities
+        (["a"], [1.0], [[[math.nan]]], Reason.NOT_FINITE),
+        (["a"], [1.0], [[[0.0]], [[math.inf]]], Reason.NOT_FINITE),
+        (["a"], [1.0], [[[0.0]], [[0.0]], [[-math.inf]]], Reason.NOT_FINITE),
+        (["a"], [1.0, 2.0], [[[0.0], [2.1]]], Reason.OVER_LIMIT),
+        (["b"], [9.0], [[[0.0]], [[1.1]]], Reason.OVER_LIMIT),
+        (["b"], [9.0], [[[0.0]], (), (), [[-6.0]]], Reason.OVER_LIMIT),
+        (["b"], [1.0, 1.5], [[[0.0], [0.6]]], Reason.OVER_LIMIT),  # the speed between them
+        (["a"], [0.0], [[[1.5]]], Reason.JUMP),
+        (["free"], [1e-300], [[[1.0]]], Reason.OVER_LIMIT),  # numbers beyond any machine
+        (["free"], [1.0], [[[1e308]]], Reason.OVER_LIMIT),
     ],
 )
-def test_a_trajectory_that_breaks_a_rule_is_refused(names, times, tables, reason, said):
+def test_a_trajectory_that_breaks_a_rule_is_refused(names, times, tables, reason):
     it = follower()
     refusal = offer(it, names, times, *tables)
     assert refusal.reason is reason
-    assert said in refusal.text
     assert (it.accepted, it.refused, it.last_refusal) == (0, {reason: 1}, refusal.text)
     assert it.sample(NOW) is None
 
@@ -260,24 +235,12 @@ def test_a_start_that_is_no_number_and_too_many_points_are_refused():
     assert offer(it, ["a"], many, [[0.0]] * len(many)).reason is Reason.LENGTH
 
 
-@pytest.mark.parametrize("present", [{}, {"a": math.nan}])
-def test_a_joint_whose_position_is_not_known_cannot_start(present):
-    refusal = offer(follower(), ["a"], [1.0], [[0.0]], present=present)
-    assert refusal.reason is Reason.JUMP
-    assert "not known" in refusal.text
-
-
-def test_any_jump_may_be_allowed():
+def test_a_joint_whose_position_is_not_known_cannot_start_and_any_jump_may_be_allowed():
+    for present in ({}, {"a": math.nan}):
+        assert offer(follower(), ["a"], [1.0], [[0.0]], present=present).reason is Reason.JUMP
     assert offer(follower(max_jump=0.0), ["a"], [0.0], [[1.5]]) is None
-    with pytest.raises(InputError) as refusal:
+    with refused(InputError, field="max_jump"):
         follower(max_jump=-1.0)
-    assert refusal.value.field == "max_jump"
-
-
-def test_checked_points_raise_with_the_refusal():
-    with pytest.raises(TrajectoryError) as problem:
-        Trajectory.checked({joint.name: joint for joint in JOINTS}, OfferedTrajectory(["a"], [1.0], [[5.0]]))
-    assert problem.value.refusal.reason is Reason.OVER_LIMIT
 
 
 @pytest.mark.parametrize(("tables", "peak"), [(1, 1.0), (2, 1.5), (3, 1.875)])
@@ -285,16 +248,14 @@ def test_the_peak_speed_of_a_move_from_rest_to_rest_is_known_exactly(tables, pea
     goals = [[[0.5]], [[0.0]], [[0.0]]][:tables]  # straight, cubic, quintic: by 0.5 in 0.5 peak seconds, at most 1
     duration = 0.5 * peak
     assert offer(follower(), ["b"], [duration], *goals) is None
-    refusal = offer(follower(), ["b"], [duration * (1.0 - 1e-8)], *goals)
-    assert refusal.reason is Reason.OVER_LIMIT
-    assert "reaches the speed 1.00000001 between the present state and point 0" in refusal.text
+    assert offer(follower(), ["b"], [duration * (1.0 - 1e-8)], *goals).reason is Reason.OVER_LIMIT
 
 
 def test_a_curve_that_swings_over_a_limit_between_its_points_is_refused():
     # p = 0.96 + 0.4 s (1 - s): highest in the middle, 1.06
     refusal = offer(follower(), ["b"], [0.0, 1.0], [[0.96]] * 2, [[0.4], [-0.4]], present={"b": 0.96})
     assert refusal.reason is Reason.OVER_LIMIT
-    assert "'b' comes to 1.06 between point 0 and point 1, over the position limit 1" in refusal.text
+    assert offer(follower(), ["b"], [0.0, 1.0], [[0.89]] * 2, [[0.4], [-0.4]], present={"b": 0.89}) is None
 
 
 def test_a_joint_behind_its_limit_may_come_back_but_not_go_further():
@@ -309,29 +270,6 @@ def test_a_joint_behind_its_limit_may_come_back_but_not_go_further():
 
 
 # --- properties -----------------------------------------------------------------------------------------------------
-def test_extremes_are_those_of_the_curve_sampled_finely():
-    rng = np.random.default_rng(7)
-    for order in (1, 2, 3):
-        times = np.concatenate([[0.0], np.cumsum(rng.uniform(0.1, 2.0, 30))])
-        tables = [rng.uniform(-2.0, 2.0, (31, 3)) for _ in range(order)]
-        path = Path.through(0.0, times, *tables)
-        i, j = (x.ravel() for x in np.meshgrid(np.arange(30), np.arange(3)))
-        (lowest, highest), fastest, bounds = path.reach(i, j), path.top_speed(i, j), path.bounds()
-        s = np.linspace(0.0, 1.0, 2001)
-        for k in range(len(i)):
-            curve = np.polynomial.Polynomial(path.coefficients[i[k], :, j[k]])
-            positions, speeds = curve(s), np.abs(curve.deriv()(s)) / (times[i[k] + 1] - times[i[k]])
-            # beside an extreme, half a sample of 1/4000 away, a curve is lower by its second derivative, up to a
-            # few hundred here, times (1/4000)² / 2
-            for exact, sampled in (
-                (-lowest[k], -positions.min()),
-                (highest[k], positions.max()),
-                (fastest[k], speeds.max()),
-            ):
-                assert sampled - 1e-12 <= exact <= sampled + 1e-4
-            assert bounds.lowest[i[k], j[k]] <= lowest[k] + 1e-12
-            assert bounds.highest[i[k], j[k]] >= highest[k] - 1e-12
-            assert bounds.speed[i[k], j[k]] >= fastest[k] - 1e-12
 
 
 def test_scipy_follows_the_same_curves():
