@@ -13,7 +13,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load as load_robot
 from ada_dynamics.spatial.orientation import pose_of
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import Part, ScenarioError
+from ada_tools.scenario.fields import Part, ScenarioError, refusal
 from ada_tools.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
     except ScenarioError:
         raise
     except AdaError as problem:
-        raise ScenarioError(f"{scenario.file}: controller: {problem}") from None
+        raise refusal(scenario.file, "controller", problem) from None
     return InSimulation(controller, reference, period=part.period, state=state)
 
 
@@ -62,7 +62,7 @@ def believed_robot(scenario: Scenario, name: str) -> Model:
     try:
         return load_robot(name)
     except AdaError as problem:
-        raise ScenarioError(f"{scenario.file}: controller: {problem}") from None
+        raise refusal(scenario.file, "controller", problem) from None
 
 
 def _reference(part: Part, controller: Controller[object], start: Array) -> Reference | None:

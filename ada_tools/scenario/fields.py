@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.fields import Fields, placed
 from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, is_empty, kind_of, shortened
 from ada_dynamics.structured_text.numbers import BadNumber, to_float
@@ -18,6 +18,12 @@ _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
 class ScenarioError(InputError):
     """A scenario is unusable; the message names its file, the line and the key."""
+
+
+def refusal(file: str, field: str, problem: AdaError) -> ScenarioError:
+    """An error in a part of a scenario, with the facts of the reason."""
+    facts = {name: getattr(problem, name) for name in ("joint", "link", "loop", "value", "allowed")}
+    return ScenarioError(f"{file}: {field}: {problem}", file=file, line=problem.line, field=field, **facts)
 
 
 def plain(node: Node) -> Any:

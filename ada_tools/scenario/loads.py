@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.model import Model
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import Part, ScenarioError
+from ada_tools.scenario.fields import Part, refusal
 from ada_tools.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def wrenches_on(scenario: Scenario, model: Model) -> tuple[WrenchProfile, ...]:
     for i, one in enumerate(scenario.disturbances):
         if one.link not in model.links:
             problem = unknown_name("link", one.link, model.links)
-            raise ScenarioError(f"{scenario.file}: disturbances.{i}: {problem}")
+            raise refusal(scenario.file, f"disturbances.{i}", problem)
     return scenario.disturbances
 
 

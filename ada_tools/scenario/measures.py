@@ -149,7 +149,7 @@ def _base(model: Model, index: Callable[[str], slice]) -> slice:
     """Columns of the floating base."""
     bases = [name for name in model.joint_names if model.joints[name].kind == Floating.kind]
     if not bases:
-        raise InputError(f"model {model.name!r} has no base with a quaternion to measure.")
+        raise InputError(f"model {model.name!r} has no base with a quaternion to measure.", field="base")
     return index(bases[0])
 
 
@@ -195,7 +195,7 @@ def closing_angle(scenario: Scenario, log: Log) -> float:
 def determinant_passings(scenario: Scenario, log: Log) -> float:
     """How often det(J Jᵀ) of the ends at which loops are cut comes to zero (fig. 3.17 f)."""
     if not log.model.loops:
-        raise InputError(f"model {log.model.name!r} has no loops whose singular poses could be counted.")
+        raise InputError(f"model {log.model.name!r} has no loops whose singular poses could be counted.", field="loops")
     dynamics = dynamics_of(log)
     found = [passings(log.t, loop_measure(dynamics, loop, log.q)) for loop in log.model.loops]
     return float(sum(len(times) for times in found))
@@ -204,7 +204,8 @@ def determinant_passings(scenario: Scenario, log: Log) -> float:
 def _three_joints(log: Log) -> list[str]:
     names = list(log.model.joint_names)
     if len(names) != 3 or log.model.nq != 3 or len(log.model.loops) != 1:
-        raise InputError(f"model {log.model.name!r} is no rhombus of three rods that hang between two pivots.")
+        words = f"model {log.model.name!r} is no rhombus of three rods that hang between two pivots."
+        raise InputError(words, field="model", value=log.model.name)
     return names
 
 

@@ -130,7 +130,9 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
         return read_node(from_object(source, "scenario"), "scenario", None)
     text = os.fspath(source)
     if not isinstance(text, str):
-        raise InputError(f"source is {source!r:.100}; it must be a name, a path or a dict.")
+        raise InputError(
+            f"source is {source!r:.100}; it must be a name, a path or a dict.", field="source", value=source
+        )
     if text in names():
         path = Path(published() or "") / f"{text}.yaml"
     elif text.lower().endswith(ENDINGS):
@@ -149,7 +151,7 @@ def parsed(path: Path) -> Node:
     try:
         return files.parsed(path)
     except ModelError as problem:
-        raise ScenarioError(str(problem)) from None
+        raise ScenarioError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
 
 
 def read_node(node: Node, file: str, folder: Path | None) -> Scenario:

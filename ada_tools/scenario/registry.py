@@ -12,7 +12,8 @@ A module plugs in with a decorator, and by its name in `ada_experiments.MODULES`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -45,6 +46,7 @@ __all__ = [
     "find_measure",
     "measure",
     "measures",
+    "temporary",
 ]
 
 Progress: TypeAlias = Callable[[float, str], None]  # share that is done (0 to 1), and what is being done
@@ -151,6 +153,20 @@ def find_experiment(name: str) -> ExperimentFunction:
     return _experiments[name]
 
 
+@contextmanager
+def temporary() -> Iterator[None]:
+    """Forget at the end of the block what was registered in it."""
+    _discover()
+    kept = dict(_measures), dict(_experiments)
+    try:
+        yield
+    finally:
+        _measures.clear()
+        _measures.update(kept[0])
+        _experiments.clear()
+        _experiments.update(kept[1])
+
+
 def _discover() -> None:
     """Import what registers measures and experiments."""
     modules = import_module(EXPERIMENTS).MODULES if find_spec(EXPERIMENTS) else ()
@@ -169,5 +185,7 @@ def _refuse_second(what: str, name: str, new: Any, old: Any) -> None:
     if old is not None and (old.__module__, old.__qualname__) != (new.__module__, new.__qualname__):
         raise InputError(
             f"there are two functions for the {what} {name!r}: {old.__module__}.{old.__qualname__} and "
-            f"{new.__module__}.{new.__qualname__}; give one of them another name."
+            f"{new.__module__}.{new.__qualname__}; give one of them another name.",
+            field=what,
+            value=name,
         )

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_tools.scenario.figures import draw
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Statement, find_experiment, find_measure
@@ -61,7 +61,9 @@ class Result:
         return found | ({"error": self.error} if self.error else {})
 
 
-def reproduce(scenario: Scenario, output: Path, progress: Progress | None = None) -> Result:
+def reproduce(
+    scenario: Scenario, output: Path, progress: Progress | None = None, clock: Clock = SYSTEM_CLOCK
+) -> Result:
     """Run a scenario, check its claims, draw its figures.
 
     Errors on the way are reported in the result and do not stop the caller.
@@ -70,10 +72,11 @@ def reproduce(scenario: Scenario, output: Path, progress: Progress | None = None
         scenario: from `scenarios.load`.
         output: folder for the figures; made if it is not there.
         progress: called with the share that is done.
+        clock: for `seconds` of the result.
     """
     result = Result(scenario.name, scenario.title, scenario.source)
     result.outcome.notes.extend(scenario.notes)
-    begin = time.perf_counter()
+    begin = clock.now()
     try:
         _Run(scenario, output, progress or _silent, result.outcome).all()
     except AdaError as problem:
@@ -81,7 +84,7 @@ def reproduce(scenario: Scenario, output: Path, progress: Progress | None = None
     except Exception as problem:
         result.error = f"{type(problem).__name__}: {problem}"
         result.trace = traceback.format_exc()
-    result.seconds = time.perf_counter() - begin
+    result.seconds = clock.now() - begin
     return result
 
 
@@ -126,7 +129,7 @@ class _Run:
                 find_measure(part.measure)
                 self._scenario.with_changes(part.changes)
             except AdaError as problem:
-                raise InputError(f"{part.place}: {problem}") from None
+                raise InputError(f"{part.place}: {problem}", field=problem.field, value=problem.value) from None
         if self._scenario.experiment is not None:
             find_experiment(self._scenario.experiment)
 

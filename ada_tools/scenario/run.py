@@ -14,7 +14,7 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.methods import IntegratorName
 from ada_tools.scenario.control import control_loop
-from ada_tools.scenario.fields import ScenarioError
+from ada_tools.scenario.fields import ScenarioError, refusal
 from ada_tools.scenario.loads import contact_of, wrenches_on
 from ada_tools.scenario.registry import Measured, find_measure
 from ada_tools.scenario.scenario import AUTO, Scenario, SimulationPart
@@ -73,7 +73,7 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
     except ScenarioError:
         raise
     except AdaError as problem:
-        raise ScenarioError(f"{scenario.file}: simulation: {problem}") from None
+        raise refusal(scenario.file, "simulation", problem) from None
 
 
 def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
@@ -92,7 +92,11 @@ def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
         name, over = next(iter(beyond.items()))
         raise ScenarioError(
             f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Start within them, or "
-            "leave the stops out: simulation: {stops: none}."
+            "leave the stops out: simulation: {stops: none}.",
+            file=scenario.file,
+            joint=name,
+            field="start",
+            value=over,
         )
     return q, v
 
@@ -114,7 +118,8 @@ def _hybrid(part: SimulationPart, model: Model) -> Any:
 
 def _part(scenario: Scenario) -> SimulationPart:
     if scenario.simulation is None:
-        raise ScenarioError(f"{scenario.file}: simulation: it is missing; the scenario is an experiment only.")
+        words = f"{scenario.file}: simulation: it is missing; the scenario is an experiment only."
+        raise ScenarioError(words, file=scenario.file, field="simulation")
     return scenario.simulation
 
 

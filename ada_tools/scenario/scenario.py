@@ -232,7 +232,11 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
     if isinstance(node, Listing):
         if not key.isdecimal() or int(key) >= len(node.items):
             raise ScenarioError(
-                f"{file}: the change of {path!r} needs a number from 0 to {len(node.items) - 1} instead of {key!r}."
+                f"{file}: the change of {path!r} needs a number from 0 to {len(node.items) - 1} instead of {key!r}.",
+                file=file,
+                field=path,
+                value=key,
+                allowed=range(len(node.items)),
             )
         items = list(node.items)
         items[int(key)] = _replaced(items[int(key)], rest, value, path, file)
@@ -242,7 +246,8 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
     elif is_empty(node):
         entries = {}
     else:
-        raise ScenarioError(f"{file}: the change of {path!r} leads into a single value; it has no key {key!r}.")
+        words = f"{file}: the change of {path!r} leads into a single value; it has no key {key!r}."
+        raise ScenarioError(words, file=file, field=path, value=key)
     line, inner = entries.get(key, (None, Table(None, {})))
     entries[key] = (line, _replaced(inner, rest, value, path, file))
     return Table(node.line, entries)

@@ -18,7 +18,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import CATALOGUE, start_of
 from ada_dynamics.robots.load import load as load_robot
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import Part, ScenarioError
+from ada_tools.scenario.fields import Part, ScenarioError, refusal
 from ada_tools.scenario.scenario import ModelPart, Scenario
 
 CLOSED = 1e-9  # gap, and speed across it, up to which a start counts as on its loops [m, rad]
@@ -39,7 +39,8 @@ def build_model(scenario: Scenario) -> Model:
     """
     part = scenario.model
     if part is None:
-        raise ScenarioError(f"{scenario.file}: model: it is missing; write model: {{robot: ...}}.")
+        words = f"{scenario.file}: model: it is missing; write model: {{robot: ...}}."
+        raise ScenarioError(words, file=scenario.file, field="model")
     try:
         model = _loaded(scenario, part)
         if part.gravity is not None and part.gravity != model.gravity:
@@ -48,7 +49,7 @@ def build_model(scenario: Scenario) -> Model:
     except ScenarioError:
         raise
     except AdaError as problem:
-        raise ScenarioError(f"{scenario.file}: model: {problem}") from None
+        raise refusal(scenario.file, "model", problem) from None
 
 
 def _loaded(scenario: Scenario, part: ModelPart) -> Model:
@@ -71,7 +72,7 @@ def _with_masses(model: Model, part: ModelPart) -> Model:
             raise unknown_name("link in model.masses", name, parts.links)
         link = parts.links[name]
         if not link.mass > 0.0:
-            raise ScenarioError(f"link {name!r} has no mass that model.masses could change.")
+            raise ScenarioError(f"link {name!r} has no mass that model.masses could change.", link=name, field="masses")
         parts.links[name] = replace(link, mass=mass, inertia=link.inertia * (mass / link.mass))
     return parts.build()
 

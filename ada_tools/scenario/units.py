@@ -133,7 +133,7 @@ def to_si(text: str, wanted: Dimension) -> float:
         return number
     factor, dimension = _unit(unit.replace("µ", "u").replace("μ", "u"))
     if dimension != wanted:
-        raise BadValue(f"{text.strip()!r} is {dimension}, and not {wanted}")
+        raise BadValue(f"{text.strip()!r} is {dimension}, and not {wanted}", value=dimension, allowed=wanted)
     if unit in {"deg", "°"}:
         return math.radians(number)
     return number * factor

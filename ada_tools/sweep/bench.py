@@ -11,7 +11,7 @@ import itertools
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,16 +124,22 @@ def take_turn(turn: int) -> None:
     _first_turn = turn
 
 
-def own_device(device: str) -> str:
+def own_device(device: str, count: Callable[[], int] | None = None) -> str:
     """The device of this thread: of several of a machine, each worker takes the next one.
+
+    Args:
+        device: of the sweep.
+        count: how many graphics processors there are; by default asks the driver.
 
     Raises:
         NoDeviceError: there is none.
     """
     if device != "cuda":
         return device
-    from ada_dynamics.jit.gpu import count
+    if count is None:
+        from ada_dynamics.jit.gpu import count as count_of_driver
 
+        count = count_of_driver
     if not hasattr(_here, "turn"):
         _here.turn = _turn_of_dask()
         if _here.turn is None:

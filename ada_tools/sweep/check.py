@@ -80,7 +80,8 @@ def check_values(scenario: Scenario, axes: Sequence[Axis]) -> None:
                 if looks is not None:
                     looks(changed)
             except AdaError as problem:
-                raise ScenarioError(f"{axis.place}: {value!r} does not fit: {problem}") from None
+                words = f"{axis.place}: {value!r} does not fit: {problem}"
+                raise ScenarioError(words, field=axis.key, value=value) from None
 
 
 def check_side_by_side(sweep: Sweep) -> None:

@@ -80,7 +80,7 @@ class Crew:
         """
         why = self.submit(work.look, task, run).result()
         if why:
-            raise SweepError(f"the runs cannot go side by side: {why}")
+            raise SweepError(f"the runs cannot go side by side: {why}", field="device", value=task.device)
 
     def close(self, abort: bool = False) -> None:
         """Release it; with abort, without waiting for running work."""
@@ -144,7 +144,7 @@ def crew_for(executor: Any, jobs: int | None, address: str | None = None, device
     """
     refuse_no_count("jobs", jobs)
     if address is not None and executor != "dask":
-        raise InputError("an address is for the executor 'dask' alone.")
+        raise InputError("an address is for the executor 'dask' alone.", field="address", value=address)
     if jobs is None and address is None and device is not None and device.startswith("cuda"):
         jobs = _workers_on_devices(device) if executor is None or isinstance(executor, str) else None
     with contextlib.ExitStack() as stack:
@@ -167,13 +167,16 @@ def _crew(executor: Any, jobs: int | None, address: str | None, stack: contextli
     elif executor == "dask":
         crew = _of_client(_client(jobs, address, stack), jobs)
     elif isinstance(executor, str):
-        raise InputError(f"executor is {executor!r}; it must be {', '.join(EXECUTORS)}, or an object with submit.")
+        words = f"executor is {executor!r}; it must be {', '.join(EXECUTORS)}, or an object with submit."
+        raise InputError(words, field="executor", value=executor, allowed=EXECUTORS)
     elif hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
         crew = _of_client(executor, jobs)
     elif callable(getattr(executor, "submit", None)):
         crew = Crew(executor, jobs or int(getattr(executor, "_max_workers", 0)) or cores())
     else:
-        raise InputError(f"executor is {executor!r:.80}; it has no submit(function, argument).")
+        raise InputError(
+            f"executor is {executor!r:.80}; it has no submit(function, argument).", field="executor", value=executor
+        )
     stack.push(lambda kind, *_: crew.close(abort=kind is not None))
     return crew
 
@@ -181,7 +184,7 @@ def _crew(executor: Any, jobs: int | None, address: str | None, stack: contextli
 def _of_client(client: Any, jobs: int | None) -> Crew:
     threads = sum(client.nthreads().values())
     if not threads:
-        raise SweepError("the dask cluster has no workers; start some: dask worker ADDRESS.")
+        raise SweepError("the dask cluster has no workers; start some: dask worker ADDRESS.", field="workers", value=0)
     # Not pure: a run that is tried again must run again. No retries of dask's own: they would not be reported.
     return Crew(client.get_executor(pure=False, retries=0), jobs or threads)
 
@@ -191,7 +194,8 @@ def _client(jobs: int | None, address: str | None, stack: contextlib.ExitStack) 
     try:
         from dask.distributed import Client, LocalCluster
     except ImportError:
-        raise InputError(f"dask is not installed: {how_to_install('cluster')}, or use another one.") from None
+        words = f"dask is not installed: {how_to_install('cluster')}, or use another one."
+        raise InputError(words, field="executor", value="dask") from None
     if address is None:
         cluster = stack.enter_context(
             LocalCluster(n_workers=jobs or cores(), threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
@@ -201,13 +205,14 @@ def _client(jobs: int | None, address: str | None, stack: contextlib.ExitStack) 
         return stack.enter_context(Client(address, timeout=10))
     except (OSError, ValueError) as problem:
         reason = str(problem) or type(problem).__name__
-        raise SweepError(f"there is no dask scheduler at {address!r}: {reason}. Start one: dask scheduler.") from None
+        words = f"there is no dask scheduler at {address!r}: {reason}. Start one: dask scheduler."
+        raise SweepError(words, field="address", value=address) from None
 
 
 def refuse_no_count(name: str, value: object) -> None:
     """Refuse what is neither None nor a whole number from 1 on."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InputError(f"{name} is {value!r}; it must be a whole number from 1 on.")
+        raise InputError(f"{name} is {value!r}; it must be a whole number from 1 on.", field=name, value=value)
 
 
 def cores() -> int:

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import DeviceError, InputError
 from ada_dynamics.simulation.progress import Progress
 from ada_tools.sweep.bench import FAILED, Task, failed_row
@@ -50,6 +51,7 @@ def run_sweep(
     limit: int | None = None,
     restart: bool = False,
     retry_failed: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> SweepResult:
     """Make the runs of a sweep that have no result yet.
 
@@ -71,6 +73,7 @@ def run_sweep(
         limit: stop after so many runs.
         restart: forget the results that are there.
         retry_failed: make failed runs once more.
+        clock: of this process; workers have their own.
 
     Raises:
         SweepError: the folder has another sweep's results or cannot be written, or there are no workers.
@@ -78,7 +81,7 @@ def run_sweep(
     """
     refuse_no_count("limit", limit)
     folder = Path(output)
-    with Store(folder, sweep, restart) as store:
+    with Store(folder, sweep, restart, clock) as store:
         task = Task(
             sweep.fingerprint,
             sweep.scenario.tree,
@@ -124,7 +127,9 @@ def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> AbstractCont
         return Progress(total, sweep.name, "runs", start=before)
     if callable(progress):
         return nullcontext(progress)
-    raise InputError(f"progress is {progress!r:.80}; it must be None, 'auto', or a function of share and text.")
+    raise InputError(
+        f"progress is {progress!r:.80}; it must be None, 'auto', or a function of share and text.", field="progress"
+    )
 
 
 class _Drive:
@@ -211,7 +216,9 @@ class _Drive:
         except DeviceError as problem:
             raise SweepError(
                 f"{problem} What was finished is kept; the same call goes on. Fewer workers (--jobs) share a device's "
-                "memory, and a sweep without device runs anywhere."
+                "memory, and a sweep without device runs anywhere.",
+                field="device",
+                value=self._task.device,
             ) from None
         except (Exception, CancelledError) as problem:
             self._lost(runs, problem, was_suspect)

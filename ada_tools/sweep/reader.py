@@ -44,10 +44,11 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sweep:
         return _read(from_object(source, "sweep"), "sweep", Path(), "sweep")
     text = os.fspath(source)
     if not isinstance(text, str):
-        raise InputError(f"source is {source!r:.100}; it must be a path or a dict.")
+        raise InputError(f"source is {source!r:.100}; it must be a path or a dict.", field="source")
     path = Path(text)
     if path.suffix.lower() not in scenarios.ENDINGS:
-        raise InputError(f"a sweep is a file that ends in {', '.join(scenarios.ENDINGS)}; {text!r} does not.")
+        words = f"a sweep is a file that ends in {', '.join(scenarios.ENDINGS)}; {text!r} does not."
+        raise InputError(words, file=text, allowed=scenarios.ENDINGS)
     return _read(scenarios.parsed(path), str(path), path.parent, path.stem)
 
 

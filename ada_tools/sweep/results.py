@@ -176,7 +176,7 @@ def read_result(folder: PathLike) -> SweepResult:
     path = Path(folder)
     index = read_index(path)
     if index is None:
-        raise SweepError(f"{path}: there are no results of a sweep; they would be in {FILE}.")
+        raise SweepError(f"{path}: there are no results of a sweep; they would be in {FILE}.", file=path)
     return SweepResult(path, index)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, DeviceError, InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.start import refuse_undetermined
@@ -57,7 +57,7 @@ class _Group:
     rows_every: int
 
 
-def fitting(scenario: Scenario, model: Model) -> int:
+def fitting(scenario: Scenario, model: Model, most: int = BYTES) -> int:
     """How many motions of a scenario go side by side in the memory that a worker takes for them.
 
     Raises:
@@ -69,18 +69,24 @@ def fitting(scenario: Scenario, model: Model) -> int:
     if steps % part.log_every or abs(steps * part.step - part.duration) > 1e-9 * part.step:
         raise ScenarioError(
             f"{scenario.file}: simulation: runs side by side last a whole number of rows, and {part.duration:g} s "
-            f"is no multiple of {part.log_every} steps (log_every) of {part.step:g} s."
+            f"is no multiple of {part.log_every} steps (log_every) of {part.step:g} s.",
+            file=scenario.file,
+            field="simulation.duration",
+            value=part.duration,
         )
     of_row = 8 * _COPIES * (model.nq + 3 * model.nv)
     rows = steps // part.log_every + 1
-    if rows * of_row > BYTES:
-        fewer = -(-steps // (BYTES // of_row - 1))
+    if rows * of_row > most:
+        fewer = -(-steps // (most // of_row - 1))
         raise ScenarioError(
             f"{scenario.file}: simulation: a run has {rows} rows, which take {rows * of_row / 2**20:.0f} MiB; runs "
-            f"side by side have {BYTES // 2**20} MiB together. Keep fewer rows, with: {{simulation.log_every: N}}, "
-            f"N from {fewer} on: measures look at those."
+            f"side by side have {most // 2**20} MiB together. Keep fewer rows, with: {{simulation.log_every: N}}, "
+            f"N from {fewer} on: measures look at those.",
+            file=scenario.file,
+            field="simulation.log_every",
+            allowed=f"{fewer} on",
         )
-    return BYTES // (rows * of_row)
+    return most // (rows * of_row)
 
 
 def prepare(task: Task, others: Changes, device: str) -> None:
@@ -89,7 +95,7 @@ def prepare(task: Task, others: Changes, device: str) -> None:
     Raises:
         AdaError: they cannot; the message says why.
     """
-    group = _group(task, others)
+    group = _group(task, others, BYTES)
     simulation = group.simulation
     one = simulation.rollout(simulation.q[None], simulation.v[None], simulation.step_length, device=device)
     if np.isfinite(one.q).all():
@@ -101,8 +107,17 @@ def prepare(task: Task, others: Changes, device: str) -> None:
             pass
 
 
-def rows_side_by_side(task: Task, runs: Sequence[int], device: str) -> tuple[list[Row], list[int]]:
+def rows_side_by_side(
+    task: Task, runs: Sequence[int], device: str, most: int = BYTES, clock: Clock = SYSTEM_CLOCK
+) -> tuple[list[Row], list[int]]:
     """Rows of runs, and those of the runs that have to be made alone, since their motion could not go on.
+
+    Args:
+        task: of the sweep.
+        runs: their numbers.
+        device: where their motions are computed.
+        most: bytes of the motions at once.
+        clock: for the seconds in the rows.
 
     Raises:
         DeviceError: the device cannot be used, or failed.
@@ -113,25 +128,28 @@ def rows_side_by_side(task: Task, runs: Sequence[int], device: str) -> tuple[lis
     for others, together in groupby(members, key=lambda member: beside_the_start(member[1])):
         everyone = list(together)
         try:
-            group = _group(task, others)
+            group = _group(task, others, most)
         except AdaError as problem:
             rows += [failed_row(run, changes, problem) for run, changes in everyone]
             continue
         for first in range(0, len(everyone), group.fitting):
-            _make(task, group, everyone[first : first + group.fitting], device, rows, alone)
+            members_now, began, before = everyone[first : first + group.fitting], clock.now(), len(rows)
+            _make(task, group, members_now, device, rows, alone)
+            seconds = round((clock.now() - began) / len(members_now), 6)
+            for row in rows[before:]:
+                row["seconds"] = seconds
     return rows, alone
 
 
-def _group(task: Task, others: Changes) -> _Group:
+def _group(task: Task, others: Changes, most: int) -> _Group:
     scenario = scenario_of(task).with_changes(others)
     simulation = simulation_for(task, others) or simulation_of(scenario)  # which says why there is none
     assert scenario.simulation is not None
-    return _Group(scenario, simulation, fitting(scenario, simulation.model), scenario.simulation.log_every)
+    return _Group(scenario, simulation, fitting(scenario, simulation.model, most), scenario.simulation.log_every)
 
 
 def _make(task: Task, group: _Group, members: Sequence[Member], device: str, rows: list[Row], alone: list[int]) -> None:
     """Motions of some members: their rows, or among those that have to be made alone."""
-    began = time.perf_counter()
     failures, starts = _starts(group, members)
     rows += failures
     if not starts:
@@ -153,11 +171,9 @@ def _make(task: Task, group: _Group, members: Sequence[Member], device: str, row
         return
     motions = SideBySide(simulation, found._replace(q=found.q[whole], v=found.v[whole]))
     results = list(_results(group, motions, task.measures))
-    seconds = (time.perf_counter() - began) / len(members)
     for (run, changes), result in zip(kept, results, strict=True):
         is_error = isinstance(result, Exception)
-        row = failed_row(run, changes, result, seconds) if is_error else done_row(run, changes, result, seconds)
-        rows.append(row)
+        rows.append(failed_row(run, changes, result) if is_error else done_row(run, changes, result, 0.0))
 
 
 def _starts(group: _Group, members: Sequence[Member]) -> tuple[list[Row], list[tuple[Member, tuple[Array, Array]]]]:
@@ -207,7 +223,9 @@ def _numbers(name: str, value: Any, count: int) -> list[float]:
     if numbers.shape != (count,):
         raise InputError(
             f"measure {name!r} gave shape {numbers.shape} for {count} motions side by side; it must be ({count},): "
-            "work along the axis of the rows, which is the one before the numbers of a row."
+            "work along the axis of the rows, which is the one before the numbers of a row.",
+            field="measure",
+            value=name,
         )
     found: list[float] = numbers.tolist()
     return found

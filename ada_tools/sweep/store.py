@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
 from array import array
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeGuard
 
 from ada_dynamics._version import __version__
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.whole_files import to_json
 from ada_tools.sweep.axes import flat
@@ -73,7 +73,7 @@ def read_index(folder: Path) -> Index | None:
     except FileNotFoundError:
         return None
     except OSError as problem:
-        raise SweepError(f"{path}: it cannot be read: {problem.strerror}.") from None
+        raise SweepError(f"{path}: it cannot be read: {problem.strerror}.", file=path, value=problem.errno) from None
 
 
 def _indexed(path: Path, file: IO[bytes]) -> Index | None:
@@ -84,7 +84,7 @@ def _indexed(path: Path, file: IO[bytes]) -> Index | None:
     header = _parsed(first)
     total = header.get("total") if isinstance(header, dict) and header.get("ada_sweep") == FORMAT else None
     if not isinstance(total, int) or not 0 <= total <= MOST_RUNS:
-        raise SweepError(f"{path}: it is no file of results of `ada sweep`; use another folder.")
+        raise SweepError(f"{path}: it is no file of results of `ada sweep`; use another folder.", file=path, line=1)
     index = Index(header, len(first))
     number = 1
     for line in file:
@@ -94,7 +94,9 @@ def _indexed(path: Path, file: IO[bytes]) -> Index | None:
             if row is not None or file.read(1):
                 raise SweepError(
                     f"{path}, line {number}: it is damaged. Delete that line, so that its run is made again, or start "
-                    "anew with --restart (restart=True)."
+                    "anew with --restart (restart=True).",
+                    file=path,
+                    line=number,
                 )
             index.notes.append(f"{path}: the last line is torn; its run is made again.")
             break
@@ -134,20 +136,27 @@ def _is_number(value: Any) -> bool:
 
 
 class Store:
-    """The results of a sweep while it runs; one process at a time has them."""
+    """The results of a sweep while it runs; one process at a time has them.
 
-    def __init__(self, folder: Path, sweep: Sweep, restart: bool = False) -> None:
+    Attributes:
+        path: of the file.
+        index: of the rows in it.
+        synced_at: when rows were pushed to the disk [s].
+    """
+
+    def __init__(self, folder: Path, sweep: Sweep, restart: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
         """Open the folder of a sweep, or make it.
 
         Args:
             folder: for results and logs.
             sweep: what is run.
             restart: start anew; the old file and logs stay beside the new ones, as runs.jsonl.old and logs.old.
+            clock: for the time between two synchronizations with the disk.
 
         Raises:
             SweepError: it is in use, is another sweep's, is damaged, or cannot be written.
         """
-        self.path = folder / FILE
+        self.path, self._clock = folder / FILE, clock
         self._lock: IO[bytes] | None = None
         self._file: IO[bytes] | None = None
         try:
@@ -158,11 +167,12 @@ class Store:
             self.index = self._opened(folder, sweep)
         except OSError as problem:
             self.close()
-            raise SweepError(f"{self.path}: it cannot be written: {problem.strerror or problem}.") from None
+            words = f"{self.path}: it cannot be written: {problem.strerror or problem}."
+            raise SweepError(words, file=self.path, value=problem.errno) from None
         except BaseException:
             self.close()
             raise
-        self._synced = time.monotonic()
+        self.synced_at = self._clock.now()
 
     def _opened(self, folder: Path, sweep: Sweep) -> Index:
         index = read_index(folder)
@@ -199,12 +209,14 @@ class Store:
         try:
             self._write(text)
             self.index.end += len(text)
-            if time.monotonic() - self._synced > SYNC_AFTER:
+            if self._clock.now() - self.synced_at > SYNC_AFTER:
                 self._sync()
         except OSError as problem:
             raise SweepError(
                 f"{self.path}: it cannot be written: {problem.strerror}. What was written is kept; the same call goes "
-                "on from there."
+                "on from there.",
+                file=self.path,
+                value=problem.errno,
             ) from None
 
     def _write(self, text: bytes) -> None:
@@ -216,7 +228,7 @@ class Store:
     def _sync(self) -> None:
         assert self._file is not None
         os.fsync(self._file.fileno())
-        self._synced = time.monotonic()
+        self.synced_at = self._clock.now()
 
     def close(self) -> None:
         """Push the rows to the disk, and let others have the folder."""
@@ -257,7 +269,8 @@ def _locked(folder: Path) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise SweepError(f"{folder}: another process runs a sweep there; wait for it, or use another folder.") from None
+        words = f"{folder}: another process runs a sweep there; wait for it, or use another folder."
+        raise SweepError(words, file=folder, field="lock") from None
     except OSError:
         pass  # a file system without locks
     return file
@@ -272,7 +285,10 @@ def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None
     more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     raise SweepError(
         f"{path}: it belongs to another sweep. Changed since: {shown}{more}. Use another folder (--output), or start "
-        "anew with --restart (restart=True)."
+        "anew with --restart (restart=True).",
+        file=path,
+        field="sweep",
+        value=tuple(changed),
     )
 
 

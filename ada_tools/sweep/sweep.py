@@ -109,7 +109,9 @@ class Sweep:
             InputError: there is no such run.
         """
         if not 0 <= run < len(self):
-            raise InputError(f"run is {run}; sweep {self.name!r} has runs 0 to {len(self) - 1}.")
+            raise InputError(
+                f"run is {run}; sweep {self.name!r} has runs 0 to {len(self) - 1}.", field="run", value=run
+            )
         return self.runs.changes(run)
 
     def data(self) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_tools.scenario.run import checked_start, measure, simulate, simulation_of
 from ada_tools.scenario.scenario import Scenario
@@ -83,27 +83,27 @@ def begin(life: Connection, turns: Any) -> None:
     threading.Thread(target=watch, daemon=True, name="sweep-life").start()
 
 
-def work(chunk: Chunk) -> list[Row]:
+def work(chunk: Chunk, clock: Clock = SYSTEM_CLOCK) -> list[Row]:
     """Rows of as many runs as fit into the time, at least one; runs side by side are all made.
 
     Raises:
         DeviceError: the device cannot be used, or failed.
     """
-    task, began, rows = chunk.task, time.perf_counter(), list[Row]()
+    task, began, rows = chunk.task, clock.now(), list[Row]()
     if task.device is not None:
-        rows, alone = rows_side_by_side(task, chunk.runs, own_device(task.device))
+        rows, alone = rows_side_by_side(task, chunk.runs, own_device(task.device), clock=clock)
         for row in rows:
             forget_log(task, row["run"])
-        return rows + [_row(task, run, task.runs.changes(run)) for run in alone]
+        return rows + [_row(task, run, task.runs.changes(run), clock) for run in alone]
     for run in chunk.runs:
-        rows.append(_row(task, run, task.runs.changes(run)))
-        if time.perf_counter() - began > chunk.seconds:
+        rows.append(_row(task, run, task.runs.changes(run), clock))
+        if clock.now() - began > chunk.seconds:
             break
     return rows
 
 
-def _row(task: Task, run: int, changes: Changes) -> Row:
-    began = time.perf_counter()
+def _row(task: Task, run: int, changes: Changes, clock: Clock) -> Row:
+    began = clock.now()
     log: Log | None = None
     try:
         scenario = scenario_of(task).with_changes(changes)
@@ -114,10 +114,10 @@ def _row(task: Task, run: int, changes: Changes) -> Row:
         else:
             forget_log(task, run)
     except Exception as problem:  # any failure, also of a user's own measure, is this run's alone
-        row = failed_row(run, changes, problem, time.perf_counter() - began)
+        row = failed_row(run, changes, problem, clock.now() - began)
         row["error"]["text"] += _keep_partial(task, run, getattr(problem, "log", log))
         return row
-    return done_row(run, changes, measures, time.perf_counter() - began)
+    return done_row(run, changes, measures, clock.now() - began)
 
 
 def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:

@@ -56,22 +56,13 @@ def test_it_runs_shows_and_exports(file: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["status"], "ada sweep status DIR"),
-        (["status", "nowhere"], "no results of a sweep"),
-        (["export", "a"], "ada sweep export DIR OUT"),
-        (["a.yaml", "b.yaml"], "ada sweep FILE"),
-        (["a.txt"], "ends in .yaml"),
-        (["FILE", "--jobs", "0"], "jobs is 0"),
-    ],
+    "words",
+    [["status"], ["status", "nowhere"], ["export", "a"], ["a.yaml", "b.yaml"], ["a.txt"], ["FILE", "--jobs", "0"]],
 )
-def test_wrong_usage_is_named(file: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_has_an_exit_code_of_its_own(file: Path, words: list[str]) -> None:
     assert ada(*(file if word == "FILE" else word for word in words)) == 2
-    assert message in capsys.readouterr().err
 
 
-def test_an_export_of_another_kind_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_export_of_another_kind_is_refused(file: Path) -> None:
     ada(file, "--executor", "threads", "--limit", 1)
     assert ada("export", HOME, file.with_suffix(".xls")) == 2
-    assert ".csv, .npz" in capsys.readouterr().err

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import until
+from refused import refused
+from waiting import until
 
 from ada_dynamics.errors import InputError
 from ada_tools import sweep
@@ -51,11 +52,11 @@ def test_a_cluster_goes_on_with_what_threads_began_and_gives_the_same(
             # A client is an executor, too.
             assert sweep.run_sweep(found, output, client, limit=13).left == 40
             cluster.scale(0)  # not retired by hand as well: the cluster stumbles over workers that are gone twice
-            until(lambda: not client.nthreads(), 30.0, "a cluster without workers")
-            with pytest.raises(sweep.SweepError, match="no workers"):
+            until(lambda: not client.nthreads(), "a cluster without workers")
+            with refused(sweep.SweepError, field="workers"):
                 sweep.run_sweep(found, output, client)
             cluster.scale(2)
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(2, timeout=120)
         assert main(["sweep", str(file), "--output", str(output), "--address", address, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["done"] == 60
     there = list(sweep.read_result(output).rows())
@@ -65,16 +66,17 @@ def test_a_cluster_goes_on_with_what_threads_began_and_gives_the_same(
 
 def test_without_dask_the_extra_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
-    with pytest.raises(InputError, match=r"pip install .*\[cluster\]"):
+    with refused(InputError, field="executor", value="dask"):
         sweep.run_sweep(sweep.load(file), tmp_path / "out", "dask")
 
 
 def test_an_address_without_a_scheduler_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    distributed = pytest.importorskip("dask.distributed")
+    pytest.importorskip("dask.distributed")
 
     def nobody(address: str, **_: Any) -> None:
         raise OSError(f"Timed out trying to connect to {address}")
 
-    monkeypatch.setattr(distributed, "Client", nobody)
-    with pytest.raises(sweep.SweepError, match=r"no dask scheduler at 'tcp://127\.0\.0\.1:9': Timed out"):
-        sweep.run_sweep(sweep.load(file), tmp_path / "out", "dask", address="tcp://127.0.0.1:9")
+    monkeypatch.setattr("dask.distributed.Client", nobody)
+    address = "tcp://127.0.0.1:9"
+    with refused(sweep.SweepError, field="address", value=address):
+        sweep.run_sweep(sweep.load(file), tmp_path / "out", "dask", address=address)
