@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computed torque: the efforts that the robot's own dynamics needs for a wanted acceleration."""
+"""Computed torque: the efforts that the robot's own dynamics needs for a wanted acceleration.
+
+With loops references and gains are those of the motors; the other joints follow along the loops (`actuated`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ada_controllers.actuated import ActuatedCoordinates, actuated_coordinates
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
 from ada_dynamics.arrays import Array
@@ -19,6 +24,8 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
 from ada_robot.contract import Command
+
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class ComputedTorqueSettings:
 
 
 class ComputedTorque(Controller[ComputedTorqueSettings]):
-    """τ = ID(q, v, a* + K_d (v* - v) + K_p (q* - q)): each joint's error obeys ë + K_d ė + K_p e = 0."""
+    """τ = ID(q, v, a* + K_d (v* - v) + K_p (q* - q)): each motor's error obeys ë + K_d ė + K_p e = 0."""
 
     NAME = "computed_torque"
     SUMMARY = "joint positions by inverse dynamics: errors die out as of uncoupled springs and dampers"
@@ -43,12 +50,14 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
     SETTINGS = ComputedTorqueSettings
 
     def _prepare(self) -> None:
-        model = self.model
-        self.refuse_free_joints()
         self._stiffness = self.per_joint("stiffness", self.settings.stiffness)
         self._damping = self.per_joint("damping", self.settings.damping)
-        self._efforts = _efforts(model)
-        self._zero = np.zeros(model.nv)
+        self._zero = np.zeros(len(self.joints))
+        coordinates = actuated_coordinates(self)
+        if coordinates is None:
+            self._efforts = _efforts(self.model)
+        else:
+            self._efforts = _efforts_of_motors(coordinates, self.q_index, self.v_index)
 
     def _law(self, state: State, time: float) -> Command:
         position, velocity, acceleration = self.reference  # type: ignore[misc]
@@ -89,3 +98,15 @@ def _efforts(model: Model) -> Callable[..., Array]:
         return inverse_dynamics(q=q, v=v, a=_wanted_acceleration(q, v, **rest))
 
     return compiled("computed_torque", inputs, body)
+
+
+def _efforts_of_motors(coordinates: ActuatedCoordinates, q_index: Places, v_index: Places) -> Callable[..., Array]:
+    """The law of a mechanism; v̇ is the acceleration along the loops with the wanted ones of the motors."""
+    inputs = dict.fromkeys(("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd"), len(v_index))
+    wanted = compiled("wanted_acceleration", inputs, lambda **given: {"a": _wanted_acceleration(**given)})
+
+    def efforts(q: Array, v: Array, *rest: Array) -> Array:
+        a = coordinates.at(q, v).acceleration(wanted(q[q_index], v[v_index], *rest))
+        return np.asarray(coordinates.dynamics.inverse(q, v, a)[v_index])
+
+    return efforts

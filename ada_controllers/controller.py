@@ -126,20 +126,20 @@ class Controller(ABC, Generic[S]):
         return np.full(count, values[0]) if len(values) == 1 else np.array(values)
 
     def refuse_free_joints(self) -> None:
-        """Refuse a robot that its motors do not determine.
+        """Refuse a robot without loops that its motors do not determine.
 
         Raises:
-            InputError: a joint without a motor, a base that is not fixed, or loops.
+            InputError: a joint without a motor, or a base that is not fixed.
         """
         model, motors = self.model, len(self.joints)
-        if model.nv != motors or model.loop_names:
+        if model.nv != motors:
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {motors} motors"
-                f"{', and loops' if model.loop_names else ''}; this law is for robots with a motor at every joint and "
-                "a fixed base. With loops take virtual_closed_chain.",
+                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {motors} motors; this law is for "
+                "robots with a fixed base whose motors determine the motion of all joints. Give each joint a motor, "
+                "or join the links by loops.",
                 field="model",
                 value=model.name,
-                allowed="a motor at every joint, a fixed base and no loops",
+                allowed="a motor at every joint and a fixed base, or loops by which the other joints follow",
             )
 
     # --- use --------------------------------------------------------------------------------------------------------

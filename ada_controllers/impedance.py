@@ -12,6 +12,9 @@ x̃ = [p* - p, axis times angle of R* Rᵀ]. With it, by the whole dynamics and 
     ẍ = Λ_d⁻¹ (K x̃ + D x̃' + F),         a = J̄ (ẍ - J̇ q̇) + N a_0      at a link,
 
 J̄ = M⁻¹ Jᵀ Λ, Λ = (J M⁻¹ Jᵀ + δ²)⁻¹, N = 1 - J̄ J: motions of N leave the link where it is, by dynamics too.
+
+With loops joints are those with motors, and M, J and forces are along the motions that the loops allow, v = T y
+(`actuated`): Tᵀ M T, J T, Tᵀ f.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ada_controllers.actuated import Motions, actuated_coordinates
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointReference, PoseReference, Reference, State
@@ -33,6 +38,7 @@ from ada_dynamics.settings import setting
 from ada_robot.contract import Command
 
 JOINTS, LINK = "joints", "link"
+Places = NDArray[np.intp] | slice
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ class ImpedanceSettings:
 
 
 class Impedance(Controller[ImpedanceSettings]):
-    """Springs and dampers at the joints or at a link of an arm with a motor at every joint."""
+    """Springs and dampers at the joints with motors, or at a link, of a robot whose motors determine its motion."""
 
     NAME = "impedance"
     SUMMARY = "springs and dampers hold the joints, or a link, to the reference; the weight is carried"
@@ -99,7 +105,10 @@ class Impedance(Controller[ImpedanceSettings]):
 
     def _prepare(self) -> None:
         model = self.model
-        self.refuse_free_joints()
+        self._coordinates = actuated_coordinates(self)
+        whole = slice(None)  # of arrays that have nothing but motors
+        self._q_of: Places = self.q_index if self._coordinates else whole
+        self._v_of: Places = self.v_index if self._coordinates else whole
         own = self.settings
         self.link = own.link or model.link_names[-1]
         if self.link not in model.link_names:
@@ -115,9 +124,9 @@ class Impedance(Controller[ImpedanceSettings]):
         self._own_link_damping = self._six("damping", own.linear_damping, own.angular_damping)
         self._link_damping = np.diag(self._own_link_damping)
         self._link_inertia = np.repeat([own.linear_inertia, own.angular_inertia], 3)
-        self._zero, self._no_twist = np.zeros(model.nv), np.zeros(6)
-        self._dynamics = Dynamics(model)
-        self._posture = model.neutral()
+        self._zero, self._no_twist, self._at_rest = np.zeros(len(self.joints)), np.zeros(6), np.zeros(model.nv)
+        self._dynamics = self._coordinates.dynamics if self._coordinates else Dynamics(model)
+        self._posture = self._zero
         self._error = self._zero if self._in_joints else self._no_twist
         self._compile()
 
@@ -134,32 +143,51 @@ class Impedance(Controller[ImpedanceSettings]):
 
     def _compile(self) -> None:
         """Compile kernels, so that the first update takes no longer than the others."""
-        q, v, dynamics = self.model.neutral(), self._zero, self._dynamics
+        q, v, dynamics = self.model.neutral(), self._at_rest, self._dynamics
         dynamics.gravity(q), dynamics.bias(q, v), dynamics.mass_matrix(q), dynamics.pose(self.link, q)
         dynamics.jacobian(self.link, q), dynamics.jacobian_rate(self.link, q, v)
 
+    def _motions(self, state: State) -> Motions | None:
+        """Motions in the coordinates of the motors; None where these are all joints."""
+        return None if self._coordinates is None else self._coordinates.at(state.q, state.v)
+
     # --- references -----------------------------------------------------------------------------------------------
     def _begin(self, state: State, time: float) -> None:
-        self._posture = state.q.copy()
+        self._posture = state.q[self.q_index]
         own, M = self.settings, self._dynamics.mass_matrix(state.q)
+        motions = self._motions(state)
+        if motions is not None:
+            M = motions.T.T @ M @ motions.T
         if self._in_joints:
-            moved = np.diag(self._inertia) if own.shape_inertia else M
-            self._damping = np.diag(self._own_damping) + damping_of(moved, self._stiffness, own.damping_ratio)
+            self._damping = np.diag(self._own_damping) + self._joint_damping(M, motions)
         else:
-            moved = np.diag(self._link_inertia) if own.shape_inertia else self._moved_by_link(state.q, M)
-            damping = damping_of(moved, self._link_stiffness, own.damping_ratio)
+            moved = np.diag(self._link_inertia) if own.shape_inertia else self._moved_by_link(state.q, M, motions)
+            damping = damping_of(moved, np.diag(self._link_stiffness), own.damping_ratio)
             self._link_damping = np.diag(self._own_link_damping) + damping
         self._error = self._zero if self._in_joints else self._no_twist
 
-    def _moved_by_link(self, q: Array, M: Array) -> Array:
+    def _joint_damping(self, M: Array, motions: Motions | None) -> Array:
+        """Damping of the motors, by the inertia along the motions that the springs move."""
+        own = self.settings
+        if own.shape_inertia:
+            return damping_of(np.diag(self._inertia), np.diag(self._stiffness), own.damping_ratio)
+        if motions is None or motions.E is None:
+            return damping_of(M, np.diag(self._stiffness), own.damping_ratio)
+        E, back = motions.E, np.linalg.pinv(motions.E)
+        along = damping_of(M, E.T @ np.diag(self._stiffness) @ E, own.damping_ratio)
+        return np.asarray(back.T @ along @ back)
+
+    def _moved_by_link(self, q: Array, M: Array, motions: Motions | None) -> Array:
         """Λ of the link: what its springs move; no more than the whole arm where the link cannot give way."""
         J = self._dynamics.jacobian(self.link, q)
+        if motions is not None:
+            J = J @ motions.T
         least = 1.0 / np.repeat([self.model.total_mass, M.diagonal().max()], 3)
         return np.asarray(np.linalg.inv(J @ np.linalg.solve(M, J.T) + np.diag(least)), dtype=np.float64)
 
     def _reference_at(self, state: State) -> Reference:
         if self._in_joints:
-            return JointReference(state.q.copy())
+            return JointReference(state.q[self.q_index])
         return PoseReference(self._dynamics.pose(self.link, state.q))
 
     def _check_reference(self, reference: Reference) -> None:
@@ -184,40 +212,56 @@ class Impedance(Controller[ImpedanceSettings]):
 
     def _at_joints(self, state: State, wanted: JointReference) -> Array:
         q, v, _ = state
-        rate = -v if wanted.velocity is None else wanted.velocity - v
-        error = wanted.position - q
+        own_q, own_v = q[self._q_of], v[self._v_of]
+        rate = -own_v if wanted.velocity is None else wanted.velocity - own_v
+        error = wanted.position - own_q
         pull = self._stiffness * error + self._damping @ rate
         self._error = error
         if not self.settings.shape_inertia:
             return self._carried(q) + pull
-        outer = self._outer_efforts(state)
+        motions = self._motions(state)
+        outer = self._outer_efforts(state, motions)
         ahead = self._zero if wanted.acceleration is None else wanted.acceleration
-        return self._dynamics.inverse(q, v, ahead + (pull + outer) / self._inertia) - outer
+        a = ahead + (pull + outer) / self._inertia
+        if motions is not None:
+            a = motions.acceleration(a)
+        return self._dynamics.inverse(q, v, a)[self._v_of] - outer
 
     def _at_link(self, state: State, wanted: PoseReference) -> Array:
         q, v, _ = state
-        dynamics = self._dynamics
-        J = dynamics.jacobian(self.link, q)
+        dynamics, motions = self._dynamics, self._motions(state)
+        J, M = dynamics.jacobian(self.link, q), dynamics.mass_matrix(q)
         error = pose_error(wanted.pose, dynamics.pose(self.link, q))
         rate = (self._no_twist if wanted.twist is None else wanted.twist) - J @ v
         pull = self._link_stiffness * error + self._link_damping @ rate
-        free = self._null_stiffness * (self._posture - q) - self._null_damping * v
-        M = dynamics.mass_matrix(q)
+        free = self._null_stiffness * (self._posture - q[self._q_of]) - self._null_damping * v[self._v_of]
+        if motions is not None:
+            J, M, free = J @ motions.T, motions.T.T @ M @ motions.T, motions.along(free)
         inverse_M_Jt = np.linalg.solve(M, J.T)
         mobility = J @ inverse_M_Jt + self.settings.singular_damping**2 * np.eye(6)
         self._error = error
         if not self.settings.shape_inertia:
             # Nᵀ τ_0, N = 1 - J̄ J
-            return self._carried(q) + J.T @ pull + free - J.T @ np.linalg.solve(mobility, inverse_M_Jt.T @ free)
-        outer = self._outer_efforts(state)
+            forces = J.T @ pull + free - J.T @ np.linalg.solve(mobility, inverse_M_Jt.T @ free)
+            return self._carried(q) + (forces if motions is None else motions.efforts(forces))
+        outer = self._outer_efforts(state, motions)
         push = np.zeros(6) if state.wrench is None else self._wrench_in_base(state)
-        wanted_acceleration = (pull + push) / self._link_inertia - dynamics.jacobian_rate(self.link, q, v) @ v
+        drift = dynamics.jacobian_rate(self.link, q, v) @ v
+        if motions is not None:
+            drift = drift + dynamics.jacobian(self.link, q) @ motions.drift
+        wanted_acceleration = (pull + push) / self._link_inertia - drift
         a = free + inverse_M_Jt @ np.linalg.solve(mobility, wanted_acceleration - J @ free)
-        return np.asarray(M @ a + dynamics.bias(q, v) - outer)
+        if motions is None:
+            return np.asarray(M @ a + dynamics.bias(q, v) - outer)
+        return dynamics.inverse(q, v, motions.T @ a + motions.drift)[self._v_of] - outer
 
     def _carried(self, q: Array) -> Array:
         share = self.settings.gravity
-        return share * self._dynamics.gravity(q) if share else self._zero
+        if not share:
+            return self._zero
+        if self._coordinates is None:
+            return share * self._dynamics.gravity(q)
+        return share * self._dynamics.inverse(q, self._at_rest, self._at_rest)[self._v_of]
 
     def _wrench_in_base(self, state: State) -> Array:
         """Wrench measured at the link's origin in its axes, turned into those of the base."""
@@ -225,11 +269,12 @@ class Impedance(Controller[ImpedanceSettings]):
         wrench = cast(Array, state.wrench)
         return np.concatenate([R @ wrench[:3], R @ wrench[3:]])
 
-    def _outer_efforts(self, state: State) -> Array:
-        """Efforts that the measured wrench puts on the joints."""
+    def _outer_efforts(self, state: State, motions: Motions | None) -> Array:
+        """Efforts that the measured wrench puts on the motors."""
         if state.wrench is None:
             return self._zero
-        return np.asarray(self._dynamics.jacobian(self.link, state.q).T @ self._wrench_in_base(state))
+        forces = self._dynamics.jacobian(self.link, state.q).T @ self._wrench_in_base(state)
+        return np.asarray(forces if motions is None else motions.efforts(motions.T.T @ forces))
 
 
 def pose_error(wanted: Array, present: Array) -> Array:
@@ -246,6 +291,6 @@ def damping_of(inertia: Array, stiffness: Array, ratio: float) -> Array:
     """
     L = np.linalg.cholesky(inertia)
     inverse = np.linalg.inv(L)
-    squares, V = np.linalg.eigh(inverse @ np.diag(stiffness) @ inverse.T)
+    squares, V = np.linalg.eigh(inverse @ stiffness @ inverse.T)
     root = L @ V
     return np.asarray(2.0 * ratio * (root * np.sqrt(np.maximum(squares, 0.0))) @ root.T, dtype=np.float64)

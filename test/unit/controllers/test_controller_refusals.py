@@ -19,7 +19,7 @@ from ada_dynamics.errors import InputError
 
 FOUR_BAR = {"loops": "loops/parallel_four_bar.yaml"}
 UPPER = np.triu(np.ones((6, 6))).ravel().tolist()
-SERIAL = {"field": "model", "allowed": "a motor at every joint, a fixed base and no loops"}
+UNHELD = {"field": "model", "value": "hoap2_10dof"}
 ONE_OR_SEVEN = "1 or 7 numbers"
 CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("balance", "pa10", {}, {"field": "model", "value": "pa10"}),
@@ -32,12 +32,11 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("compliance", "pa10", {"sensor_link": "wrist"}, {"link": "wrist"}),
     ("compliance", "pa10", {"sensor_rpy": [0.0]}, {"field": "sensor_rpy", "allowed": "three numbers"}),
     ("compliance", "pa10", {"contact_stiffness": 3e5}, {"field": "contact_stiffness", "allowed": "below 2e+05 N/m"}),
-    ("computed_torque", "four_bar", {}, SERIAL | {"value": "four_bar"}),
-    ("computed_torque", "hoap2_10dof", {}, SERIAL | {"value": "hoap2_10dof"}),
+    ("computed_torque", "hoap2_10dof", {}, UNHELD),
     ("computed_torque", "pa10", {"stiffness": [1.0, 2.0]}, {"field": "stiffness", "allowed": ONE_OR_SEVEN}),
     ("computed_torque", "pa10", {"stiffness": []}, {"field": "stiffness", "value": ()}),
     ("gravity_compensation", "pa10", {"share": [1.5]}, {"field": "share"}),
-    ("impedance", "four_bar", {}, SERIAL | {"value": "four_bar"}),
+    ("impedance", "hoap2_10dof", {}, UNHELD),
     ("impedance", "pa10", {"space": "link", "link": "flnage"}, {"link": "flnage"}),
     ("impedance", "pa10", {"joint_stiffness": [1.0] * 6}, {"field": "joint_stiffness", "allowed": ONE_OR_SEVEN}),
     ("impedance", "pa10", {"linear_stiffness": [1.0] * 2}, {"field": "linear_stiffness", "allowed": "1 or 3 numbers"}),

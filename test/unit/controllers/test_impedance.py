@@ -129,9 +129,9 @@ def test_damping_gives_every_way_of_swinging_its_ratio() -> None:
     rng = np.random.default_rng(6)
     for ratio in (0.3, 0.7):
         root = rng.normal(size=(5, 5))
-        M, K = root @ root.T + 0.1 * np.eye(5), rng.uniform(1.0, 100.0, 5)
+        M, K = root @ root.T + 0.1 * np.eye(5), np.diag(rng.uniform(1.0, 100.0, 5))
         D = damping_of(M, K, ratio)
-        system = np.block([[np.zeros((5, 5)), np.eye(5)], [-np.linalg.solve(M, np.diag(K)), -np.linalg.solve(M, D)]])
+        system = np.block([[np.zeros((5, 5)), np.eye(5)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]])
         values = np.linalg.eigvals(system)
         assert -values.real / np.abs(values) == pytest.approx(np.full(10, ratio), rel=1e-6)
 
