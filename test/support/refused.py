@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals by type and facts."""
+"""Refusals by type and facts, and descriptions with one mistake each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import ada_dynamics as ada
 from ada_dynamics.errors import AdaError
 
 
@@ -20,3 +21,18 @@ def refused(kind: type[AdaError], **facts: Any) -> Iterator[pytest.ExceptionInfo
         yield caught
     found = {name: getattr(caught.value, name) for name in facts}
     assert found == facts, str(caught.value)
+
+
+def damaged(good: str, old: str, new: str) -> str:
+    """A valid text with one mistake in it."""
+    assert old in good
+    return good.replace(old, new, 1)
+
+
+def refusal(source: Any, *words: str, error: type[Exception] = ada.ModelError, **options: Any) -> str:
+    """Message of the refusal by `load`, which has all these words."""
+    with pytest.raises(error) as caught:
+        ada.load(source, **options)
+    message = str(caught.value)
+    assert all(word in message for word in words), message
+    return message

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
-from pin_tree import pin
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.singularity import point_jacobian
-from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.expr import evaluate
 from ada_dynamics.robots import mechanisms
 
@@ -123,15 +122,6 @@ def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None
     assert at.dynamics.jacobian(links, np.zeros((0, at.model.nq)), by="independent").shape == (0, *J.shape[1:])
 
 
-def test_more_states_than_are_kept_at_once_come_in_their_order() -> None:
-    at = case("five_bar")
-    q = np.array([beside(at, s) for s in np.linspace(-0.05, 0.05, 9)])
-    many = np.tile(q, (250, 1))
-    np.testing.assert_array_equal(
-        at.dynamics.velocity_map(many, "actuated"), np.tile(at.dynamics.velocity_map(q, "actuated"), (250, 1, 1))
-    )
-
-
 @pytest.mark.parametrize("name", ["slider_crank", "bennett"])
 def test_numbers_and_kernels_agree(name: str) -> None:
     at = case(name)
@@ -154,34 +144,7 @@ def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
     np.testing.assert_array_equal(dynamics.velocity_map(np.array([q, q])), [T, T])
 
 
-# --- other engines --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "name", ["five_bar", *(pytest.param(n, marks=pytest.mark.fuzz) for n in ("stewart", "hexa", "delta", "two_feet"))]
-)
-def test_pinocchios_constraints_stay_closed_along_the_columns(name: str) -> None:
-    at = case(name)
-    other = PinocchioModel(at.model)
-    constraints = other.new_constraints()
-    pin.computeJointJacobians(other.model, other.data, other.position(at.q))
-    for model, data in zip(*constraints, strict=True):
-        model.calc(other.model, other.data, data)
-    J = pin.getConstraintsJacobian(other.model, other.data, *constraints)
-    T = at.dynamics.velocity_map(at.q)
-    assert np.linalg.matrix_rank(J) == at.model.nv - T.shape[1]
-    np.testing.assert_allclose(J @ np.array([other.velocity(column) for column in T.T]).T, 0.0, atol=EXACT * 10)
-
-
 # --- closed forms ---------------------------------------------------------------------------------------------------
-def test_the_rocker_of_a_four_bar_turns_with_the_ratio_of_its_closed_form() -> None:
-    """Freudenstein: θ̇₃ / θ̇₁ = l₁ sin(θ₂ - θ₁) / (l₃ sin(θ₂ - θ₃)), with the angles of the rods to the vertical."""
-    lengths = (0.3, 0.8, 0.6, 0.9)
-    model, q = mechanisms.four_bar(lengths, crank=0.9)
-    dynamics = ada.Dynamics(model, pose=q)
-    first, coupler, last = np.cumsum(q)
-    T = dynamics.velocity_map(q, by=["joint_1"])
-    # the last rod is laid from the coupler to the ground: at its far end the velocity is that of the ground
-    ratio = -lengths[0] * np.sin(coupler - first) / (lengths[2] * np.sin(coupler - last))
-    assert T.sum() == pytest.approx(ratio, rel=1e-12)
 
 
 def test_the_tip_of_a_five_bar_moves_as_gosselin_and_angeles_write_it() -> None:
@@ -211,14 +174,6 @@ def test_the_inverse_jacobian_of_a_stewart_platform_has_the_rods_lines_as_its_ro
 
 
 # --- which velocities -----------------------------------------------------------------------------------------------
-def test_the_columns_are_told_and_stay_the_same_ones() -> None:
-    at = case("five_bar")
-    motors = [at.model.v_index(name).start for name in at.model.actuated]
-    assert list(at.dynamics.velocity_indices("actuated")) == motors
-    assert list(at.dynamics.velocity_indices(at.model.actuated[::-1])) == motors[::-1]
-    chosen = at.dynamics.velocity_indices()
-    assert list(chosen) == sorted(chosen)
-    assert ada.Dynamics(at.model, pose=beside(at, 0.05)).velocity_indices() == chosen
 
 
 def test_without_loops_the_tree_s_velocities_are_independent() -> None:
@@ -247,9 +202,8 @@ def test_a_structure_has_no_columns_and_motors_too_many() -> None:
     q = np.asarray(ada.assemble(model, [0.1, 1.3]))
     dynamics = ada.Dynamics(model, pose=q)
     assert dynamics.jacobian("b", q, by="independent").shape == (6, 0)
-    with pytest.raises(ada.InputError) as caught:
+    with refused(ada.InputError, field="by", value=2, allowed=0):
         dynamics.jacobian("b", q, by="actuated")
-    assert (caught.value.field, caught.value.value, caught.value.allowed) == ("by", 2, 0)
 
 
 def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
@@ -283,12 +237,11 @@ def test_velocities_that_do_not_determine_the_motion_are_refused(name: str, by: 
 def test_sets_of_velocities_without_a_meaning_are_refused() -> None:
     at = case("five_bar")
     link = at.model.link_names[-1]
-    with pytest.raises(ada.UnknownNameError) as caught:
+    with refused(ada.UnknownNameError, value="actuatd") as caught:
         at.dynamics.jacobian(link, at.q, by="actuatd")
-    assert caught.value.value == "actuatd" and "actuated" in caught.value.allowed
-    with pytest.raises(ada.UnknownNameError) as unknown:
+    assert "actuated" in caught.value.allowed
+    with refused(ada.UnknownNameError, joint="left_cank"):
         at.dynamics.jacobian(link, at.q, by=["left_cank", "right_crank"])
-    assert unknown.value.joint == "left_cank"
     with pytest.raises(TypeError) as wrong:
         at.dynamics.jacobian(link, at.q, by=[1, 2])
     assert wrong.value.field == "by"
@@ -297,9 +250,8 @@ def test_sets_of_velocities_without_a_meaning_are_refused() -> None:
 def test_links_without_a_name_are_refused() -> None:
     at = case("five_bar")
     for links, link in (([], None), (["left_rod", "rihgt_rod"], "rihgt_rod")):
-        with pytest.raises(ada.InputError) as caught:
+        with refused(ada.InputError, field="link", link=link):
             at.dynamics.jacobian(links, at.q)
-        assert (caught.value.field, caught.value.link) == ("link", link)
 
 
 def rhombus(crank: float) -> Array:
@@ -310,14 +262,12 @@ def test_poses_in_which_the_loops_lose_rank_are_refused_and_named_in_a_batch() -
     model, q = mechanisms.four_bar()
     dynamics = ada.Dynamics(model, pose=q)
     flat = rhombus(0.5 * np.pi)
-    with pytest.raises(ada.SingularPoseError) as caught:
+    with refused(ada.SingularPoseError, loop="closing", field="q"):
         dynamics.jacobian("link_2", flat, by="independent")
-    assert (caught.value.loop, caught.value.field) == ("closing", "q")
     batch = np.tile(rhombus(0.7), (1100, 1))
     batch[1050] = flat
-    with pytest.raises(ada.SingularPoseError) as caught:
+    with refused(ada.SingularPoseError, loop="closing", field="q[1050]"):
         dynamics.velocity_map(batch)
-    assert (caught.value.loop, caught.value.field) == ("closing", "q[1050]")
     # close to the pose the branch is determined, and its motion is that of a parallelogram
     near = dynamics.velocity_map(rhombus(0.5 * np.pi - 1e-3), ["joint_1"])
     np.testing.assert_allclose(near[:, 0], [1.0, -1.0, 1.0], atol=1e-12)
@@ -333,17 +283,10 @@ def test_poses_in_which_motors_lose_the_motion_are_refused_for_them_alone() -> N
     guess[place] = [0.0, 0.0, q[place][2], 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]
     turned = np.asarray(ada.assemble(model, guess, hold=["platform"]))
     dynamics = ada.Dynamics(model, pose=turned)
-    with pytest.raises(ada.SingularPoseError) as caught:
+    with refused(ada.SingularPoseError, loop=None) as caught:
         dynamics.jacobian("platform", turned, by="actuated")
-    assert caught.value.loop is None and "platform" in caught.value.joint
+    assert "platform" in caught.value.joint
     np.testing.assert_allclose(dynamics.jacobian("platform", turned, by=["platform"], frame="local"), np.eye(6))
-
-
-def test_velocities_that_open_the_loops_are_warned_of() -> None:
-    at = case("five_bar")
-    fresh = ada.Dynamics(at.model, pose=at.q)
-    with pytest.warns(ada.LoopVelocityWarning):
-        fresh.complete_acceleration(at.q, np.ones(4), [0.0, 0.0])
 
 
 def test_the_map_of_velocities_is_a_function_where_kernels_tell_what_they_refuse() -> None:

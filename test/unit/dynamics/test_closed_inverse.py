@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mechanism_oracle import Oracle, least_efforts
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
@@ -113,9 +114,8 @@ def test_motors_that_do_not_drive_all_motions_are_refused_in_batches_too() -> No
     dynamics = ada.Dynamics(one, pose=start)
     given = states(one, dynamics, start)
     for arguments in (given, [x[0] for x in given]):
-        with pytest.raises(InputError) as caught:
+        with refused(InputError, field="actuated", allowed=("left_crank",)):
             dynamics.inverse(*arguments[:2], arguments[2] + 1.0)
-        assert (caught.value.field, caught.value.allowed) == ("actuated", ("left_crank",))
 
 
 @pytest.mark.parametrize(("name", "seed"), [("four_bar", 1), pytest.param("delta", 3, marks=pytest.mark.fuzz)])

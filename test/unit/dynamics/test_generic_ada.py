@@ -10,9 +10,8 @@ from random_trees import assert_same, floats, random_tree, states_of
 import ada_dynamics as ada
 from ada_dynamics.algorithms import crba
 from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.loop_programs import assembly, loop_kernel
+from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vec3 import Vec3
 
@@ -48,23 +47,6 @@ def test_links_that_must_be_taken_in_groups_are_refused_by_name() -> None:
         loop_kernel(model.uniform_tree, "forward", False, "ada")
 
 
-def test_robots_with_the_same_kinds_of_joints_share_one_program() -> None:
-    one, other = (random_tree(seed, ["revolute"] * n, is_serial=True).uniform_tree for seed, n in ((1, 3), (2, 9)))
-    kinds = {tuple(sorted(set(assembly.kinds_of(tree)))) for tree in (one, other)}
-    assert len(kinds) == 1
-    assert assembly.program(False, kinds.pop()) is assembly.program(False, tuple(sorted(set(assembly.kinds_of(one)))))
-
-
-def test_an_unknown_algorithm_is_refused() -> None:
-    with pytest.raises(ada.InputError) as caught:
-        ada.Dynamics(ada.planar_chain(2), "dca", kernel="generic")
-    assert (caught.value.field, caught.value.value, caught.value.allowed) == (
-        "algorithm",
-        "dca",
-        ("auto", "aba", "ada"),
-    )
-
-
 @pytest.mark.parametrize("legs", [1, 4])
 def test_the_algorithm_chosen_takes_the_fewest_instructions_in_lanes_where_limbs_are_alike(legs: int) -> None:
     builder = ada.Builder("walker").link("body", 5.0, inertia=(0.2, 0.3, 0.4))
@@ -79,13 +61,3 @@ def test_the_algorithm_chosen_takes_the_fewest_instructions_in_lanes_where_limbs
     names = ["aba", "crba", *["lanes"] * (legs > 1)]
     costs = kernels.costs({name: quantities.forward(model.tree, name, external=False).trace() for name in names})
     assert kernels.algorithm == min(costs, key=costs.__getitem__) == ("lanes" if legs > 1 else kernels.algorithm)
-
-
-def test_where_code_can_be_compiled_generic_kernels_are_compiled() -> None:
-    assert LoopKernel.available()
-    dynamics = ada.Dynamics(ada.planar_chain(3), kernel="generic")
-    q, v, tau = states_of(dynamics.model, 3)
-    expected = dynamics.forward(q, v, tau)
-    for name in ("forward", "inverse"):
-        assert isinstance(dynamics.kernel(name), LoopKernel)
-    np.testing.assert_allclose(dynamics.kernel("forward").batch(q, v, tau), expected, rtol=1e-12)

@@ -98,12 +98,6 @@ def test_losses_and_rotors_have_columns_where_they_act() -> None:
     assert len(names) == model.nv * (len(INERTIAL) + 4)
 
 
-def test_a_parameter_that_is_not_there_is_named_with_the_nearest() -> None:
-    with pytest.raises(ada.UnknownNameError) as caught:
-        ada.Dynamics(ada.load("pa10")).parameters["link_1.masss"]
-    assert caught.value.value == "link_1.masss" and "link_1.mass" in caught.value.allowed
-
-
 def test_a_change_of_parameters_changes_efforts_by_their_columns() -> None:
     model = ada.load("pa10")
     links = [model.joints[body.name].child for body in model.tree.bodies]

@@ -10,7 +10,6 @@ import pytest
 from scipy.linalg import expm, logm
 from scipy.spatial.transform import Rotation
 
-import ada_dynamics as ada
 from ada_dynamics.dynamics import poses
 from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
@@ -108,9 +107,3 @@ def test_twists_and_wrenches_elsewhere_have_the_same_power() -> None:
     small = 1e-6 * twist
     there = poses.moved(np.eye(4), poses.twist_matrix(at) @ small) @ at
     np.testing.assert_allclose(there, poses.moved(at, small), atol=1e-11)
-
-
-def test_a_pose_is_a_matrix_whose_last_row_is_that_of_every_pose() -> None:
-    model = ada.planar_chain(2)
-    for found in ada.Dynamics(model).poses(np.array([0.3, -0.2])).values():
-        assert found[3].tolist() == [0.0, 0.0, 0.0, 1.0]

@@ -15,6 +15,7 @@ from loop_robots import massless_rocker
 from numpy.typing import NDArray
 from pin_tree import PinTree, pin
 from random_trees import KINDS, random_tree
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import closed_derivatives, quantities
@@ -206,9 +207,8 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     flat, folded = np.array([np.pi / 2, 0.0, np.pi]), np.array([np.pi / 2, -0.5, np.pi])
     v, d_q = (dynamics.project(folded, x)[1] for x in rng.normal(size=(2, 3)))
     for where, poses in (("q", flat), ("q[1]", np.array([start, flat, start]))):
-        with pytest.raises(ada.SingularPoseError) as caught:
+        with refused(ada.SingularPoseError, loop="closing", field=where):
             dynamics.forward_hvp(poses, v, tau, w, d_q, d_v, d_tau)
-        assert (caught.value.loop, caught.value.field) == ("closing", where)
     closed = dynamics.kernels.closed
     assert closed is not None
     robust = closed_derivatives.equations(closed, closed_derivatives.LATE)
@@ -232,9 +232,9 @@ def test_on_numbers_they_are_the_same(name: str) -> None:
 def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() -> None:
     model, q = mechanisms.bennett()
     dynamics, z = ada.Dynamics(model, solver="rank-revealing"), np.zeros(model.nv)
-    with pytest.raises(ada.InputError) as caught:
+    with refused(ada.InputError, field="q") as caught:
         dynamics.forward_hvp(q, z, z, z, z, z, z)
-    assert caught.value.field == "q" and caught.value.loop in model.loops
+    assert caught.value.loop in model.loops
 
 
 def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> None:
@@ -250,11 +250,13 @@ def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> No
 def test_products_of_inverse_dynamics_are_refused_with_loops() -> None:
     model, q = mechanisms.four_bar()
     dynamics, z = ada.Dynamics(model), np.zeros(3)
+    with refused(ada.InputError, field="by", allowed=("actuated", "independent")):
+        dynamics.inverse_derivatives(q, z, z)
     for ask in (
         lambda: dynamics.inverse_jvp(q, z, z, z, z, z),
         lambda: dynamics.inverse_vjp(q, z, z, z),
         lambda: dynamics.inverse_hvp(q, z, z, z, z, z, z),
     ):
-        with pytest.raises(ada.InputError) as caught:
+        with refused(ada.InputError, loop="closing") as caught:
             ask()
-        assert caught.value.loop == "closing" and caught.value.field.startswith("inverse_")
+        assert caught.value.field.startswith("inverse_")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import refusal
+from refused import refusal
 
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError

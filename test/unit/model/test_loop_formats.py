@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from joint_constants import constants
 from loop_robots import ROUNDING, assert_same_loop
-from refusals import damaged, refusal
+from refused import damaged, refusal
 
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from loop_robots import random_robot
-from refusals import damaged, refusal
+from refused import damaged, refusal
 
 import ada_dynamics as ada
 from ada_dynamics.robots.writers import Inexpressible, render

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from loop_robots import SDF_TREE, random_robot, rotation, without_armature
-from refusals import damaged, refusal
+from refused import damaged, refusal
 
 import ada_dynamics as ada
 from ada_dynamics import ModelError

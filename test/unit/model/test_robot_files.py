@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from refusals import refusal
+from refused import refusal
 
 import ada_dynamics as ada
 from ada_dynamics.model import Model

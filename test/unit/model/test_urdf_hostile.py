@@ -7,7 +7,7 @@ import socket
 import time
 
 import pytest
-from refusals import refusal
+from refused import refusal
 
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers import xml

@@ -5,7 +5,7 @@
 import re
 
 import pytest
-from refusals import damaged, refusal
+from refused import damaged, refusal
 
 import ada_dynamics as ada
 from ada_dynamics import ModelError

@@ -4,7 +4,7 @@
 import sys
 
 import pytest
-from refusals import refusal
+from refused import refusal
 
 from ada_dynamics import InputError, ModelError
 from ada_dynamics.robots.load import load
