@@ -46,9 +46,8 @@ examples:
   ada info robot.urdf --loops robot.loops.yaml
 """
 
-# More sections, each from a model to plain data (for --json) and lines of text; without lines it is not shown.
+# From a model to plain data (for --json) and lines of text; without lines it is not shown.
 Section = Callable[[Model], tuple[dict[str, Any], list[str]]]
-SECTIONS: dict[str, Section] = {}
 
 _DEEPEST = 60  # characters of indentation
 _MOST_ROWS = 400  # of a table or tree in text
@@ -75,7 +74,6 @@ def run(options: argparse.Namespace) -> int:
     sections = {"loops": _filled(partial(loops_section, guess=guess), model)}
     if "problem" not in sections["loops"][0]:  # loops that stay open have no dynamics
         sections["operations per call"] = _filled(partial(cost_section, guess=guess), model)
-    sections.update({name: _filled(section, model) for name, section in SECTIONS.items()})
     if options.json:
         counts = report.to_dict()["counts"]
         print_json({**describe(model), "check": counts, **{name: data for name, (data, _) in sections.items()}})

@@ -55,19 +55,20 @@ class Element:
         return f"<{self.tag}> in line {self.line}"
 
 
-def parse_xml(data: bytes | str, where: str) -> Element:
+def parse_xml(data: bytes | str, where: str, *, max_elements: int = MAX_ELEMENTS) -> Element:
     """The root element of an XML document.
 
     Args:
         data: the document; text is taken as it is, bytes are decoded as the document says (UTF-8 by default).
         where: name of the file, for messages.
+        max_elements: a document with more elements is refused.
 
     Raises:
         ModelError: it is empty, too big, nested too deeply, not well-formed, in an unknown encoding, or has a document
             type declaration.
     """
     raw = _checked(data, where)
-    return _Parser(where, "utf-8" if isinstance(data, str) else None).parse(raw)
+    return _Parser(where, "utf-8" if isinstance(data, str) else None, max_elements).parse(raw)
 
 
 def _checked(data: bytes | str, where: str) -> bytes:
@@ -99,8 +100,8 @@ def _checked(data: bytes | str, where: str) -> bytes:
 class _Parser:
     """One run of expat."""
 
-    def __init__(self, where: str, encoding: str | None) -> None:
-        self._where = where
+    def __init__(self, where: str, encoding: str | None, max_elements: int) -> None:
+        self._where, self._max_elements = where, max_elements
         self._open: list[Element] = []
         self._root: Element | None = None
         self._count = 0
@@ -156,9 +157,9 @@ class _Parser:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         line = self._expat.CurrentLineNumber
         self._count += 1
-        if self._count > MAX_ELEMENTS:
+        if self._count > self._max_elements:
             raise ModelError(
-                f"{self._where}, line {line}: it has more than {MAX_ELEMENTS} elements, the most that are read."
+                f"{self._where}, line {line}: it has more than {self._max_elements} elements, the most that are read."
             )
         if len(self._open) >= MAX_DEPTH:
             raise ModelError(

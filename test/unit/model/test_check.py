@@ -2,11 +2,8 @@
 # ruff: noqa: E501
 """`check` reports everything that is wrong or odd, and nothing else."""
 
-import json
-
 import pytest
 
-from ada_dynamics import InputError, ModelError
 from ada_dynamics.robots.lint.description import Report, check
 
 # A steel rod of 1 m length and 5 cm diameter, on a pivot.
@@ -125,13 +122,6 @@ def test_all_mistakes_are_reported_and_not_only_the_first():
     assert [f.line for f in report.findings] == sorted(f.line for f in report.findings)
 
 
-def test_every_duplicate_is_named_with_all_its_lines():
-    text = "<robot name='r'>\n<link name='a'/>\n<link name='b'/>\n<link name='a'/>\n<link name='b'/>\n<link name='b'/></robot>"
-    messages = [f.message for f in check(text).findings if f.code == "duplicate-link"]
-    assert ["lines 2, 4" in m for m in messages].count(True) == 1
-    assert ["lines 3, 5, 6" in m for m in messages].count(True) == 1
-
-
 def test_a_thin_rod_that_turns_about_itself_is_singular_but_not_one_that_swings():
     thin = GOOD.replace('izz="0.0047875"', 'izz="0"')
     assert "singular" not in found(thin)
@@ -192,30 +182,6 @@ def test_a_document_that_is_no_robot_is_an_error_of_the_report(text, said, tmp_p
     for report in (check(text), check(tmp_path / "r.urdf")):
         assert not report.ok
         assert said in str(report)
-
-
-def test_a_missing_file_and_an_unknown_base_are_exceptions(tmp_path):
-    with pytest.raises(ModelError, match="no such file"):
-        check(tmp_path / "no.urdf")
-    with pytest.raises(InputError, match="floating"):
-        check(GOOD, base="flying")
-
-
-def test_a_report_is_plain_data_and_words():
-    report = check(GOOD.replace('value="15.3"', 'value="-15.3"'))
-    data = json.loads(json.dumps(report.to_dict()))
-    assert data["ok"] is False
-    assert data["counts"] == {"error": 1, "warning": 0, "note": 0}
-    assert data["findings"][0] == {
-        "code": "mass-negative",
-        "severity": "error",
-        "line": 4,
-        "where": "link 'rod'",
-        "message": "its mass is -15.3 kg.",
-        "fix": "A mass is positive.",
-    }
-    assert "error: line 4: link 'rod': its mass is -15.3 kg. A mass is positive. [mass-negative]" in str(report)
-    assert str(report).startswith("URDF text (robot 'arm'): 1 error, 0 warnings, 0 notes")
 
 
 def test_a_kind_of_finding_is_not_repeated_without_end():

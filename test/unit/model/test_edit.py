@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanism_oracle import Oracle, pin
+from joint_constants import constants
+from mechanism_oracle import Oracle, pin, same_motion
 
 import ada_dynamics as ada
 from ada_dynamics import resources
 from ada_dynamics.model import edit, planar_chain
-from ada_dynamics.model.elements import Limits, Mimic
+from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.close import with_loops
 
@@ -76,26 +78,6 @@ def test_a_joint_that_mimics_a_locked_one_is_locked_where_that_leads_it() -> Non
             assert np.max(np.abs(ours - theirs)) < 1e-15
 
 
-def test_a_mimic_joint_goes_on_following_when_others_are_locked() -> None:
-    model, q = mechanisms.parallel_gripper(0.4)
-    locked = edit.lock(model, {"left_pad": q[model.q_index("left_pad")]})
-    assert locked.joints["right_drive"].mimic == Mimic("left_drive", -1.0)
-    assert locked.actuated == ("left_drive",)
-
-
-def test_a_locked_floating_base_stands_still_in_the_world() -> None:
-    model, q = mechanisms.two_feet()
-    locked, own, free = held(model, q, ["root_joint"])
-    assert locked.nv == 24
-    assert free.tolist() == list(range(6, 30))
-    oracle = Oracle(locked)
-    assert oracle.gap(own) < 1e-12
-    assert locked.loop_names == ["left_foot", "right_foot"]
-    R, p = oracle.link_pose("pelvis", own)
-    assert p.tolist() == q[:3].tolist()
-    assert np.max(np.abs(R - pin.Quaternion(q[3:7]).matrix())) < 1e-15
-
-
 def test_reduce_keeps_the_named_joints_and_holds_the_rest_at_the_given_pose() -> None:
     model, q = mechanisms.two_feet()
     arm = [name for name in model.joint_names if name.startswith("left_") and name in model.joint_names[9:]][-5:]
@@ -108,18 +90,6 @@ def test_reduce_keeps_the_named_joints_and_holds_the_rest_at_the_given_pose() ->
     at_zero = edit.reduce(model, keep=["waist", "root_joint"])
     assert at_zero.joint_names == ["root_joint", "waist"]
     assert at_zero.nq == 8
-
-
-def test_what_belongs_to_a_joint_stays_with_it() -> None:
-    builder = ada.Builder("r").link("a").link("b", 1.0).link("c", 1.0)
-    limits = Limits(-1.0, 2.0, 3.0, 4.0)
-    builder.joint("one", "revolute", "a", "b", axis=(0, 0, 1))
-    builder.joint("two", "prismatic", "b", "c", (0, 0, 1), axis=(1, 0, 0), limits=limits, damping=0.1, friction=0.2)
-    model = edit.lock(builder.build(gravity=(1, 2, 3)), {"one": 0.3})
-    assert model.joints["two"].limits == limits
-    assert (model.joints["two"].damping, model.joints["two"].friction) == (0.1, 0.2)
-    assert model.gravity == (1.0, 2.0, 3.0)
-    assert model.joints["one"].kind == "fixed"
 
 
 # --- merge, prefix --------------------------------------------------------------------------------------------------
@@ -221,24 +191,6 @@ def test_an_opened_mechanism_moves_as_its_tree() -> None:
     assert edit.open_loops(model, ["leg_1_ball", "leg_2_ball"]).loop_names == model.loop_names[2:]
 
 
-def test_gravity_is_all_that_with_gravity_changes() -> None:
-    model, q = mechanisms.four_bar()
-    moon = edit.with_gravity(model, (0, 0, -1.62))
-    v = np.array([1.0, -1.0, 1.0])
-    on_earth, there = (Oracle(m).forward(q, v, np.zeros(3)).acceleration for m in (model, moon))
-    assert there == pytest.approx(on_earth * 1.62 / 9.81, rel=1e-13)
-
-
-def test_an_edited_model_is_a_new_one() -> None:
-    model, _ = mechanisms.stewart()
-    before = (list(model.links), list(model.joints), list(model.loops), model.gravity, model.nq)
-    edit.lock(model, {"leg_1_slide": 0.1})
-    edit.with_prefix(model, "x")
-    edit.with_gravity(model, (0, 0, 0))
-    edit.open_loops(model)
-    assert (list(model.links), list(model.joints), list(model.loops), model.gravity, model.nq) == before
-
-
 # --- loops that are added -------------------------------------------------------------------------------------------
 FILE = str(resources.find("config", "loops/slider_crank.yaml"))
 
@@ -271,45 +223,122 @@ def test_base_gravity_motors_and_loops_stay():
     assert floating.joint_names[0] == "root_joint"
 
 
-def test_a_second_loop_of_the_same_name_and_unknown_links_are_refused():
-    robot = with_loops(ada.load("planar_4r"), FILE)
-    with pytest.raises(ada.InputError, match="has a loop 'straight_rod' already"):
-        with_loops(robot, FILE)
-    lost = {"name": "lost", "type": "spherical", "parent": {"link": "nowhere"}, "child": {"link": "tip"}}
-    with pytest.raises(ada.ModelError, match="nowhere"):
-        with_loops(robot, [lost])
-
-
 # --- refusals -------------------------------------------------------------------------------------------------------
-def floating_on_the_ground() -> ada.Model:
-    return mechanisms.two_feet().model
+
+
+# --- edit recut -------------------------------------------------------------------------------------------------------
+def assert_same_mechanics(model: ada.Model, q: Any, other: ada.Model, p: Any, rng: np.random.Generator) -> None:
+    """The same poses, motions and accelerations of all links under gravity, and an external force."""
+    one, two = Oracle(model), Oracle(other)
+    assert two.gap(p) < 1e-9
+    for link in model.links:
+        for ours, theirs in zip(one.link_pose(link, q), two.link_pose(link, p), strict=True):
+            assert np.max(np.abs(ours - theirs)) < 1e-12
+    assert one.mobility(q) == two.mobility(p)
+    v = one.admissible(q, rng.normal(size=model.nv))
+    w = same_motion(one, q, v, two, p)
+    external = {list(model.links)[-1]: rng.normal(size=6)}
+    a = one.forward(q, v, np.zeros(model.nv), external).acceleration
+    b = two.forward(p, w, np.zeros(other.nv), external).acceleration
+    ours = np.array([one.link_acceleration(link, q, v, a) for link in model.links])
+    theirs = np.array([two.link_acceleration(link, p, w, b) for link in model.links])
+    assert np.max(np.abs(ours - theirs)) < RELATIVE * (1.0 + np.max(np.abs(ours)))
+
+
+@settings(max_examples=12)
+@given(seed=seeds, spatial=st.booleans(), floating=st.booleans())
+def test_a_mechanism_moves_the_same_with_every_spanning_tree(seed: int, spatial: bool, floating: bool) -> None:
+    rng = np.random.default_rng(seed)
+    model, q = mechanisms.random_mechanism(rng, spatial=spatial, floating=floating)
+    loop = str(rng.choice(model.loop_names))
+    choices = [n for n in edit.loop_path(model, loop) if n != "root_joint"]
+    joint = str(rng.choice(choices)) if choices else None
+    if joint is None:
+        return
+    other, p = edit.recut(model, q, loop, joint)
+    assert joint in other.loops
+    assert loop in other.joints
+    assert loop not in other.actuated  # it had no motor as a loop joint either
+    assert_same_mechanics(model, q, other, p, rng)
+
+
+@pytest.mark.parametrize("kind", [*LOOP_KINDS, "spherical_euler", "continuous"])
+def test_a_joint_of_every_type_can_be_turned_round_cut_and_put_back(kind: str) -> None:
+    rng = np.random.default_rng(7)
+    builder = ada.Builder("loop").link("base")
+    kinds = ["revolute", kind, "universal", kind, "spherical"]
+    for i, own in enumerate(kinds):
+        axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        builder.link(f"l{i}", 1.0 + i, rng.uniform(-0.1, 0.1, 3), rng.uniform(0.2, 0.3, 3))
+        builder.joint(
+            f"j{i}", own, f"l{i - 1}" if i else "base", f"l{i}", rng.uniform(-0.5, 0.5, 3), rng.uniform(-1, 1, 3),
+            axis=axes[0], axis2=axes[1] if own == "universal" else None, **constants(own),
+        )  # fmt: skip
+    tree = builder.build()
+    q, _ = tree.random_state(rng)
+    _, p = Oracle(tree).link_pose("l4", q)
+    model = builder.loop("end", "spherical", "l4", "base", child_xyz=p).build()
+    cut, at = edit.recut(model, q, "end", "j1")  # turns j2, j3 and j4 round
+    assert cut.loops["j1"].kind == {"spherical_euler": "spherical", "continuous": "revolute"}.get(kind, kind)
+    assert cut.joints["j3"].parent == "l3"
+    assert_same_mechanics(model, q, cut, at, rng)
+    back, home = edit.recut(cut, at, "j1", "end")
+    assert back.loops["end"].kind == "spherical"
+    assert_same_mechanics(model, q, back, home, rng)
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("make", "loop", "joint"),
     [
-        (lambda m: edit.lock(m, {"leg_1_slid": 0.1}), "no joint is named 'leg_1_slid'.*Did you mean 'leg_1_slide'"),
-        (lambda m: edit.lock(m, {"leg_1_slide": [0.1, 0.2]}), "'leg_1_slide' is .* must be 1 finite number"),
-        (lambda m: edit.lock(m, {"leg_1_hip": 0.1}), "'leg_1_hip' is 0.1; it must be 2 finite number"),
-        (lambda m: edit.lock(m, {"leg_1_slide": np.nan}), "'leg_1_slide' is nan"),
-        (lambda m: edit.lock(m, {"leg_1_slide": "far"}), "'leg_1_slide' is 'far'"),
-        (lambda m: edit.lock(m, {"platform": [0, 0, 0, 1, 1, 0, 0]}), "'platform': its quaternion .* has length"),
-        (lambda m: edit.lock(mechanisms.parallel_gripper().model, {"right_drive": 0}), "mimics 'left_drive'"),
-        (
-            lambda m: edit.lock(m, ["leg_1_slide"]),
-            r"positions are \['leg_1_slide'\]; lock needs where each joint is held",
-        ),
-        (lambda m: edit.reduce(m, "platfrom"), "no joint is named 'platfrom'"),
-        (lambda m: edit.reduce(m, ["platfrom"]), "no joint is named 'platfrom'"),
-        (lambda m: edit.reduce(m, ["platform"], q=np.zeros(3)), r"q has shape \(3,\)"),
-        (lambda m: edit.remove_loop(m, "leg_7_ball"), "no loop is named 'leg_7_ball'"),
-        (lambda m: edit.merge(m, m, "plate"), "no link is named 'plate'"),
-        (lambda m: edit.merge(m, m, "platform"), "both models have a link named 'base'.*prefix='stewart_'"),
-        (lambda m: edit.merge(m, planar_chain(1, gravity=(0, 0, 0)), "base"), "one gravity.*with_gravity"),
-        (lambda m: edit.merge(m, floating_on_the_ground(), "base", prefix="h_"), "'left_foot' joins 'two_feet'"),
-        (lambda m: edit.merge(m, planar_chain(1), "base", prefix="c_", kind="hinge"), "joint type"),
+        (mechanisms.four_bar, "closing", "joint_2"),
+        (mechanisms.slider_crank, "guide", "crank"),
+        (mechanisms.bennett, "closing", "joint_1"),
+        (mechanisms.hexa, "leg_2_ball", "leg_2_knee"),
+        (mechanisms.cassie_leg, "achilles_end", "tarsus"),
+        (mechanisms.two_feet, "left_foot", "left_knee"),
+        (mechanisms.parallel_gripper, "right_pin", "right_link"),
     ],
 )
-def test_an_edit_that_cannot_be_made_is_refused_by_name(call: Any, message: str) -> None:
-    with pytest.raises(ada.AdaError, match=message):
-        call(mechanisms.stewart().model)
+def test_mechanisms_of_the_library_can_be_cut_elsewhere(make: Any, loop: str, joint: str) -> None:
+    model, q = make()
+    other, p = edit.recut(model, q, loop, joint)
+    assert_same_mechanics(model, q, other, p, np.random.default_rng(0))
+
+
+def test_a_floating_robot_that_stands_can_be_described_from_its_foot() -> None:
+    model, q = mechanisms.two_feet()
+    other, p = edit.recut(model, q, "left_foot", "left_hip_yaw")
+    assert other.root == "world"
+    assert other.joints["root_joint"].kind == "floating"
+    assert other.joints["left_foot"].kind == "fixed"
+    assert other.joints["left_foot"].parent == "world"
+    assert "left_hip_yaw" not in other.actuated
+    assert other.loop_names == ["left_hip_yaw", "right_foot"]
+    assert other.nv == 29
+    for name in ("left_knee", "right_knee", "left_ankle_roll"):  # joints that are turned round keep their positions
+        np.testing.assert_allclose(p[other.q_index(name)], q[model.q_index(name)], rtol=0.0, atol=1e-15)
+
+
+def test_the_path_of_a_loop_leads_from_its_parent_to_its_child() -> None:
+    model, _ = mechanisms.ladder(2)
+    assert edit.loop_path(model, "cell_1") == ["right_1", "left_1", "rung_1"]
+    assert edit.loop_path(model, "cell_2") == ["right_2", "left_2", "rung_2"]
+
+
+def test_joints_that_are_turned_round_keep_their_followers() -> None:
+    """A gear between two joints of the far part goes on when that part is carried from its other end."""
+    builder = ada.Builder("geared").link("base").link("a", 1.0).link("b", 1.0, (0, 0, 0.5)).link("c", 1.0, (0, 0, 0.4))
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
+    builder.joint("second", "revolute", "a", "b", (0, 0, 1), axis=(0, 1, 0))
+    builder.joint("third", "revolute", "b", "c", (0, 0, 1), axis=(0, 1, 0), mimic=Mimic("second", -0.5, 0.2))
+    for name in "abc":
+        builder.link(f"{name}_load", 1.0, (0.1, 0.2, 0.3), (0.1, 0.1, 0.1))
+        builder.joint(f"{name}_weld", "fixed", name, f"{name}_load")
+    tree = builder.build()
+    q = np.array([0.3, 7.0])  # more than a turn: the follower's angle depends on it
+    R, p = Oracle(tree).link_pose("c", q)
+    model = builder.loop("end", "cylindrical", "c", "base", (0, 0, 1), child_xyz=p + R[:, 2], axis=(0, 1, 0)).build()
+    other, at = edit.recut(model, q, "end", "first")
+    assert other.joints["third"].mimic == Mimic("second", -0.5, 0.2)
+    assert at[other.q_index("second")] == pytest.approx([7.0], abs=1e-14)
+    assert_same_mechanics(model, q, other, at, np.random.default_rng(0))

@@ -128,28 +128,3 @@ def test_a_revolute_joint_keeps_what_it_feels_and_parts_with_the_rest(k):
     assert (kept.mass, kept.first_moment[k]) == (0.0, 0.0)
     assert kept.about_origin[k][k] == about[k, k], "what turns about the axis is felt"
     assert np.count_nonzero(np.diag(np.array(kept.about_origin))) == 2
-
-
-# kind: leaves free, has limits, turns, slides, v is the rate of q
-_SAID = {
-    "revolute": (0, 1, 1, 0, 1),
-    "continuous": (0, 0, 1, 0, 1),
-    "prismatic": (0, 1, 0, 1, 1),
-    "helical": (0, 1, 1, 0, 1),
-    "cylindrical": (0, 0, 0, 0, 1),
-    "universal": (0, 0, 0, 0, 1),
-    "planar": (0, 0, 0, 0, 0),
-    "spherical": (0, 0, 0, 0, 0),
-    "spherical_euler": (0, 0, 0, 0, 1),
-    "floating": (1, 0, 0, 0, 0),
-    "floating_euler": (1, 0, 0, 0, 1),
-    "fixed": (0, 0, 0, 0, 1),
-}
-
-
-@pytest.mark.parametrize("kind", JOINT_TYPES)
-def test_a_joint_type_says_what_its_numbers_are(kind):
-    one = JOINT_TYPES[kind]
-    said = (one.leaves_free(), one.has_limits(), one.turns(), one.slides())
-    assert (*said, one.has_rates_of_coordinates()) == tuple(map(bool, _SAID[kind]))
-    assert one.quaternion_at() == {"spherical": 0, "floating": 3}.get(kind)

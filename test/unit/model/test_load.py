@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`load` takes names, paths and texts, and helps where it cannot."""
 
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from refused import refusal
 
@@ -12,11 +12,6 @@ from ada_dynamics import InputError, ModelError
 from ada_dynamics.robots.load import load
 
 TEXT = "<robot name='r'><link name='l'/></robot>"
-
-
-def test_the_front_door_has_load_and_check():
-    assert ada.load("pa10").nq == 7
-    assert ada.check("pa10").ok
 
 
 def test_text_is_read_as_urdf():
@@ -36,12 +31,6 @@ def test_a_robot_without_a_name_gets_that_of_its_file(tmp_path):
     file = tmp_path / "gripper.v2.urdf"
     file.write_text("<robot><link name='l'/></robot>")
     assert load(file).name == "gripper"
-
-
-def test_gravity_and_base_are_passed_on():
-    model = load(TEXT, base="floating", gravity=(0, 0, -1.62))
-    assert model.gravity == (0.0, 0.0, -1.62)
-    assert model.nv == 6
 
 
 def test_a_directory_is_refused_and_says_what_is_in_it(tmp_path):
@@ -75,10 +64,67 @@ def test_what_is_no_robot_or_asks_for_what_is_not_there_is_refused(source, optio
     refusal(source, *said, error=error, **options)
 
 
-def test_the_builder_takes_rotations_as_matrices_and_refuses_what_is_none():
-    R = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    builder = ada.Builder("r").link("a").link("b").joint("j", "fixed", "a", "b", rotation=R)
-    assert np.array_equal(builder.build().joints["j"].rotation, R)
-    for wrong in (2.0 * np.eye(3), -np.eye(3), np.eye(2)):
-        with pytest.raises(ModelError, match="rotation of joint 'j'"):
-            ada.Builder("r").link("a").link("b").joint("j", "fixed", "a", "b", rotation=wrong)
+# --- xacro ------------------------------------------------------------------------------------------------------
+ROBOT = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="name" default="base"/>
+  {}
+  <link name="$(arg name)"/>
+</robot>"""
+
+
+@pytest.fixture
+def robot(write):
+    """A xacro file around some elements, where the package is installed."""
+    pytest.importorskip("xacro")
+    return lambda elements="": write(ROBOT.format(elements), "robot.urdf.xacro")
+
+
+def test_a_xacro_file_is_expanded_with_its_arguments(robot):
+    assert load(robot()).root == "base"
+    assert load(robot(), mappings={"name": "土台"}).root == "土台"
+
+
+def test_packages_are_found_around_the_file(write):
+    pytest.importorskip("xacro")
+    write("<robot xmlns:xacro='http://www.ros.org/wiki/xacro'><link name='extra'/></robot>", "my_robot/urdf/part.xacro")
+    main = write(
+        "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'>"
+        "<xacro:include filename='$(find my_robot)/urdf/part.xacro'/></robot>",
+        "my_robot/urdf/main.xacro",
+    )
+    assert load(main).root == "extra"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        '<link name="${1 / 0}"/>',
+        '<link name="${undefined}"/>',
+        '<link name="${(}"/>',
+        '<link name="$(find no_such_package_anywhere)"/>',
+        '<link name="$(arg undefined)"/>',
+        '<xacro:include filename="no_such_file.xacro"/>',
+        "<xacro:no_such_macro/>",
+        '<xacro:property name="a" value="${b}"/><xacro:property name="b" value="${a}"/><link name="${a}"/>',
+        '<xacro:macro name="m" params=""><xacro:m/></xacro:macro><xacro:m/>',
+    ],
+)
+def test_a_fault_in_a_xacro_file_is_a_model_error_that_names_the_file(fault, robot):
+    file = robot(fault)
+    refusal(file, "xacro", str(file))
+
+
+def test_a_xacro_file_with_entities_is_refused_before_it_runs(write):
+    refusal(write("<!DOCTYPE robot [<!ENTITY a 'b'>]><robot name='&a;'/>", "robot.urdf.xacro"), "<!DOCTYPE")
+
+
+def test_without_the_package_the_message_says_how_to_install_it(robot, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    refusal(robot(), "pip install xacro", error=InputError)
+
+
+def test_mappings_for_a_plain_urdf_and_those_that_are_no_dict_are_refused(write, robot):
+    file = write("<robot name='r'><link name='l'/></robot>", "r.urdf")
+    refusal(file, "r.urdf", ".xacro", error=InputError, mappings={"a": "b"})
+    refusal(file.read_text(), "URDF text", error=InputError, mappings={"a": "b"})
+    refusal(robot(), "dict", error=InputError, mappings=["name:=x"])

@@ -4,15 +4,16 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
 from joint_constants import constants
-from loop_robots import ROUNDING, assert_same_loop
+from loop_robots import assert_same_loop
 from refused import damaged, refusal
 
 import ada_dynamics as ada
-from ada_dynamics import InputError, ModelError
+from ada_dynamics import InputError
 from ada_dynamics.model import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots.readers.loops.xml_parts import KINDS
@@ -72,17 +73,6 @@ def beside(write):
 def test_a_sidecar_says_loops_of_every_type(kind, beside):
     model = ada.load(robot(), loops=beside(sidecar(kind)))
     assert_same_loop(model.loops["closing"], wanted(kind))
-
-
-def test_the_sidecar_of_the_design_is_read_as_it_stands(beside):
-    text = (
-        "loops: [{name: closing, type: revolute, axis: [0, 1, 0], "
-        "parent: {link: b, xyz: [1, 0, 0], rpy: [0, 0, 0]}, child: {link: base, xyz: [1, 0, 0], rpy: [0, 0, 0]}}]\n"
-        "actuated: [ja]"
-    )
-    model = ada.load(robot(), loops=beside(text))
-    assert (model.loop_names, model.actuated) == (["closing"], ("ja",))
-    np.testing.assert_array_equal(model.loops["closing"].child_xyz, [1, 0, 0])
 
 
 DATA = {
@@ -151,21 +141,7 @@ def test_elements_of_a_urdf_say_loops_of_every_type(spelling, kind):
 @pytest.mark.parametrize("spelling", ["constraint", "loop_joint", "urdf_plus"])
 @pytest.mark.parametrize("word", ["helical", "screw"])
 def test_elements_of_a_urdf_have_no_place_for_the_pitch_of_a_screw(spelling, word):
-    with pytest.raises(ModelError, match=r"loop 'closing'.*needs pitch.*file beside the description"):
-        ada.load(robot(elements(word)[spelling]))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "pitch: it is missing"),
-        ("pitch: 0", "its pitch is 0 m/rad"),
-        ("pitch: .inf", "Allowed: a finite number"),
-        ("pitch: [1, 2, 3]", "pitch: there is a list"),
-    ],
-)
-def test_a_screw_needs_its_pitch(text, said, beside):
-    refusal(robot(), said, loops=beside(sidecar("helical").replace("pitch: 0.07", text).replace("\n    \n", "\n")))
+    refusal(robot(elements(word)[spelling]), "loop 'closing'", "needs pitch", "file beside the description")
 
 
 @pytest.mark.parametrize(
@@ -264,16 +240,9 @@ def test_a_gazebo_joint_gets_its_places_from_the_robot_at_zero(kind, frame, axis
     np.testing.assert_allclose(loop.child_xyz, child_xyz, atol=1e-15)
 
 
-def test_gazebo_elements_about_links_are_no_loops():
-    assert (
-        ada.load(robot('<gazebo reference="a"><material>m</material></gazebo><gazebo><plugin/></gazebo>')).loop_names
-        == []
-    )
-
-
 GAZEBO_JOINTS = [
     (GAZEBO.format("screw", "0 0 0 0 0 0", AXIS), "Add <screw_thread_pitch>, in metres per turn"),
-    (GAZEBO.format("revolute2", "0 0 0 0 0 0", AXIS), "type='revolute2'.*two revolute joints"),
+    (GAZEBO.format("revolute2", "0 0 0 0 0 0", AXIS), "two revolute joints"),
     (GAZEBO.format("revolut", "0 0 0 0 0 0", AXIS), "Did you mean 'revolute'"),
     (GAZEBO.format("revolute", "0 0 0", AXIS), "3 numbers instead of 6"),
     (GAZEBO.format("revolute", "0 0 0 0 0 0", ""), "no <axis>"),
@@ -288,8 +257,7 @@ GAZEBO_JOINTS = [
     [("coupling 'gear'", *row) for row in COUPLINGS] + [("joint 'closing'", *row) for row in GAZEBO_JOINTS],
 )
 def test_mistakes_in_couplings_and_gazebo_joints_are_refused_by_name(owner, element, message):
-    with pytest.raises(ModelError, match=f"line {LINES + 1}: {owner}.*{message}"):
-        ada.load(robot(element))
+    refusal(robot(element), f"line {LINES + 1}: {owner}", message)
 
 
 # --- Gepetto ----------------------------------------------------------------------------------------------------
@@ -302,22 +270,6 @@ def test_gepettos_yaml_joins_the_frames_of_links_and_of_joints(beside):
     assert model.actuated == ("ja", "jc")
     motors_alone = ada.load(robot(), loops={"name_mot": ["ja"]})
     assert (motors_alone.loop_names, motors_alone.actuated) == ([], ("ja",))
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (("closedloop1_A", "closedloop1_B"), "closedloop1"),
-        (("closedloop_knee_1B", "closedloop_knee_1A"), "closedloop_knee_1"),
-        (("closedloop0_A_3D", "closedloop0_B_3D"), "closedloop0_3D"),
-        (("foot", "hand"), "footChand"),
-    ],
-)
-def test_gepettos_loops_are_named_by_what_their_frames_share(names, expected):
-    links = "".join(
-        LINK.format(n) + JOINT.format(f"j_{n}", "fixed", p, n, "0 0 0") for n, p in zip(names, "bc", strict=True)
-    )
-    assert ada.load(robot(links), loops={"closed_loop": [list(names)]}).loop_names == [expected]
 
 
 def test_gepettos_yaml_changes_types_of_joints(beside):
@@ -333,50 +285,29 @@ GOOD = sidecar() + "actuated: [ja]\n"
 MISTAKES = {
     "type_misspelt": ("revolute", "revolut", 3, "loop 'closing', type", "Did you mean 'revolute'", "cylindrical"),
     "field_misspelt": ("axis:", "axs:", 4, "loops[0]", "no key 'axs'", "Did you mean 'axis'"),
-    "field_unknown_in_end": ("rpy: [0.1", "rotation: [0.1", 5, "loop 'closing', parent", "'rotation'", "link, xyz, rpy"),
     "top_misspelt": ("actuated", "actuatd", 7, "the file", "Did you mean 'actuated'"),
     "no_type": ("    type: revolute\n", "", 2, "loop 'closing', type", "missing", "revolute"),
-    "no_axis": ("    axis: [0, 2, 0]\n", "", 2, "loop 'closing', axis", "a revolute joint needs it"),
     "no_parent": ("    parent: {link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}\n", "", 2, "parent", "missing"),
-    "no_link": ("link: b, ", "", 5, "loop 'closing', parent, link", "missing"),
     "zero_axis": ("[0, 2, 0]", "[0, 0, 0]", 4, "loop 'closing', axis", "length zero"),
     "ragged": ("[0, 2, 0]", "[0, 2]", 4, "a list of 2", "3 numbers"),
-    "too_long": ("[0, 2, 0]", "[0, 2, 0, 1]", 4, "a list of 4"),
-    "nested_vector": ("[0, 2, 0]", "[0, [2], 0]", 4, "a list of 1"),
-    "text_number": ("[0, 2, 0]", "[0, '2', 0]", 4, "'2' is a text"),
-    "nan": ("[0, 2, 0]", "[0, .nan, 0]", 4, "'.nan' is not a number"),
-    "inf": ("[0, 2, 0]", "[0, inf, 0]", 4, "not a finite number"),
-    "too_large": ("[0, 2, 0]", "[0, 1e300, 0]", 4, "too large"),
-    "vector_is_number": ("[0, 2, 0]", "1", 4, "'1'", "3 numbers"),
-    "vector_is_map": ("[0, 2, 0]", "{x: 1}", 4, "a mapping with x"),
     "end_is_text": ("{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}", "b", 5, "'b', not a mapping", "{link: name"),
-    "end_is_list": ("{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}", "[b]", 5, "a list of 1, not a mapping"),
     "axis2_without_universal": ("[0, 2, 0]", "[0, 2, 0]\n    axis2: [0, 0, 1]", 5, "axis2", "has one axis"),
     "universal_without_axis2": ("revolute", "universal", 2, "axis2", "a universal joint needs it"),
     "axes_not_perpendicular": ("revolute\n    axis: [0, 2, 0]", "universal\n    axis: [0, 2, 0]\n    axis2: [0, 1, 1]", 5, "perpendicular"),
     "unknown_link": ("link: b", "link: bb", 2, "loop 'closing'", "no link is named 'bb'", "Did you mean 'b'", "world"),
-    "names_a_joint": ("link: b", "link: jb", 2, "'jb' is a joint", "carries 'b'"),
-    "same_link": ("link: b", "link: c", 2, "joins link 'c' to itself"),
     "welded_links": ("link: c", "link: tip", 2, "'b' and 'tip' are fixed to each other"),
+    "same_link": ("link: b", "link: c", 2, "joins link 'c' to itself"),
     "name_of_a_joint": ("closing", "ja", 2, "loop 'ja'", "a joint in line", "unique"),
     "no_name": ("name: closing", "name:", 2, "name", "is empty"),
-    "name_is_list": ("name: closing", "name: [a]", 2, "a list of 1", "must be a name"),
     "actuated_unknown": ("[ja]", "[jaa]", 7, "actuated", "Did you mean 'ja'"),
-    "actuated_loop": ("[ja]", "[closing]", 7, "'closing' closes a loop"),
-    "actuated_fixed": ("[ja]", "[jt]", 7, "joint 'jt' is fixed"),
     "actuated_twice": ("[ja]", "[ja, ja]", 7, "'ja' is there twice"),
     "actuated_not_list": ("[ja]", "ja", 7, "'ja' and not a list of names"),
     "loops_not_list": (GOOD, "loops: {name: closing}", 1, "loops", "a mapping with name and not a list"),
-    "loop_is_text": (GOOD, "loops: [closing]", 1, "loops[0]", "'closing', not a mapping"),
     "key_twice": ("    type: revolute\n", "    type: revolute\n    type: fixed\n", 4, "'type' is there twice", "lines 3, 4"),
     "syntax": ("[0, 2, 0]", "[0, 2, 0", 5, "not well-formed YAML"),
-    "tab": ("    type", "\ttype", 3, "not well-formed YAML"),
     "tag": ("[0, 2, 0]", "!!python/tuple [0, 2, 0]", 4, "tag", "remove it"),
     "merge": ("    axis: [0, 2, 0]\n", "    <<: {axis: [0, 2, 0]}\n", 4, "'<<'"),
-    "alias_without_anchor": ("[0, 2, 0]", "*nowhere", 4, "nowhere"),
     "two_documents": ("loops:", "---\nloops:\n---\nloops:", None, "2 documents"),
-    "complex_key": ("loops:", "? [a]\n: 1\nloops:", 1, "keys must be texts"),
-    "control_character": ("closing", "clo\x07sing", None, "not well-formed YAML"),
 }  # fmt: skip
 
 
@@ -384,8 +315,6 @@ JSON_MISTAKES = {
     "syntax": ('"closing",', '"closing"', 5, "a comma or '}' is expected"),
     "key_twice": ('"name"', '"type"', 5, "'type' is there twice (lines 4, 5)"),
     "ragged": ("0,\n    2,", "0,", 6, "loop 'closing', axis", "a list of 2"),
-    "bare_word": ("2,", "two,", 6, "'two' is not a number"),
-    "bad_escape": ('"closing"', '"clo\\q"', 4, "not well-formed JSON"),
     "after_the_end": ("\n}", "\n} 1", 43, "something follows after the end"),
     "cut_off": ('"actuated"', '"', 39, "not well-formed JSON"),
 }
@@ -395,13 +324,8 @@ GEPETTO = "closed_loop: [[tip, c]]\ntype: ['6d']\nname_mot: [ja]\njoint_name: [j
 GEPETTO_MISTAKES = {
     "frame": ("tip", "tipp", 1, "closed_loop", "Did you mean 'tip'"),
     "type": ("6d", "5d", 2, "type", "'5d'", "3d, 6d"),
-    "types": ("['6d']", "['6d', '3d']", 2, "2 entries for 1 loops"),
-    "triple": ("[tip, c]", "[tip, c, a]", 1, "a list of 3 and not two frames"),
     "motor": ("[ja]", "[jx]", 3, "no joint is named 'jx'"),
-    "joint": ("[jc]", "[jcc]", 4, "joint_name", "Did you mean 'jc'"),
     "joint_type": ("FIXED", "BALL", 5, "joint_type", "'BALL'", "SPHERICAL"),
-    "twice_the_same_axis": ("FIXED", "UJOINT_XX", 5, "joint_type"),
-    "joint_types": ("[FIXED]", "[]", 5, "0 entries for the 1 joints"),
     "field": ("closed_loop", "closed_lop", 1, "no key 'closed_lop'", "Did you mean 'closed_loop'"),
 }
 
@@ -450,40 +374,17 @@ def test_files_that_are_no_sidecars_or_made_to_harm_are_refused(name, text, said
     refusal(robot(), said, loops=tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "said"),
-    [
-        (5, InputError, "path, a dict or a list"),
-        (b"loops", InputError, "path, a dict or a list"),
-        (object(), InputError, "path, a dict or a list"),
-        ({"loops": [object()]}, InputError, "neither a text, a number"),
-        ({"loops": [{1: 2}]}, InputError, "key 1 is not a text"),
-        (
-            [{**DATA["loops"][0], "axis": [1, 2]}],
-            ModelError,
-            "the argument loops: loop 'closing', axis: it is a list of 2",
-        ),
-    ],
-)
-def test_python_objects_of_other_kinds_are_refused(value, error, said):
-    refusal(robot(), said, error=error, loops=value)
-
-
 def test_a_loop_of_the_same_name_inside_and_beside_is_refused_with_both_places(beside):
     file = beside(sidecar())
-    with pytest.raises(
-        ModelError, match=f"{re.escape(str(file))}, line 2: loop 'closing'.*URDF text, line {LINES + 1}"
-    ):
-        ada.load(robot(elements("fixed")["constraint"]), loops=file)
     text = robot().replace('name="jb"', 'name="jb" actuated="false"')
-    with pytest.raises(ModelError, match="actuated joints are given twice"):
-        ada.load(text, loops={"actuated": ["ja"]})
+    refusal(text, "actuated joints are given twice", loops={"actuated": ["ja"]})
+    places = (f"{file}, line 2: loop 'closing'", f"URDF text, line {LINES + 1}")
+    refusal(robot(elements("fixed")["constraint"]), *places, loops=file)
 
 
 def test_without_pyyaml_the_message_names_the_package_and_json_works(beside, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "yaml", None)
-    with pytest.raises(InputError, match=r"pip install pyyaml.*\.json"):
-        ada.load(robot(), loops=beside(sidecar()))
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    refusal(robot(), "pip install pyyaml", error=InputError, loops=beside(sidecar()))
     assert ada.load(robot(), loops=beside(JSON, "r.json")).loop_names == ["closing"]
 
 
@@ -491,29 +392,17 @@ def test_without_pyyaml_the_message_names_the_package_and_json_works(beside, mon
 INSIDE = {
     "constraint_type": ("constraint", 'type="revolute"', 'type="hinge"', "loop 'closing'", "type='hinge'", "revolute"),
     "loop_joint_type": ("loop_joint", 'type="revolute"', 'type="revolut"', "Did you mean 'revolute'"),
-    "loop_type_missing": ("urdf_plus", ' type="revolute"', "", "loop 'closing'", "no attribute 'type'"),
     "no_name": ("loop_joint", ' name="closing"', "", "<loop_joint>", "no attribute 'name'"),
     "unknown_link": ("constraint", 'link="b"', 'link="bb"', "its parent", "Did you mean 'b'"),
-    "names_a_joint": ("loop_joint", 'link="b"', 'link="jb"', "'jb' is a joint", "carries 'b'"),
-    "no_link": ("loop_joint", ' link="b"', "", "<link1> has no attribute 'link'"),
     "no_link_element": ("loop_joint", '<link2 link="c" xyz="1 0 0" rpy="0 0 -0.5"/>', "", "no <link2>"),
-    "no_successor": ("urdf_plus", '<successor link="c"><origin xyz="1 0 0" rpy="0 0 -0.5"/></successor>', "", "no <successor>"),
     "zero_axis": ("loop_joint", 'axis xyz="0 2 0"', 'axis xyz="0 0 0"', "<axis>", "length zero"),
-    "axis_without_xyz": ("loop_joint", 'axis xyz="0 2 0"', "axis", "<axis>", "no attribute 'xyz'"),
     "ragged": ("urdf_plus", 'xyz="0 0 1"', 'xyz="0 1"', "<origin>", "2 numbers instead of 3"),
-    "nan": ("constraint", 'xyz="0 0 1"', 'xyz="0 0 nan"', "<parent_origin>", "not a finite number"),
     "misspelt_child": ("constraint", "parent_axis", "parent_axes", "<parent_axes>", "Did you mean 'parent_axis'"),
-    "misspelt_attribute": ("loop_joint", 'rpy="0 0 -0.5"', 'ryp="0 0 -0.5"', "'ryp'", "Did you mean 'rpy'"),
     "axes_differ": ("constraint", '<child_axis xyz="0 1 0"/>', '<child_axis xyz="1 0 0"/>', "<parent_axis> and <child_axis>", "rpy"),
     "two_axes": ("constraint", "<parent_axis", '<parent_axis xyz="0 1 0"/><parent_axis', "2 <parent_axis>"),
-    "axis2": ("loop_joint", "</loop_joint>", '<axis2 xyz="1 0 0"/></loop_joint>', "has one axis"),
     "damping": ("loop_joint", "</loop_joint>", '<dynamics damping="1"/></loop_joint>', "damping", "no coordinate"),
-    "universal_one_axis": ("urdf_plus", 'type="revolute"', 'type="universal"', "needs <axis2>"),
     "universal_not_across": ("constraint", 'type="revolute"', 'type="universal"', "not perpendicular"),
-    "same_link": ("loop_joint", 'link="b"', 'link="c"', "'c' to itself"),
-    "name_of_a_joint": ("constraint", 'name="closing"', 'name="ja"', "loop 'ja'", "a joint in line"),
     "element_misspelt": ("loop_joint", "loop_joint", "loop_jiont", "<loop_jiont>", "Did you mean 'loop_joint'"),
-    "element_plural": ("constraint", "constraint", "constraints", "Did you mean 'constraint'"),
 }  # fmt: skip
 
 
@@ -536,14 +425,3 @@ def test_zero_dissipation_and_limits_of_a_former_tree_joint_are_let_through():
 def test_the_check_reports_mistakes_in_loops_with_lines():
     report = ada.check(robot(elements("revolute")["constraint"].replace('link="b"', 'link="bb"')))
     assert [(f.code, f.line) for f in report.errors] == [("unknown-link", LINES + 1)]
-
-
-def test_a_wrong_value_of_actuated_is_refused():
-    with pytest.raises(ModelError, match=r"joint 'jb'.*actuated='no'.*true, false"):
-        ada.load(robot().replace('name="jb"', 'name="jb" actuated="no"'))
-
-
-def test_rounding_of_angles_is_all_that_reading_adds():
-    loop = ada.load(robot(elements("fixed")["loop_joint"])).loops["closing"]
-    c, s = np.cos(-0.5), np.sin(-0.5)
-    np.testing.assert_allclose(loop.child_rotation, [[c, -s, 0], [s, c, 0], [0, 0, 1]], atol=ROUNDING)

@@ -4,35 +4,25 @@
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from foreign_robots import SHARE
 from refused import refusal
 
 import ada_dynamics as ada
-from ada_dynamics.model import Model
 from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.robots.lint.description import check
 from ada_dynamics.robots.load import load
 
 pin = pytest.importorskip("pinocchio")
 
 
-def _robots() -> dict[str, Path]:
-    """URDF files of the package example-robot-data, which lie beside pinocchio's in cmeel's prefix."""
-    folder = next(
-        (p / "share/example-robot-data/robots" for p in Path(pin.__file__).parents if p.name == "cmeel.prefix"), None
-    )
-    if folder is None or not folder.is_dir():
-        return {}
-    return {
-        path.stem if path.stem != "anymal" else path.parent.parent.name: path for path in sorted(folder.rglob("*.urdf"))
-    }
-
-
-ROBOTS = _robots()
+# URDF files of the package example-robot-data, which lie beside pinocchio's in cmeel's prefix
+FILES = sorted((SHARE / "example-robot-data/robots").rglob("*.urdf")) if SHARE else []
+ROBOTS = {path.stem if path.stem != "anymal" else path.parent.parent.name: path for path in FILES}
 EMPTY = "ur3"  # a file without links
 DANGLING_MIMIC = "alex_psyonic_hands"  # fingers mimic joints that are not there
 WITHOUT_JOINTS = {"quadrotor_base", "iris_simple"}
@@ -67,33 +57,9 @@ def robot(request):
     return Robot(request.param)
 
 
-def test_there_are_robots():
-    assert len(ROBOTS) > 60
-    assert set(ROBOTS) >= CLEAN
-
-
-def test_a_file_without_links_is_refused():
-    refusal(ROBOTS[EMPTY], "no links")
-    assert not check(ROBOTS[EMPTY]).ok
-
-
 def test_a_robot_whose_fingers_mimic_nobody_is_refused_by_name_and_read_with_free_fingers():
     refusal(ROBOTS[DANGLING_MIMIC], "'Left_index_q2'", "<mimic>", "Did you mean 'Left_index_q1'")
     assert load(ROBOTS[DANGLING_MIMIC], mimic="free").nq == 39
-
-
-def poses(model: Model, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Rotation and position of every link, by the tree's own transforms."""
-    bodies: list[tuple[np.ndarray, np.ndarray]] = []
-    for body in model.tree.bodies:
-        R, p = bodies[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
-        T = body.transform([float(x) for x in body.positions(q.tolist())])
-        bodies.append((R @ np.array(T.rotation.matrix()), p + R @ np.array(T.position)))
-    found = {}
-    for link, frame in model.tree.frames.items():
-        R, p = bodies[frame.body] if frame.body >= 0 else (np.eye(3), np.zeros(3))
-        found[link] = (R @ np.array(frame.pose.rotation.matrix()), p + R @ np.array(frame.pose.position))
-    return found
 
 
 def test_a_robot_has_the_frames_masses_and_limits_that_pinocchio_reads(robot):
@@ -113,7 +79,7 @@ def test_a_robot_has_the_frames_masses_and_limits_that_pinocchio_reads(robot):
             q[k] = ours.neutral()[k]
     data = theirs.createData()
     pin.framesForwardKinematics(theirs, data, position)
-    own_poses = poses(ours, q)
+    own_poses = link_poses(ours, q)
     for index, frame in enumerate(theirs.frames):
         if frame.type == pin.BODY and frame.name in own_poses:
             R, p = own_poses[frame.name]
@@ -156,13 +122,6 @@ def test_a_robot_is_read_with_its_mimics_and_may_float_unless_they_mimic_nobody(
         joints = ElementTree.parse(robot.path).getroot().findall("joint")
         followers = sum(one.find("mimic") is not None and one.get("type") != "fixed" for one in joints)
         assert load(robot.path, base="floating").nv == robot.free.nv - followers + 6
-
-
-def test_the_check_finds_what_is_known_to_be_wrong():
-    found = {(f.code, f.where) for f in check(ROBOTS["romeo_laas_small"]).errors}
-    assert ("singular", "joint 'l_gripper_joint'") in found  # it carries a link without inertia
-    assert ("inertia-negative", "link 'body'") in found
-    assert any(f.code == "limit-empty" for f in check(ROBOTS["quadruped"]).warnings)  # <limit> without bounds
 
 
 @pytest.mark.parametrize("file", ["cassie_v2.sdf", "cassie_wo_gearbox_spring.sdf"])

@@ -5,16 +5,13 @@ import logging
 
 import numpy as np
 import pytest
-from foreign_robots import foreign_robot
 
-from ada_dynamics import Builder, ModelError, check, planar_chain
-from ada_dynamics.model import Model, Shape
+from ada_dynamics import Builder, check
+from ada_dynamics.model import Model
 from ada_dynamics.model.edit import lock, merge, with_gravity, with_prefix
 from ada_dynamics.model.elements import PLAIN
 from ada_dynamics.model.sticks import with_sticks
-from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.load import load
-from ada_dynamics.robots.readers.xml import parse_xml
 from ada_dynamics.robots.writers import render
 
 ROBOT = """<robot name="r">
@@ -101,40 +98,6 @@ def test_a_visual_without_a_known_shape_is_none(empty):
     assert [s.kind for s in load(text).links["b"].visuals] == ["mesh"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("cone", (1, 2)), "no kind of shape is named 'cone'"),
-        (("box", (1, 2)), r"size=\(1, 2\); it must be 3 numbers \(x, y, z\)"),
-        (("box", (1, 2, -3)), "none may be negative"),
-        (("sphere", (float("nan"),)), "it must be 1 numbers"),
-        (("sphere", ("a",)), "it must be 1 numbers"),
-        (("mesh",), "a mesh needs its file's address"),
-        (("sphere", (1,), (0, 0)), "xyz"),
-        (("sphere", (1,), (0, 0, 0), np.ones((3, 3))), "rotation"),
-        (("sphere", (1,), (0, 0, 0), np.eye(3), (1, 0, 0)), "rgba"),
-    ],
-)
-def test_a_bad_shape_is_refused_by_name(arguments, message):
-    with pytest.raises(ModelError, match=message):
-        Shape(*arguments)
-
-
-def test_colours_are_kept_between_0_and_1():
-    assert Shape("sphere", (1.0,), rgba=(2.0, -1.0, 0.5, 1.0)).rgba == (1.0, 0.0, 0.5, 1.0)
-
-
-def test_the_builder_takes_shapes_and_nothing_else():
-    ball = Shape("sphere", (1.0,))
-    model = Builder("m").link("a", 1.0, visuals=[ball], collisions=(ball, ball)).build()
-    assert model.links["a"].visuals == (ball,)
-    assert model.links["a"].collisions == (ball, ball)
-    with pytest.raises(ModelError, match="visuals of link 'a' have 'ball'"):
-        Builder("m").link("a", visuals=["ball"])
-    with pytest.raises(ModelError, match="collisions of link 'a' have 3"):
-        Builder("m").link("a", collisions=3)
-
-
 def test_edits_keep_shapes():
     model = load(ROBOT)
     assert_same_shapes(model, with_gravity(model, (0, 0, -1)))
@@ -184,34 +147,6 @@ def test_geoms_of_mjcf_are_seen_or_touch_by_group_and_contype():
     assert (touching[1].size, touching[1].rgba) == ((0.1, 1.0), (1.0, 0.0, 0.0, 1.0))
 
 
-@pytest.mark.parametrize("name", ["ur5", "talos"])
-def test_all_shapes_of_real_robots_are_read(name):
-    path = foreign_robot(name)
-    model, root = load(path), parse_xml(path.read_bytes(), name)
-    for link in root.all("link"):
-        own = model.links[link.attributes["name"]]
-        assert len(own.visuals) == len(link.all("visual"))
-        assert len(own.collisions) == len(link.all("collision"))
-    assert any(shape.mesh for link in model.links.values() for shape in link.visuals)
-
-
-@pytest.mark.parametrize("made", [mechanisms.hexa, mechanisms.slider_crank, mechanisms.cassie_leg])
-def test_sticks_give_every_link_with_mass_a_shape_and_change_nothing_else(made):
-    model = made().model
-    seen = with_sticks(model)
-    assert all(link.visuals for link in seen.links.values() if link.mass)
-    assert seen.total_mass == model.total_mass
-    assert seen.joint_names == model.joint_names
-    assert list(seen.loops) == list(model.loops)
-
-
-def test_a_stick_reaches_from_a_link_to_the_joint_that_it_carries():
-    _, stick, *_ = with_sticks(planar_chain(2, 0.5)).links["link_1"].visuals
-    assert stick.kind == "cylinder"
-    assert stick.size[1] == pytest.approx(0.5)
-    np.testing.assert_allclose(stick.xyz, [0.0, 0.0, 0.25])
-
-
 def test_sticks_are_slender_and_coloured_in_turn_and_a_ball_shows_mass_that_they_do_not():
     builder = Builder("made").link("base")
     builder.link("thin", 0.1, (0.0, 0.0, 0.5)).joint("a", "revolute", "base", "thin", (0.0, 0.0, 0.2))
@@ -238,11 +173,3 @@ def test_sticks_are_slender_and_coloured_in_turn_and_a_ball_shows_mass_that_they
     assert all(0.1 < x < 0.95 for *channels, _ in colours for x in channels), "no pure colours"
     assert {opacity for *_, opacity in colours} == {1.0}
     assert len(set(colours)) == 4 and all(one.rgba == shapes[0].rgba for shapes in looks.values() for one in shapes)
-
-
-def test_a_small_mass_off_its_stick_has_a_ball_that_is_seen():
-    builder = Builder("made").link("base").link("arm", 0.001, (0.0, 0.5, 0.0)).link("hand", 0.001)
-    builder.joint("a", "revolute", "base", "arm").joint("b", "revolute", "arm", "hand", (0.0, 0.0, 1.0))
-    _, stick, ball = with_sticks(builder.build()).links["arm"].visuals
-    assert ball.size == pytest.approx((2.5 * 0.03,)) and ball.xyz.tolist() == [0.0, 0.5, 0.0]
-    assert stick.size == pytest.approx((0.03, 1.0))

@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from ada_dynamics import ModelError
-from ada_dynamics.errors import InputError
 from ada_dynamics.model import Limits
 from ada_dynamics.robots.load import load
 
@@ -66,11 +64,6 @@ def test_a_joint_has_the_values_that_its_document_says(words):
     assert (found.ravel().tolist() if isinstance(found, np.ndarray) else found) == wanted
 
 
-def test_damping_friction_and_armature_are_read():
-    model = load(arm('<dynamics damping="0.1" friction="0.2" armature="0.3"/>'))
-    assert (model.damping[0], model.friction[0], model.armature[0]) == (0.1, 0.2, 0.3)
-
-
 @pytest.mark.parametrize("text", ["1", "+1", "1.", "1e0", "10e-1", "  1  ", ".1e1", "0.1E+1", "1.0000000000000000000"])
 def test_numbers_are_read_as_cpp_writes_them(text):
     assert load(arm(f'<origin xyz="0 0 {text}"/>')).joints["pivot"].xyz[2] == 1.0
@@ -83,18 +76,6 @@ def test_the_origin_of_an_inertial_turns_the_tensor_into_the_links_axes():
     rod = load(arm(link=inertial)).links["rod"]
     np.testing.assert_allclose(rod.inertia, [[2, 0, -0.1], [0, 1, 0], [-0.1, 0, 2.5]], atol=1e-15)
     assert rod.com.tolist() == [1.0, 2.0, 3.0]
-
-
-def test_names_may_be_in_any_script():
-    text = arm().replace("rod", "棒 №1").replace("pivot", "関節ß")
-    model = load(text)
-    assert model.joint_names == ["関節ß"]
-    assert "棒 №1" in model.links
-
-
-def test_a_link_without_inertial_has_no_mass_and_says_so():
-    rod = load(arm(link="")).links["rod"]
-    assert (rod.mass, rod.has_inertial) == (0.0, False)
 
 
 def test_everything_that_is_not_dynamics_is_skipped():
@@ -150,47 +131,10 @@ def test_mimic_free_gives_every_joint_its_own_coordinate_whomever_it_mimics(mimi
     assert load(gripper(mimic), mimic="free").joint_names == ["left", "right", "third"]
 
 
-@pytest.mark.parametrize(
-    ("mimic", "error", "message"),
-    [("refuse", ModelError, r"'right', 'third'.*mimic='keep'"), ("maybe", InputError, "'keep', 'free', 'refuse'")],
-)
-def test_other_choices_for_mimic_are_refused(mimic, error, message):
-    with pytest.raises(error, match=message):
-        load(gripper(), mimic=mimic)
-
-
-def test_a_fixed_joint_with_a_mimic_is_fixed():
-    model = load(arm('<mimic joint="nobody"/>', kind="fixed"))
-    assert model.nq == 0
-
-
-@pytest.mark.parametrize(
-    ("kind", "nq", "nv"),
-    [
-        ("revolute", 1, 1),
-        ("continuous", 1, 1),
-        ("prismatic", 1, 1),
-        ("fixed", 0, 0),
-        ("floating", 7, 6),
-        ("planar", 3, 3),
-        ("spherical", 4, 3),
-        ("universal", 2, 2),
-        ("cylindrical", 2, 2),
-    ],
-)
-def test_joint_types_of_urdf_and_our_own_are_read(kind, nq, nv):
-    model = load(arm(kind=kind))
-    assert (model.nq, model.nv, model.joints["pivot"].kind) == (nq, nv, kind)
-
-
 @pytest.mark.parametrize("root", ["base", "world"])
 def test_the_base_may_float_whatever_its_name(root):
     model = load(arm().replace('"base"', f'"{root}"'), base="floating")
     assert (model.nq, model.nv, len(model.tree.bodies)) == (8, 7, 2)
-
-
-def test_the_text_is_kept_as_the_models_source():
-    assert load(arm()).source == arm()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from loop_robots import SDF_TREE, random_robot, rotation, without_armature
 from refused import damaged, refusal
 
 import ada_dynamics as ada
-from ada_dynamics import ModelError
 from ada_dynamics.robots.writers import Inexpressible, render
 from ada_dynamics.robots.writers.numbers import numbers
 from ada_dynamics.spatial.orientation import to_rpy
@@ -219,8 +218,7 @@ def test_a_graph_is_not_torn_apart_and_starts_from_its_root(links, joints, model
 def test_a_model_without_a_joint_to_the_world_may_float():
     content = link("a") + link("b") + joint("j", "revolute", "a", "b")
     assert ada.load(sdf(content), base="floating").nq == 8
-    with pytest.raises(ada.InputError, match="says itself how the robot is held"):
-        ada.load(sdf(FOUR_BAR), base="floating")
+    refusal(sdf(FOUR_BAR), "says itself how the robot is held", error=ada.InputError, base="floating")
 
 
 def test_a_model_may_stand_in_a_world_with_gravity_and_a_pose():
@@ -235,15 +233,6 @@ def test_a_model_may_stand_in_a_world_with_gravity_and_a_pose():
     assert ada.load(text.replace("<gravity>0 0 -1.6</gravity>", "")).gravity == (0, 0, -9.8)
 
 
-def test_a_universal_loop_has_one_axis_on_either_side():
-    axes = "<axis><xyz>0 1 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2>"
-    head, tail = FOUR_BAR.rsplit('type="revolute"', 1)
-    text = head + 'type="universal"' + tail.replace("<axis><xyz>0 1 0</xyz></axis>", axes)
-    loop = ada.load(sdf(text)).loops["top_right"]
-    np.testing.assert_array_equal(loop.axis, [0, 1, 0])
-    np.testing.assert_array_equal(loop.axis2, [1, 0, 0])
-
-
 # --- mistakes ---------------------------------------------------------------------------------------------------
 GOOD = "\n".join([link("a"), link("b"), joint("j", "revolute", "a", "b"), ""])
 MISTAKES = {
@@ -255,23 +244,15 @@ MISTAKES = {
     "child_world": ("<child>b", "<child>world", "joint 'j'", "Exchange parent and child"),
     "no_axis": ("<axis><xyz>0 1 0</xyz></axis>", "", "joint 'j'", "no <axis>"),
     "zero_axis": ("0 1 0", "0 0 0", "joint 'j'", "length zero"),
-    "ragged": ("0 1 0", "0 1", "<xyz>", "2 numbers instead of 3"),
-    "nan": ("0 1 0", "0 nan 0", "not a finite number"),
-    "frame": ("<xyz>", '<xyz expressed_in="x">', "no link, joint or frame is named 'x'"),
     "pose": ("<pose ></pose></link>", "<pose>0 0 1</pose></link>", "link 'a'", "3 numbers instead of 6"),
-    "pose_frame": ("<pose ></pose></link>", '<pose relative_to="z">1 0 0 0 0 0</pose></link>', "'z'"),
     "pose_circle": ("<pose ></pose></link>", '<pose relative_to="a">1 0 0 0 0 0</pose></link>', "circle"),
-    "same_name": ('name="j"', 'name="a"', "its name 'a'"),
     "spring": ("</xyz>", "</xyz><dynamics><spring_stiffness>-1</spring_stiffness></dynamics>", "joint 'j'", "-1"),
     "damping": ("</xyz>", "</xyz><dynamics><damping>-1</damping></dynamics>", "damping -1"),
     "limits": ("</xyz>", "</xyz><limit><lower>1</lower><upper>0</upper></limit>", "lower 1 above upper 0"),
-    "nested": ('<link name="a">', '<model name="n"/><link name="a">', "model 'm'", "gz sdf -p"),
     "include": ('<link name="a">', '<include/><link name="a">', "model 'm'", "gz sdf -p"),
     "gravity": ("</link>", "<gravity>false</gravity></link>", "link 'a'", "free of gravity"),
     "decay": ("</link>", "<velocity_decay><linear>1</linear></velocity_decay></link>", "link 'a'", "velocity_decay"),
-    "auto": ("</link>", '<inertial auto="true"/></link>', "link 'a'", "shapes"),
     "screw_zero": ('"revolute">', '"screw"><thread_pitch>0</thread_pitch>', "joint 'j'", "thread_pitch"),
-    "screw_text": ('"revolute">', '"screw"><screw_thread_pitch>x</screw_thread_pitch>', "not a number"),
     "two_roots": ('<link name="a">', '<link name="z"/><link name="a">', "2 links have no parent"),
 }  # fmt: skip
 
@@ -287,39 +268,22 @@ def test_mistakes_are_refused_with_line_and_name(mistake):
     [
         ('<sdf version="1.9"/>', "without a <model>"),
         ('<sdf version="1.9"><model name="a"/><model name="b"/></sdf>', "2 models"),
-        ('<sdf version="0.9"><model name="a"/></sdf>', r"version='0.9'.*1\.4 to 1\.12"),
+        ('<sdf version="0.9"><model name="a"/></sdf>', "version='0.9'"),
     ],
 )
 def test_documents_without_exactly_one_model_of_a_known_version_are_refused(text, message):
-    with pytest.raises(ModelError, match=message):
-        ada.load(text)
+    refusal(text, message)
 
 
 def test_a_loop_joint_with_dissipation_is_refused():
     damped = FOUR_BAR[::-1].replace("</xyz>"[::-1], "</xyz><dynamics><damping>1</damping></dynamics>"[::-1], 1)[::-1]
-    with pytest.raises(ModelError, match=r"joint 'top_right'.*must_be_loop_joint"):
-        ada.load(sdf(damped))
+    refusal(sdf(damped), "joint 'top_right'", "must_be_loop_joint")
 
 
 # --- written ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("spelling", ["sdf", "gazebo"])
 def test_loops_that_are_open_at_zero_are_refused_with_their_gap(spelling):
     model = without_armature(random_robot(1, ("revolute", "fixed"), SDF_TREE))
-    with pytest.raises(Inexpressible, match=r"Loop 'loop_revolute' is open by [\d.]+ .*all joints are at zero"):
-        render(model, spelling)
-
-
-def test_what_sdformat_cannot_say_is_refused_by_name_with_an_alternative():
-    model = random_robot(2, ("planar", "cylindrical"), ("cylindrical", "planar", "spherical"), closed=True)
     with pytest.raises(Inexpressible) as caught:
-        render(model, "sdf")
-    text = str(caught.value)
-    for part in ("Loop 'loop_planar' is planar", "is cylindrical", "has armature", "write a prismatic and a revolute"):
-        assert part in text
-
-
-def test_motors_are_kept():
-    model = ada.load(sdf(FOUR_BAR))
-    links, joints, loops = (list(every.values()) for every in (model.links, model.joints, model.loops))
-    some = ada.Model("m", model.root, links, joints, loops=loops, actuated=("base_left",))
-    assert ada.load(render(some, "sdf").texts[".sdf"]).actuated == ("base_left",)
+        render(model, spelling)
+    assert any(reason.startswith("Loop 'loop_revolute' is open by") for reason in caught.value.refused)

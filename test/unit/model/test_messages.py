@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501
+"""Refusals of models, edits, mechanisms and files name the joint, link, loop or argument, and what is allowed."""
+
+import math
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from turning_robots import hip
+
+import ada_dynamics as ada
+from ada_dynamics.model import Builder, Limits, Shape, edit, planar_chain
+from ada_dynamics.model.edit.adjustable import adjustable
+from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.turns import Turns
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.catalogue import entry
+from ada_dynamics.robots.close import with_loops
+from ada_dynamics.robots.writers import render, write
+
+NAN, INF = math.nan, math.inf
+XACRO = pytest.mark.skipif(find_spec("xacro") is None, reason="needs xacro")
+
+
+def joint(kind="revolute", **values):
+    return Builder("r").joint("j", kind, "a", "b", **values)
+
+
+def pair(kind, names=("a", "b"), name="j", **values):
+    return Builder("r").link(names[0]).link(names[1], 1.0, inertia=(1, 1, 1)).joint(name, kind, *names, **values)
+
+
+def losing(first=None, second=None, kind="planar"):
+    """A closed chain whose joints have losses, which would vanish with them."""
+    builder = Builder("chain").link("base").link("a", 1.0).link("b", 1.0)
+    builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0), **(first or {}))
+    builder.joint("second", kind, "a", "b", (0, 0, 1), axis=(0, 1, 0), **(second or {}))
+    model = builder.loop("end", "fixed", "base", "b", (0, 0, 1)).build()
+    return edit.recut(model, model.neutral(), "end", "first")
+
+
+def cut(made, loop, joint, offset=0.0):
+    return edit.recut(made.model, made.q + offset, loop, joint)
+
+
+def merged(joints=("yaw", "roll", "pitch"), changed=None, off=0.0, **values):
+    model = hip(off=off)
+    parts = {**model.links, **model.joints}
+    return edit.merge_turns(edit.with_parts(model, replace(parts[changed], **values)) if changed else model, joints)
+
+
+def floating_in_mujoco(parent="base", **values):
+    robot = Builder("r").link("base", 1.0).link("arm", 1.0, inertia=(1, 1, 1)).link("plate", 2.0, inertia=(1, 2, 3))
+    robot.joint("j", "continuous", "base", "arm").joint("free", "floating", parent, "plate", **values)
+    return render(robot.build(), "mjcf")
+
+
+def motor(name):
+    builder = pair("revolute", name="elbow").link("tool", 1.0).joint("weld", "fixed", "b", "tool")
+    return builder.actuated([name]).build()
+
+
+def ball(inside):
+    return ada.load(
+        f'<robot name="r"><link name="base"/><link name="ball"/><joint name="socket" type="spherical">'
+        f'<parent link="base"/><child link="ball"/>{inside}</joint></robot>'
+    )
+
+
+STEWART = mechanisms.stewart()
+RNG = np.random.default_rng
+NO_SCREW = "Joint 'j' is helical: .*write the model as SDFormat"
+LARGE = 1.7e308  # the largest numbers are finite; the sum of two is not
+ROWS = {
+    "builder": [
+        (lambda: Builder("empty").build(), "no links"),
+        (lambda: Builder("r").link("a", com=(0, 1)), "com of link 'a'"),
+        (lambda: Builder("r").link("arm", -2.0), "mass of link 'arm' is -2 kg; it must not be negative"),
+        *((lambda x=x: joint(xyz=(LARGE, LARGE, x)), "xyz of joint 'j'") for x in (NAN, INF, -INF)),
+        (lambda: joint(axis=(0, 1, INF)), "axis of joint 'j'"),
+        *((lambda R=R: joint(rotation=R), "rotation of joint 'j'") for R in (NAN * np.eye(3), 2 * np.eye(3), -np.eye(3), np.eye(2))),
+        (lambda: joint(damping=NAN), "damping of joint 'j'"),
+        (lambda: joint(damping="much"), "damping of joint 'j' is much; it must be a finite number"),
+        (lambda: joint(rest=INF), "rest of joint 'j'"),
+        (lambda: joint(limits=Limits(effort=-5.0)), "effort limit of joint 'j' is -5; it must not be negative"),
+        (lambda: joint(limits=Limits(velocity=-1.0)), "velocity limit of joint 'j' is -1; it must not be negative"),
+        (lambda: joint(limits=Limits(upper=NAN)), "upper limit of joint 'j' is nan; it must be a number, or inf"),
+        (lambda: joint(limits=Limits(1.0, -1.0)), r"limits of joint 'j' are \[1, -1\]; the lower one comes first"),
+        (lambda: joint(limits=(-1.0, 1.0)), r"limits of joint 'j': \(-1.0, 1.0\) is no Limits"),
+        (lambda: joint(mimic="k"), "mimic of joint 'j': 'k' is no Mimic"),
+        (lambda: joint(turns="zyx"), "turns of joint 'j': 'zyx' is no Turns"),
+        *((lambda k=k: pair(k, limits=Limits(-0.2, 0.3)), f"joint 'j' is {k} and has the limits") for k in ("continuous", "cylindrical", "universal", "planar", "spherical_euler", "floating")),
+        (lambda: motor("welt"), "no joint is named 'welt'. Known: elbow. "),
+        (lambda: Builder("m").link("a", visuals=["ball"]), "visuals of link 'a' have 'ball'"),
+        (lambda: Builder("m").link("a", collisions=3), "collisions of link 'a' have 3"),
+    ],
+    "turns": [
+        *((lambda turns=turns: pair("spherical", turns=turns), message) for turns, message in [
+            (Turns("zyx", (-1, 0, -1), (1, 2, 1)), r"\[0, 2\]; .* coincide \(at -4.712, -1.571, 1.571, 4.712"),
+            (Turns("zyx", (-1, -1, -INF), (1, 1, 1)), "its turn 3 is limited on one side"),
+            (Turns("zyx", (-4, -1, -1), (4, 1, 1)), "its turn 1, .* a whole turn or more apart"),
+            (Turns("zyx", (1, -1, -1), (-1, 1, 1)), r"its turn 1 are \[1, -1\]; lower must not be above upper"),
+            (Turns("zzx"), "must be at right angles"),
+            (Turns("zy"), "three axes"),
+            (Turns(((0, 0, 0), (0, 1, 0), (1, 0, 0))), "they must be directions"),
+        ]),
+        (lambda: pair("revolute", turns=Turns("zyx")), "'j' is revolute and has turns; only spherical"),
+        (lambda: pair("spherical", limits=Limits(0.5, 1.0)), r"spherical and has the limits \[0.5, 1\]"),
+        (lambda: ball('<turn xyz="0 0 1"/>'), "it has 1 turns, and needs three"),
+        (lambda: ball('<limit lower="0.3" upper="1" effort="1" velocity="1"/>'), "has a lower limit"),
+    ],
+    "shapes": [
+        *((lambda args=args: Shape(*args), message) for args, message in [
+            (("cone", (1, 2)), "no kind of shape is named 'cone'"),
+            (("box", (1, 2)), r"size=\(1, 2\); it must be 3 numbers \(x, y, z\)"),
+            (("box", (1, 2, -3)), "none may be negative"),
+            (("sphere", (NAN,)), "it must be 1 numbers"),
+            (("mesh",), "a mesh needs its file's address"),
+            (("sphere", (1,), (0, 0)), "xyz"),
+            (("sphere", (1,), (0, 0, 0), np.ones((3, 3))), "rotation"),
+            (("sphere", (1,), (0, 0, 0), np.eye(3), (1, 0, 0)), "rgba"),
+        ]),
+    ],
+    "edit": [
+        (lambda: adjustable(hip(), ["roll.w"]), "no length or turn is named 'roll.w'"),
+        *((lambda at=at: edit.lock(STEWART.model, at), message) for at, message in [
+            ({"leg_1_slid": 0.1}, "no joint is named 'leg_1_slid'.*Did you mean 'leg_1_slide'"),
+            ({"leg_1_slide": [0.1, 0.2]}, "'leg_1_slide' is .* must be 1 finite number"),
+            ({"leg_1_hip": 0.1}, "'leg_1_hip' is 0.1; it must be 2 finite number"),
+            ({"leg_1_slide": NAN}, "'leg_1_slide' is nan"),
+            ({"leg_1_slide": "far"}, "'leg_1_slide' is 'far'"),
+            ({"platform": [0, 0, 0, 1, 1, 0, 0]}, "'platform': its quaternion .* has length"),
+            (["leg_1_slide"], r"positions are \['leg_1_slide'\]; lock needs where each joint is held"),
+        ]),
+        (lambda: edit.lock(mechanisms.parallel_gripper().model, {"right_drive": 0}), "mimics 'left_drive'"),
+        (lambda: edit.reduce(STEWART.model, "platfrom"), "no joint is named 'platfrom'"),
+        (lambda: edit.reduce(STEWART.model, ["platform"], q=np.zeros(3)), r"q has shape \(3,\)"),
+        (lambda: edit.remove_loop(STEWART.model, "leg_7_ball"), "no loop is named 'leg_7_ball'"),
+        (lambda: edit.merge(STEWART.model, STEWART.model, "plate"), "no link is named 'plate'"),
+        (lambda: edit.merge(STEWART.model, STEWART.model, "platform"), "both models have a link named 'base'.*prefix='stewart_'"),
+        (lambda: edit.merge(STEWART.model, planar_chain(1, gravity=(0, 0, 0)), "base"), "one gravity.*with_gravity"),
+        (lambda: edit.merge(STEWART.model, mechanisms.two_feet().model, "base", prefix="h_"), "'left_foot' joins 'two_feet'"),
+        (lambda: edit.merge(STEWART.model, planar_chain(1), "base", prefix="c_", kind="hinge"), "joint type"),
+        (lambda: with_loops(mechanisms.four_bar().model, [{"name": "closing", "type": "fixed", "parent": {"link": "base"}, "child": {"link": "link_1"}}]), "has a loop 'closing' already"),
+        (lambda: with_loops(planar_chain(2), [{"name": "lost", "type": "spherical", "parent": {"link": "nowhere"}, "child": {"link": "base"}}]), "nowhere"),
+    ],
+    "recut": [
+        (lambda: cut(mechanisms.hexa(), "leg_9_ball", "leg_1_crank"), "no loop is named 'leg_9_ball'"),
+        (lambda: cut(mechanisms.hexa(), "leg_1_ball", "leg_2_crank"), "no joint on loop 'leg_1_ball' is named 'leg_2_crank'"),
+        (lambda: cut(mechanisms.hexa(), "leg_1_ball", "platform"), "'platform' is floating; a loop can be closed by"),
+        (lambda: cut(mechanisms.parallel_gripper(), "left_pin", "left_drive"), "'left_drive' cannot close a loop.* mimics"),
+        (lambda: cut(mechanisms.parallel_gripper(), "right_pin", "right_drive"), "'right_drive' cannot close a loop.* mimics"),
+        (lambda: cut(mechanisms.four_bar(), "closing", "joint_2", 0.1), "'closing' is open at this q.*closes all loops"),
+        *((lambda loss=loss: losing({loss: 0.1}), f"'first' cannot close a loop: it has {loss}") for loss in ("damping", "friction", "armature")),
+        *((lambda loss=loss: losing({}, {loss: 0.1}), f"'second' lies between .* turned round: it has {loss}") for loss in ("damping", "friction", "armature")),
+        (lambda: losing(kind="floating_euler"), "'second' lies .* floating_euler .* turned round"),
+    ],
+    "merge_turns": [
+        (lambda: merged(("yaw", "roll")), "give the names of three revolute joints"),
+        (lambda: merged(("yaw", "pitch", "knee")), "joint 'pitch' does not follow 'yaw'"),
+        (lambda: merged(("roll", "pitch", "knee")), "link 'leg' between 'pitch' and 'knee' has mass"),
+        (lambda: merged(off=0.01), "do not meet in a point: they miss it by 0.005 m"),
+        (lambda: merged(changed="a", mass=1.0), "link 'a' between 'yaw' and 'roll' has mass"),
+        (lambda: merged(changed="roll", damping=1.0), "joint 'roll' has damping"),
+        (lambda: merged(changed="roll", kind="prismatic"), "joint 'roll' is prismatic"),
+        (lambda: merged(changed="knee", mimic=Mimic("yaw")), "joint 'yaw' mimics another joint, or"),
+        (lambda: merged(changed="roll", axis=(0.6, 0, 0.8)), "second axis of its turns must be at r"),
+        (lambda: merged(changed="roll", limits=Limits(-2, 1)), "the first and the third axis coinc"),
+    ],
+    "mechanisms": [
+        (lambda: mechanisms.four_bar((1.0, 1.0, 1.0)), "lengths has 3 values, it needs 4"),
+        (lambda: mechanisms.four_bar((1.0, 1.0, 1.0, -1.0)), "lengths is .* positive"),
+        (lambda: mechanisms.four_bar((1.0, 0.1, 0.1, 1.0)), "four-bar linkage cannot be assembled"),
+        (lambda: mechanisms.slider_crank(0.7, 0.3, angle=0.0), "slider-crank cannot be assembled"),
+        (lambda: mechanisms.five_bar(tip=(3.0, 0.0)), "left arm of the five-bar linkage cannot be assembled"),
+        (lambda: mechanisms.bennett(0.2, 0.5, 1.0), "0 < short"),
+        (lambda: mechanisms.goldberg(0.5, (0.4, 0.5)), "unequal lengths"),
+        (lambda: mechanisms.spherical_four_bar((0.2, 0.3, 0.3, 1.5)), "spherical four-bar cannot be assembled"),
+        (lambda: mechanisms.sarrus(0.2, 0.4), "two arms reach 0.4"),
+        (lambda: mechanisms.hexa(position=(0, 0, -2)), "leg 'leg_1' cannot be assembled"),
+        (lambda: mechanisms.delta(position=(0, 0, -2)), "leg 'leg_1' cannot be assembled"),
+        (lambda: mechanisms.stewart(mass=0.0), "mass is 0.0"),
+        (lambda: mechanisms.ladder(0), "at least one cell"),
+        (lambda: mechanisms.ladder(3, lean=-1.5), "cell 1 of the ladder cannot be assembled"),
+        (lambda: mechanisms.ring(3), "at least 4 links"),
+        (lambda: mechanisms.parallel_gripper(2.0), "between -π/2 and π/2"),
+        (lambda: mechanisms.cassie_leg(knee=3.1), "rod of the leg cannot be assembled"),
+        (lambda: mechanisms.random_mechanism(RNG(0), 0), "at least 1"),
+        (lambda: mechanisms.random_mechanism(RNG(0), kinds=["hinge"]), "kinds is .*hinge"),
+        (lambda: mechanisms.random_mechanism(RNG(0), kinds=["fixed"]), "one that moves"),
+        (lambda: mechanisms.random_mechanism(RNG(0), loop_kinds=["floating"]), "loop_kinds is"),
+    ],
+    "catalogue": [
+        (lambda: entry("pa11"), "pa10_7c"),
+        (lambda: entry("pa10").mechanism(), "pa10 has no loops"),
+        (lambda: ada.load("four_bar", mappings={"length": 2}), "four_bar is not made from a xacro file"),
+    ],
+    "writers": [
+        *((lambda spelling=spelling: render(pair("screw", pitch=0.01).build(), spelling), NO_SCREW) for spelling in ("constraint", "gepetto", "mjcf")),
+        (lambda: render(pair("spherical_euler").build(), "constraint"), "Joint 'j' is spherical_euler: make it spherical"),
+        (lambda: render(pair("continuous", name="l_A").loop("l", "fixed", "a", "b").build(), "gepetto"), "Loop 'l' needs links of its own, whose names"),
+        (lambda: render(pair("floating_euler").build(), "mjcf"), "Joint 'j' is floating_euler: make it floating"),
+        (lambda: render(pair("continuous").build(base="floating_euler"), "mjcf"), "Joint 'root_joint' is floating_euler: make it floating"),
+        *((lambda spelling=spelling: render(pair("continuous", ("a", "world")).build(), spelling), "Link 'world' is not the world") for spelling in ("mjcf", "sdf")),
+        (lambda: render(pair("continuous", ("a", "j")).build(), "sdf"), "Link 'j' has the name of a joint"),
+        (lambda: render(pair("spherical", limits=Limits(upper=1.2)).build(), "sdf"), "'j' is spherical with a limit"),
+        *((lambda spelling=spelling: render(edit.merge_turns(hip(), ("yaw", "roll", "pitch"), "hip"), spelling), "Joint 'hip' is spherical with limits about single axes") for spelling in ("mjcf", "sdf", "gepetto")),
+        *((lambda values=values: floating_in_mujoco(**values), f"Joint 'free' is floating .*{message}") for values, message in [
+            ({"xyz": (0, 0, 1)}, "not at the origin"), ({"armature": 1.0}, "has armature"), ({"parent": "arm"}, "on a link that moves"),
+        ]),
+        (lambda: render(Builder("r").link("a\x00b").build(), "constraint"), "a character that XML cannot hold"),
+        (lambda: render(planar_chain(1), "loopjoint"), "Did you mean 'loop_joint'"),
+        (lambda: write(planar_chain(1), "/nowhere/robot.urdf", "constraint"), "cannot be written"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "message"), [pytest.param(*row, id=f"{area}-{i}") for area, rows in ROWS.items() for i, row in enumerate(rows)]
+)  # fmt: skip
+def test_what_cannot_be_is_refused_by_name(call, message):
+    with pytest.raises(ada.AdaError, match=message):
+        call()
+
+
+@XACRO
+@pytest.mark.parametrize(
+    ("name", "mappings", "message"),
+    [
+        ("pa10", {"lengths": "other"}, "argument lengths is 'other'; allowed"),
+        ("pa10", {"inertia": "other"}, "argument inertia is 'other'; allowed"),
+        ("branch_5r", {"links": 6}, "links is 6; allowed: 4 5"),
+    ],
+)
+def test_an_unknown_choice_of_a_xacro_file_is_refused_with_the_known_ones(name, mappings, message):
+    with pytest.raises(ada.ModelError, match=message):
+        ada.load(name, mappings=mappings)
