@@ -15,7 +15,7 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
@@ -72,10 +72,11 @@ class HardwareNode(ManagedNode):
         connection: topics of the devices; None while the node is unconfigured.
     """
 
-    def __init__(self, **arguments: object) -> None:
+    def __init__(self, make_robot: Callable[..., Robot] = Robot, **arguments: object) -> None:
         """Declare the parameters, and wait for requests.
 
         Args:
+            make_robot: called with the arguments of `Robot`.
             arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
 
         Raises:
@@ -83,6 +84,7 @@ class HardwareNode(ManagedNode):
         """
         super().__init__(NAME, **arguments)
         self.devices = Devices()
+        self._make_robot = make_robot
         self.connection: Connection | None = None
         self._settings = Parameters(self, HardwareSettings, on_change=self._change)
         settings = self._settings.value
@@ -136,15 +138,13 @@ class HardwareNode(ManagedNode):
             self.get_logger().info(f"{plan.name}: {plan.kind.summary}, at {plan.driver.url}{dry}")
 
     def _made(self, plans: Sequence[DevicePlan]) -> tuple[dict[str, Robot], dict[str, ForceSensor]]:
-        robots: dict[str, Robot] = {}
-        sensors: dict[str, ForceSensor] = {}
+        robots, sensors = dict[str, Robot](), dict[str, ForceSensor]()
         for plan in plans:
+            name, kind = plan.name, plan.kind.name
             if plan.kind.kind == ROBOT:
-                place: Any = plan.settings.place
-                robots[plan.name] = Robot(plan.kind.name, plan.driver, plan.rules, place=place)
+                robots[name] = self._make_robot(kind, plan.driver, plan.rules, place=plan.settings.place)
             else:
-                hit = partial(self._hit, plan.name)
-                sensors[plan.name] = ForceSensor(plan.kind.name, plan.driver, plan.rules, on_limit=hit)
+                sensors[name] = ForceSensor(kind, plan.driver, plan.rules, on_limit=partial(self._hit, name))
         return robots, sensors
 
     def _activate(self) -> None:

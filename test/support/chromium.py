@@ -8,14 +8,12 @@ import contextlib
 import io
 import os
 import shutil
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from one_at_a_time import own_turn
-from patience import Patience
+from waiting import until
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 DRIVER = shutil.which("chromedriver")
@@ -44,7 +42,7 @@ OPTIONS = [
 
 @contextlib.contextmanager
 def chromium(folder):
-    """A browser, one at a time on a machine that draws without a GPU; its profile goes to the folder."""
+    """A browser; its profile goes to the folder."""
     pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
     if CHROMIUM is None:
@@ -56,12 +54,11 @@ def chromium(folder):
     for option in (*OPTIONS, f"--user-data-dir={folder}"):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    with own_turn():
-        driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-        try:
-            yield driver
-        finally:
-            driver.quit()
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        yield driver
+    finally:
+        driver.quit()
 
 
 def plain_light(page):
@@ -101,10 +98,7 @@ class Person:
         self.browser = browser
 
     def until(self, holds, what, every=0.1):
-        patience = Patience(PATIENCE)
-        while not holds():
-            assert not patience.is_over, f"waited {PATIENCE} s until {what}"
-            time.sleep(every)
+        until(holds, what, PATIENCE, every)
 
     def picture(self):
         from PIL import Image

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hardware node, devices that do what a test says, and what tests ask of them."""
+"""A hardware node in the test's process, scripted robots, and requests to the node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from patience import Patience
+from waiting import LIMIT
 
 from ada_robot.contract import Demand, JointLimit, Mode
 from ada_robot.driver import Alarm, Feedback
@@ -24,12 +24,12 @@ AT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
 
 
 class ScriptedRobot:
-    """Stands in for `ada_robot.robot.Robot`: its phases change as the test has it, at once and without a device.
+    """Takes the place of `ada_hardware.robot.Robot`: its phases change as the test asks, at once and without a device.
 
     Attributes:
-        told: what it was commanded while it was active.
-        calls: what it was asked, one after another.
-        doors: by call, an event that the call waits for before it does anything; a stop opens all of them.
+        told: commands that it accepted while it was active.
+        calls: names of its methods that were called.
+        doors: by call, an event that the call waits for before it does anything; a stop sets all of them.
         answers: by call, an error that it raises.
     """
 
@@ -56,7 +56,7 @@ class ScriptedRobot:
         self.feedback = Feedback(0.0, unknown, unknown, unknown, is_fresh=False)
 
     def measure(self, position: Any = AT, **fields: Any) -> None:
-        """Let a reading come."""
+        """Set a new reading."""
         still = np.zeros(len(ARM))
         self.feedback = replace(
             Feedback(time.monotonic(), np.array(position, dtype=float), still, still, is_driven=self.phase.is_driven),
@@ -66,11 +66,8 @@ class ScriptedRobot:
     def _asked(self, call: str) -> None:
         self.calls.append(call)
         door = self.doors.get(call)
-        patience = Patience(30.0)
-        while door is not None and not door.wait(0.1):
-            if not patience.is_over:
-                continue
-            raise NoAnswer(f"the test did not let {call} go on")
+        if door is not None and not door.wait(LIMIT):
+            raise NoAnswer(f"the test did not open the door of {call}")
         if call in self.answers:
             raise self.answers.pop(call)
 
@@ -120,8 +117,14 @@ class ScriptedRobot:
         if self.phase is not Phase.CLOSED:
             self.fall(Phase.STOPPED, why)
 
+    def lower_tool_speed(self, speed: float) -> None:
+        self.calls.append(f"lower_tool_speed {speed}")
+
+    def arm(self) -> None:
+        self.calls.append("arm")
+
     def fall(self, phase: Phase, why: str) -> None:
-        """Leave the phase by itself."""
+        """Leave the phase without a request."""
         self.phase, self.reason, self.demand = phase, why, None
 
     def reset(self, timeout: float = 10.0) -> None:
@@ -154,23 +157,20 @@ class Fleet:
         answers: likewise, a copy for each robot.
     """
 
-    def __init__(self, monkeypatch: Any) -> None:
-        """Args: pytest's, by which the node makes scripted robots instead of real ones."""
-        from ada_hardware.node import hardware_node
-
+    def __init__(self) -> None:
         self.made: list[ScriptedRobot] = []
         self.doors: dict[str, threading.Event] = {}
         self.answers: dict[str, Exception] = {}
-        monkeypatch.setattr(hardware_node, "Robot", self._make)
 
-    def _make(self, device: str, settings: Any, safety: Any, *, place: str) -> ScriptedRobot:
+    def make(self, device: str, settings: Any, safety: Any, *, place: str) -> ScriptedRobot:
+        """Make a robot as `ada_hardware.robot.Robot` does."""
         robot = ScriptedRobot(device, settings, safety, place=place)
         robot.doors, robot.answers = self.doors, dict(self.answers)
         self.made.append(robot)
         return robot
 
     def shut(self, what: str) -> threading.Event:
-        """Let a call wait until the event is set."""
+        """Make a call wait until the returned event is set."""
         self.doors[what] = threading.Event()
         return self.doors[what]
 
@@ -196,7 +196,7 @@ TWO = {
 }
 
 
-# A KHR-1 on a machine that stands still now and then; what comes of that is the matter of test/hardware.
+# Limits of a KHR-1 that a busy machine keeps; test/process/hardware has what happens where they are exceeded.
 KHR1_PATIENT = {
     "device": "khr1",
     "khr1__safety__longest_gap": 1.0,
@@ -215,14 +215,18 @@ def overrides(parameters: dict[str, Any]) -> list[Any]:
     return [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
 
 
-def hardware(ros: Any, **parameters: Any) -> Any:
-    """A hardware node in this process; with `until="inactive"` or "active" as soon as it is."""
+def hardware(ros: Any, fleet: Fleet | None = None, **parameters: Any) -> Any:
+    """A hardware node in this process, with the robots of a fleet or its own.
+
+    With `until="inactive"` or "active" it is returned as soon as it has that state.
+    """
     from ada_hardware.node.hardware_node import HardwareNode
 
     until = parameters.pop("until", "")
     if until == "active":
         parameters.setdefault("autostart", "active")
-    node = ros.add(HardwareNode(context=ros.context, parameter_overrides=overrides(parameters)))
+    made = {} if fleet is None else {"make_robot": fleet.make}
+    node = ros.add(HardwareNode(context=ros.context, parameter_overrides=overrides(parameters), **made))
     if until:
         ros.wait(lambda: node.failure or node.phase == until, what=f"the node to be {until}")
         assert node.failure is None, node.failure
@@ -230,7 +234,7 @@ def hardware(ros: Any, **parameters: Any) -> Any:
 
 
 def active_hardware(ros: Any, **parameters: Any) -> Any:
-    """Likewise, active: on a busy machine an emulator's wire may be silent at first, and the node is asked again."""
+    """An active hardware node; the transition is requested again where an emulator answers late."""
     node = hardware(ros, **parameters, autostart="inactive", until="inactive")
     ros.wait(lambda: transition(ros, "activate"), what="an active node")
     return node
@@ -277,7 +281,7 @@ def set_parameter(ros: Any, name: str, value: Any, node: str = "hardware_node") 
 
 
 def diagnosed(reports: list[Any], part: str, node: str = "hardware_node") -> dict[str, Any]:
-    """The newest report on a part of the node, with its level and message; {} while there is none."""
+    """The newest diagnostic status of a part of the node, with its level and message; {} if there is none."""
     for array in reversed(reports):
         for status in array.status:
             if status.name == f"{node}: {part}":
@@ -285,17 +289,26 @@ def diagnosed(reports: list[Any], part: str, node: str = "hardware_node") -> dic
     return {}
 
 
-def states(ros: Any) -> list[dict[str, Any]]:
-    """What ~/state says, one after another; the list grows."""
+def states(ros: Any) -> Any:
+    """Contents of ~/state; the list grows."""
+    from ros_world import Messages
     from std_msgs.msg import String
 
     from ada_robot.ros import qos
 
-    found: list[dict[str, Any]] = []
+    found = Messages(ros, "hardware_node/state")
     ros.tester.create_subscription(
         String, "hardware_node/state", lambda message: found.append(json.loads(message.data)), qos.LATCHED
     )
     return found
+
+
+class Rival:
+    """The part of a world that a second commander needs, with a node of its own."""
+
+    def __init__(self, ros: Any) -> None:
+        self.tester = ros.node("rival")
+        self.publisher, self.matched, self.wait = self.tester.create_publisher, ros.matched, ros.wait
 
 
 class Commander:
@@ -315,7 +328,7 @@ class Commander:
         return self
 
     def end(self) -> None:
-        """Be no commander any more."""
+        """Destroy the publisher."""
         with self._ros.paused():
             self._ros.tester.destroy_publisher(self._publisher)
 
@@ -330,11 +343,11 @@ class Commander:
             setattr(message, part, [float(one) for one in values])
         self._publisher.publish(message)
 
-    def until(self, condition: Any, what: str = "a condition", timeout: float = 30.0, **numbers: Any) -> Any:
-        """Send the same again and again until something holds; numbers may be a function without arguments."""
+    def until(self, condition: Any, what: str = "a condition", **numbers: Any) -> Any:
+        """Send the same command repeatedly until a condition holds; numbers may be a function without arguments."""
 
         def act() -> Any:
             self.send(**{name: value() if callable(value) else value for name, value in numbers.items()})
             return condition()
 
-        return self._ros.wait(act, timeout, what)
+        return self._ros.wait(act, what=what)

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of this machine, as Linux tells of them in /proc."""
+"""Processes of this machine, from /proc."""
 
+from __future__ import annotations
+
+import contextlib
 from pathlib import Path
 
 
-def is_alive(pid):
-    """True if it runs; one that has ended and that nobody has asked about does not."""
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
+        return _fields(pid)[0] != "Z"
+    except OSError:
         return False
-    return state != "Z"
 
 
-def descendants(pid):
-    """All processes that it started, and those that they did."""
+def descendants(pid: int) -> list[int]:
+    """Children of a process, and theirs."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*"):
         for child in (task / "children").read_text().split():
@@ -22,6 +24,21 @@ def descendants(pid):
     return found
 
 
-def command_of(pid):
-    """The words of its command line."""
+def session_of(pid: int) -> list[int]:
+    """Processes of the session that a process leads or has led."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if int(_fields(int(path.name))[3]) == pid:
+                found.append(int(path.name))
+    return found
+
+
+def command_of(pid: int) -> str:
+    """Command line of a process."""
     return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def _fields(pid: int) -> list[str]:
+    """Fields of /proc/PID/stat from the state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

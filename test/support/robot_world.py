@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from patience import Patience
 
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
@@ -20,14 +18,6 @@ ARM = "arm_driver:ArmDriver"
 # The machine of a test may stand still for longer than any watchdog of a real device: these tests are about what
 # happens, `benchmarks.hardware` about when.
 PATIENT = {"device_timeout": 0.0}
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Wait for something that must happen."""
-    patience = Patience(seconds)
-    while not condition():
-        assert not patience.is_over, f"{what} did not happen within {seconds} s"
-        time.sleep(0.001)
 
 
 def calls(path: Path) -> list[list[Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS 2 world of its own for each test, and robots that do what the test says."""
+"""Fixtures: a ROS 2 world of its own for each test, scripted robots, a browser."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def world_of_its_own(log_folder: Path) -> Iterator[RosWorld]:
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
-    """Chromium, driven by selenium; see test/chromium.py."""
+    """Chromium, driven by selenium; see chromium.py."""
     from chromium import chromium
 
     with chromium(tmp_path / "chromium") as driver:
@@ -41,12 +41,8 @@ def browser(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
-    """A DDS domain of its own, nodes that spin, processes that end with the test; see test/ros_world.py.
-
-    Nodes of the test's own process report their health twenty times as often as others.
-    """
+    """A DDS domain of its own, nodes that spin, processes that end with the test; see ros_world.py."""
     pytest.importorskip("rclpy")
-    monkeypatch.setattr("ada_robot.ros.diagnostics.PERIOD", 0.05)
     with world_of_its_own(tmp_path / "ros_log") as world:
         for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR", "AMENT_PREFIX_PATH"):
             monkeypatch.setenv(name, world.environment[name])
@@ -57,14 +53,14 @@ def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[RosWorld]:
-    """A second world, which hears nothing of the first."""
+    """A second world, in another domain."""
     with world_of_its_own(tmp_path / "other_log") as world:
         yield world
 
 
 @pytest.fixture
 def beside(ros: RosWorld) -> Iterator[RosWorld]:
-    """The same domain with an executor of its own: for a node whose callbacks wait, while `ros` goes on."""
+    """The same domain with an executor of its own: for a node whose callbacks block."""
     world = type(ros)(ros.domain, ros.environment)
     try:
         yield world
@@ -73,10 +69,10 @@ def beside(ros: RosWorld) -> Iterator[RosWorld]:
 
 
 @pytest.fixture
-def fleet(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    """Robots that do what the test says, in the place of those that a hardware node would open."""
+def fleet() -> Iterator[Fleet]:
+    """Scripted robots for `hardware_world.hardware`."""
     from hardware_world import Fleet
 
-    robots = Fleet(monkeypatch)
+    robots = Fleet()
     yield robots
     robots.open_all()

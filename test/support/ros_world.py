@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROS 2 world for one test: a DDS domain that nobody else on this machine uses, nodes, and processes.
 
-Tests get it as the fixture `ros` (test/nodes/conftest.py):
+Tests get it as the fixture `ros` (ros_fixtures.py):
 
     states = ros.collect(JointState, "joint_states")
     ros.add(SomeNode(context=ros.context))
-    ros.wait(lambda: states, what="the first joint state")
+    assert states.newest().name == ["s1"]                       # waits until there is one
+    states.next(lambda state: state.position[0] > 0.1)          # waits for one that comes after the call
     answer = ros.call(Trigger, "some_node/reset")
 
     process = ros.start(sys.executable, "-m", "some.node")      # on the same domain
@@ -28,7 +29,7 @@ from typing import Any, TypeVar
 
 import pytest
 import rclpy
-from patience import Patience
+import waiting
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 POLL = 0.005  # [s]
 LOST = 10.0  # [s] after which an answer is taken for lost
-PATIENCE = 30.0  # [s]; on a busy machine everything takes long, and only a failure waits for all of it
+LIMIT = 120.0  # [s] for anything; only a failure waits for all of it
 _MANY_THREADS = 60  # of this process
 
 
@@ -101,33 +102,55 @@ class Process:
             with contextlib.suppress(ChildProcessError):
                 os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
-    def wait(self, timeout: float = PATIENCE) -> int:
-        """Its exit code (-n: ended by signal n), with all of its output read."""
-        patience = Patience(timeout)
-        while (code := self._popen.poll()) is None:
-            if patience.is_over:
-                pytest.fail(f"waited {timeout:g} s for the end of {' '.join(self.command)}; it wrote:\n{self.output}")
-            time.sleep(POLL)
+    def wait(self, limit: float = LIMIT) -> int:
+        """Return the exit code (-n: ended by signal n) when the process ends; all of its output has been read then."""
+        try:
+            code = self._popen.wait(limit)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"{' '.join(self.command)} did not end within {limit:g} s; it wrote:\n{self.output}")
         self._reader.join(1.0)  # a child of it may keep the pipe open
         return code
 
-    def stop(self, timeout: float = PATIENCE) -> int:
-        """What Ctrl-C does; the exit code."""
+    def stop(self, limit: float = LIMIT) -> int:
+        """Send SIGINT, as Ctrl-C does, and return the exit code."""
         if self.is_running:
             self.signal(signal.SIGINT)
-        return self.wait(timeout)
+        return self.wait(limit)
 
     def kill(self) -> int:
-        """Kill it, and whatever it started in its process group."""
+        """Kill the process and its process group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, signal.SIGKILL)
         return self.wait()
 
 
-def _let_go() -> None:
-    """Free what ended nodes hold: a context has ten threads and as many sockets for as long as its garbage lies about.
+class Messages(list[Any]):
+    """Messages of a topic in the order of their arrival; the list grows while the world spins."""
 
-    Nodes freeze what lives with them (`reduce_interpreter_jitter`), and a collection takes some 0.2 s.
+    def __init__(self, world: RosWorld, topic: str) -> None:
+        super().__init__()
+        self._world, self._topic = world, topic
+
+    def newest(self, condition: Callable[[Any], Any] | None = None, what: str = "") -> Any:
+        """Return the newest message, as soon as there is one and it fulfils the condition."""
+        return self._until(lambda: self[-1:], condition, what)
+
+    def next(self, condition: Callable[[Any], Any] | None = None, what: str = "") -> Any:
+        """Return the first message that arrives after the call and fulfils the condition."""
+        start = len(self)
+        return self._until(lambda: self[start:], condition, what)
+
+    def _until(self, candidates: Callable[[], list[Any]], condition: Callable[[Any], Any] | None, what: str) -> Any:
+        def found() -> list[Any]:
+            return [one for one in candidates() if condition is None or condition(one)]
+
+        return self._world.wait(found, what=f"{what or 'a message'} on {self._topic}")[0]
+
+
+def _collect_garbage() -> None:
+    """Free destroyed contexts: each keeps ten threads and ten sockets until it is collected, which takes 0.2 s.
+
+    Nodes freeze the objects that live with them (`reduce_interpreter_jitter`).
     """
     gc.unfreeze()
     tasks = Path("/proc/self/task")
@@ -158,7 +181,8 @@ class RosWorld:
         self._clients: dict[tuple[type, str], Any] = {}
         self._tester: Node | None = None
         self._is_closing = False
-        self._is_pause_wanted = False
+        self._may_spin = threading.Event()
+        self._may_spin.set()
         self._spinning = threading.RLock()  # a callback may remove a node
         self._thread = threading.Thread(target=self._spin, name="ros_world", daemon=True)
         self._thread.start()
@@ -173,23 +197,22 @@ class RosWorld:
             except Exception as failure:
                 if self.context.ok():
                     self.failures.append(failure)
-            while self._is_pause_wanted and not self._is_closing:
-                time.sleep(POLL)
+            self._may_spin.wait()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """No callback runs: rclpy stumbles over what is destroyed while it gathers what to wait for."""
-        self._is_pause_wanted = True
+        """Run no callback: rclpy fails where something is destroyed while it collects what to wait for."""
+        self._may_spin.clear()
         try:
             self.executor.create_task(_nothing)  # so that it returns from its wait
-            if not self._spinning.acquire(timeout=10.0):
+            if not self._spinning.acquire(timeout=LIMIT):
                 pytest.fail("the executor of the test's nodes does not pause: a callback blocks")
             try:
                 yield
             finally:
                 self._spinning.release()
         finally:
-            self._is_pause_wanted = False
+            self._may_spin.set()
 
     # nodes
 
@@ -226,22 +249,22 @@ class RosWorld:
 
     # topics and services
 
-    def collect(self, kind: Any, topic: str, qos: Any = 10, **options: Any) -> list[Any]:
-        """Subscribe; the list grows with each message."""
-        messages: list[Any] = []
+    def collect(self, kind: Any, topic: str, qos: Any = 10, **options: Any) -> Messages:
+        """Subscribe to a topic."""
+        messages = Messages(self, topic)
         self.tester.create_subscription(kind, topic, messages.append, qos, **options)
         return messages
 
     def publisher(self, kind: Any, topic: str, qos: Any = 10) -> Any:
         return self.tester.create_publisher(kind, topic, qos)
 
-    def matched(self, publisher: Any, count: int = 1, timeout: float = PATIENCE) -> Any:
+    def matched(self, publisher: Any, count: int = 1, timeout: float = LIMIT) -> Any:
         """Wait until so many subscribers are connected; returns the publisher."""
         what = f"{count} subscriber(s) of {publisher.topic_name}"
         self.wait(lambda: publisher.get_subscription_count() >= count, timeout, what)
         return publisher
 
-    def call(self, kind: Any, service: str, request: Any = None, timeout: float = PATIENCE) -> Any:
+    def call(self, kind: Any, service: str, request: Any = None, timeout: float = LIMIT) -> Any:
         """Call a service, waiting for it to appear first; anew where no answer comes for long.
 
         A service that has not seen a new client yet waits 0.1 s for that, and else its answer is lost (rmw_fastrtps).
@@ -253,7 +276,7 @@ class RosWorld:
         asked = kind.Request() if request is None else request
         return self.answer(lambda: client.call_async(asked), timeout, f"an answer of service {service}")
 
-    def answer(self, ask: Callable[[], Any], timeout: float = PATIENCE, what: str = "an answer") -> Any:
+    def answer(self, ask: Callable[[], Any], timeout: float = LIMIT, what: str = "an answer") -> Any:
         """The first answer to something that is asked anew where none comes for long.
 
         Args:
@@ -273,20 +296,17 @@ class RosWorld:
 
         return self.wait(answered, timeout, what).result()
 
-    def wait(self, condition: Callable[[], T], timeout: float = PATIENCE, what: str = "a condition") -> T:
-        """Wait until the condition is truthy, and return what it returned; fail with `what` when time is up."""
-        patience = Patience(timeout)
-        while not (found := condition()):
-            if self.failures:
+    def wait(self, condition: Callable[[], T], timeout: float = LIMIT, what: str = "a condition") -> T:
+        """Return the first true value of a condition; fail where a callback fails meanwhile, or after the limit [s]."""
+
+        def checked() -> T:
+            found = condition()
+            if not found and self.failures:
                 failure = self.failures.pop(0)
                 raise AssertionError(f"a callback failed while waiting for {what}: {failure!r}") from failure
-            if patience.is_over:
-                pytest.fail(f"waited {timeout:g} s for {what}, in vain.{self._outputs()}")
-            try:
-                time.sleep(POLL)
-            except pytest.fail.Exception as out_of_time:  # pytest-timeout's
-                pytest.fail(f"{out_of_time}; waited for {what}.{self._outputs()}")
-        return found
+            return found
+
+        return waiting.until(checked, what, timeout, POLL, self._outputs)
 
     def _outputs(self) -> str:
         return "".join(f"\n--- {' '.join(p.command)[:200]}\n{p.output[-3000:]}" for p in self._processes)
@@ -314,14 +334,15 @@ class RosWorld:
                 last.callback(self.remove, node)
             for process in self._processes:
                 last.callback(process.kill)
-        _let_go()
+        _collect_garbage()
         if self.failures:
             raise AssertionError(f"a callback failed: {self.failures[0]!r}") from self.failures[0]
 
     def _end_executor(self) -> None:
         self._is_closing = True
+        self._may_spin.set()
         self.executor.create_task(_nothing)
-        self._thread.join(10.0)
+        self._thread.join(LIMIT)
         assert not self._thread.is_alive(), "the executor of the test's nodes does not end: a callback blocks"
         self.executor.shutdown(5.0)
 

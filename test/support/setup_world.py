@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of setups share: machines on which they are planned, and setups that run as `ada up` starts them."""
+"""Machines on which setups are planned, and setups that run as `ada up` starts them."""
 
 import sys
 
@@ -8,27 +8,26 @@ import numpy as np
 from ada_tools.bringup import Machine
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
-START = 120.0  # [s] that all programs and the first compilation may take on a busy machine
-MOTION = 120.0  # [s]
+START = MOTION = 120.0  # [s] for all programs and the first compilation, and for a motion, on a busy machine
 
 
-def executables(what):
-    """What a plan starts."""
-    return [process.executable for process in what.processes]
+def executables(plan):
+    """Executables of a plan."""
+    return [process.executable for process in plan.processes]
 
 
 def signal_of(message, name):
     """A part of a controller's state by its label."""
-    at = 0
+    start = 0
     for dimension in message.layout.dim:
         if dimension.label == name:
-            return np.array(message.data[at : at + dimension.size])
-        at += dimension.size
+            return np.array(message.data[start : start + dimension.size])
+        start += dimension.size
     raise AssertionError(f"no signal {name}")
 
 
 class Running:
-    """A setup that runs, and the newest of what it says.
+    """A setup that runs.
 
     Attributes:
         process: of the command.
@@ -47,26 +46,25 @@ class Running:
         self.controls = ros.collect(Float64MultiArray, "controller_node/state", streams(1))
         self.process = ros.start(sys.executable, "-m", "ada_tools.cli", "up", *words, "--headless")
 
-    def until(self, holds, what):
-        """Wait for the start of something."""
-        self.ros.wait(lambda: holds() or not self.process.is_running, START, what)
+    def until(self, condition, what):
+        """Wait for a condition; fail if the command ends before."""
+        self.ros.wait(lambda: condition() or not self.process.is_running, START, what)
         assert self.process.is_running, self.process.output
 
     def joints(self, names):
-        """Where some joints are, all at the same time."""
-        state = self.ros.wait(lambda: self.measured and self.measured[-1], START, "joint states")
+        """Positions of some joints in the newest joint state."""
+        state = self.measured.newest()
         return np.array([state.position[list(state.name).index(name)] for name in names])
 
     def joint(self, name):
-        """Where one of them is."""
+        """Position of one joint."""
         return float(self.joints([name])[0])
 
     def signal(self, name):
-        """What the controller says of itself."""
-        message = self.ros.wait(lambda: self.controls and self.controls[-1], START, "a state of the controller")
-        return signal_of(message, name)
+        """A part of the newest state of the controller."""
+        return signal_of(self.controls.newest(), name)
 
     def end(self):
-        """Ctrl-C ends it well."""
-        assert self.process.stop(60.0) == 0, self.process.output
+        """End the command with SIGINT and check that it ends with success."""
+        assert self.process.stop() == 0, self.process.output
         assert "Traceback" not in self.process.output, self.process.output

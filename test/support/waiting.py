@@ -19,15 +19,27 @@ LIMIT = 60.0  # [s]
 POLL = 0.02  # [s]
 
 
-def until(condition: Callable[[], T], what: str, limit: float = LIMIT, poll: float = POLL) -> T:
-    """Return the first true value of a condition; fail the test with `what` if there is none within the limit [s]."""
+def until(
+    condition: Callable[[], T],
+    what: str,
+    limit: float = LIMIT,
+    poll: float = POLL,
+    details: Callable[[], str] = str,
+) -> T:
+    """Return the first true value of a condition.
+
+    Args:
+        condition: called every `poll` [s].
+        what: it waits for; the test fails with it if there is none within the limit [s].
+        details: returns what is shown after it then.
+    """
     deadline = time.monotonic() + limit
     while True:
         found = condition()
         if found:
             return found
         if time.monotonic() > deadline:
-            pytest.fail(f"waited {limit:g} s for {what}")
+            pytest.fail(f"waited {limit:g} s for {what}{details()}")
         time.sleep(poll)
 
 

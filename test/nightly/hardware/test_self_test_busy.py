@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import pytest
 from hw_command import started
-from one_at_a_time import own_turn
 
 from ada_hardware.self_test.bare_thread import BareThread
 
@@ -55,7 +54,7 @@ def test_a_thread_that_only_sleeps_says_nothing_before_it_has_slept() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("device", DEVICES)
 def test_an_emulated_device_passes_its_test_on_a_machine_with_twenty_busy_programs(device: str) -> None:
-    with own_turn(), load(20):
+    with load(20):
         process = started("test", device, "--emulator")
         out, err = process.communicate(timeout=300.0)
     assert process.returncode == 0, out + err

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from one_at_a_time import own_turn
 
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.driver import Pa10Driver
@@ -40,7 +39,7 @@ class Enough(Exception):
 @pytest.fixture
 def robot() -> Iterator[Robot]:
     """An emulated arm that forgives what a busy machine does."""
-    with own_turn(), EmulatorProcess("pa10", {"variant": "7c", "max_acceleration": 200.0}) as device:
+    with EmulatorProcess("pa10", {"variant": "7c", "max_acceleration": 200.0}) as device:
         settings = Pa10Settings(
             url=device.url, variant="7c", device_timeout=0.4, period=0.006, reply_timeout=0.0055, start_timeout=10.0
         )

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import Patience
 from processes import is_alive
+from waiting import until as wait_until
 
 from ada_dynamics.errors import AdaError
 from ada_tools.bringup import Plan, Process
@@ -65,13 +65,13 @@ class Runner:
         return lambda: line in self.lines
 
 
-def until(condition, seconds=10.0):
+def until(condition, seconds=60.0):
     """A tick that ends the run when something holds."""
-    patience = Patience(seconds)
+    deadline = time.monotonic() + seconds
 
     def tick():
         time.sleep(0.01)
-        assert not patience.is_over
+        assert time.monotonic() < deadline
         return condition()
 
     return tick
@@ -199,10 +199,7 @@ def test_processes_do_not_outlive_a_parent_that_is_killed(tmp_path):
         assert "up" in parent.stdout.readline()
         parent.kill()
         parent.wait()
-        patience = Patience(10.0)
-        while is_alive(pid) and not patience.is_over:
-            time.sleep(0.01)
-        assert not is_alive(pid)
+        wait_until(lambda: not is_alive(pid), "the end of the child")
 
 
 def test_a_program_that_is_not_installed_is_named(monkeypatch):

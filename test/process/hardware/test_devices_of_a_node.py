@@ -4,7 +4,8 @@
 import threading
 
 import pytest
-from robot_world import ARM, PATIENT, until
+from robot_world import ARM, PATIENT
+from waiting import until
 
 from ada_hardware.node.devices import Devices
 from ada_hardware.robot import Robot

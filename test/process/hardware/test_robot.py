@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arm_driver import ArmDriver, ArmSettings
-from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, moving, names, speeds, until, violations
+from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, moving, names, speeds, violations
+from waiting import until
 
 from ada_dynamics.errors import InputError
 from ada_hardware.robot import Robot

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from patience import until
+from waiting import until
 
 pytest.importorskip("mcap")
 
@@ -455,7 +455,7 @@ class Played:
         self.player.stop()  # idempotent
 
     def has(self, count: int) -> None:
-        until(lambda: len(self.heard) >= count, WAIT, f"{count} messages")
+        until(lambda: len(self.heard) >= count, f"{count} messages", WAIT)
 
     def is_over(self) -> bool:
         over = self.ended.wait(WAIT)

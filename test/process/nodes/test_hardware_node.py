@@ -32,7 +32,7 @@ pytestmark = pytest.mark.ros
 # --- life -------------------------------------------------------------------------------------------------------------
 @pytest.mark.smoke
 def test_the_node_lives_as_a_lifecycle_node_and_robots_with_it(ros, fleet):
-    node = hardware(ros, **ONE, autostart="unconfigured")
+    node = hardware(ros, fleet, **ONE, autostart="unconfigured")
     assert life(ros) == "unconfigured" and not fleet.made
     for name in ("activate", "deactivate", "cleanup", "active_shutdown"):
         assert not transition(ros, name), "not allowed here"
@@ -54,7 +54,7 @@ def test_the_node_lives_as_a_lifecycle_node_and_robots_with_it(ros, fleet):
 def test_the_node_goes_as_far_by_itself_as_it_is_told_to_and_its_end_brings_the_robot_to_rest(
     ros, fleet, wanted, phase
 ):
-    node = hardware(ros, **ONE, autostart=wanted, until=wanted)
+    node = hardware(ros, fleet, **ONE, autostart=wanted, until=wanted)
     assert fleet.robot.phase is phase and life(ros) == wanted and node.problem is None
     ros.remove(node)
     assert fleet.robot.phase is Phase.CLOSED and not node.loop.is_running
@@ -62,14 +62,14 @@ def test_the_node_goes_as_far_by_itself_as_it_is_told_to_and_its_end_brings_the_
 
 def test_a_device_that_cannot_be_opened_ends_a_node_that_was_to_start_by_itself(ros, fleet):
     fleet.answers["open"] = TransportError("no such port; there are /dev/ttyUSB1.")
-    node = hardware(ros, **ONE)
+    node = hardware(ros, fleet, **ONE)
     problem = ros.wait(lambda: node.failure, what="the failure")
     assert str(problem) == "pa10: no such port; there are /dev/ttyUSB1."
 
 
 def test_a_device_that_cannot_be_opened_leaves_the_node_unconfigured_until_it_can(ros, fleet):
     fleet.answers["open"] = NoAnswer("nobody answers.")
-    node = hardware(ros, **ONE, autostart="unconfigured")
+    node = hardware(ros, fleet, **ONE, autostart="unconfigured")
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     assert not transition(ros, "configure")
     assert life(ros) == "unconfigured" and node.failure is None and node.connection is None
@@ -80,14 +80,14 @@ def test_a_device_that_cannot_be_opened_leaves_the_node_unconfigured_until_it_ca
 
 def test_a_robot_that_does_not_start_leaves_the_node_inactive_with_the_reason(ros, fleet):
     fleet.answers["activate"] = DeviceAlarm("motor power is off; switch it on.")
-    node = hardware(ros, **ONE, until="inactive")
+    node = hardware(ros, fleet, **ONE, until="inactive")
     assert not transition(ros, "activate") and life(ros) == "inactive"
     assert str(node.problem) == "pa10: motor power is off; switch it on."
     assert transition(ros, "activate"), "the scripted robot fails once"
 
 
 def test_robots_start_together_and_none_alone(ros, fleet):
-    node = hardware(ros, **TWO, until="inactive")
+    node = hardware(ros, fleet, **TWO, until="inactive")
     left, right = fleet.made
     right.answers["activate"] = DeviceAlarm("it is hot.")
     assert not transition(ros, "activate")
@@ -104,7 +104,7 @@ def test_robots_start_together_and_none_alone(ros, fleet):
 def test_a_robot_that_leaves_its_phase_takes_the_node_along_and_says_why(ros, fleet):
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     told = states(ros)
-    node = hardware(ros, **ONE, until="active")
+    node = hardware(ros, fleet, **ONE, until="active")
     for phase, why, level in (
         (Phase.INACTIVE, "deactivated: no command for 0.5 s", 0),
         (Phase.STOPPED, "alarm: motor-side resolver (0xc0)", 2),
@@ -127,7 +127,7 @@ def test_a_robot_that_leaves_its_phase_takes_the_node_along_and_says_why(ros, fl
 
 
 def test_one_robot_that_falls_brings_all_to_rest(ros, fleet):
-    node = hardware(ros, **TWO, until="active")
+    node = hardware(ros, fleet, **TWO, until="active")
     left, right = fleet.made
     left.fall(Phase.STOPPED, "its link is lost")
     ros.wait(lambda: node.phase == "inactive", what="the node to follow")
@@ -136,7 +136,7 @@ def test_one_robot_that_falls_brings_all_to_rest(ros, fleet):
 
 # --- stop and reset ---------------------------------------------------------------------------------------------------
 def test_a_stop_is_answered_in_every_state_and_nothing_moves_until_a_reset(ros, fleet):
-    node = hardware(ros, **ONE, autostart="unconfigured")
+    node = hardware(ros, fleet, **ONE, autostart="unconfigured")
     answer = call(ros, "stop")
     assert answer.success and answer.message == "nothing was driven; nothing moves until ~/reset."
     assert transition(ros, "configure"), "reading is no motion"
@@ -170,7 +170,7 @@ def test_a_stop_is_answered_in_every_state_and_nothing_moves_until_a_reset(ros, 
 @pytest.mark.parametrize("busy", ["open", "activate", "deactivate", "close"])
 def test_a_stop_is_answered_while_a_transition_runs(ros, beside, fleet, busy):
     before = {"open": "unconfigured", "activate": "inactive", "deactivate": "active", "close": "inactive"}[busy]
-    node = hardware(beside, **ONE, autostart=before, until=before)
+    node = hardware(beside, fleet, **ONE, autostart=before, until=before)
     door = fleet.shut(busy)
     name = {"open": "configure", "close": "cleanup"}.get(busy, busy)
     client = ros.tester.create_client(hardware_node.Trigger, "hardware_node/stop")
@@ -189,7 +189,9 @@ def test_a_stop_is_answered_while_a_transition_runs(ros, beside, fleet, busy):
 
 @pytest.mark.parametrize("busy", ["activate", ""])
 def test_a_node_that_ends_brings_its_robot_to_rest_while_its_executor_is_busy(ros, beside, fleet, busy):
-    node = hardware(beside, **ONE, autostart="inactive" if busy else "active", until="inactive" if busy else "active")
+    node = hardware(
+        beside, fleet, **ONE, autostart="inactive" if busy else "active", until="inactive" if busy else "active"
+    )
     if busy:
         fleet.shut(busy)
         ask(ros, busy)
@@ -202,7 +204,7 @@ def test_a_node_that_ends_brings_its_robot_to_rest_while_its_executor_is_busy(ro
 
 
 def test_robots_that_do_not_answer_a_stop_are_named_and_the_others_are_stopped(ros, fleet):
-    hardware(ros, **TWO, until="active")
+    hardware(ros, fleet, **TWO, until="active")
     left, right = fleet.made
     left.answers["stop"] = NoAnswer("it was left to its own watchdog.")
     answer = call(ros, "stop")
@@ -213,7 +215,7 @@ def test_robots_that_do_not_answer_a_stop_are_named_and_the_others_are_stopped(r
 def test_the_tool_of_an_open_robot_is_slowed_by_a_parameter_and_never_made_faster(ros, fleet, monkeypatch):
     lowered = []
     monkeypatch.setattr(ScriptedRobot, "lower_tool_speed", lambda self, speed: lowered.append(speed), raising=False)
-    hardware(ros, **ONE, until="active")
+    hardware(ros, fleet, **ONE, until="active")
     assert set_parameter(ros, "pa10.safety.tool_speed", 0.1).successful and lowered == [0.1]
     refused = set_parameter(ros, "pa10.safety.tool_speed", 0.2)
     assert not refused.successful and "lowered only" in refused.reason
@@ -224,7 +226,7 @@ def test_the_tool_of_an_open_robot_is_slowed_by_a_parameter_and_never_made_faste
 
 def test_all_robots_are_armed_by_a_service_and_only_while_they_are_active(ros, fleet, monkeypatch):
     monkeypatch.setattr(ScriptedRobot, "arm", lambda self: self.calls.append("arm"), raising=False)
-    hardware(ros, **TWO, until="inactive")
+    hardware(ros, fleet, **TWO, until="inactive")
     assert "activate the node first" in call(ros, "arm").message
     assert transition(ros, "activate") and call(ros, "arm").success
     assert all("arm" in robot.calls for robot in fleet.made)

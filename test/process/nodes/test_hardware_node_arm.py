@@ -12,7 +12,6 @@ pytest.importorskip("rclpy")
 from controller_world import controller
 from diagnostic_msgs.msg import DiagnosticArray
 from hardware_world import Commander, call, diagnosed, hardware, life, states, transition
-from one_at_a_time import own_turn
 from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
@@ -55,7 +54,7 @@ def emulated():
     # Speeds change with each cycle of 6 ms, and on a busy machine packets may arrive 2 ms apart: the judge, who counts
     # by arrivals, then sees up to three times the 63 rad/s^2 of the fastest axes.
     judged = {"variant": "7c", "start": list(START), "max_acceleration": 200.0, "watchdog": 60.0}
-    with own_turn(), EmulatorProcess("pa10", judged) as device:
+    with EmulatorProcess("pa10", judged) as device:
         yield device
 
 

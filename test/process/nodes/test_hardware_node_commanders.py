@@ -12,8 +12,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from hardware_world import ONE, TWO, Commander, call, hardware, life, set_parameter, states, transition
-from patience import Patience
+from hardware_world import ONE, TWO, Commander, Rival, call, hardware, life, set_parameter, states, transition
 from sensor_msgs.msg import JointState
 
 from ada_robot.safety.phases import Phase
@@ -22,17 +21,9 @@ pytestmark = pytest.mark.ros
 STILL = [0.0] * 7
 
 
-class Rival:
-    """Where a second commander's node is."""
-
-    def __init__(self, ros):
-        self.tester = ros.node("rival")
-        self.publisher, self.matched, self.wait = self.tester.create_publisher, ros.matched, ros.wait
-
-
 # --- one commander at a time ------------------------------------------------------------------------------------------
 def test_of_two_commanders_the_first_is_obeyed_and_the_second_refused_by_name(ros, fleet):
-    node = hardware(ros, **ONE, until="active")
+    node = hardware(ros, fleet, **ONE, until="active")
     told, robot, heard = states(ros), fleet.robot, node.connection.robots["pa10"].commands
     first, second = Commander(ros).ready(), Commander(Rival(ros)).ready()
     first.until(lambda: robot.told, velocity=[0.1] * 7)
@@ -52,7 +43,7 @@ def test_of_two_commanders_the_first_is_obeyed_and_the_second_refused_by_name(ro
 
 
 def test_a_commander_that_leaves_makes_room(ros, fleet):
-    hardware(ros, **ONE, pa10__safety__host_timeout=60.0, until="active")
+    hardware(ros, fleet, **ONE, pa10__safety__host_timeout=60.0, until="active")
     rival = Rival(ros)
     Commander(rival).ready().until(lambda: fleet.robot.told, velocity=[0.1] * 7)
     first = Commander(ros).ready()
@@ -63,7 +54,7 @@ def test_a_commander_that_leaves_makes_room(ros, fleet):
 
 # --- ages -------------------------------------------------------------------------------------------------------------
 def test_a_command_without_a_stamp_moves_a_robot_only_where_that_is_allowed(ros, fleet):
-    node = hardware(ros, **ONE, until="active")
+    node = hardware(ros, fleet, **ONE, until="active")
     heard, sender = node.connection.robots["pa10"].commands, Commander(ros).ready()
     sender.until(lambda: heard.refused["no stamp"] > 3, stamp=0.0, velocity=[0.1] * 7)
     assert not fleet.robot.told and "header.stamp is zero" in heard.last_refusal
@@ -72,7 +63,7 @@ def test_a_command_without_a_stamp_moves_a_robot_only_where_that_is_allowed(ros,
 
 
 def test_a_command_moves_nothing_where_the_node_stands_still_while_it_is_fetched(ros, fleet, monkeypatch):
-    node = hardware(ros, **ONE, until="active", require_stamps=False)
+    node = hardware(ros, fleet, **ONE, until="active", require_stamps=False)
     topics = node.connection.robots["pa10"]
     inbox, stands_still = topics._inbox, []
 
@@ -121,26 +112,19 @@ def test_what_waited_while_the_node_was_frozen_moves_nothing(ros):
     sender.until(rests, "an arm at rest", stamp=0.0, velocity=STILL)
     before = list(measured[-1].position)
 
-    def freeze():
+    def is_refused():
+        """Freeze the node for 0.4 s; the middleware may drop all that is sent to a process that does not read."""
         process.signal(signal.SIGSTOP)
         try:
-            for _ in range(40):
-                sender.send(stamp=0.0, velocity=[0.15, *STILL[1:]])
-                time.sleep(0.01)
+            end = time.monotonic() + 0.4
+            sender.until(lambda: time.monotonic() > end, stamp=0.0, velocity=[0.15, *STILL[1:]])
         finally:
             process.signal(signal.SIGCONT)
+        seen = len(measured)
+        ros.wait(lambda: len(measured) > seen + 200, what="readings")
+        return "stood still" in told[-1]["devices"]["pa10"]["last_refusal"]
 
-    def is_refused():
-        """A middleware may drop all that is sent to a process that does not read."""
-        patience = Patience(3.0)
-        freeze()
-        while not patience.is_over:
-            if "stood still" in told[-1]["devices"]["pa10"]["last_refusal"]:
-                return True
-            time.sleep(0.01)
-        return False
-
-    assert any(is_refused() for _ in range(5))
+    ros.wait(is_refused, what="the refusal of old commands")
     seen = len(measured)
     ros.wait(lambda: len(measured) > seen + 50, what="readings")
     assert max(abs(a - b) for a, b in zip(measured[-1].position, before, strict=True)) < 1e-6
@@ -172,7 +156,7 @@ def test_a_stop_is_answered_while_nobody_reads_what_the_node_logs(ros):
 
 
 def test_a_look_that_fails_ends_neither_the_node_nor_what_other_robots_get(ros, fleet):
-    node = hardware(ros, **TWO, until="active")
+    node = hardware(ros, fleet, **TWO, until="active")
     left, right = fleet.made
     reading, left.feedback = left.feedback, None  # nobody foresaw that
     ros.wait(lambda: node._troubles > 3, what="failures")
@@ -184,7 +168,7 @@ def test_a_look_that_fails_ends_neither_the_node_nor_what_other_robots_get(ros, 
 
 @pytest.mark.parametrize("what", ["open", "activate", "deactivate"])
 def test_a_transition_that_fails_as_nobody_foresaw_is_refused_and_can_be_asked_for_again(ros, fleet, what):
-    node = hardware(ros, **ONE, autostart="unconfigured")
+    node = hardware(ros, fleet, **ONE, autostart="unconfigured")
     if what == "open":
         fleet.answers["open"] = ZeroDivisionError("a mistake")
         assert not transition(ros, "configure")

@@ -16,7 +16,6 @@ from hardware_world import (
     AT,
     KHR1_PATIENT,
     Commander,
-    Fleet,
     active_hardware,
     call,
     diagnosed,
@@ -91,11 +90,10 @@ SENSOR = {"hand__kind": "dynpick", "hand__frame": "flange", "autostart": "active
 WITH_ARM = {"devices": ["arm", "hand"], "arm__kind": "pa10", "arm__driver__url": "udp://127.0.0.1:9", **SENSOR}
 
 
-def test_a_force_over_its_limit_stops_the_robots_of_the_node(ros, monkeypatch):
-    fleet = Fleet(monkeypatch)
+def test_a_force_over_its_limit_stops_the_robots_of_the_node(ros, fleet):
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     with EmulatorProcess("dynpick") as sensor:
-        node = hardware(ros, **WITH_ARM, hand__driver__url=sensor.url, hand__sensor__max_force=20.0, tf_rate=0.0)
+        node = hardware(ros, fleet, **WITH_ARM, hand__driver__url=sensor.url, hand__sensor__max_force=20.0, tf_rate=0.0)
         sensor.fault("fx", 15.0)
         found = ros.collect(WrenchStamped, "wrench")
         ros.wait(lambda: found and found[-1].wrench.force.x > 14.0, what="a force within the limit")
@@ -112,13 +110,12 @@ def test_a_force_over_its_limit_stops_the_robots_of_the_node(ros, monkeypatch):
         assert transition(ros, "activate"), node.problem
 
 
-def test_the_weight_of_a_tool_is_taken_off_as_the_robot_turns(ros, monkeypatch):
+def test_the_weight_of_a_tool_is_taken_off_as_the_robot_turns(ros, fleet):
     """The emulated sensor feels nothing, so that what is told is what was taken off: 0.8 kg, up in the world."""
-    fleet = Fleet(monkeypatch)
     dynamics = ada.Dynamics(ada.load("pa10"))
     found = ros.collect(WrenchStamped, "wrench")
     with EmulatorProcess("dynpick") as sensor:
-        hardware(ros, **WITH_ARM, hand__driver__url=sensor.url, hand__sensor__tool_mass=0.8, tf_rate=0.0)
+        hardware(ros, fleet, **WITH_ARM, hand__driver__url=sensor.url, hand__sensor__tool_mass=0.8, tf_rate=0.0)
         for position in (AT, AT + np.array([0.3, -0.5, 0.4, 0.6, -0.2, 0.7, 0.1])):
             up = dynamics.pose("flange", position)[:3, :3].T @ [0.0, 0.0, 0.8 * 9.81]
 

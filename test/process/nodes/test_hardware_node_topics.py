@@ -46,7 +46,7 @@ pytestmark = pytest.mark.ros
 
 # --- commands ---------------------------------------------------------------------------------------------------------
 def test_commands_reach_a_robot_only_while_the_node_is_active(ros, fleet):
-    node = hardware(ros, **ONE, until="inactive")
+    node = hardware(ros, fleet, **ONE, until="inactive")
     robot, sender = fleet.robot, Commander(ros).ready()
     heard = node.connection.robots["pa10"].commands
     sender.until(lambda: heard.refused["not active"] > 3, velocity=[0.1] * 7)
@@ -61,7 +61,7 @@ def test_commands_reach_a_robot_only_while_the_node_is_active(ros, fleet):
 
 
 def test_a_node_may_wait_for_the_first_commands_before_its_robots_follow_them(ros, fleet):
-    node = hardware(ros, **TWO, autostart="commanded", until="inactive")
+    node = hardware(ros, fleet, **TWO, autostart="commanded", until="inactive")
     left, right = Commander(ros).ready(), Commander(ros, "right/joint_commands").ready()
     heard = node.connection.robots["left"].commands
     left.until(lambda: heard.refused["not active"] > 3, velocity=[0.1] * 7)
@@ -80,7 +80,7 @@ def test_a_node_may_wait_for_the_first_commands_before_its_robots_follow_them(ro
 
 def test_commands_pass_as_soon_as_a_robot_is_active_though_the_transition_still_runs(ros, beside, fleet):
     """A robot waits for commands half a second at most; another one may take longer to start."""
-    node = hardware(beside, **TWO, until="inactive")
+    node = hardware(beside, fleet, **TWO, until="inactive")
     left, right = fleet.made
     sender = Commander(ros).ready()
     right.doors = {"activate": threading.Event()}
@@ -95,7 +95,7 @@ def test_commands_pass_as_soon_as_a_robot_is_active_though_the_transition_still_
 
 def test_each_kind_of_command_reaches_the_robot_as_it_is_and_is_told_beside_what_is_measured(ros, fleet):
     found = ros.collect(JointState, "hardware_node/commanded")
-    hardware(ros, **ONE, until="active")
+    hardware(ros, fleet, **ONE, until="active")
     robot, sender = fleet.robot, Commander(ros).ready()
     numbers = (AT + 0.01).tolist()
     for mode in Mode:
@@ -108,7 +108,7 @@ def test_each_kind_of_command_reaches_the_robot_as_it_is_and_is_told_beside_what
 
 def test_a_bad_command_moves_nothing_and_is_counted_in_the_report(ros, fleet):
     reports = ros.collect(DiagnosticArray, "/diagnostics")
-    node = hardware(ros, **ONE, until="active")
+    node = hardware(ros, fleet, **ONE, until="active")
     robot, sender = fleet.robot, Commander(ros).ready()
     heard = node.connection.robots["pa10"].commands
     far = (AT + 0.6).tolist()
@@ -144,7 +144,7 @@ def test_a_bad_command_moves_nothing_and_is_counted_in_the_report(ros, fleet):
 # --- what is told -----------------------------------------------------------------------------------------------------
 def test_joint_states_are_told_as_they_are_read_also_while_nothing_may_move(ros, fleet):
     found = ros.collect(JointState, "joint_states")
-    hardware(ros, **ONE, until="inactive")
+    hardware(ros, fleet, **ONE, until="inactive")
     robot = fleet.robot
     ros.wait(lambda: robot.measure(AT + 0.2) or len(found) > 3, what="joint states")
     last = found[-1]
@@ -158,7 +158,7 @@ def test_joint_states_are_told_as_they_are_read_also_while_nothing_may_move(ros,
 
 def test_readings_that_are_old_or_without_a_position_are_not_told(ros, fleet):
     found = ros.collect(JointState, "joint_states")
-    node = hardware(ros, **ONE, until="inactive")
+    node = hardware(ros, fleet, **ONE, until="inactive")
     robot = fleet.robot
     ros.wait(lambda: robot.measure() or found, what="joint states")
     topics = node.connection.robots["pa10"]
@@ -171,7 +171,7 @@ def test_readings_that_are_old_or_without_a_position_are_not_told(ros, fleet):
 
 
 def test_the_model_is_that_of_the_variant_or_none(ros, fleet):
-    node = hardware(ros, **ONE, pa10__driver__variant="7c", until="inactive")
+    node = hardware(ros, fleet, **ONE, pa10__driver__variant="7c", until="inactive")
     found = ros.collect(String, "robot_description", qos.LATCHED)
     ros.wait(lambda: found, what="the description")
     place = [ada.load(robot).joints["s2"].xyz.tolist() for robot in (found[0].data, "pa10_7c", "pa10")]
@@ -179,7 +179,7 @@ def test_the_model_is_that_of_the_variant_or_none(ros, fleet):
     assert ada.load(found[0].data).joint_names == ada.load("pa10").joint_names
     ros.remove(node)
     measured = ros.collect(JointState, "joint_states")
-    hardware(ros, **ONE, pa10__model="none", until="inactive")
+    hardware(ros, fleet, **ONE, pa10__model="none", until="inactive")
     ros.wait(lambda: fleet.robot.measure() or measured, what="joint states")
     assert list(measured[-1].name) == list(ARM)
     topics = ros.tester.get_publisher_names_and_types_by_node("hardware_node", "/")
@@ -192,7 +192,7 @@ def test_frames_of_the_robot_follow_its_joints(ros, fleet):
 
     static = ros.collect(TFMessage, "/tf_static", qos.LATCHED)
     moving = ros.collect(TFMessage, "/tf")
-    hardware(ros, **{**ONE, "tf_rate": 50.0}, until="inactive")
+    hardware(ros, fleet, **{**ONE, "tf_rate": 50.0}, until="inactive")
     ros.wait(lambda: fleet.robot.measure() or (static and moving), what="frames")
     assert static[-1].transforms[0].header.frame_id == "world"
     model = ada.load("pa10")
@@ -209,7 +209,7 @@ def test_frames_of_the_robot_follow_its_joints(ros, fleet):
 
 
 def test_a_late_page_learns_all_about_the_devices(ros, fleet):
-    node = hardware(ros, **ONE, until="inactive")
+    node = hardware(ros, fleet, **ONE, until="inactive")
     fleet.robot.alarms = (Alarm(0x110, "emergency stop", "", True),)
     told = states(ros)
     ros.wait(lambda: told and told[-1]["devices"]["pa10"]["alarms"], what="the state")
@@ -229,7 +229,7 @@ def test_a_late_page_learns_all_about_the_devices(ros, fleet):
 def test_two_robots_have_their_topics_apart(ros, fleet):
     left_states = ros.collect(JointState, "joint_states")
     right_states = ros.collect(JointState, "right/joint_states")
-    hardware(ros, **TWO, until="active")
+    hardware(ros, fleet, **TWO, until="active")
     left, right = fleet.made
     ros.wait(
         lambda: (
@@ -245,7 +245,7 @@ def test_two_robots_have_their_topics_apart(ros, fleet):
 
 # --- release ----------------------------------------------------------------------------------------------------------
 def test_what_a_device_cannot_do_is_refused_with_words(ros, fleet):
-    hardware(ros, **ONE, until="inactive")
+    hardware(ros, fleet, **ONE, until="inactive")
 
     def refusal(free):
         answer = ros.call(SetBool, "hardware_node/release", SetBool.Request(data=free))
@@ -290,7 +290,7 @@ def test_a_node_with_unusable_parameters_is_refused_at_its_start(ros, fleet):
 
 
 def test_a_model_that_is_not_the_robots_is_refused_when_it_is_opened(ros, fleet):
-    node = hardware(ros, **ONE, pa10__model="khr1", autostart="unconfigured")
+    node = hardware(ros, fleet, **ONE, pa10__model="khr1", autostart="unconfigured")
     assert not transition(ros, "configure")
     assert "parameter pa10.model: the model 'khr1' has no joint 's1'" in str(node.problem)
     assert fleet.robot.phase is Phase.CLOSED and not node.connection
@@ -298,7 +298,7 @@ def test_a_model_that_is_not_the_robots_is_refused_when_it_is_opened(ros, fleet)
 
 def test_settings_of_devices_can_change_until_they_are_opened(ros, fleet):
     told = states(ros)
-    node = hardware(ros, **ONE, dry_run=True, autostart="unconfigured")
+    node = hardware(ros, fleet, **ONE, dry_run=True, autostart="unconfigured")
     names = ros.call(ListParameters, "hardware_node/list_parameters").result.names
     assert {"pa10.kind", "pa10.driver.url", "pa10.safety.velocity_scale", "release_confirmed"} <= set(names)
     assert set_parameter(ros, "pa10.safety.velocity_scale", 0.5).successful

@@ -3,19 +3,16 @@
 
 import re
 import sys
-import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from patience import Patience
 
 pytest.importorskip("rclpy")
 
 import sros2_policy
 from rclpy.parameter import Parameter
-from ros_world import PATIENCE, POLL
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
@@ -65,14 +62,14 @@ def compare(ros, name: str, **besides: set[str]) -> dict[str, set[str]]:
         name: of the node.
         besides: names by rule that it has at other times, or elsewhere.
     """
-    patience = Patience(PATIENCE)  # names come one after another
-    while True:
+
+    def complete():
+        """The names in the graph; they come one after another."""
         found = in_graph(ros, name)
-        unused = {rule: sros2_policy.unused(name, rule, found[rule] | besides.get(rule, set())) for rule in found}
-        if not any(unused.values()) or patience.is_over:
-            break
-        time.sleep(POLL)
-    assert not any(unused.values()), unused
+        unused = (sros2_policy.unused(name, rule, found[rule] | besides.get(rule, set())) for rule in found)
+        return None if any(unused) else found
+
+    found = ros.wait(complete, what=f"all names that the policy of {name} allows")
     refused = {rule: sros2_policy.refused(name, rule, names) for rule, names in found.items()}
     assert not any(refused.values()), refused
     return found

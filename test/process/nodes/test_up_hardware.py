@@ -9,11 +9,9 @@ import os
 import shutil
 import signal
 import sys
-import time
 
 import numpy as np
 import pytest
-from patience import Patience
 
 pytest.importorskip("rclpy")
 pytest.importorskip("serial")
@@ -118,10 +116,7 @@ class Driven(Running):
         return [pid for pid in descendants(self.process.pid) if what in command_of(pid)]
 
     def gone(self, pids):
-        patience = Patience(30.0)
-        while any(is_alive(pid) for pid in pids):
-            assert not patience.is_over, [command_of(pid) for pid in pids if is_alive(pid)]
-            time.sleep(0.01)
+        self.ros.wait(lambda: not any(map(is_alive, pids)), what="the end of all processes")
 
     def end(self):
         """Ctrl-C ends all of it: the node, its cycle, the emulator."""

@@ -4,8 +4,8 @@
 import browser_robots
 import numpy as np
 import pytest
+import waiting
 from page_world import RobotNode, described
-from patience import Patience
 
 import ada_dynamics as ada
 from ada_dynamics.drawing.marks import Kind, Mark
@@ -30,12 +30,12 @@ def pendulum():
 
 
 def until(page, shown, holds, what):
-    patience = Patience(20.0)
-    while not holds():
-        assert not patience.is_over, f"waited 20 s until {what}"
+    def acted():
         page.act()
         shown.tick()
-        page._ended.wait(0.005)
+        return holds()
+
+    waiting.until(acted, what, poll=0.005)
 
 
 def robot_of(page, plant, **options):

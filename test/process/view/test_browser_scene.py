@@ -12,7 +12,7 @@ import browser_robots
 import numpy as np
 import pytest
 from browser_robots import pushable, rocker
-from patience import Patience
+from waiting import until
 
 import ada_dynamics as ada
 from ada_dynamics.drawing.colours import CLOSED, OPEN, gap_colour
@@ -441,10 +441,7 @@ def test_a_page_listens_on_this_machine_alone_and_its_threads_end_with_it():
         assert (status, b"<html" in text) == (200, True)
         with socket.socket() as other, pytest.raises(OSError, match=r"."):
             other.connect(("127.0.0.2", page.port))  # another address of this machine
-    patience = Patience(5.0)
-    while set(threading.enumerate()) - before and not patience.is_over:
-        time.sleep(0.01)
-    assert not set(threading.enumerate()) - before
+    until(lambda: not set(threading.enumerate()) - before, "the end of the page's threads")
 
 
 def test_a_port_in_use_is_refused_with_a_free_one_named():

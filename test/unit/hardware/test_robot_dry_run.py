@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from robot_world import until
+from waiting import until
 
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
