@@ -17,9 +17,9 @@ from robot_world import (
     moving,
     names,
     speeds,
-    until,
     violations,
 )
+from waiting import until
 
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
