@@ -93,7 +93,10 @@ class Robot:
             InputError: settings that cannot be: wrong names or values, limits wider than the device's.
         """
         if place not in ("process", "thread"):
-            raise InputError(f"place is {place!r}; it must be 'process' or 'thread'.")
+            allowed = ("process", "thread")
+            raise InputError(
+                f"place is {place!r}; it must be 'process' or 'thread'.", field="place", value=place, allowed=allowed
+            )
         self._prepare(made_driver(driver, driver_settings), safety or SafetySettings(), place, driver, model)
 
     @classmethod
@@ -182,7 +185,8 @@ class Robot:
             newest = link.wait_newer(max(0.0, deadline - time.monotonic()))
             if newest is None:
                 ended = "" if link.is_alive else f"; {self.reason}"
-                raise NoAnswer(f"{self.device}: the device reported nothing new within {timeout:g} s{ended}.")
+                text = f"{self.device}: the device reported nothing new within {timeout:g} s{ended}."
+                raise NoAnswer(text, field="feedback", value=timeout)
             if newest.feedback.is_fresh:
                 return self.feedback
 
@@ -217,7 +221,8 @@ class Robot:
         """
         with self._requests:
             if self._living() is not None:
-                raise Refused(f"{self.device} is open already ({self.phase.value}); close it first.")
+                phase = self.phase.value
+                raise Refused(f"{self.device} is open already ({phase}); close it first.", field="phase", value=phase)
             self._let_go()
             deadline = time.monotonic() + timeout
             self._flight = flight_memory(self._model, self._driver, self._safety)
@@ -348,7 +353,7 @@ class Robot:
     def _refused(self, refusal: Refusal) -> Refused:
         self._refused_at = time.monotonic()
         self._check.count(refusal, self._refused_at)
-        return Refused(refusal.text)
+        return Refused(refusal.text, field="command", value=refusal.reason.value)
 
     def deactivate(self, timeout: float = 10.0) -> None:
         """Bring it to rest along a ramp, then brakes: INACTIVE afterwards; nothing happens where it is already.
@@ -397,7 +402,8 @@ class Robot:
     def _written(self, why: str, timeout: float) -> str:
         recorder = self._recorder
         if recorder is None:
-            raise Refused(f"{self.device} has no flight recorder: record_seconds is 0.")
+            text = f"{self.device} has no flight recorder: record_seconds is 0."
+            raise Refused(text, field="record_seconds", value=0.0)
         writer = recorder.save(why)
         try:
             code = writer.wait(timeout)
@@ -427,7 +433,7 @@ class Robot:
                 if cycle is not None:
                     cycle.kill()
                 self._closed_because = f"killed: {problem}"
-                raise NoAnswer(f"{problem} The cycle was killed.") from None
+                raise NoAnswer(f"{problem} The cycle was killed.", field="request", value="close") from None
             finally:
                 self._let_go()
                 self._is_closing = False
@@ -440,7 +446,8 @@ class Robot:
     def _opened(self, to: str) -> HostLink:
         link = self._living()
         if link is None:
-            raise Refused(f"{self.device} is closed ({self._closed_because}); open it to {to}.")
+            text = f"{self.device} is closed ({self._closed_because}); open it to {to}."
+            raise Refused(text, field="phase", value=Phase.CLOSED.value)
         return link
 
     def _lost(self) -> None:

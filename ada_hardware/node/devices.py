@@ -180,7 +180,8 @@ class Devices:
                 self._latched = ""
         if was_stopped:
             self._each(stopped, lambda robot: robot.stop(self._latched))
-            raise Refused("a stop came meanwhile, which stays. Reset again when that is over.")
+            text = "a stop came meanwhile, which stays. Reset again when that is over."
+            raise Refused(text, field="phase", value=Phase.STOPPED.value)
         return f"{', '.join(stopped) or 'the node'}: alarms and stops are cleared; nothing moves."
 
     def fallen(self) -> str:
@@ -194,7 +195,8 @@ class Devices:
     # --- helpers ----------------------------------------------------------------------------------------------------
     def _refuse_latched(self) -> None:
         if self._latched:
-            raise Refused(f"stopped: {self._latched}. Reset it first (service ~/reset).")
+            text = f"stopped: {self._latched}. Reset it first (service ~/reset)."
+            raise Refused(text, field="phase", value=Phase.STOPPED.value)
 
     def _each(self, devices: Mapping[str, D], act: Callable[[D], object]) -> None:
         """Act on all devices at once: none waits for another that does not answer."""

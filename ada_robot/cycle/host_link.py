@@ -95,7 +95,9 @@ class HostLink:
         except NotInTime:
             raise NoAnswer(
                 f"the robot's cycle did not answer within {timeout:g} s to: {what}. Its process is frozen, or its "
-                f"driver waits for the device. What the device does by itself is all that stops the robot now."
+                f"driver waits for the device. What the device does by itself is all that stops the robot now.",
+                field="request",
+                value=what,
             ) from None
         finally:
             with self._lock:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
@@ -40,6 +40,7 @@ _FRESH, _DRIVEN, _DEMANDED = 1, 2, 4
 _MODES, _PHASES = tuple(Mode), tuple(Phase)
 _MODE_INDEX = {mode: i for i, mode in enumerate(_MODES)}
 _PHASE_INDEX = {phase: i for i, phase in enumerate(_PHASES)}
+_FACTS = ("joint", "link", "loop", "file", "line", "field", "value", "allowed")  # attributes of an error
 _ERRORS = (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputError, HardwareError)
 
 
@@ -148,15 +149,30 @@ def encode_reply(number: int, problem: BaseException | None) -> bytes:
         return json.dumps({"reply": number}).encode()
     kind = next((known.__name__ for known in _ERRORS if isinstance(problem, known)), HardwareError.__name__)
     text = str(problem) if isinstance(problem, (HardwareError, InputError)) else f"{type(problem).__name__}: {problem}"
-    return json.dumps({"reply": number, "error": kind, "text": text}).encode()
+    return json.dumps({"reply": number, "error": kind, "text": text, "facts": _facts_of(problem)}).encode()
+
+
+def _facts_of(problem: BaseException) -> dict[str, object]:
+    """The attributes of an error that JSON can express."""
+    found: dict[str, object] = {}
+    for name in _FACTS:
+        value = getattr(problem, name, None)
+        if isinstance(value, (str, int, float)) or (
+            isinstance(value, tuple) and all(isinstance(one, (str, int, float)) for one in value)
+        ):
+            found[name] = value
+    return found
 
 
 def problem_of(reply: Mapping[str, Any]) -> Exception | None:
     """The error that a reply carries; None where it carries none."""
     if "error" not in reply:
         return None
-    kinds: dict[str, type[Exception]] = {known.__name__: known for known in _ERRORS}
-    return kinds.get(reply["error"], HardwareError)(reply["text"])
+    kinds: dict[str, type[AdaError]] = {known.__name__: known for known in _ERRORS}
+    facts: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in reply["facts"].items()
+    }
+    return kinds.get(reply["error"], HardwareError)(reply["text"], **facts)
 
 
 def decode_json(data: bytes) -> dict[str, Any]:

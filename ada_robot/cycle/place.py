@@ -38,10 +38,13 @@ def driver_class(driver: str) -> type[RobotDriver[Any]]:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as problem:
         raise UnknownDevice(
-            f"there is no driver {driver!r}: {problem}. Write module:class of one that can be imported."
+            f"there is no driver {driver!r}: {problem}. Write module:class of one that can be imported.",
+            field="driver",
+            value=driver,
         ) from None
     if not (isinstance(found, type) and issubclass(found, RobotDriver)):
-        raise UnknownDevice(f"{driver!r} is no driver of a robot: it does not derive from RobotDriver.")
+        text = f"{driver!r} is no driver of a robot: it does not derive from RobotDriver."
+        raise UnknownDevice(text, field="driver", value=driver)
     return found
 
 

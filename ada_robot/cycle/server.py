@@ -263,9 +263,8 @@ class CycleServer:
             for request in list(requests):
                 if request["what"] == "reset" and request["request"] < stop["request"]:
                     requests.remove(request)
-                    self._reply(
-                        request, Refused(f"stopped meanwhile: {stop['why']}. Reset it again when that is over.")
-                    )
+                    text = f"stopped meanwhile: {stop['why']}. Reset it again when that is over."
+                    self._reply(request, Refused(text, field="phase", value=Phase.STOPPED.value))
 
     def _serve_rested(self, request: dict[str, Any]) -> None:
         """Answer requests that waited for the robot to come to rest."""
@@ -276,7 +275,8 @@ class CycleServer:
         else:
             phase, reason = self.cycle.phase, self.cycle.reason
             is_inactive = phase is Phase.INACTIVE
-            self._reply(request, None if is_inactive else Refused(f"the robot is {phase.value} instead: {reason}."))
+            instead = Refused(f"the robot is {phase.value} instead: {reason}.", field="phase", value=phase.value)
+            self._reply(request, None if is_inactive else instead)
 
     def _reply(self, request: dict[str, Any], problem: BaseException | None) -> None:
         self._report()  # a caller that waited for the reply sees the state it refers to

@@ -104,8 +104,9 @@ class ArmDriver(RobotDriver[ArmSettings]):
 
     def start(self) -> None:
         self._called("start")
-        if self.settings.start_time:
-            time.sleep(self.settings.start_time)
+        end = self._clock() + self.settings.start_time
+        while self._clock() < end and not self.interrupted():
+            time.sleep(0.005)
         self.on_start()
         if self.alarms:
             raise DeviceAlarm(f"arm: {self.alarms[0].text}")

@@ -37,14 +37,14 @@ class LockStep:
         now: the time [s].
         arm: the driver.
         cycle: the state machine.
-        notes: what was recorded.
+        notes: the recorder.
         phases: every phase that there was.
     """
 
-    def __init__(self, safety: SafetySettings | None = None, **arm: Any) -> None:
+    def __init__(self, safety: SafetySettings | None = None, *, recorder: Any = None, **arm: Any) -> None:
         self.now = 100.0
         self.arm = ArmDriver(ArmSettings(**arm), clock=lambda: self.now)
-        self.notes = Notes()
+        self.notes = recorder or Notes()
         self.phases = [Phase.CLOSED]
         self.cycle = SafeCycle(self.arm, safety, self.notes, self.phases.append)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of robots in threads and processes share: waiting, moving, reading what the arm was told."""
+"""Robots in threads and processes: active, moving, and the commands that their arm received."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from waiting import LIMIT
 
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
@@ -40,16 +41,22 @@ def violations(path: Path) -> list[str]:
     return [content for _, call, content in calls(path) if call == "violation"]
 
 
-def moving(robot: Robot, speed: float = 0.5, seconds: float = 0.1) -> Robot:
-    """Open it where it is closed, activate it, and move at some speed."""
+def active(robot: Robot) -> Robot:
+    """Open it where it is closed, and activate it."""
     if robot.phase is Phase.CLOSED:
-        robot.open(60.0)
-        robot.wait_feedback(10.0)
-    robot.activate()
+        robot.open(LIMIT)
+        robot.wait_feedback(LIMIT)
+    robot.activate(LIMIT)
+    return robot
+
+
+def moving(robot: Robot, speed: float = 0.5, seconds: float = 0.1) -> Robot:
+    """An active robot that moves at some speed."""
+    active(robot)
     end = time.monotonic() + seconds
     while time.monotonic() < end or abs(robot.feedback.velocity[0] - speed) > 1e-9:
         robot.command(Mode.VELOCITY, [speed, -speed, 0.0])
-        robot.wait_feedback(10.0)
+        robot.wait_feedback(LIMIT)
     return robot
 
 

@@ -24,14 +24,16 @@ STUCK = 4.0  # [s] in which an axis comes max_following_error, 0.2 rad, behind a
 Fault = Callable[[Robot, EmulatorProcess], object]
 
 
-def _driven(fault: Fault, *, borne: bool = False, goes_on: bool = True) -> Callable[[int], Outcome]:
-    """An emulated PA-10 at some speed, and a fault."""
+def driven(
+    fault: Fault, *, borne: bool = False, goes_on: bool = True, make: Callable[..., Robot] = Robot
+) -> Callable[[int], Outcome]:
+    """An emulated PA-10 that moves at some speed, and a fault; `make` makes the robot."""
 
     def run(seed: int) -> Outcome:
         why = ""
         for _ in range(TRIES):
             with tempfile.TemporaryDirectory() as folder, EmulatorProcess("pa10", seed=seed) as device:
-                robot = Robot("pa10", {"url": device.url}, SafetySettings(record_folder=folder))
+                robot = make("pa10", {"url": device.url}, SafetySettings(record_folder=folder))
                 with robot:
                     robot.wait_feedback(5.0)
                     robot.activate()
@@ -92,19 +94,19 @@ def _device(**faults: float) -> Fault:
 
 
 CASES = (
-    Case("device killed", ("stopped",), STOP, _driven(lambda _, device: device.kill())),
-    Case("device frozen", ("stopped",), STOP, _driven(lambda _, device: device.freeze())),
-    Case("cable out", ("stopped",), STOP, _driven(_device(disconnect=1.0))),
-    Case("device answers nothing", ("stopped",), STOP, _driven(_device(silence=1.0))),
-    Case("emergency stop", ("stopped",), STOP, _driven(_device(emergency_stop=1.0))),
-    Case("all packets lost", ("stopped",), STOP, _driven(_device(drop=1.0))),
-    Case("each packet doubled", ("active", "stopped"), WATCHED, _driven(_device(duplicate=1.0), borne=True)),
-    Case("a fifth out of order", ("active", "stopped"), WATCHED, _driven(_device(reorder=0.2), borne=True)),
-    Case("angles lie by noise", ("active", "stopped"), WATCHED, _driven(_device(angle_noise=50.0), borne=True)),
-    Case("angles lie by 0.3 rad", ("stopped",), STOP, _driven(_device(angle_offset=0.3))),
-    Case("angles lie by 0.05 rad", ("stopped",), STOP, _driven(_device(angle_offset=0.05))),
-    Case("angles lie by 0.002 rad", ("active", "stopped"), WATCHED, _driven(_device(angle_offset=0.002), borne=True)),
-    Case("an angle is stuck", ("stopped",), STUCK, _driven(_device(angle_stuck=1.0))),
-    Case("commands cease", ("inactive",), HOST, _driven(lambda *_: None, goes_on=False)),
-    Case("cycle killed", ("closed",), STOP, _driven(lambda robot, _: os.kill(robot.cycle_pid, signal.SIGKILL))),
+    Case("device killed", ("stopped",), STOP, driven(lambda _, device: device.kill())),
+    Case("device frozen", ("stopped",), STOP, driven(lambda _, device: device.freeze())),
+    Case("cable out", ("stopped",), STOP, driven(_device(disconnect=1.0))),
+    Case("device answers nothing", ("stopped",), STOP, driven(_device(silence=1.0))),
+    Case("emergency stop", ("stopped",), STOP, driven(_device(emergency_stop=1.0))),
+    Case("all packets lost", ("stopped",), STOP, driven(_device(drop=1.0))),
+    Case("each packet doubled", ("active", "stopped"), WATCHED, driven(_device(duplicate=1.0), borne=True)),
+    Case("a fifth out of order", ("active", "stopped"), WATCHED, driven(_device(reorder=0.2), borne=True)),
+    Case("angles lie by noise", ("active", "stopped"), WATCHED, driven(_device(angle_noise=50.0), borne=True)),
+    Case("angles lie by 0.3 rad", ("stopped",), STOP, driven(_device(angle_offset=0.3))),
+    Case("angles lie by 0.05 rad", ("stopped",), STOP, driven(_device(angle_offset=0.05))),
+    Case("angles lie by 0.002 rad", ("active", "stopped"), WATCHED, driven(_device(angle_offset=0.002), borne=True)),
+    Case("an angle is stuck", ("stopped",), STUCK, driven(_device(angle_stuck=1.0))),
+    Case("commands cease", ("inactive",), HOST, driven(lambda *_: None, goes_on=False)),
+    Case("cycle killed", ("closed",), STOP, driven(lambda robot, _: os.kill(robot.cycle_pid, signal.SIGKILL))),
 )

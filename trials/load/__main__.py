@@ -11,12 +11,12 @@ from pathlib import Path
 
 from ada_dynamics.errors import AdaError
 from trials.load import flood, logs, readers, robots
-from trials.load.figure import Figure
+from trials.load.figure import Figure, Trial
 
 TRIALS = (*flood.TRIALS, *readers.TRIALS, *robots.TRIALS, *logs.TRIALS)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, trials: Sequence[Trial] = TRIALS) -> int:
     """Run the trials; 1 where a limit is broken."""
     parser = argparse.ArgumentParser("python -m trials.load", description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="trials whose names have it")
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="gets a line per figure")
     chosen = parser.parse_args(arguments)
     rows, broken = [], 0
-    for trial in TRIALS:
+    for trial in trials:
         if chosen.only not in trial.name:
             continue
         print(trial.name, flush=True)

@@ -56,11 +56,8 @@ def test_commands_are_doubled_swapped_and_stamped_as_they_are_sent() -> None:
 
 
 @pytest.mark.parametrize(("value", "code"), [(0.5, 0), (0.6, 1)])
-def test_a_figure_beyond_its_limit_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, code: int
-) -> None:
+def test_a_figure_beyond_its_limit_fails(tmp_path: Path, value: float, code: int) -> None:
     trial = Trial("one", lambda seconds: [Figure("a stop [s]", value, 0.5), Figure("sent", 3.0, 2.0, at_least=True)])
-    monkeypatch.setattr(load, "TRIALS", (trial,))
-    assert load.main(["--json", str(tmp_path / "lines")]) == code
+    assert load.main(["--json", str(tmp_path / "lines")], (trial,)) == code
     rows = [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()]
     assert [row["holds"] for row in rows] == [not code, True]

@@ -9,17 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from robot_world import (
-    ARM,
-    PATIENT,
-    assert_ended_along_a_ramp,
-    calls,
-    moving,
-    names,
-    speeds,
-    violations,
-)
-from waiting import until
+from processes import is_alive
+from refused import refused
+from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, calls, moving, names, speeds, violations
+from waiting import LIMIT, until
 
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
@@ -37,7 +30,7 @@ def trace(tmp_path):
 
 @pytest.fixture
 def apart(tmp_path, trace):
-    safety = SafetySettings(record_folder=str(tmp_path / "flights"), hold_without_commands=True, host_timeout=30.0)
+    safety = SafetySettings(record_folder=str(tmp_path / "flights"), hold_without_commands=True, host_timeout=60.0)
     made = Robot(ARM, {"trace": str(trace), **PATIENT}, safety)
     yield made
     made.close()
@@ -49,15 +42,14 @@ def test_a_cycle_that_is_killed_is_seen_and_its_flight_kept(apart, tmp_path):
     until(lambda: apart.phase is Phase.CLOSED, "the loss")
     until(lambda: "signal 9" in apart.reason, "the reason")
     assert not apart.feedback.is_fresh
-    with pytest.raises(Refused, match="ended by signal 9"):
+    with refused(Refused, field="command", value="not active"):
         apart.command(Mode.VELOCITY, [0.0, 0.0, 0.0])
-    with pytest.raises(Refused, match="ended by signal 9"):
+    with refused(Refused, field="phase", value="closed"):
         apart.activate()
     apart.stop("nothing to stop")
-    until(lambda: list((tmp_path / "flights").glob("flight_*")), "the flight record")
-    apart.open(60.0)
+    (path,) = until(lambda: list((tmp_path / "flights").glob("flight_*")), "the flight record")
+    apart.open(LIMIT)
     assert apart.phase is Phase.INACTIVE
-    (path,) = (tmp_path / "flights").glob("flight_*")
     np.testing.assert_allclose(flight_file.read(path).vector(0)[-1], [0.5, -0.5, 0.0])
 
 
@@ -75,19 +67,19 @@ def state_of(stat):
 def test_a_cycle_that_is_frozen_gives_errors_in_time_and_can_be_closed(apart):
     moving(apart)
     freeze(apart.cycle_pid)
-    with pytest.raises(NoAnswer, match=r"did not answer within 0.3 s to: stop.*by itself is all that stops"):
+    with refused(NoAnswer, field="request", value="stop"):
         apart.stop("now", timeout=0.3)
     until(lambda: not apart.feedback.is_fresh, "the age of the feedback")
-    with pytest.raises(NoAnswer, match="reported nothing new"):
+    with refused(NoAnswer, field="feedback"):
         apart.wait_feedback(0.2)
-    with pytest.raises(NoAnswer, match="The cycle was killed"):
+    with refused(NoAnswer, field="request", value="close"):
         apart.close(timeout=0.3)
     assert apart.phase is Phase.CLOSED
-    apart.open(60.0)
+    apart.open(LIMIT)
     assert apart.phase is Phase.INACTIVE
 
 
-def test_a_cycle_that_is_told_to_end_brings_the_robot_to_rest(apart, trace):
+def test_a_cycle_that_gets_sigterm_brings_the_robot_to_rest(apart, trace):
     moving(apart)
     os.kill(apart.cycle_pid, signal.SIGTERM)
     until(lambda: apart.phase is Phase.CLOSED, "the end")
@@ -129,14 +121,6 @@ def host(request, trace, tmp_path):
     process.stdout.close()
 
 
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return state_of(Path(f"/proc/{pid}/stat")) != "Z"
-
-
 def test_a_program_that_is_killed_leaves_a_robot_at_rest_and_a_flight_record(host, trace, tmp_path):
     process, cycle = host
     os.kill(cycle, signal.SIGINT)  # Ctrl-C in the terminal of the program, or its end
@@ -156,9 +140,9 @@ def test_a_program_that_is_killed_leaves_a_robot_at_rest_and_a_flight_record(hos
 def test_a_program_that_is_frozen_leaves_a_robot_at_rest(host, trace):
     process, cycle = host
     process.send_signal(signal.SIGSTOP)
-    until(lambda: calls(trace)[-1][1] == "idle", "deactivation")
+    until(lambda: names(trace)[-1:] == ["idle"], "deactivation")
     assert speeds(trace)[-1].tolist() == [0.0, 0.0, 0.0]
     assert not violations(trace)
     process.send_signal(signal.SIGCONT)
-    assert process.wait(20.0) == 1  # its next command was refused: the robot is inactive
+    assert process.wait(LIMIT) == 1  # its next command was refused: the robot is inactive
     until(lambda: not is_alive(cycle), "the end of the cycle's process")
