@@ -141,7 +141,7 @@ def choose_mode(mode: str | None = None) -> str:
     """The wanted mode, or "buffer" where "struct" is wanted and this interpreter is not as expected."""
     wanted = mode or os.environ.get("ADA_BOUNDARY") or "struct"
     if wanted not in MODES:
-        raise InputError(f"there is no boundary mode {wanted!r}; choose one of {list(MODES)}")
+        raise InputError(f"there is no boundary mode {wanted!r}; choose one of {list(MODES)}", field="mode")
     if wanted == "struct" and not struct_is_as_expected():
         return "buffer"
     return wanted
@@ -156,40 +156,41 @@ def layout() -> Layout:
 @lru_cache(maxsize=1)
 def is_possible() -> bool:
     """True if this interpreter has what builtins made at run time need; the log says what it lacks."""
-    problem = _problem()
+    problem = problem_of_builtins(layout())
     if problem:
         _log.warning("every call goes through Python, which takes some microseconds: %s", problem)
     return problem is None
 
 
-def _problem() -> str | None:
+def problem_of_builtins(where: Layout, symbols: Sequence[str] = SYMBOLS) -> str | None:
+    """Why no builtin can be made, for arrays whose fields are there."""
     if sys.implementation.name != "cpython":
         return f"the interpreter is {sys.implementation.name}"
     if struct.calcsize("P") != 8:
         return "this is not a 64-bit process"
-    missing = [name for name in SYMBOLS if not hasattr(ctypes.pythonapi, name)]
+    missing = [name for name in symbols if not hasattr(ctypes.pythonapi, name)]
     if missing:
         return f"this Python has no {', '.join(missing)}"
     array = np.zeros(7)
-    found = ctypes.c_uint64.from_address(id(array) + layout().data).value
+    found = ctypes.c_uint64.from_address(id(array) + where.data).value
     return None if found == array.ctypes.data else "arrays of this numpy have their data elsewhere"
 
 
 @lru_cache(maxsize=1)
 def struct_is_as_expected() -> bool:
     """Read sample arrays the way the "struct" mode does and compare with what numpy says."""
-    problem = _struct_problem()
+    problem = problem_of_struct(layout())
     if problem:
         _log.warning("the struct call boundary is not used: %s", problem)
     return problem is None
 
 
-def _struct_problem() -> str | None:
+def problem_of_struct(where: Layout) -> str | None:
+    """Why arrays cannot be read as if their fields were there."""
     if not is_possible():
         return "no builtin can be made"
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python has no global interpreter lock"
-    where = layout()
     for array in (np.zeros(7), np.zeros((3, 5)), np.zeros(8)[::2], np.zeros(4, dtype=np.float32), np.zeros(0)):
         base = id(array)
         watch, count = weakref.ref(array), ctypes.c_uint32.from_address(base).value

@@ -29,6 +29,7 @@ MAGIC = b"ADAOBJ01"
 # Packages whose sources shape the generated code.
 PACKAGES = ("expr", "jit", "spatial", "model", "algorithms", "loops", "hybrid", "dynamics")
 DEFAULT_LIMIT = 256 * 2**20
+_SOURCES = Path(__file__).resolve().parents[1]
 _SUFFIX = ".adaobj"
 _FOREIGN = "it is not the user's own directory, or others may write it"
 
@@ -177,9 +178,8 @@ def digest(*parts: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def source_hash(packages: Iterable[str] = PACKAGES) -> str:
+def source_hash(packages: Iterable[str] = PACKAGES, root: Path = _SOURCES) -> str:
     """Hash of the Python sources of some packages of ada_dynamics: a new version never loads old objects."""
-    root = Path(__file__).resolve().parent.parent
     total = hashlib.blake2b(digest_size=20)
     for package in packages:
         if (root / package).is_dir():

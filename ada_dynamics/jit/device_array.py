@@ -128,7 +128,10 @@ class Given:
         of_state, *steps = self.strides
         for i in range(len(steps) - 1):
             if steps[i] != steps[i + 1] * self.shape[i + 2]:
-                raise InputError(f"{self.name} has strides that leave gaps between its rows; pass a contiguous array.")
+                raise InputError(
+                    f"{self.name} has strides that leave gaps between its rows; pass a contiguous array.",
+                    field=self.name,
+                )
         return Strided(self.address, of_state, steps[-1])
 
     @property
@@ -159,10 +162,12 @@ def given(name: str, value: Any, machine: Machine, stream: int = 0) -> Given:
     try:
         described = getattr(value, INTERFACE, None)
     except RuntimeError as problem:
-        raise InputError(f"{name} cannot be read as it lies: {problem}. Pass {name}.detach().") from None
+        raise InputError(f"{name} cannot be read as it lies: {problem}. Pass {name}.detach().", field=name) from None
     found = _by_dlpack(name, value, stream) if described is None else _by_interface(name, value, described)
     if any(abs(x) > LARGEST for x in (*found.strides, *found.shape)):
-        raise InputError(f"{name} has shape {found.shape}; no number in it may be more than {LARGEST} apart.")
+        raise InputError(
+            f"{name} has shape {found.shape}; no number in it may be more than {LARGEST} apart.", field=name
+        )
     if prod(found.shape):
         machine.refuse_foreign(found.address, name)
     return found
@@ -176,14 +181,14 @@ def _by_dlpack(name: str, value: Any, stream: int) -> Given:
 def _by_interface(name: str, value: Any, described: dict[str, Any]) -> Given:
     dtype = np.dtype(described["typestr"])
     if dtype not in (np.float64, np.float32):
-        raise InputError(f"{name} holds values of type {dtype}; float64 or float32 are needed.")
+        raise InputError(f"{name} holds values of type {dtype}; float64 or float32 are needed.", field=name)
     shape = tuple(int(n) for n in described["shape"])
     address = int(described["data"][0])
     steps = described.get("strides")
     if steps is None:
         steps = [prod(shape[i + 1 :]) * dtype.itemsize for i in range(len(shape))]
     if any(step % dtype.itemsize for step in steps) or address % dtype.itemsize:
-        raise InputError(f"{name} is not aligned in memory; pass a copy.")
+        raise InputError(f"{name} is not aligned in memory; pass a copy.", field=name)
     strides = tuple(int(step) // dtype.itemsize for step in steps)
     made_in = described.get("stream")
     return Given(name, shape, dtype, strides, address, None if made_in is None else _stream(made_in), value)
@@ -211,5 +216,8 @@ def stream_number(stream: Any) -> int:
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(f"stream is {stream!r:.100}; it must be a stream of torch, CuPy or numba, or its number.")
+        raise InputError(
+            f"stream is {stream!r:.100}; it must be a stream of torch, CuPy or numba, or its number.",
+            field="stream",
+        )
     return int(value)

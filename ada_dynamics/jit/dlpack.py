@@ -92,14 +92,14 @@ def taken(name: str, value: Any, stream: int) -> Taken:
     try:
         found = value.__dlpack__(stream=stream or 1)  # 1 is the specification's word for the default stream
     except (RuntimeError, BufferError) as problem:  # torch, of a tensor that wants a gradient
-        raise InputError(f"{name} cannot be read as it lies: {problem}.") from None
+        raise InputError(f"{name} cannot be read as it lies: {problem}.", field=name) from None
     place = _pointer(found, _NEW)
     managed = _Managed.from_address(place)
     _rename(found, _USED)
     held = _Held(place, managed.deleter)
     tensor = managed.tensor
     if (tensor.code, tensor.lanes) != (_FLOAT, 1) or tensor.bits not in (32, 64):
-        raise InputError(f"{name} does not hold float64 or float32, which are needed.")
+        raise InputError(f"{name} does not hold float64 or float32, which are needed.", field=name)
     shape = tuple(tensor.shape[: tensor.ndim])
     if tensor.strides:
         strides = tuple(tensor.strides[: tensor.ndim])

@@ -38,9 +38,6 @@ from ada_dynamics.jit.transpose import (
 
 # Results of a state beyond which a block of W states does not stay in the nearest cache: then states go one by one.
 WIDE = 512
-STACK = 1 << 15  # numbers of results that are laid out there at a time
-BLOCKS = 8  # that are laid out together
-NEAR = 1 << 14  # numbers of all these blocks, of which the nearest two caches have room for more
 
 ROWS = "kernel_rows"
 COLUMNS = "kernel_columns"
@@ -61,7 +58,7 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
         return _one_by_one(function, target, checked)
     function = without_lanes(function)  # here the lanes are states
     code = block_code(function, target, checked)
-    lanes, together = target.lanes, _blocks_together(function, code, target.lanes)
+    lanes, together = target.lanes, _blocks_together(function, code, target)
     sizes_in = sorted(set(function.inputs.values()))
     sizes_out = sorted(set(sizes_of(function)[len(function.inputs) :]))
     moves = [rows_in(size, lanes) for size in sizes_in] + [rows_out(size, lanes) for size in sizes_out]
@@ -73,9 +70,10 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
 
 
 # --- states in blocks -------------------------------------------------------------------------------------------------
-def _blocks_together(function: Function, code: Code, lanes: int) -> int:
+def _blocks_together(function: Function, code: Code, target: Target) -> int:
     """How many blocks are laid out at a time, and go through each part of the code before the next part."""
-    return min(BLOCKS, max(1, NEAR // (lanes * (sum(sizes_of(function)) + code.kept))))
+    numbers = target.lanes * (sum(sizes_of(function)) + code.kept)
+    return min(target.limits.blocks, max(1, target.limits.near // numbers))
 
 
 def _blocks_loop(function: Function, name: str, lanes: int, together: int, code: Code, has_check: bool) -> str:
@@ -162,7 +160,7 @@ def _one_by_one(function: Function, target: Target, checked: bool) -> str:
     return (
         text
         + _rows_loop(function)
-        + _columns_loop(function, lanes)
+        + _columns_loop(function, lanes, target.limits.stack)
         + preamble(called, target, map(Lanes, {1, *widths}))
     )
 
@@ -178,14 +176,14 @@ def _rows_loop(function: Function) -> str:
     return f"define i32 @{ROWS}({parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
 
 
-def _columns_loop(function: Function, width: int) -> str:
+def _columns_loop(function: Function, width: int, most: int) -> str:
     """Run the single kernel over n states whose elements lie n apart.
 
     Results of some states are written together, so that each line of the cache is written once.
     """
     body, split = Body(), len(function.inputs)
     pointers, sizes = pointers_of(function), sizes_of(function)
-    while width > 1 and width * sum(sizes[split:]) > STACK:
+    while width > 1 and width * sum(sizes[split:]) > most:
         width //= 2
     together = Lanes(width)
     rooms = [body.room(f"[{size} x double]") for size in sizes[:split]]

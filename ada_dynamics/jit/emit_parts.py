@@ -20,8 +20,6 @@ from ada_dynamics.jit.keeping import starts_of_parts
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.target import Target
 
-PART = 2700  # operations, some 25 kB of code
-
 
 class Code(NamedTuple):
     """Functions that a block goes through, one after the other: `i32 @name(in..., out..., ptr kept)`."""
@@ -59,7 +57,7 @@ class _Parts:
             for arg in node.args:
                 if arg.index in turns:
                     last_uses[turns[arg.index]] = turn
-        starts = [0, *starts_of_parts(last_uses, PART), len(nodes)]
+        starts = [0, *starts_of_parts(last_uses, self.target.limits.part), len(nodes)]
         return [nodes[first:after] for first, after in pairwise(starts)]
 
     @cached_property

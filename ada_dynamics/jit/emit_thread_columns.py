@@ -19,7 +19,6 @@ from ada_dynamics.jit.keeping import Place
 from ada_dynamics.jit.llvm_text import Body
 from ada_dynamics.jit.thread_memory import Strided, ThreadMemory
 
-AT_ONCE = 4  # columns, at most
 SPARE = 20  # registers for numbers that no column keeps
 PIECE = 8  # nodes between which numbers that all share are fetched again
 
@@ -104,21 +103,22 @@ class Loop(NamedTuple):
 _OUT = (("ptr %out", ""), ("i32 %out", "_of_state"), ("i32 %out", "_of_element"))
 
 
-def column_loops(function: Function, rooms: ColumnRooms, memory: ThreadMemory, registers: int) -> list[Loop]:
+def column_loops(function: Function, rooms: ColumnRooms, memory: ThreadMemory) -> list[Loop]:
     """The loop of each of the function's columns; those alike share it."""
     found: dict[tuple[int, int, tuple[Scalar, ...], str], Loop] = {}
     loops = []
     for columns in function.columns:
         key = id(columns.each), len(columns.rows[0]), columns.shared, rooms.table(_elements(columns))
         if key not in found:
-            found[key] = _loop(f"columns{len(found)}", columns, rooms, memory, registers)
+            found[key] = _loop(f"columns{len(found)}", columns, rooms, memory)
         loops.append(found[key])
     return loops
 
 
-def _loop(name: str, columns: Columns, rooms: ColumnRooms, memory: ThreadMemory, registers: int) -> Loop:
+def _loop(name: str, columns: Columns, rooms: ColumnRooms, memory: ThreadMemory) -> Loop:
     body, number, count = Body(), memory.number, len(columns.rows[0])
-    width = max(1, min(AT_ONCE, count, (registers - SPARE) // len(columns.rows)))
+    held = (memory.target.registers(number.bits) - SPARE) // len(columns.rows)
+    width = max(1, min(memory.target.limits.columns, count, held))
     shared = rooms.room(columns.shared)
     table = rooms.table(_elements(columns))
     out = Strided(body, "out", number, memory.stored)

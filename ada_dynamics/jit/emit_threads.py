@@ -29,14 +29,9 @@ from ada_dynamics.jit.target import Target
 from ada_dynamics.jit.thread_memory import GROUP, Strided, ThreadMemory
 
 THREADS = "kernel_threads"
-REGISTERS = {
-    64: 106,
-    32: 214,
-}  # for numbers, by their bits; of 255 that a thread has, addresses and copies use the others
 # PTX must be free of calls to anything, and its names are C's; registers are there by the thousand.
 _SREG = ("tid.x", "ctaid.x", "ntid.x")
 _STATE, _PART, _SHARED = "state", "part", "kept"
-WRITTEN_OUT = 12_000  # operations of columns, up to which they are written out
 
 
 def threads_module(function: Function, target: Target, bits: int = 64, over: int | None = None) -> str:
@@ -48,16 +43,16 @@ def threads_module(function: Function, target: Target, bits: int = 64, over: int
         bits: of the numbers, 64 or 32.
         over: bits of the arrays of another kernel, from which it takes over the states that have a status.
     """
-    function, number = _without_lanes(fused(function)), Lanes(1, bits)
+    function, number = _without_lanes(fused(function), target), Lanes(1, bits)
     body, calls = _State(function, ThreadMemory(target, number, Lanes(1, over or bits))).text()
     entry = (_gpu_entry if target.is_gpu else _host_entry)(function, over is not None)
     return body + entry + preamble(calls, target, [number])
 
 
-def _without_lanes(function: Function) -> Function:
+def _without_lanes(function: Function, target: Target) -> Function:
     """Each number by itself, and columns written out where that is no long text."""
     written_out = sum(len(columns.each.nodes()) * len(columns.rows[0]) for columns in function.columns)
-    return expand(function) if written_out <= WRITTEN_OUT else without_lanes(function)
+    return expand(function) if written_out <= target.limits.written_out else without_lanes(function)
 
 
 def plan(function: Function, target: Target, bits: int, taken: int = 0) -> Plan:
@@ -68,11 +63,12 @@ def plan(function: Function, target: Target, bits: int, taken: int = 0) -> Plan:
     written = function.nodes()
     orders = (written, results_first([x for x in function.values if isinstance(x, Expr)]))
     fast = target.fast_bytes * 8 // bits - taken
-    plans = (keep(list(_tasks(function, order)), REGISTERS[bits], fast) for order in orders)
+    limits = target.registers(bits), fast, target.limits.thread_part
+    plans = (keep(list(tasks(function, order)), *limits) for order in orders)
     return min(plans, key=lambda one: one.cost)
 
 
-def _tasks(function: Function, order: list[Expr]) -> Iterator[Task]:
+def tasks(function: Function, order: list[Expr]) -> Iterator[Task]:
     """Inputs first: a result may lie where an input was. Results and conditions leave as soon as they are known."""
     leaving = {x.index for x in function.values if isinstance(x, Expr)}
     inputs = [node for name, size in function.inputs.items() for node in function.graph.vector(name, size)]
@@ -117,7 +113,7 @@ class _State:
         body = Body()
         memory = [self._memory(body, is_fast) for is_fast in (True, False)]
         given = ", ".join([*_parameters(self.function), "i64 %k", *memory])
-        loops = column_loops(self.function, self.rooms, self.memory, REGISTERS[self.number.bits])
+        loops = column_loops(self.function, self.rooms, self.memory)
         status = "0"
         for k in range(len(parts)):
             status = body.emit(f"or i32 {status}, {body.emit(f'call i32 @{_PART}{k}({given})')}")

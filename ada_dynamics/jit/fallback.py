@@ -8,7 +8,7 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -67,7 +67,7 @@ class PythonBackend:
         with np.errstate(all="ignore"):
             *results, guards = self._function("numpy")(*(list(array.T) for array in inputs))
         for (_, shape), out, values in zip(self.signature.outputs, outputs, results, strict=True):
-            for position, value in zip(_positions(shape), values, strict=True):
+            for position, value in zip(np.ndindex(*shape), values, strict=True):
                 out[(slice(None), *position)] = value
         return _status([*inputs, *outputs], all(np.all(guard >= 0.0) for guard in guards))
 
@@ -97,7 +97,3 @@ def _status(numbers: Sequence[Array], guards_hold: bool) -> int:
     """The status word of compiled kernels, of inputs and outputs."""
     finite = all(np.isfinite(array).all() for array in numbers)
     return (0 if finite else NOT_FINITE) | (0 if guards_hold else GUARD_FAILED)
-
-
-def _positions(shape: tuple[int, ...]) -> Iterable[tuple[Any, ...]]:
-    return np.ndindex(*shape)

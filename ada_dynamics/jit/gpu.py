@@ -176,9 +176,11 @@ class Gpu:
             with self.current() as call:
                 call("cuPointerGetAttribute", ctypes.byref(value), _ORDINAL, address)
         except DeviceError as error:
-            raise InputError(f"{name} is not in the memory of device {self.name}: {error}") from None
+            raise InputError(f"{name} is not in the memory of device {self.name}: {error}", field=name) from None
         if value.value != self._number:
-            raise InputError(f"{name} lies on device cuda:{value.value}, but this Dynamics works on {self.name}.")
+            raise InputError(
+                f"{name} lies on device cuda:{value.value}, but this Dynamics works on {self.name}.", field=name
+            )
 
     # --- streams ------------------------------------------------------------------------------------------------
     def new_stream(self) -> int:

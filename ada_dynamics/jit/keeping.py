@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from ada_dynamics.expr.graph import CONST, Expr
 
-PART = 4000  # operations of a part
 FAST_COST = 0.2  # of an access to fast memory; one to slow memory costs 1
 
 
@@ -75,7 +74,7 @@ class Plan:
         return self.accesses(False) + FAST_COST * self.accesses(True)
 
 
-def keep(tasks: Sequence[Task], registers: int, fast: int, part: int = PART) -> Plan:
+def keep(tasks: Sequence[Task], registers: int, fast: int, part: int) -> Plan:
     """Steps that need no more registers than there are.
 
     Args:

@@ -80,11 +80,6 @@ class Kernel:
         self._function: Function | None = None
         self._backend: NativeBackend | TapeBackend | PythonBackend | None = None
 
-    def __repr__(self) -> str:
-        inputs = ", ".join(f"{name}[{size}]" for name, size in self.signature.inputs)
-        outputs = ", ".join(f"{name}{list(shape)}" for name, shape in self.signature.outputs)
-        return f"<{type(self).__name__} {self.signature.name}: {inputs} -> {outputs}>"
-
     @property
     def key(self) -> str:
         """Text that differs for any two different functions."""
@@ -137,7 +132,7 @@ class Kernel:
         else:
             outputs = self.signature.check_out(out, ())
             if not all(array.flags.c_contiguous for array in outputs):
-                raise InputError(f"{self.signature.name}: out must be contiguous")
+                raise InputError(f"{self.signature.name}: out must be contiguous", field="out")
         status = self._run("single", lambda backend: backend.single(inputs, outputs))
         return self._result(outputs), status
 
@@ -260,9 +255,11 @@ class Kernel:
             laid_out = np.moveaxis(array, 0, -1) if columns else array
             if not laid_out.flags.c_contiguous:
                 order = "columns" if columns else "rows"
-                raise InputError(f"{self.signature.name}: out ({name}) must have contiguous {order}, like the inputs")
+                raise InputError(
+                    f"{self.signature.name}: out ({name}) must have contiguous {order}, like inputs", field="out"
+                )
             if any(np.may_share_memory(array, other) for other in inputs):
-                raise InputError(f"{self.signature.name}: out ({name}) overlaps an input")
+                raise InputError(f"{self.signature.name}: out ({name}) overlaps an input", field="out")
         return outputs
 
     def _one_by_one(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> tuple[Result, int]:

@@ -26,8 +26,6 @@ from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.table_entry import load_entry, pointers_of, status_of_numbers
 from ada_dynamics.jit.target import Target
 
-# Above this size of workspace a batch runs state by state: lanes would multiply it, and the caches hold none of it.
-MAX_LANE_WORKSPACE = 64 * 2**20
 # Numbers of workspace above which calls go through Python: that costs little beside them, and keeps the workspace.
 MAX_ENTRY_WORKSPACE = 2**17
 
@@ -82,8 +80,9 @@ class LoopKernel:
         inputs, count = self.signature.check_batch(arrays)
         columns = [np.ascontiguousarray(array.T) for array in inputs]
         result = np.empty((*self.signature.outputs[0][1], count))
-        lanes = Target.host().lanes
-        too_large = len(self._tables.kinds) * len(self._tables.base) * lanes * 8 > MAX_LANE_WORKSPACE
+        target = Target.host()
+        lanes = target.lanes
+        too_large = len(self._tables.kinds) * len(self._tables.base) * lanes * 8 > target.limits.lane_bytes
         if count:
             self._run(1 if count < lanes or too_large else lanes, columns, result, count)
         return result.T

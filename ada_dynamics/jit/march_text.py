@@ -6,9 +6,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partialmethod
+from functools import lru_cache, partialmethod
 from typing import Any
 
+from ada_dynamics.jit import compiler
 from ada_dynamics.jit.lanes import spread
 from ada_dynamics.jit.llvm_text import ONE, Body, Lanes, double
 from ada_dynamics.jit.marching import (
@@ -20,6 +21,7 @@ from ada_dynamics.jit.marching import (
     direct,
     fixed,
 )
+from ada_dynamics.jit.native import obtain
 from ada_dynamics.jit.target import Target
 
 MARCHES = {
@@ -321,3 +323,23 @@ class _MarchText:
 
     def smaller(self, a: Value, b: Any) -> Value:
         return self._extreme("min", a, b)
+
+
+# --- code -------------------------------------------------------------------------------------------------------------
+class CompiledMarch:
+    """Functions of the address of a `MarchState`; they return the status word."""
+
+    def __init__(self) -> None:
+        target = Target.host()
+        code, _ = obtain("march", "march", lambda: (march_text(target), {}), target)
+        self.lanes = target.lanes
+        self._library = compiler.load(code, MARCHES)
+        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+        functions: list[Callable[[int], int]] = [kind(self._library.address(name)) for name in MARCHES]
+        self.fixed, self.direct, self.adaptive, self.backward_fixed, self.backward_direct = functions
+
+
+@lru_cache(maxsize=1)
+def march() -> CompiledMarch:
+    """The marches, compiled or fetched from the cache at the first call."""
+    return CompiledMarch()

@@ -62,7 +62,9 @@ class Signature:
                 self._check_array(self.inputs[position][0], array, shape)
             if not array.flags.c_contiguous:
                 name = self.inputs[position][0]
-                raise InputError(f"{self.name}: {name} must be contiguous; pass numpy.ascontiguousarray({name})")
+                raise InputError(
+                    f"{self.name}: {name} must be contiguous; pass numpy.ascontiguousarray({name})", field=name
+                )
         return arrays
 
     def check_batch(self, arrays: tuple[Any, ...]) -> tuple[tuple[Array, ...], int]:
@@ -81,29 +83,31 @@ class Signature:
         """Outputs given by the caller."""
         outs = (out,) if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else tuple(out)
         if len(outs) != len(self.outputs):
-            raise InputError(f"{self.name}: out must hold {len(self.outputs)} arrays, not {len(outs)}")
+            raise InputError(f"{self.name}: out must hold {len(self.outputs)} arrays, not {len(outs)}", field="out")
         for (name, shape), array in zip(self.outputs, outs, strict=True):
             self._check_array(f"out ({name})", array, leading + shape)
             if not array.flags.writeable:
-                raise InputError(f"{self.name}: out ({name}) is read-only")
+                raise InputError(f"{self.name}: out ({name}) is read-only", field=f"out ({name})")
         return list(outs)
 
     def _refuse_count(self, count: int) -> NoReturn:
         wanted = ", ".join(f"{name}[{size}]" for name, size in self.inputs)
-        raise InputError(f"{self.name} takes {len(self.inputs)} arrays ({wanted}), not {count}")
+        raise InputError(f"{self.name} takes {len(self.inputs)} arrays ({wanted}), not {count}", value=count)
 
     def _check_array(self, name: str, array: Any, shape: tuple[int | None, ...]) -> None:
         wanted = "(" + ", ".join("N" if size is None else str(size) for size in shape) + ")"
+
+        def refuse(problem: str) -> NoReturn:
+            raise InputError(f"{self.name}: {name} {problem}", field=name, allowed=shape)
+
         if not isinstance(array, np.ndarray):
-            raise InputError(
-                f"{self.name}: {name} must be a float64 array of shape {wanted}, not {type(array).__name__}"
-            )
+            refuse(f"must be a float64 array of shape {wanted}, not {type(array).__name__}")
         fits = len(array.shape) == len(shape) and all(
             size in (None, own) for own, size in zip(array.shape, shape, strict=True)
         )
         if not fits:
-            raise InputError(f"{self.name}: {name} has shape {array.shape}; it must be {wanted}")
+            refuse(f"has shape {array.shape}; it must be {wanted}")
         if array.dtype != np.float64 or not array.dtype.isnative:
-            raise InputError(f"{self.name}: {name} has dtype {array.dtype}; it must be float64")
+            refuse(f"has dtype {array.dtype}; it must be float64")
         if not array.flags.aligned:
-            raise InputError(f"{self.name}: {name} is not aligned in memory; pass a copy")
+            refuse("is not aligned in memory; pass a copy")

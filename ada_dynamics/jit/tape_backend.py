@@ -23,10 +23,6 @@ from ada_dynamics.jit.target import Target
 
 # States side by side in a batch. Where vectors are shorter, several of them share the work of reading an instruction.
 BATCH_WIDTH = 8
-# Above this size of its file a batch runs state by state: lanes would multiply it, and the caches hold none of it.
-MAX_LANE_FILE = 64 * 2**20
-# Numbers of a batch that are laid out in columns at a time.
-_COLUMN_NUMBERS = 2**19
 
 
 class TapeBackend:
@@ -72,7 +68,7 @@ class TapeBackend:
     @property
     def lanes(self) -> int:
         """The smallest batch that is run in lanes; 1 where there are none."""
-        too_large = self.tape.slots * BATCH_WIDTH * 8 > MAX_LANE_FILE
+        too_large = self.tape.slots * BATCH_WIDTH * 8 > self._target.limits.lane_bytes
         return 1 if too_large else BATCH_WIDTH
 
     def library(self, kind: str) -> TapeMachine:
@@ -99,7 +95,7 @@ class TapeBackend:
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
         """Status of a batch of at least `lanes` states."""
         width = self.lanes
-        size = max(4 * width, _COLUMN_NUMBERS // (self.tape.inputs + self.tape.outputs))
+        size = max(4 * width, self._target.limits.column_numbers // (self.tape.inputs + self.tape.outputs))
         status = 0
         for begin in range(0, count, size):
             stop = min(begin + size, count)

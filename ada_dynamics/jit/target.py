@@ -4,10 +4,27 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ada_dynamics.errors import InputError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes that bound generated code and its memory."""
+
+    part: int = 2700  # operations of one function of the code for a block of states, some 25 kB
+    blocks: int = 8  # of states, that are laid out together
+    near: int = 1 << 14  # numbers of all these blocks, of which the nearest two caches have room for more
+    stack: int = 1 << 15  # numbers of results that are laid out on the stack at a time
+    lane_bytes: int = 64 * 2**20  # workspace above which a batch runs state by state: lanes would multiply it
+    column_numbers: int = 2**19  # of a batch, that a tape lays out in columns at a time
+    thread_part: int = 4000  # operations of one function of a kernel of threads
+    registers: tuple[int, int] = (106, 214)  # of a thread for numbers of 64 and 32 bits; other things use the rest
+    written_out: int = 12_000  # operations of columns, up to which a kernel of threads has no loop over them
+    columns: int = 4  # that such a loop computes at once, at most
+    fast_bytes: int | None = None  # fast memory of a thread; where None, that of the processor
 
 
 @dataclass(frozen=True)
@@ -21,6 +38,7 @@ class Target:
         lanes: doubles in one vector of the batch kernels.
         fma: whether a fused multiply-add is one instruction.
         vector_bits: width of the widest vector register.
+        limits: sizes of code and memory.
     """
 
     cpu: str
@@ -29,6 +47,7 @@ class Target:
     lanes: int
     fma: bool
     vector_bits: int
+    limits: Limits = field(default_factory=Limits)
 
     @staticmethod
     def host() -> Target:
@@ -41,7 +60,7 @@ class Target:
         if name == "host":
             return Target.host()
         if name not in VARIANTS:
-            raise InputError(f"there is no target {name!r}; choose one of {['host', *VARIANTS]}")
+            raise InputError(f"there is no target {name!r}; choose one of {['host', *VARIANTS]}", field="target")
         return VARIANTS[name]
 
     @property
@@ -64,7 +83,8 @@ class Target:
         if not known:
             raise InputError(
                 f"compute capability {capability // 10}.{capability % 10} is too old; the oldest that can be used is "
-                f"{min(PTX) // 10}.{min(PTX) % 10}."
+                f"{min(PTX) // 10}.{min(PTX) % 10}.",
+                field="compute capability",
             )
         best = max(known)
         return Target(f"sm_{best}", f"+ptx{PTX[best]}", _GPU, 1, True, 64)
@@ -75,12 +95,18 @@ class Target:
 
         Elsewhere it is what the newest graphics processors have: kernels of threads are then the same text.
         """
-        return _FAST.get(self.cpu, max(_FAST.values()))
+        own = self.limits.fast_bytes
+        return _FAST.get(self.cpu, max(_FAST.values())) if own is None else own
+
+    def registers(self, bits: int) -> int:
+        """Registers of a thread for numbers of 64 or 32 bits."""
+        return self.limits.registers[bits == 32]
 
     @property
     def identity(self) -> str:
         """Text that differs for any two targets whose code differs."""
-        return f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}|{self.vector_bits}"
+        own = f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}|{self.vector_bits}"
+        return f"{own}|{self.limits}"
 
 
 VARIANTS = {

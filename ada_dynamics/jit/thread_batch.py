@@ -123,7 +123,7 @@ def _states(arrays: Mapping[str, Given | Numbers]) -> int:
         raise InputError(f"the batches have different numbers of states ({shown}).")
     count = next(iter(lengths.values()), 1)
     if count > LARGEST:
-        raise InputError(f"{count} states are more than go at once; pass at most {LARGEST}.")
+        raise InputError(f"{count} states are more than go at once; pass at most {LARGEST}.", value=count)
     return count
 
 

@@ -50,7 +50,7 @@ class ThreadKernel:
         self.signature, self.machine, self.bits, self.robust = signature, machine, bits, robust
         self.dtype: Dtype = np.dtype(f"f{(over or bits) // 8}")  # of the arrays
         self.report = Report()
-        self._trace, self._over = trace, over
+        self.trace, self._over = trace, over
         self._key = f"{key}|{signature}" + ("" if over is None else f"|over {over}")
         self._lock = threading.Lock()
         self._loaded: Any = None
@@ -67,10 +67,10 @@ class ThreadKernel:
     def ptx(self, capability: int) -> str:
         """PTX for devices of a compute capability, 90 for 9.0: to look at, and to assemble, where there is none."""
         target = Target.gpu(capability)
-        return compile_text(self._module(self._trace(), target), target, level=0).decode()
+        return compile_text(self._module(self.trace(), target), target, level=0).decode()
 
     def _text(self) -> tuple[str, dict[str, Any]]:
-        function = self._trace()
+        function = self.trace()
         self.signature.expect(function)
         text = self._module(function, self.machine.target)
         return text, {"kernel": function.name, "flops": cost(function).flops}

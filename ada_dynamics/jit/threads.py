@@ -93,8 +93,9 @@ class HostThreads:
 
     name, device = "host", (CPU, 0)
 
-    def __init__(self) -> None:
-        self.target = replace(Target.host(), lanes=1, vector_bits=64)
+    def __init__(self, target: Target | None = None) -> None:
+        """Args: what its code is made for; the processor at hand, one state at a time, where not given."""
+        self.target = target or replace(Target.host(), lanes=1, vector_bits=64)
 
     def load(self, code: bytes) -> tuple[compiler.Library, Any]:
         """The library, which must outlive its function, and that."""
@@ -142,4 +143,4 @@ class HostThreads:
     def refuse_foreign(self, address: int, name: str) -> None:
         """Only nowhere is foreign."""
         if not address:
-            raise InputError(f"{name} has no memory (its address is 0).")
+            raise InputError(f"{name} has no memory (its address is 0).", field=name)

@@ -20,7 +20,7 @@ from ada_dynamics.jit import Kernel, marching
 from ada_dynamics.jit.emit_batch import COLUMNS
 from ada_dynamics.jit.emit_kernel import SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.march import march
+from ada_dynamics.jit.march_text import march
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.number_march import NumberMarch
 from ada_dynamics.simulation.stepper import march_state

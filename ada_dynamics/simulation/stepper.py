@@ -17,7 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.march import CompiledMarch, march
+from ada_dynamics.jit.march_text import CompiledMarch, march
 from ada_dynamics.jit.marching import STEP_TOO_SMALL, MarchState
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.number_march import MotionError, NumberMarch, StepTooSmallError

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from ada_dynamics.expr import (
     atan2,
     cos,
     evaluate,
+    expand,
     maximum,
     minimum,
     select,
@@ -23,6 +25,7 @@ from ada_dynamics.expr import (
     sqrt,
     trace,
 )
+from ada_dynamics.expr.evaluate import python_source
 from ada_dynamics.jit import Kernel, Signature, Target
 from ada_dynamics.jit.tape_kernel import TapeKernel
 
@@ -61,14 +64,20 @@ def square(name: str = "square", size: int = 7) -> Function:
     return trace(name, {"q": size, "v": size, "tau": size}, body)
 
 
-def kernel_of(function: Function, target: str = "host", key: str = "test", **options) -> Kernel:
+def key_of(function: Function) -> str:
+    """Differs for any two functions: tests share a cache."""
+    return hashlib.blake2b(python_source(expand(function)).encode()).hexdigest()
+
+
+def kernel_of(function: Function, target: str | Target = "host", kind: type[Kernel] = Kernel, **options) -> Kernel:
     """A kernel of a function that is traced already."""
-    return Kernel(Signature.of(function), lambda: function, key, target=Target.named(target), **options)
+    target = Target.named(target) if isinstance(target, str) else target
+    return kind(Signature.of(function), lambda: function, key_of(function), target=target, **options)
 
 
-def tape_of(function: Function, target: str = "host", key: str = "test", **options) -> TapeKernel:
+def tape_of(function: Function, target: str | Target = "host", **options) -> Kernel:
     """As `kernel_of`, run on a tape."""
-    return TapeKernel(Signature.of(function), lambda: function, key, Target.named(target), **options)
+    return kernel_of(function, target, TapeKernel, **options)
 
 
 def close(found, expected, tolerance: float = 1e-14) -> None:

@@ -51,7 +51,7 @@ def _device(*sources: str, names: str) -> Room:
 # Tests that take minutes, compare with fleets of robots or need a device stay out: what they alone would see, counts as
 # not seen.
 ROOMS = {
-    "expr": _library("expr", "jit/test_tape_kernel"),
+    "expr": _library("expr", "jit/test_tape"),
     "jit": _library(
         "jit", "expr/test_columns", "dynamics/test_generic_ada", *_of("simulation", "marches motion_derivatives")
     ),

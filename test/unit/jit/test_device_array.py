@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import dlpack
@@ -75,15 +76,9 @@ def test_an_array_of_a_machine_is_read_as_it_lies_by_whoever_takes_it(shape, col
     assert (told["shape"], told["typestr"], told["strides"]) == (shape, dtype.str, ours.strides)
     assert (told["data"], told["stream"], told["version"]) == ((ours.block.address, False), 1, 3)
     assert ours.__dlpack_device__() == (1, 0)
-    assert repr(ours) == f"<DeviceArray {shape} {dtype} on host>"
     strided = ours.strided
     steps = (1, 5) if columns else (int(np.prod(shape[1:])), 1)
     assert (strided.address, strided.of_state, strided.of_element) == (ours.block.address, *steps)
-
-
-def test_an_array_of_a_machine_is_never_had_without_a_copy():
-    with pytest.raises(ValueError, match="numpy needs a copy"):
-        placed(np.ones(3), False).__array__(copy=False)
 
 
 def test_an_array_that_others_have_lives_until_they_let_go_of_it():
@@ -172,18 +167,9 @@ def test_an_array_that_runs_backwards_has_its_first_byte_before_its_address():
     assert one.span == (BASE.ctypes.data, BASE.ctypes.data + BASE.nbytes)
 
 
-def test_ours_handed_in_again_is_what_it_was():
-    for columns in (False, True):
-        ours = placed(BASE, columns)
-        one = ours.given("tau")
-        assert (one.name, one.shape, one.dtype, one.stream, one.owner) == ("tau", (6, 4), F8, None, ours)
-        assert one.strided == ours.strided and one.is_columns is columns
-        assert one.strides == ((1, 6) if columns else (4, 1))
-
-
 def test_rows_with_gaps_between_them_are_refused():
     cut = np.zeros((2, 3, 8))[:, :, :4]
-    with pytest.raises(InputError, match="M has strides that leave gaps"):
+    with refused(InputError, field="M"):
         _ = given("M", Shown(cut), HOST).strided
     whole = np.zeros((2, 3, 4))
     assert given("M", Shown(whole), HOST).strided[1:] == (12, 1)
@@ -191,20 +177,19 @@ def test_rows_with_gaps_between_them_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    "value",
     [
-        (Shown(BASE.astype(int)), "type int64; float64 or float32"),
-        (Handing(BASE.astype(int)), "does not hold float64 or float32"),
-        (Handing(BASE.astype(np.float16)), "does not hold float64 or float32"),
-        (Shown(BASE, data=(BASE.ctypes.data + 4, False)), "not aligned"),
-        (Shown(BASE, strides=(36, 8)), "not aligned"),
-        (Shown(BASE, stream=0), "stream 0 is ambiguous"),
-        (Shown(BASE, strides=(8 * 2**31, 8)), "more than 2147483647 apart"),
-        (Shown(BASE, data=(0, False)), "has no memory"),
+        Shown(BASE.astype(int)),
+        Handing(BASE.astype(int)),
+        Handing(BASE.astype(np.float16)),
+        Shown(BASE, data=(BASE.ctypes.data + 4, False)),
+        Shown(BASE, strides=(36, 8)),
+        Shown(BASE, strides=(8 * 2**31, 8)),
+        Shown(BASE, data=(0, False)),
     ],
 )
-def test_an_array_that_cannot_be_taken_is_refused_with_the_reason(value, said):
-    with pytest.raises(InputError, match=said):
+def test_an_array_that_cannot_be_taken_is_refused(value):
+    with refused(InputError, field="q"):
         given("q", value, HOST)
 
 
@@ -229,7 +214,7 @@ def test_a_tensor_that_wants_a_gradient_says_so(wanted):
 
     assert on_device(Torch())
     for value in (Wanting(), Torch()):
-        with pytest.raises(InputError, match="q cannot be read as it lies: it requires grad"):
+        with refused(InputError, field="q"):
             given("q", value, HOST)
 
 
@@ -239,6 +224,8 @@ def test_arrays_are_on_a_device_where_they_say_so():
 
 
 def test_streams_are_asked_for_by_their_numbers():
+    with pytest.raises(InputError):
+        given("q", Shown(BASE, stream=0), HOST)
     handing = Handing(BASE)
     for stream in (0, 9):
         given("q", handing, HOST, stream)
@@ -266,5 +253,5 @@ def test_a_stream_of_any_library_has_its_number(stream, number):
 
 @pytest.mark.parametrize("stream", [True, -1, "3", 2.0])
 def test_what_is_no_stream_is_refused(stream):
-    with pytest.raises(InputError, match="must be a stream of torch, CuPy or numba"):
+    with refused(InputError, field="stream"):
         stream_number(stream)

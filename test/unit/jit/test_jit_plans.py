@@ -12,7 +12,7 @@ from ada_dynamics.jit.angles import first_angles, groups
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.schedule import critical_first, results_first
-from ada_dynamics.jit.target import PTX, VARIANTS
+from ada_dynamics.jit.target import PTX
 
 
 def of(body, size=3):
@@ -125,28 +125,7 @@ def test_instructions_are_counted_by_what_they_take_the_place_of(body, count):
     assert instructions(of(body)) == count
 
 
-def test_vectors_wider_than_most_count_half_as_much_again():
-    def body(*q):
-        return (lane_sum(pack(q) * pack(q[::-1]), 8),)
-
-    # two packs of 8 and a sum by halves in three steps; the product is one vector of 512 bits, or two of 256
-    assert instructions(of(body, 8), 512) == 4.0 + 16.0 + 1.5 + 6.0
-    assert instructions(of(body, 8), 256) == 4.0 + 16.0 + 2.0 + 6.0
-
-
 # --- processors ---------------------------------------------------------------------------------------------------
-def test_processors_have_the_lanes_of_their_registers():
-    assert {name: (t.lanes, t.vector_bits, t.fma) for name, t in VARIANTS.items()} == {
-        "avx512": (8, 512, True),
-        "avx2": (4, 256, True),
-        "sse2": (2, 128, False),
-        "aarch64": (2, 128, True),
-    }
-    assert len({t.identity for t in VARIANTS.values()}) == 4
-    assert '"prefer-vector-width"="256" "min-legal-vector-width"="256"' in VARIANTS["avx2"].function_attributes
-    assert not any(t.is_gpu for t in VARIANTS.values())
-
-
 # NVIDIA: shared memory of a multiprocessor [KiB] (CUDA C++ Programming Guide, technical specifications by compute
 # capability), and the version of PTX that brought the target (PTX ISA, release history).
 _GPUS = {

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for other systems calls nothing that is not handed to it there: it could not be loaded."""
+"""Code for other systems and processors, read as assembler source: it calls nothing that is not handed to it there."""
 
 from __future__ import annotations
 
+import ctypes
 import re
 import sys
 from collections.abc import Callable
 
 import pytest
+from jit_examples import mixed
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import quantity_of
-from ada_dynamics.jit import Target, c_library, compiler
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit import Target, compiler
 from ada_dynamics.jit.boundary import layout
 from ada_dynamics.jit.boundary_arguments import EXPORTS, SYMBOLS, arguments_module
 from ada_dynamics.jit.boundary_text import boundary_module
+from ada_dynamics.jit.compiler import assembly
 from ada_dynamics.jit.emit_batch import batch_module
 from ada_dynamics.jit.emit_kernel import single_module
 from ada_dynamics.jit.march_text import march_text
@@ -55,35 +60,55 @@ def modules(target: Target) -> dict[str, Callable[[], str]]:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_code_calls_only_what_it_is_given(system):
     platform, target = SYSTEMS[system]
-    given = {*c_library.CALLED[platform][0], *c_library.MARKS.get(platform, {}), *SYMBOLS, *EXPORTS}
+    given = {*compiler.CALLED[platform][0], *compiler.MARKS.get(platform, {}), *SYMBOLS, *EXPORTS}
     if platform == "darwin":
         given = {f"_{name}" for name in given}
     for kind, text in modules(target).items():
-        made = compiler.assembly(text(), target, level=0)
+        made = assembly(text(), target, level=0)
         wanted = {*_CALL.findall(made), *_GLOBAL.findall(made)} - set(_LABEL.findall(made))
         assert wanted <= given, (kind, wanted - given)
 
 
 def test_windows_asks_for_its_pages_and_macos_has_zeros_of_its_own():
-    """What the test above would not see if the texts no longer needed it."""
     windows, mac = SYSTEMS["Windows x86-64"][1], SYSTEMS["macOS arm64"][1]
-    assert "__chkstk" in compiler.assembly(modules(windows)["struct"](), windows, level=0)
-    assert "_bzero" in compiler.assembly(modules(mac)["struct arguments"](), mac, level=0)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there it is what the next test pretends")
-def test_what_is_given_here_are_functions():
-    found = c_library.c_library()
-    assert set(found) >= {"memcpy", "memmove", "memset"}
-    assert all(found.values())
+    assert "__chkstk" in assembly(modules(windows)["struct"](), windows, level=0)
+    assert "_bzero" in assembly(modules(mac)["struct arguments"](), mac, level=0)
 
 
 def test_on_windows_one_library_has_them_all(monkeypatch):
-    """That of this process stands for ntdll, and what it lacks is left out."""
     opened = []
-    monkeypatch.setattr(c_library.sys, "platform", "win32")
-    real = c_library.ctypes.CDLL
-    monkeypatch.setattr(c_library.ctypes, "CDLL", lambda name: opened.append(name) or real(None))
-    found = c_library.c_library.__wrapped__()
+    real = ctypes.CDLL
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: opened.append(name) or real(None))
+    found = compiler.c_library.__wrapped__()
     assert opened == ["ntdll"]
     assert set(found) == {"memcpy", "memmove", "memset", "_fltused"}
+
+
+# --- variants of processors ---
+def test_the_widest_registers_are_used():
+    for name, register in (("avx512", "zmm"), ("avx2", "ymm"), ("sse2", "xmm")):
+        target = Target.named(name)
+        text = assembly(batch_module(mixed(), target), target)
+        assert re.search(rf"mulpd\s.*{register}", text) or re.search(rf"fn?m\w+213pd\s.*{register}", text)
+    target = Target.named("aarch64")
+    assert re.search(r"fml[as]\s+v\d+\.2d", assembly(batch_module(mixed(), target), target))
+
+
+def test_multiply_add_is_used_only_where_the_processor_has_it():
+    assert "vfmadd" in assembly(single_module(mixed(), Target.named("avx2")), Target.named("avx2"))
+    text = assembly(single_module(mixed(), Target.named("sse2")), Target.named("sse2"))
+    assert "fmadd" not in text
+    assert not re.search(r"call\w*\s+fma", text)
+
+
+def test_code_for_avx2_takes_constants_from_memory_and_spills_to_aligned_memory():
+    target = Target.named("avx2")
+    text = assembly(batch_module(mixed(), target), target, level=0)
+    assert re.search(r"vfmadd\w+pd\s+\.?L?\w*kept_\w+\(%rip\)", text)
+    assert re.search(r"^kernel_lanes:(?:\n.*){1,12}andq\s+\$-32, %rsp", text, re.MULTILINE)
+
+
+def test_an_unknown_target_is_refused_with_the_choices():
+    with refused(InputError, field="target"):
+        Target.named("z80")

@@ -4,18 +4,35 @@
 from __future__ import annotations
 
 import logging
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import llvmlite.binding
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jit_examples import TARGETS, close, kernel_of, mixed, programs, reference, run_program, square, states, tape_of
+from jit_examples import (
+    TARGETS,
+    close,
+    kernel_of,
+    mixed,
+    programs,
+    reference,
+    run_program,
+    square,
+    states,
+    tape_of,
+)
+from refused import refused
 
 from ada_dynamics.errors import CompileError, InputError
-from ada_dynamics.expr import Function, Traced, sqrt, trace
-from ada_dynamics.jit import GuardError, Kernel, Signature, compiler, fallback, tape_machine
-from ada_dynamics.jit.tape_kernel import TapeKernel
+from ada_dynamics.expr import Function, Traced, cos, select, sqrt, trace
+from ada_dynamics.expr.function import COLUMN, SHARED, Columns
+from ada_dynamics.jit import GuardError, Signature, Target, fallback
+from ada_dynamics.jit.thread_batch import Pieces
+from ada_dynamics.jit.thread_kernel import ThreadKernel
+from ada_dynamics.jit.threads import HostThreads
 
 FUNCTION = mixed()
 MAKERS = {"native": kernel_of, "tape": tape_of}
@@ -30,8 +47,8 @@ def made(request, monkeypatch):
         monkeypatch.setenv("ADA_JIT", "off")
         fallback.announce.cache_clear()
 
-    def make(function: Function, key: str = "test", **options):
-        return MAKERS[kind](function, "host" if target == "off" else target, key, **options)
+    def make(function: Function, **options):
+        return MAKERS[kind](function, "host" if target == "off" else target, **options)
 
     make.backend = "python" if target == "off" else kind
     return make
@@ -62,11 +79,6 @@ def test_one_state_and_batches_of_any_length_and_order_are_right(made, count):
     assert kernel.info().backend == made.backend
 
 
-def test_the_repeat_loop_computes_every_row(made):
-    batch = states(square(), 10)
-    close([made(square()).native_repeat(*batch, repeats=3)], reference(square(), batch))
-
-
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=programs(), sizes=st.tuples(st.integers(1, 9), st.integers(1, 3)), count=st.integers(1, 20))
 def test_random_functions_agree_with_the_expressions_in_every_way(made, program, sizes, count):
@@ -75,7 +87,7 @@ def test_random_functions_agree_with_the_expressions_in_every_way(made, program,
         return {"last": tuple(pool[-min(len(program), 5) :]), "one": pool[-1]}
 
     function = trace("f", {"q": sizes[0], "v": sizes[1]}, body)
-    kernel = made(function, key=repr((program, sizes)))
+    kernel = made(function)
     batch = states(function, count, seed=count)
     singles = zip(*(kernel.single(*row) for row in zip(*batch, strict=True)), strict=True)
     ways = [kernel.batch(*batch), kernel.batch(*map(np.asfortranarray, batch)), tuple(map(np.array, singles))]
@@ -106,11 +118,8 @@ def test_threads_do_not_share_what_they_write(make):
         wrong.extend(1 for _ in range(1000) if not np.array_equal(kernel.single(*row), alone))
         wrong.extend(1 for _ in range(100) if not np.array_equal(kernel.batch(*batch), wanted))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert not wrong
 
 
@@ -123,7 +132,7 @@ def test_a_failing_guard_is_reported_for_one_state_and_for_a_batch(made):
     assert kernel.single_status(*(array[20] for array in batch))[1] == 2
     assert kernel.single_status(*(array[19] for array in batch))[1] == 0
     assert kernel.batch_status(*batch)[1] == 2
-    with pytest.raises(GuardError, match="mixed"):
+    with pytest.raises(GuardError):
         kernel.batch(*batch)
 
 
@@ -145,7 +154,7 @@ def test_an_input_that_is_not_finite_is_reported_wherever_it_is(made, value):
                 assert kernel.single_status(*(array[17] for array in batch))[1] & 1
                 assert kernel.batch_status(*batch)[1] & 1
                 assert kernel.batch_status(*map(np.asfortranarray, batch))[1] & 1
-        with pytest.raises(InputError, match=rf"{list(FUNCTION.inputs)[2]}\[17, 1\] is"):
+        with refused(InputError, field=list(FUNCTION.inputs)[2]):
             kernel.batch(*batch)
 
 
@@ -167,7 +176,7 @@ def test_a_result_that_is_not_finite_is_reported_and_division_by_zero_goes_on(ma
         assert (result[9].tolist(), status) == ([np.inf, -np.inf, 3.0], 1)
     result, status = kernel.single_status(batch[9])
     assert (result.tolist(), status) == ([np.inf, -np.inf, 3.0], 1)
-    with pytest.raises(InputError, match="result is not finite"):
+    with pytest.raises(InputError):
         kernel.batch(batch)
 
 
@@ -191,44 +200,52 @@ def test_of_an_input_that_is_no_number_no_output_that_needs_it_is_one(made):
     assert np.array_equal(np.delete(found, 4, 0), np.delete(sound, 4, 0))
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda q: q[:2], r"q has shape \(2,\); it must be \(3\)"),
-        (lambda q: q.astype(np.float32), "q has dtype float32"),
-        (lambda q: q.astype(int), "q has dtype int64"),
-        (lambda q: q.astype(">f8"), "q has dtype >f8"),
-        (lambda q: np.repeat(q, 2)[::2], "q must be contiguous"),
-        (lambda q: q[None], r"q has shape \(1, 3\)"),
-        (lambda q: q.tolist(), "must be a float64 array of shape .3., not list"),
-        (lambda q: None, "not NoneType"),
-    ],
-)
-def test_wrong_inputs_of_one_state_are_named(made, change, message):
-    q, v, tau = (array[0] for array in states(FUNCTION, 1))
-    with pytest.raises(InputError, match=message):
-        made(FUNCTION).single(change(q), v, tau)
+@pytest.mark.parametrize("seed", range(30))
+def test_a_number_that_is_not_finite_is_told_of_wherever_it_goes(seed):
+    """Random functions with all that can hide a number; one state, rows and columns, the first and the last state."""
+    rng = np.random.default_rng(seed)
+
+    def body(x):
+        values = list(x)
+        for _ in range(12):
+            a, b, c = (values[int(i)] for i in rng.integers(0, len(values), 3))
+            kinds = (a * b, a + b, a - b, a * b + c, -a, 1.0 / (1.0 + b * b), select(a, b, c, a), cos(a))
+            values.append(kinds[int(rng.integers(0, len(kinds)))])
+        return {"y": values[-3:]}
+
+    function = trace(f"f{seed}", {"x": 5}, body)
+    kernel = kernel_of(function)
+    x = rng.normal(size=(19, 5))
+    assert kernel.batch_status(x)[1] == 0
+    for value in (np.nan, np.inf, -np.inf):
+        for i in range(5):
+            for k in (0, 18):
+                bad = x.copy()
+                bad[k, i] = value
+                assert kernel.single_status(bad[k])[1] & 1
+                for order in "CF":
+                    assert kernel.batch_status(np.asarray(bad, order=order))[1] & 1
 
 
-def test_wrong_inputs_of_a_batch_are_named(made):
-    q, v, tau = states(FUNCTION, 9)
-    kernel = made(FUNCTION)
-    with pytest.raises(InputError, match=r"v has shape \(8, 2\); it must be \(9, 2\)"):
-        kernel.batch(q, v[:8], tau)
-    with pytest.raises(InputError, match=r"q has shape \(3,\); it must be \(N, 3\)"):
-        kernel.batch(q[0], v, tau)
-    with pytest.raises(InputError, match="takes 3 arrays"):
-        kernel.batch(q, v)
-    with pytest.raises(InputError, match=r"takes 3 arrays \(q\[3\], v\[2\], tau\[2\]\), not 1"):
-        kernel.single(q[0])
+def test_columns_may_have_one_number_each_and_be_constants():
+    each = trace("each", {SHARED: 1, COLUMN: 1}, lambda shared, column: {"x": [shared[0] * column[0]]})
 
+    def body(p):
+        rows = [((p[0], p[1], p[0] * p[1]),), ((2.0, 3.0, 5.0),)]
+        columns = [Columns(name, each, (p[1],), row) for name, row in zip("XC", rows, strict=True)]
+        return Traced({"y": [p[0]]}, columns=columns)
 
-@pytest.mark.parametrize("cls", [Kernel, TapeKernel])
-def test_a_trace_that_contradicts_the_signature_is_refused(cls):
-    kernel = cls(Signature("square", (("q", 7),), (("a", (7,)),)), square, "key")
-    with pytest.raises(CompileError, match="declared"):
-        kernel.single(np.zeros(7))
+    function = trace("single", {"p": 2}, body, ("X", "y", "C"))
+    kernel, p = kernel_of(function), np.array([0.5, 4.0])
+    X, y, C = kernel.single(p)
+    assert (X.tolist(), y.tolist(), C.tolist()) == ([[2.0, 16.0, 8.0]], [0.5], [[8.0, 12.0, 20.0]])
+    for part, one in zip(kernel.batch(np.tile(p, (9, 1))), (X, y, C), strict=True):
+        np.testing.assert_array_equal(part, np.array([one] * 9))
+    threads = ThreadKernel(Signature.of(function), lambda: function, "single columns", HostThreads())
+    found, refused = Pieces(HostThreads()).run(threads, [np.tile(p, (9, 1))])
+    assert not len(refused)
+    for part, one in zip(found, (X, y, C), strict=True):
+        np.testing.assert_array_equal(part, np.array([one] * 9))
 
 
 # --- without a compiler ---------------------------------------------------------------------------------------------
@@ -242,18 +259,16 @@ def test_one_log_line_says_why_nothing_is_compiled(off, caplog):
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_code_that_cannot_be_loaded_is_replaced(make, monkeypatch, caplog):
-    def refuse(*_, **__):
-        raise CompileError("compiled code cannot be loaded: memory may not be executable")
+    def refuse(*_):
+        raise RuntimeError("memory may not be executable")
 
-    monkeypatch.setattr(compiler, "load", refuse)
-    monkeypatch.setattr(tape_machine, "_libraries", {})
+    monkeypatch.setattr(llvmlite.binding.JITLibraryBuilder, "link", refuse)
     fallback.announce.cache_clear()
     batch = states(FUNCTION, 3)
     with caplog.at_level(logging.WARNING, "ada_dynamics"):
-        kernel = make(FUNCTION)
+        kernel = make(FUNCTION, replace(Target.host(), fma=False))  # of which no code is loaded yet
         close(kernel.batch(*batch), reference(FUNCTION, batch))
-    assert "may not be executable" in caplog.text
-    assert kernel.info().backend == "python"
+    assert "may not be executable" in caplog.text and kernel.info().backend == "python"
 
 
 def test_the_general_function_is_the_call_and_native_code_is_asked_for_in_vain(off):
@@ -261,5 +276,5 @@ def test_the_general_function_is_the_call_and_native_code_is_asked_for_in_vain(o
         return 1
 
     assert off(FUNCTION).python_call(general) is general
-    with pytest.raises(CompileError, match=r"ADA_JIT=off|runs on a tape"):
+    with pytest.raises(CompileError):
         off(FUNCTION).native_address()

@@ -12,7 +12,7 @@ from scipy.linalg import expm
 
 from ada_dynamics.jit import marching
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.march import march
+from ada_dynamics.jit.march_text import march
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.stepper import march_state
@@ -198,10 +198,3 @@ def test_a_guard_ends_a_march_with_its_status(name):
     state, *_ = adaptive_state(name, Refusing([1] * 60), 0.4)
     assert march().adaptive(ctypes.addressof(state)) == marching.STEP_TOO_SMALL
     assert 0.25 * marching.SMALLEST_STEP <= state.length < marching.SMALLEST_STEP
-
-
-def test_a_turned_table_has_the_method_from_its_last_stage_on():
-    method = METHODS["rk4"]
-    found = np.array(marching.backward_table(method.A, method.b, method.c)).reshape(-1, method.stages)
-    turned = np.array(method.A).T[::-1, ::-1]
-    np.testing.assert_array_equal(found, [*turned, method.b[::-1], method.c[::-1], np.ones(4)])

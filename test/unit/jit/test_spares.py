@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-import copy
 import ctypes
 import gc
 import sys
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from jit_examples import kernel_of, mixed, square, states
 
 from ada_dynamics.expr import trace
-from ada_dynamics.jit import boundary, boundary_text
+from ada_dynamics.jit import boundary
 
 pytestmark = pytest.mark.skipif(not boundary.struct_is_as_expected(), reason="results are made anew in mode buffer")
 
@@ -43,19 +42,6 @@ def test_two_arrays_serve_a_loop(call, expected):
     places = set()
     for x, right in zip(INPUTS, expected, strict=True):
         result = call(*x)  # the one before is there until this one is
-        assert np.array_equal(result, right)
-        places.add(id(result))
-    assert len(places) == 2
-
-
-@pytest.mark.parametrize("given", [list, tuple, lambda x: np.repeat(x, 2)[::2]], ids=["list", "tuple", "strided"])
-def test_numbers_in_lists_and_other_arrays_are_answered_likewise(expected, given):
-    kernel = kernel_of(square())
-    kernel.prepare("single")
-    call = kernel.python_call(kernel.single, "struct", ["q", "v", "tau"])
-    places = set()
-    for (q, v, tau), right in zip(INPUTS, expected, strict=True):
-        result = call(given(q), v, tau=given(tau))
         assert np.array_equal(result, right)
         places.add(id(result))
     assert len(places) == 2
@@ -166,12 +152,9 @@ def test_each_of_several_results_has_its_own():
 
 
 def test_large_results_are_made_anew():
-    size = boundary_text._REUSED + 1
-    function = trace("large", {"x": 2}, lambda x: {"y": tuple(x[i % 2] + i for i in range(size))})
-    kernel = kernel_of(function)
+    kernel = kernel_of(trace("large", {"x": 2}, lambda x: {"y": tuple(x[i % 2] + i for i in range(600))}))
     kernel.prepare("single")
-    call = kernel.python_call(kernel.single, "struct")
-    result = call(np.zeros(2))
+    result = kernel.python_call(kernel.single, "struct")(np.zeros(2))
     assert sys.getrefcount(result) == 2
 
 
@@ -184,13 +167,6 @@ def test_spares_go_with_the_function():
     del call, kernel
     gc.collect()
     assert gone() is None
-
-
-def test_copies_of_a_result_are_arrays_of_their_own(call, expected):
-    copies = [copy.copy(call(*INPUTS[0])), copy.deepcopy(call(*INPUTS[0])), call(*INPUTS[0]).copy()]
-    for x in INPUTS[1:]:
-        call(*x)
-    assert all(np.array_equal(one, expected[0]) for one in copies)
 
 
 def test_threads_never_see_each_other_s_numbers(call, expected):
@@ -206,11 +182,8 @@ def test_threads_never_see_each_other_s_numbers(call, expected):
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
     finally:
         sys.setswitchinterval(interval)
     assert not wrong

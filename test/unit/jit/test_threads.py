@@ -7,18 +7,13 @@ import re
 
 import numpy as np
 import pytest
-from jit_examples import close, kernel_of, mixed, reference, states
+from jit_examples import close, kernel_of, key_of, mixed, reference, states
+from refused import refused
 
-from ada_dynamics.errors import (
-    DeviceMemoryError,
-    DriverTooOldError,
-    InputError,
-    NoDeviceError,
-)
+from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, atan2, cos, sin, sqrt, trace
 from ada_dynamics.jit import Signature, Target
 from ada_dynamics.jit.compiler import assembly
-from ada_dynamics.jit.driver import OLDEST, driver, error_of, require
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.emit_threads import threads_module
 from ada_dynamics.jit.target import PTX
@@ -30,8 +25,8 @@ HOST = HostThreads()
 needs_fma = pytest.mark.skipif(not HOST.target.fma, reason="this processor has no fused multiply-add")
 
 
-def threads_of(function: Function, bits: int = 64, key: str = "test") -> ThreadKernel:
-    return ThreadKernel(Signature.of(function), lambda: function, key, HOST, bits)
+def threads_of(function: Function, bits: int = 64) -> ThreadKernel:
+    return ThreadKernel(Signature.of(function), lambda: function, key_of(function), HOST, bits)
 
 
 def run(function: Function, batch: list[np.ndarray], bits: int = 64, piece: int = 2**20):
@@ -44,13 +39,6 @@ def test_threads_give_the_numbers_of_the_batch_kernel_bit_for_bit():
     found, refused = run(mixed(), batch)
     assert not len(refused)
     for a, b in zip(found, kernel_of(mixed()).batch(*batch), strict=True):
-        assert np.array_equal(a, b)
-
-
-@pytest.mark.parametrize("piece", [300, 1000, 5000])
-def test_batches_that_are_cut_into_pieces_give_the_same(piece):
-    batch = states(mixed(), 101)
-    for a, b in zip(run(mixed(), batch, piece=piece)[0], run(mixed(), batch)[0], strict=True):
         assert np.array_equal(a, b)
 
 
@@ -134,11 +122,11 @@ def test_ptx_of_every_generation_is_one_kernel_that_calls_nothing(capability, bi
 def test_a_device_newer_than_all_that_are_known_gets_code_for_the_newest_and_an_old_one_is_refused():
     assert Target.gpu(131).cpu == f"sm_{max(PTX)}"
     assert Target.gpu(89).cpu == "sm_89"
-    with pytest.raises(InputError, match=r"6\.1 is too old.*7\.0"):
+    with refused(InputError, field="compute capability"):
         Target.gpu(61)
 
 
-def test_code_is_compiled_once_and_found_again_and_each_precision_has_its_own():
+def test_code_is_compiled_once_and_found_again_and_each_precision_has_its_own(own_cache):
     kernels = [threads_of(mixed(), bits) for bits in (64, 64, 32, 32)]
     for kernel in kernels[: 4 if HOST.target.fma else 2]:
         kernel.loaded()
@@ -146,34 +134,3 @@ def test_code_is_compiled_once_and_found_again_and_each_precision_has_its_own():
     if HOST.target.fma:
         assert [list(kernel.report.cached.values()) for kernel in kernels[2:]] == [[False], [True]]
     assert kernels[0].code() != kernels[2].code() if HOST.target.fma else True
-
-
-# --- the driver -------------------------------------------------------------------------------------------------
-def test_a_machine_without_a_driver_says_so():
-    try:
-        driver()
-    except NoDeviceError as problem:
-        assert "device='cuda'" in str(problem)
-        assert "libcuda" in str(problem) or "nvcuda" in str(problem)
-    else:
-        pytest.skip("this machine has a driver")
-
-
-def test_a_driver_that_is_too_old_is_named_with_the_version_that_is_needed():
-    require(OLDEST)
-    with pytest.raises(DriverTooOldError, match=r"CUDA 10\.2; CUDA 11\.2 or newer"):
-        require(10020)
-
-
-@pytest.mark.parametrize(
-    ("result", "word", "kind"),
-    [
-        (2, "CUDA_ERROR_OUT_OF_MEMORY", DeviceMemoryError),
-        (100, "CUDA_ERROR_NO_DEVICE", NoDeviceError),
-        (222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", DriverTooOldError),
-    ],
-)
-def test_results_of_the_driver_become_errors_of_their_kind(result, word, kind):
-    error = error_of(result, "cuSomething", word, "its text", "loading a kernel")
-    assert isinstance(error, kind)
-    assert str(error).startswith("loading a kernel: the driver's cuSomething gave " + word)
