@@ -14,6 +14,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.simulation.defaults import Scene
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs
 from ada_robot.node.dynamics_settings import DynamicsSettings, ServoGains
@@ -58,10 +59,11 @@ class DynamicsNode(Node):
 
     outlives_callbacks = True
 
-    def __init__(self, **arguments: object) -> None:
+    def __init__(self, *, simulate: Callable[..., Simulation] = simulation_of, **arguments: object) -> None:
         """Load the robot, or begin to wait for its description.
 
         Args:
+            simulate: makes the simulation, as `simulation_of` does.
             arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
 
         Raises:
@@ -70,6 +72,7 @@ class DynamicsNode(Node):
         super().__init__(NAME, **arguments)
         self.failure: Exception | None = None
         self.loop: PlantLoop | None = None
+        self._simulate = simulate
         self._settings = Parameters(self, DynamicsSettings, on_change=self._change)
         self._recording: PlantRecording | None = None
         settings = self._settings.value
@@ -87,7 +90,7 @@ class DynamicsNode(Node):
         if settings.robot:
             self._set_up(None)
         else:
-            self._waiting = AwaitedDescription(self, settings.description_timeout, self._described, self._give_up)
+            self._waiting = AwaitedDescription(self, settings.description_timeout, self._described, self._end)
 
     # --- the robot ----------------------------------------------------------------------------------------------
     def _described(self, text: str) -> None:
@@ -96,9 +99,6 @@ class DynamicsNode(Node):
             self._set_up(text)
         except Exception as problem:  # expected or not: there is no robot to go on with
             self.failure = problem
-
-    def _give_up(self, problem: InputError) -> None:
-        self.failure = problem
 
     def _set_up(self, described: str | None) -> None:
         settings = self._settings.value
@@ -121,7 +121,7 @@ class DynamicsNode(Node):
             stamps=None if settings.publish_clock else Stamps.of(self.get_clock()),
             priority=settings.realtime_priority,
             on_ready=self._begins,
-            on_failure=self._physics_ended,
+            on_failure=self._end,
         )
         # kinematics of its own: those of the plant are not there yet
         poses = Dynamics(frictionless(model), pose=scene.q if model.loops else None)
@@ -150,7 +150,7 @@ class DynamicsNode(Node):
     ) -> Plant:
         """Compile all that will be needed: the physics must not wait for it once it runs."""
         settings, bounds = self._settings.value, bounds_of(model, self._settings.value)
-        simulation = simulation_of(model, settings, gains, scene)
+        simulation = self._simulate(model, settings, gains, scene)
         leave_off()
         plant = Plant(simulation, idle=settings.idle, timeout=settings.command_timeout, bounds=bounds)
         plant.warm_up()
@@ -205,7 +205,7 @@ class DynamicsNode(Node):
             self.get_logger().warning(f"physics: {status.message}", throttle_duration_sec=_LOG_INTERVAL)
         return status
 
-    def _physics_ended(self, problem: BaseException) -> None:
+    def _end(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
 
     # --- parameters ---------------------------------------------------------------------------------------------

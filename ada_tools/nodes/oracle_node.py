@@ -16,7 +16,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
 from ada_robot.messages.state_message import StateNumbers, read_state
 from ada_robot.ros import qos
 from ada_robot.ros.awaited_description import AwaitedDescription
@@ -60,7 +59,7 @@ class OracleNode(Node):
         settings = self._settings.value
         self._watch = OracleWatch(lambda: self._settings.value, _read_joints, _read_state)
         self._differences = self.create_publisher(Float64MultiArray, "~/differences", qos.STATES)
-        AwaitedDescription(self, settings.description_timeout, self._described, self._give_up)
+        AwaitedDescription(self, settings.description_timeout, self._described, self._ended)
         # Bytes: only compared messages are decoded.
         self.create_subscription(JointState, JOINTS, self._joints, _NEWEST, raw=True)
         self._states = self.create_subscription(Float64MultiArray, settings.state_topic, self._state, _NEWEST, raw=True)
@@ -76,9 +75,6 @@ class OracleNode(Node):
         if text != self._watch.description:
             self.get_logger().info(f"got a robot's description of {len(text)} characters")
             self._watch.description = text
-
-    def _give_up(self, problem: InputError) -> None:
-        self.failure = problem
 
     def _joints(self, raw: bytes) -> None:
         if self._watch.model is None:

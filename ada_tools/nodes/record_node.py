@@ -61,10 +61,11 @@ class _Subscribed(NamedTuple):
 class RecordNode(Node):
     """Records topics; see the module."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, class_of: Callable[[str], Any] = message_class, **options: Any) -> None:
         """Begin the file.
 
         Args:
+            class_of: finds the class of a message's type.
             options: of rclpy's Node.
 
         Raises:
@@ -76,8 +77,8 @@ class RecordNode(Node):
         refuse_unknown_overrides(self)
         if not settings.path:
             raise InputError("parameter path is empty; give the file to write, such as -p path:=run.mcap.")
-        name, namespace = self.get_name(), self.get_namespace()
-        self._patterns = [resolved(pattern, namespace, name) for pattern in settings.topics]
+        self._class_of = class_of
+        self._patterns = [resolved(p, self.get_namespace(), self.get_name()) for p in settings.topics]
         self._subscribed: dict[str, _Subscribed] = {}
         self._skipped: dict[str, str] = {}  # topic: reason
         self._refused: set[str] = set()  # of these, those that are not tried again
@@ -161,7 +162,7 @@ class RecordNode(Node):
 
     def _subscription(self, topic: Topic, asked: Offer) -> Any:
         return self.create_subscription(
-            message_class(topic.kind),
+            self._class_of(topic.kind),
             topic.name,
             self._taker(topic),
             profile(asked, DEPTH),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rclpy.node import Node
@@ -36,10 +36,11 @@ class ViewNode(Node):
         failure: what ended the page's thread, if it was a mistake.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, open_page: Callable[[str, str, int], Page] = Page, **options: Any) -> None:
         """Start to serve.
 
         Args:
+            open_page: makes the page from title, host and port.
             options: of `rclpy.node.Node`, such as context.
 
         Raises:
@@ -53,7 +54,7 @@ class ViewNode(Node):
         port = nearest_free(settings.host, settings.port)
         if port != settings.port:
             self.get_logger().warning(f"port {settings.port} of {settings.host} is taken; port {port} is used instead")
-        self.page = Page(settings.plant, settings.host, port)
+        self.page = open_page(settings.plant, settings.host, port)
         # A daemon: whatever happens to the main thread, this one does not keep the process alive.
         self._thread = threading.Thread(target=self._run_page, name="page", daemon=True)
         try:

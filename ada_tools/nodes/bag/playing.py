@@ -8,9 +8,9 @@ do not add up. Late messages are played at once, in their order.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_tools.nodes.bag.reading import Recorded, TopicFile
 
 CLOCK_PERIOD = 0.01  # [s]
@@ -61,6 +61,7 @@ class Player:
         tick: Callable[[int], None] | None = None,
         on_end: Callable[[], None] | None = None,
         on_failure: Callable[[Exception], None] | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Make a player; `start` starts it.
 
@@ -73,13 +74,14 @@ class Player:
             tick: gets the time in the recording [ns], at least each `CLOCK_PERIOD`, and before each message.
             on_end: called at the end of the last pass.
             on_failure: gets what `messages` or `publish` raised; the player has ended then.
+            clock: due times are on its steady time.
         """
         self._messages = messages
         self._publish = publish
         self._rate = rate
         self._loop = loop
         self._is_paused = paused
-        self._tick = tick
+        self._tick, self._clock = tick, clock
         self._on_end = on_end
         self._on_failure = on_failure
         self._condition = threading.Condition()
@@ -217,7 +219,7 @@ class Player:
                     self._from = at
                     return True
                 if self._anchor is None:
-                    self._anchor = time.monotonic_ns(), self._from
+                    self._anchor = self._clock.now_ns(), self._from
                 ahead = (at - self._now()) / _NANOSECONDS / self._rate
                 if ahead <= 0.0:
                     return True
@@ -231,4 +233,4 @@ class Player:
         """The time in the recording."""
         assert self._anchor is not None
         steady, position = self._anchor
-        return position + round((time.monotonic_ns() - steady) * self._rate)
+        return position + round((self._clock.now_ns() - steady) * self._rate)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quality of service: who can listen to whom."""
+"""Quality of service, and messages that are fetched with their senders."""
 
 from __future__ import annotations
 
@@ -18,12 +18,9 @@ from rclpy.qos import (  # noqa: E402
 from rclpy.serialization import serialize_message  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
-from ada_dynamics.errors import InputError  # noqa: E402
-from ada_robot.ros import senders  # noqa: E402
-from ada_robot.ros.decoding import decoded  # noqa: E402
 from ada_robot.ros.inbox import Inbox  # noqa: E402
 from ada_robot.ros.qos import CLOCK, COMMANDS, LATCHED, SENSOR, STATES  # noqa: E402
-from ada_robot.ros.senders import GID  # noqa: E402
+from ada_robot.ros.senders import GID, Taker  # noqa: E402
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # of ROS 2's own clocks
 
@@ -33,15 +30,12 @@ def is_compatible(publisher, subscriber):
     return qos_check_compatible(publisher, subscriber)[0] != QoSCompatibility.ERROR
 
 
-@pytest.mark.parametrize("publisher", [STATES, COMMANDS, CLOCK, LATCHED])
-@pytest.mark.parametrize("subscriber", [QoSProfile(depth=10), qos_profile_sensor_data, BEST_EFFORT, SENSOR])
-def test_what_we_publish_reaches_strict_and_lenient_subscribers(publisher, subscriber):
-    assert is_compatible(publisher, subscriber)
-
-
-@pytest.mark.parametrize("publisher", [QoSProfile(depth=10), qos_profile_sensor_data, BEST_EFFORT])
-def test_subscriptions_with_sensor_take_from_everybody(publisher):
-    assert is_compatible(publisher, SENSOR)
+def test_our_publishers_reach_strict_and_lenient_subscribers_and_sensor_subscriptions_take_from_everybody():
+    foreign = [QoSProfile(depth=10), qos_profile_sensor_data, BEST_EFFORT]
+    for publisher in (STATES, COMMANDS, CLOCK, LATCHED):
+        assert all(is_compatible(publisher, subscriber) for subscriber in (*foreign, SENSOR))
+    assert all(is_compatible(publisher, SENSOR) for publisher in foreign)
+    assert not is_compatible(SENSOR, STATES) and not is_compatible(STATES, LATCHED)
 
 
 def test_an_inbox_tells_of_a_publisher_that_nothing_can_come_from(ros, capfd):
@@ -58,57 +52,39 @@ def test_an_inbox_tells_of_a_publisher_that_nothing_can_come_from(ros, capfd):
     assert "'commands'" in "".join(said) and "RELIABILITY" in "".join(said)
 
 
-def test_messages_come_with_who_sent_them(ros):
+def test_messages_come_with_their_senders_and_bytes_that_are_no_message_are_left_out(ros):
     inbox = Inbox(ros.tester, String, "commands", QoSProfile(depth=20), senders=True)
     others = {name: ros.node(name) for name in ("one", "two")}
-    publishers = {name: ros.matched(node.create_publisher(String, "commands", 1)) for name, node in others.items()}
+    publishers = {name: ros.matched(node.create_publisher(String, "commands", 20)) for name, node in others.items()}
     ros.wait(lambda: inbox.publishers == 2, what="both")
     who = {bytes(one.endpoint_gid)[:GID]: one.node_name for one in ros.tester.get_publishers_info_by_topic("commands")}
     assert set(who.values()) == set(others)
     found = []
-    for text in ("one", "two", "two", "one" * 20_000):
+
+    def fetched(count):
+        ros.wait(lambda: found.extend(inbox.fetch_sent()) or len(found) >= count, what="the message")
+
+    for count, text in enumerate(("one", "two", "two", "one" * 20_000), start=1):
         publishers[text[:3]].publish(String(data=text))
-        count = len(found)
-        ros.wait(lambda n=count: found.extend(inbox.fetch_sent()) or len(found) > n, what="the message")
+        fetched(count)
     assert [len(one.message.data) for one in found] == [3, 3, 3, 60_000]
     assert [who[one.sender] for one in found] == [one.message.data[:3] for one in found]
+    for raw in (b"\x00\x01\x00\x00\xff\xff\xff\xff", serialize_message(String(data="good"))):
+        publishers["one"].publish(raw)
+    fetched(5)
+    assert [one.message.data for one in found[4:]] == ["good"]
     with ros.paused():
         inbox.close()
     assert inbox.fetch_sent() == [] and inbox.publishers == 0
 
 
-def test_where_the_library_does_not_tell_messages_come_without_their_sender(ros, monkeypatch):
-    monkeypatch.setattr(senders, "_library", lambda: None)
-    inbox = Inbox(ros.tester, String, "commands", QoSProfile(depth=20), senders=True)
-    ros.matched(ros.publisher(String, "commands", 1)).publish(String(data="x"))
-    found = []
-    ros.wait(lambda: found.extend(inbox.fetch_sent()) or found, what="the message")
-    assert found[0].message.data == "x" and found[0].sender is None
-
-
-def test_a_late_subscriber_gets_the_last_latched_message(ros):
-    ros.publisher(String, "robot_description", LATCHED).publish(String(data="<robot/>"))
-    got = ros.collect(String, "robot_description", LATCHED)
-    ros.wait(lambda: got, what="the description")
-    assert [message.data for message in got] == ["<robot/>"]
-
-
-def test_one_that_asks_for_more_than_is_offered_gets_nothing():
-    assert not is_compatible(SENSOR, STATES)
-    assert not is_compatible(STATES, LATCHED)
-
-
-def test_bytes_that_are_no_message_are_left_out_and_the_next_one_comes(ros):
-    inbox = Inbox(ros.tester, String, "commands", QoSProfile(depth=20), senders=True)
-    publisher = ros.node("one").create_publisher(String, "commands", QoSProfile(depth=20))
-    ros.wait(lambda: inbox.publishers == 1, what="the publisher")
-    for raw in (b"\x00\x01\x00\x00\xff\xff\xff\xff", serialize_message(String(data="good"))):
-        publisher.publish(raw)
-    found = []
-    ros.wait(lambda: found.extend(inbox.fetch_sent()) or found, what="the message")
-    assert [one.message.data for one in found] == ["good"]
-
-
-def test_bytes_that_are_no_message_are_refused_by_name():
-    with pytest.raises(InputError, match="1 bytes are no std_msgs/String"):
-        decoded(b"\x00", String)
+def test_without_the_functions_of_the_library_messages_come_without_their_sender(ros):
+    taker, heard = Taker(String), ros.tester.create_subscription(String, "commands", lambda _: None, 10)
+    taker.close()
+    publisher, found = ros.matched(ros.publisher(String, "commands", 10)), []
+    with ros.paused(), heard.handle:
+        ros.wait(
+            lambda: publisher.publish(String(data="x")) or found.append(taker.take(heard.handle)) or found[-1],
+            what="the message",
+        )
+    assert found[-1].message.data == "x" and found[-1].sender is None
