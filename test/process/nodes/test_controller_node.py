@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller node on real DDS: it moves a robot, and what it makes of bad states, bad requests and silence."""
 
-import re
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -57,14 +55,23 @@ def last(commands, part="effort"):
 
 
 # --- motion -----------------------------------------------------------------------------------------------------------
-def test_a_robot_comes_to_the_reference_and_after_a_reset_the_controller_begins_where_it_is_then(ros):
+@pytest.mark.smoke
+def test_references_and_trajectories_are_followed_and_after_a_reset_it_begins_where_the_robot_is(ros):
     simulated = plant(ros)
     node = controller(ros, wait=True)
-    referenced(ros).publish(JointState(name=["s1", "e1"], position=[0.4, 1.0]))
     control = node.thread.control
+    trajectories = referenced(ros, JointTrajectory, "joint_trajectory")
+    trajectories.publish(JointTrajectory(joint_names=["s1"], points=[point([0.5], 0.8)]))
+    ros.wait(lambda: abs(control.target.position[0] - 0.5) < 1e-9, what="its last point to be due")
+    ros.wait(lambda: abs(simulated.loop.latest.q[0] - 0.5) < 0.01, what="s1 at the end of the trajectory")
+    assert np.abs(simulated.loop.latest.q[1:] - BENT[1:]).max() < 0.03, "the others stay"
+    trajectories.publish(JointTrajectory(joint_names=["s1"], points=[point([0.5], 0.1), point([3.0], 0.2)]))
+    ros.wait(lambda: "over the" in control.last_refusal, what="the refusal of a wild one")
+    assert control.target.position[0] == pytest.approx(0.5)
+    referenced(ros).publish(JointState(name=["s1", "e1"], position=[0.4, 1.0]))
     ros.wait(lambda: control.target.position[0] == 0.4, what="the reference")
     goal = control.target.position
-    assert np.array_equal(goal[[0, 3]], [0.4, 1.0])
+    assert goal[3] == 1.0
     assert np.abs(goal - BENT)[[1, 2, 4, 5, 6]].max() < 0.03, "the others stay where the servos had them"
     ros.wait(lambda: np.abs(simulated.loop.latest.q - goal).max() < 1e-3, what="the arm at its goal")
     assert ros.call(Trigger, "dynamics_node/reset").success
@@ -88,17 +95,16 @@ def test_a_run_over_dds_is_that_of_the_simulation_step_by_step(ros):
         computed_torque__damping=settings["damping"],
     )
     goal = np.array(BENT) + 0.2
-    accepted, steps = simulated._in.guard, 40
+    commands, steps = ros.collect(JointState, "joint_commands", qos.COMMANDS), 40
     rows = []
     for k in range(steps):
         if k == 10:
             referenced(ros).publish(JointState(name=NAMES, position=goal.tolist()))
             ros.wait(lambda: np.array_equal(node.thread.control.target.position, goal), what="the reference")
-        before = accepted.accepted
         assert ros.call(Trigger, "dynamics_node/step").success
         rows.append(simulated.loop.latest)
-        ros.wait(lambda n=before: accepted.accepted > n, what="the command for that state")
-    assert accepted.accepted == steps, "one command for each state"
+        ros.wait(lambda n=k: len(commands) > n, what="the command for that state")
+    assert len(commands) == steps, "one command for each state"
     model = ada.load("pa10")
     alone = InSimulation(
         make("computed_torque", model, settings),
@@ -112,51 +118,29 @@ def test_a_run_over_dds_is_that_of_the_simulation_step_by_step(ros):
         assert np.abs(sim.v - row.v).max() < 1e-10
 
 
-@pytest.mark.smoke
-def test_a_trajectory_is_followed_from_where_the_robot_is_told_to_be(ros):
-    simulated = plant(ros)
-    node = controller(ros, wait=True)
-    trajectories = referenced(ros, JointTrajectory, "joint_trajectory")
-    trajectories.publish(JointTrajectory(joint_names=["s1"], points=[point([0.5], 0.8)]))
-    ros.wait(lambda: abs(simulated.loop.latest.q[0] - 0.5) < 0.01, what="s1 at the end of the trajectory")
-    ros.wait(lambda: abs(node.thread.control.target.position[0] - 0.5) < 1e-9, what="its last point to be due")
-    assert np.abs(simulated.loop.latest.q[1:] - BENT[1:]).max() < 0.03, "the others stay"
-    trajectories.publish(JointTrajectory(joint_names=["s1"], points=[point([0.5], 0.1), point([3.0], 0.2)]))
-    ros.wait(lambda: "over the" in node.thread.control.last_refusal, what="the refusal of a wild one")
-    assert node.thread.control.target.position[0] == pytest.approx(0.5)
-
-
-def test_a_pose_is_followed_and_told_as_the_target(ros):
+def test_poses_in_the_prefixed_frame_of_the_base_are_followed_and_those_in_others_refused(ros):
     targets = ros.collect(PoseStamped, "controller_node/target")
-    simulated = plant(ros)
-    node = controller(ros, controller="pose_servo", wait=True)
-    link = node.thread.control.controller.model.link_names[-1]
-    dynamics = ada.Dynamics(ada.load("pa10"))
+    simulated = plant(ros, frame_prefix="left/")
+    node = controller(ros, frame_prefix="left/", controller="pose_servo", pose_servo__link="flange", wait=True)
+    dynamics, root, control = ada.Dynamics(ada.load("pa10")), ada.load("pa10").root, node.thread.control
     ros.wait(lambda: targets, what="the target")
     asked = targets[-1]
-    assert asked.header.frame_id == ada.load("pa10").root
+    assert asked.header.frame_id == "left/" + root
+    references = referenced(ros, PoseStamped, "pose_reference")
+    for frame in (root, "right/" + root, "world"):  # another robot's, and one that lies elsewhere
+        count, asked.header.frame_id = sum(control.refused.values()), frame
+        references.publish(asked)
+        ros.wait(lambda n=count: sum(control.refused.values()) > n, what=f"the refusal of {frame}")
+    asked.header.frame_id = "left/" + root
     asked.pose.position.z += 0.05
-    start = dynamics.pose(link, simulated.loop.latest.q)
-    referenced(ros, PoseStamped, "pose_reference").publish(asked)
+    start = dynamics.pose("flange", simulated.loop.latest.q)
+    references.publish(asked)
     ros.wait(lambda: targets[-1].pose.position.z == pytest.approx(asked.pose.position.z), what="the new target")
 
     def moved():
-        return dynamics.pose(link, simulated.loop.latest.q)[:3, 3] - start[:3, 3]
+        return dynamics.pose("flange", simulated.loop.latest.q)[:3, 3] - start[:3, 3]
 
     ros.wait(lambda: np.abs(moved() - [0.0, 0.0, 0.05]).max() < 2e-3, what="the hand 5 cm higher")
-
-
-def test_a_measured_wrench_is_part_of_the_state_until_it_is_too_old(ros):
-    node, sender = played(ros, state_timeout=0.5)
-    wrenches = ros.matched(ros.publisher(WrenchStamped, "wrench", qos.STATES))
-    message = WrenchStamped()
-    message.wrench.force.x, message.wrench.torque.z = 3.0, -0.5
-    control = node.thread.control
-    assert control.latest.state.wrench is None
-    wrenches.publish(message)
-    sender.until(lambda: control.latest.state.wrench is not None, what="the wrench")
-    assert control.latest.state.wrench.tolist() == [3.0, 0.0, 0.0, 0.0, 0.0, -0.5]
-    sender.until(lambda: control.latest.state.wrench is None, what="its end")
 
 
 # --- start and end ----------------------------------------------------------------------------------------------------
@@ -188,40 +172,62 @@ def test_the_node_lives_as_a_lifecycle_node(ros):
     assert transition(ros, "unconfigured_shutdown") and life(ros) == "finalized"
 
 
-def test_a_moving_robot_is_not_taken_over_until_it_rests(ros):
-    sender = Sender(ros)
-    node = controller(ros)
-    fast = [0.0] * 7
-    fast[3] = 0.9
-    sender.until(lambda: "faster than max_start_speed" in str(getattr(node, "problem", "")), velocity=fast)
-    assert "joint 'e1' moves at 0.9" in str(node.problem)
-    assert life(ros) == "inactive"
-    sender.until(lambda: node.phase == "active", what="the robot at rest to be taken over")
-
-
 # --- bad states and references ----------------------------------------------------------------------------------------
-def test_a_bad_state_is_refused_counted_reported_and_moves_nothing(ros):
-    reports = ros.collect(DiagnosticArray, "/diagnostics")
+def test_bad_states_and_references_are_refused_and_move_nothing_and_what_is_behind_a_command_is_published(ros, capfd):
     commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
-    node, sender = played(ros)
-    sender.until(lambda: commands, what="a command")
+    told = ros.collect(Float64MultiArray, "controller_node/state")
+    targets = ros.collect(JointState, "controller_node/joint_target")
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    node, sender = played(ros, state_rate=0.0, state_timeout=3.0)
     control = node.thread.control
-    before = control.command
+    sender.until(lambda: commands and told and targets, what="what is behind a command")
+    sizes = {one.label: one.size for one in told[0].layout.dim}
+    assert list(sizes)[:3] == ["t", "reference", "command"] and sizes["reference"] == sizes["command"] == 7
+    assert list(told[0].data[1:8]) == pytest.approx(BENT)
+    assert list(targets[0].name) == NAMES and list(targets[0].position) == pytest.approx(BENT)
+    # a measured wrench is part of the state until it is too old
+    wrenches, message = ros.matched(ros.publisher(WrenchStamped, "wrench", qos.STATES)), WrenchStamped()
+    message.wrench.force.x, message.wrench.torque.z = 3.0, -0.5
+
+    def wrench():
+        found = control.latest.state.wrench
+        return None if found is None else found.tolist()
+
+    assert wrench() is None
+    wrenches.publish(message)
+    assert sender.until(wrench, what="the wrench") == [3.0, 0.0, 0.0, 0.0, 0.0, -0.5]
+    sender.until(lambda: wrench() is None, what="its end")
+    # bad states
+    old, effort = control.target, control.command.effort
     sender.until(lambda: control.refused, what="the refusal", position=BENT[:5], names=NAMES[:5])
-    words = "joints w1, w2 are missing"
-    assert words in control.last_refusal
-    np.testing.assert_array_equal(control.command.effort, before.effort, "as of the last good state, which all are")
-    ros.wait(lambda: words in diagnosed(reports, "control").get("last refusal", ""), what="the report")
-    assert diagnosed(reports, "control")["level"] == 1
+    assert "joints w1, w2 are missing" in control.last_refusal
+    np.testing.assert_array_equal(control.command.effort, effort, "as of the last good state, which all are")
+    ros.wait(lambda: "w1, w2" in diagnosed(reports, "control").get("last refusal", ""), what="the report")
     count = len(commands)
     sender.until(lambda: len(commands) > count, what="the next good one to be taken")
+    # bad references
+    joints, poses = referenced(ros), referenced(ros, PoseStamped, "pose_reference")
+    flat = PoseStamped()
+    flat.pose.orientation.w = 0.0
+    for publisher, message, words in (
+        (joints, JointState(name=["elbow"], position=[0.1]), "elbow"),
+        (joints, JointState(), "names no joint"),
+        (poses, PoseStamped(), "takes references of the kind JointReference"),
+        (poses, flat, "quaternion"),
+    ):
+        count = sum(control.refused.values())
+        publisher.publish(message)
+        ros.wait(lambda n=count: sum(control.refused.values()) > n, what=f"the refusal with {words!r}")
+        assert words in control.last_refusal
+        assert control.target is old
+    assert capfd.readouterr().err.count("'elbow'") <= 1, "refusals are logged once"
 
 
 def test_when_the_robot_falls_silent_the_joints_are_told_to_stay_and_the_node_says_why(ros):
     simulated = plant(ros)
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
-    node = controller(ros, state_timeout=1.0, wait=True)
+    node = controller(ros, state_timeout=3.0, wait=True)
     ros.wait(lambda: commands, what="commands")
     there = simulated.loop.latest.q
     ros.remove(simulated)
@@ -232,90 +238,46 @@ def test_when_the_robot_falls_silent_the_joints_are_told_to_stay_and_the_node_sa
     ros.wait(lambda: "no good state" in diagnosed(reports, "control").get("message", ""), what="the report")
     assert diagnosed(reports, "control")["level"] == 2
     plant(ros)  # the robot comes back: the node waits until somebody asks
-    ros.wait(lambda: node.thread.control.age(time.monotonic()) < 0.5, what="states again")
-    assert transition(ros, "activate")
-
-
-def test_a_bad_reference_is_refused_and_logged_once_and_the_old_one_stays(ros, capfd):
-    node, _ = played(ros)
-    control = node.thread.control
-    old = control.target
-    joints = referenced(ros)
-    poses = referenced(ros, PoseStamped, "pose_reference")
-    turned, elsewhere, flat = PoseStamped(), PoseStamped(), PoseStamped()
-    elsewhere.header.frame_id = "camera"
-    flat.pose.orientation.w = 0.0
-    joints.publish(JointState(name=["elbow"], position=[0.1]))
-    ros.wait(lambda: "elbow" in control.last_refusal, what="the refusal")
-    looked = []
-    ros.tester.create_timer(0.1, lambda: looked.append(1))
-    ros.wait(lambda: len(looked) > 5, what="some looks of the node")
-    assert capfd.readouterr().err.count("'elbow'") == 1
-    for publisher, message, words in (
-        (joints, JointState(), "names no joint"),
-        (poses, turned, "takes references of the kind JointReference"),
-        (poses, elsewhere, "in the frame 'camera'"),
-        (poses, flat, "quaternion"),
-    ):
-        count = sum(control.refused.values())
-        publisher.publish(message)
-        ros.wait(lambda n=count: sum(control.refused.values()) > n, what=f"the refusal with {words!r}")
-        assert words in control.last_refusal
-        assert control.target is old
-
-
-# --- what is told -----------------------------------------------------------------------------------------------------
-def test_the_reference_the_command_and_the_target_are_published(ros):
-    told = ros.collect(Float64MultiArray, "controller_node/state")
-    targets = ros.collect(JointState, "controller_node/joint_target")
-    _, sender = played(ros, state_rate=0.0)
-    sender.until(lambda: told and targets, what="what is behind a command")
-    sizes = {one.label: one.size for one in told[-1].layout.dim}
-    assert list(sizes)[:3] == ["t", "reference", "command"]
-    assert sizes["reference"] == sizes["command"] == 7
-    assert list(told[-1].data[1:8]) == pytest.approx(BENT)
-    assert list(targets[-1].name) == NAMES and list(targets[-1].position) == pytest.approx(BENT)
+    ros.wait(lambda: transition(ros, "activate"), what="a controller that can be activated")
 
 
 # --- parameters and robots --------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"controller": "computed_tork"}, "computed_torque"),
-        ({"computed_torque__stifness": [1.0]}, "stiffness"),
-        ({"computed_torque__stiffness": [-1.0]}, "of at least 0"),
-        ({"pid__no_such": 1.0}, r"pid\.no_such"),
-        ({"shaping__effort_scale": 2.0}, "from 0 to 1"),
-        ({"stat_timeout": 0.1}, "Did you mean 'state_timeout'"),
-    ],
-)
-def test_a_node_with_unusable_parameters_is_refused_at_its_start(ros, parameters, words):
-    with pytest.raises(InputError, match=words):
-        ros.add(ControllerNode(context=ros.context, parameter_overrides=overrides({"robot": "pa10", **parameters})))
+def test_a_node_with_unusable_parameters_is_refused_at_its_start(ros):
+    for parameters, fact in (
+        ({"controller": "computed_tork"}, "computed_tork"),
+        ({"computed_torque__stifness": [1.0]}, "stifness"),
+        ({"computed_torque__stiffness": [-1.0]}, "computed_torque.stiffness"),
+        ({"pid__no_such": 1.0}, "pid.no_such"),
+        ({"shaping__effort_scale": 2.0}, "shaping.effort_scale"),
+        ({"stat_timeout": 0.1}, "stat_timeout"),
+    ):
+        with pytest.raises(InputError) as refusal:
+            ros.add(ControllerNode(context=ros.context, parameter_overrides=overrides({"robot": "pa10", **parameters})))
+        assert fact in str(refusal.value)
 
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"robot": "pa11"}, "Did you mean 'pa10'"),
-        ({"robot": "four_bar"}, "computed_torque"),
+        ({"robot": "pa11"}, "pa11"),
         ({"computed_torque__stiffness": [1.0, 2.0]}, "has 2 numbers"),
-        ({"robot": "", "description_timeout": 0.2}, r"no robot's description came on /robot_description within 0\.2 s"),
+        ({"robot": "", "description_timeout": 0.2}, "description_timeout"),
     ],
 )
 def test_a_controller_that_cannot_be_for_this_robot_ends_the_node_with_the_reason(ros, parameters, words):
     node = controller(ros, **parameters)
-    problem = ros.wait(lambda: node.failure, what="the failure")
-    assert re.search(words, str(problem))
+    assert words in str(ros.wait(lambda: node.failure, what="the failure"))
 
 
-def test_a_robot_described_on_a_topic_is_controlled(ros):
+def test_a_robot_described_on_a_topic_is_controlled_once_it_rests(ros):
     node = controller(ros, robot="")
     assert node.phase == "unconfigured"
     ros.publisher(String, "robot_description", qos.LATCHED).publish(String(data=ada.load("pa10").source))
     ros.wait(lambda: node.phase == "inactive", what="the node to be configured")
-    sender = Sender(ros).ready()
-    sender.until(lambda: node.phase == "active", what="an active controller")
+    sender, fast = Sender(ros).ready(), [0.0, 0.0, 0.0, 0.9, 0.0, 0.0, 0.0]
+    sender.until(lambda: node.problem, what="the refusal to take over a robot that moves", velocity=fast)
+    assert "'e1'" in str(node.problem) and life(ros) == "inactive"
+    sender.until(lambda: node.phase == "active", what="the robot at rest to be taken over")
     listed = ros.call(ListParameters, "controller_node/list_parameters").result.names
     assert {"computed_torque.stiffness", "shaping.effort_rate", "state_timeout", "controller"} <= set(listed)
     assert set_parameter(ros, "state_timeout", 5.0).successful
@@ -323,14 +285,15 @@ def test_a_robot_described_on_a_topic_is_controlled(ros):
 
 
 def test_the_exact_state_of_a_simulated_robot_is_taken_where_joint_states_do_not_say_all(ros):
-    simulated = plant(ros)
+    plant(ros)
+    commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
     node = controller(ros, state_source="state")
     node_topic = ros.wait(lambda: node.thread, what="a configured node").inputs.topic
     assert node_topic == "/state"
     relay = ros.publisher(Float64MultiArray, "state", qos.STATES)
     ros.tester.create_subscription(Float64MultiArray, "dynamics_node/state", relay.publish, 10)
     ros.wait(lambda: node.phase == "active", what="an active controller")
-    ros.wait(lambda: simulated._in.guard.accepted > 10, what="commands")
+    ros.wait(lambda: len(commands) > 10, what="commands")
     bad = Float64MultiArray()
     ros.wait(lambda: relay.publish(bad) or "dimensions" in node.thread.control.last_refusal, what="the refusal")
 
@@ -344,7 +307,3 @@ def test_the_process_controls_a_robot_and_ends_cleanly_with_a_last_command(ros):
     assert len(commands[-1].effort) == 7
     assert process.stop() == 0, process.output
     ros.wait(lambda: len(commands[-1].position) == 7, what="its last command")
-    wrong = ros.start(*NODE, "-p", "controller:=computed_tork")
-    assert wrong.wait() == 2
-    assert "controller_node: error:" in wrong.output and "computed_torque" in wrong.output
-    assert "Traceback" not in wrong.output

