@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emulators behind real wires: in this process step by step, and in their own, which is told, frozen and killed."""
+"""Emulators behind real wires: in this process step by step, in their own process, and by addresses of drivers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
+from processes import descendants, is_alive
 from refused import refused
 from waiting import LIMIT, until
 
 from ada_dynamics.errors import InputError
+from ada_hardware import opening
 from ada_hardware.emulation import __main__ as program
 from ada_hardware.emulation.ends import PtyEnd, UdpEnd, open_end
 from ada_hardware.emulation.host import EmulatorHost
-from ada_hardware.emulation.in_process import InProcessStream
+from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.emulation.talk import Lines, answer
+from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
+from ada_hardware.registry import DEVICES
 from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream
 from ada_robot.errors import NoAnswer, TransportError
 
@@ -54,13 +59,6 @@ def test_a_cable_that_is_pulled_ends_a_read_that_waits() -> None:
         wire.fault("disconnect", 1)
         with refused(TransportError, field="state", value="gone"):
             reading.result(LIMIT)
-
-
-def test_in_real_time_answers_arrive_no_earlier_than_they_are_sent() -> None:
-    wire = InProcessStream(EchoStream(EchoDeviceSettings(delay=0.02)))
-    begin = time.monotonic()
-    wire.write(frame(b"a"))
-    assert wire.read(10, LIMIT) == frame(b"a") and time.monotonic() - begin >= 0.02
 
 
 # --- ends, in this process --------------------------------------------------------------------------------------------
@@ -187,43 +185,34 @@ def test_a_port_that_is_taken_is_refused() -> None:
 
 
 # --- the host's loop, step by step in this process --------------------------------------------------------------------
-def test_a_host_survives_garbage_and_answers_right_behind_it() -> None:
-    for emulator in (EchoStream(EchoDeviceSettings()), EchoPackets(EchoDeviceSettings())):
-        host = EmulatorHost(emulator, faults={"noise_commands": 2000.0}, seed=5)
-        wire = open_packets(host.url) if emulator.WIRE == "packets" else open_stream(host.url, Serial())
-        send = wire.send if isinstance(wire, PacketPort) else wire.write
-        for number in range(200):
-            send(bytes((number * number + byte) & 0xFF for byte in range(50)))
-            host.step(0.0)
-        host.fault("noise_commands", 0.0)
+@pytest.mark.parametrize("kind", [EchoStream, EchoPackets])
+def test_a_host_survives_garbage_and_answers_right_behind_it(kind: type[EchoStream]) -> None:
+    host = EmulatorHost(kind(EchoDeviceSettings()), faults={"noise_commands": 2000.0}, seed=5)
+    wire = open_packets(host.url) if kind.WIRE == "packets" else open_stream(host.url, Serial())
+    send: Callable[[bytes], None] = wire.send if isinstance(wire, PacketPort) else wire.write
+    for number in range(200):
+        send(bytes((number * number + byte) & 0xFF for byte in range(50)))
+        host.step(0.0)
+    host.fault("noise_commands", 0.0)
 
-        def is_answered(host: EmulatorHost = host, wire: PacketPort | ByteStream = wire) -> bool:
-            send = wire.send if isinstance(wire, PacketPort) else wire.write
-            send(frame(b"still there"))
-            host.step(0.01)
-            got = wire.receive(0.0) if isinstance(wire, PacketPort) else wire.read(10_000, 0.0)
-            return frame(b"still there") in (got or b"")
+    def is_answered() -> bool:
+        send(frame(b"still there"))
+        host.step(0.01)
+        got = wire.receive(0.0) if isinstance(wire, PacketPort) else wire.read(10_000, 0.0)
+        return frame(b"still there") in (got or b"")
 
-        until(is_answered, "an answer", poll=0.0)
-        wire.close()
-        host.close()
+    until(is_answered, "an answer", poll=0.0)
+    wire.close()
+    host.close()
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("no json", "no json"),
-        ("[1, 2]", "[1, 2]"),
-        ('{"ask": "weather"}', "weather"),
-        ('{"fault": "drop"}', "drop"),
-        ('{"fault": "blind", "value": 1}', "blind"),
-        ('{"fault": "drop", "value": 7}', "7"),
-        ('{"fault": "drop", "value": null}', "None"),
-    ],
-)
-def test_a_line_that_is_not_understood_is_answered_with_what_is_allowed(line: str, words: str) -> None:
+def test_a_line_that_is_not_understood_is_answered_by_an_error() -> None:
     host = EmulatorHost(EchoPackets(EchoDeviceSettings()))
-    assert words in answer(host, line)["error"]
+    for line in (
+        "no json", "[1, 2]", '{"ask": "weather"}', '{"fault": "drop"}', '{"fault": "blind", "value": 1}',
+        '{"fault": "drop", "value": 7}', '{"fault": "drop", "value": null}',
+    ):  # fmt: skip
+        assert "error" in answer(host, line), line
     host.close()
 
 
@@ -327,7 +316,7 @@ def test_a_killed_device_is_gone_from_both_kinds_of_wires() -> None:
 
 
 def test_a_frozen_device_is_silent_and_resumes_when_thawed() -> None:
-    with EmulatorProcess(PACKETS, timeout=1.5) as device:
+    with EmulatorProcess(PACKETS, timeout=4.0) as device:
         port = open_packets(device.url)
         device.freeze()
         assert exchanged(port, b"ice", 0.05) is None
@@ -363,17 +352,11 @@ def test_a_process_that_cannot_start_says_why(name: str, arguments: dict[str, ob
 # --- the command line -------------------------------------------------------------------------------------------------
 def test_the_list_has_all_devices_and_of_one_its_settings_and_faults(capsys: pytest.CaptureFixture[str]) -> None:
     assert program.main(["--list"]) == 0
-    text = capsys.readouterr().out
-    assert all(name in text for name in ("pa10", "khr1", "khr3", "hexa", "dynpick", "netft", "onrobot"))
+    assert set(DEVICES) <= set(capsys.readouterr().out.split())
     assert program.main([STREAM, "--list"]) == 0
     text = capsys.readouterr().out
-    assert all(word in text for word in ("delay = 0.0: of answers", "[s]", "deaf", "drop", "_commands"))
-
-
-@pytest.mark.parametrize("option", ["--setting", "--fault"])
-def test_a_value_without_a_name_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.main([STREAM, option, "delay"]) == 2
-    assert "write NAME=VALUE" in capsys.readouterr().err
+    assert all(word in text for word in ("delay = 0.0", "[s]", "deaf", "drop", "_commands"))
+    assert program.main([STREAM, "--fault", "delay"]) == 2  # without a value
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -394,3 +377,103 @@ def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal
     assert one.wait(LIMIT) == 0
     one.stdout.close()
     assert not link.is_symlink()
+
+
+# --- addresses "emulator:" and "dry:" ---------------------------------------------------------------------------------
+def opened_stream(settings: dict[str, object] | None = None) -> ByteStream:
+    return opening.open_device_stream(STREAM, "emulator:", Serial(), emulator_settings=settings)
+
+
+def opened_packets() -> PacketPort:
+    return opening.open_device_packets(PACKETS, "emulator:")
+
+
+def test_a_stream_leads_to_a_device_on_a_pseudo_terminal() -> None:
+    wire = opened_stream({"greeting": "hello"})
+    assert exchanged(wire, b"abc") == frame(b"abc")
+    assert wire.device.url.startswith("/dev/") and wire.device.state()["greeting"] == "hello"
+    wire.write(frame(b"later"))
+    assert wire.device.state()["heard"]  # a question is answered after the bytes that were sent before it
+    wire.discard_input()
+    wire.close()
+    wire.close()
+
+
+def test_packets_lead_to_a_device_on_udp_with_the_faults_in_its_address() -> None:
+    port = opening.open_device_packets(PACKETS, "emulator:deaf=1,greeting=good day")
+    assert port.device.state()["greeting"] == "good day" and port.device.url.startswith("udp://127.0.0.1:")
+    assert port.device.state()["is_deaf"]
+    port.device.fault("deaf", 0)
+    assert exchanged(port, b"abc") == frame(b"abc")
+    port.close()
+    port.close()
+
+
+def test_a_device_ends_with_its_wire_and_each_wire_has_its_own() -> None:
+    wires = [opened_stream(), opened_packets(), opened_packets()]
+    pids = [wire.device.pid for wire in wires]
+    assert len(set(pids)) == 3 and len({wire.device.url for wire in wires}) == 3
+    assert all(os.getsid(pid) != os.getsid(0) for pid in pids)  # an interrupt at the terminal is for the host
+    for wire in wires:
+        wire.close()
+    assert not any(is_alive(pid) for pid in pids)
+
+
+HOST = f"""
+import sys
+from ada_hardware.opening import open_device_packets
+port = open_device_packets({PACKETS!r}, "emulator:")
+print(port.device.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_device_does_not_outlive_a_host_that_is_killed() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", HOST], stdin=pipe, stdout=pipe, text=True, env=environment) as host:
+        assert host.stdout is not None
+        pid = int(host.stdout.readline())
+        assert is_alive(pid)
+        host.send_signal(signal.SIGKILL)
+    until(lambda: not is_alive(pid), "the end of the device")
+
+
+def test_a_device_on_the_other_kind_of_wire_is_refused_and_ended() -> None:
+    before = descendants(os.getpid())
+    with refused(TransportError, field="url"):
+        opening.open_device_stream(PACKETS, "emulator:", Serial())
+    with refused(TransportError, field="url"):
+        opening.open_device_packets(STREAM, "emulator:")
+    assert descendants(os.getpid()) == before
+
+
+def test_an_emulated_net_ft_has_its_page_where_its_driver_looks() -> None:
+    driver = NetFtDriver(NetFtSettings(url="emulator:"))
+    driver.open()
+    try:
+        assert driver.identity().source == "device"
+        assert np.isfinite(driver.read().wrench).all()
+    finally:
+        driver.close()
+
+
+def test_each_dry_run_has_a_device_of_its_own_with_the_settings_asked_for() -> None:
+    wire = opening.open_device_stream(STREAM, "dry:", Serial(), emulator_settings={"greeting": "dry"})
+    wire.write(frame(b"a"))
+    assert wire.read(10, LIMIT) == frame(b"a")
+    assert isinstance(wire, InProcessStream) and wire.emulator.state()["greeting"] == "dry"
+    assert wire.url == f"dry:{STREAM}"
+    one, other = (opening.open_device_packets(PACKETS, "dry:") for _ in range(2))
+    assert isinstance(one, InProcessPackets) and isinstance(other, InProcessPackets)
+    one.send(frame(b"b"))
+    assert one.receive(LIMIT) == frame(b"b")
+    assert one.emulator.state()["heard"] == 1 and other.emulator.state()["heard"] == 0
+
+
+def test_other_addresses_are_opened_for_real() -> None:
+    with refused(TransportError, field="port", value="/dev/ttyNOPE"):
+        opening.open_device_stream("khr1", "/dev/ttyNOPE", Serial())
+    port = opening.open_device_packets("netft", "udp://127.0.0.5:9")
+    assert port.url == "udp://127.0.0.5:9"
+    port.close()

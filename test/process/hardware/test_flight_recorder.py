@@ -3,6 +3,7 @@
 
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.safety import flight_file
 from ada_robot.safety.flight_file import FlightRecord, columns_of
-from ada_robot.safety.flight_memory import EVENT_SIZE, EVENTS, MEMORY_NAME, Event, Flight, FlightMemory, new_memory
+from ada_robot.safety.flight_memory import EVENT_SIZE, EVENTS, Event, Flight, FlightMemory, new_memory
 from ada_robot.safety.flight_recorder import FlightRecorder, flight_state, record_folder, sibling_environment
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
@@ -63,55 +64,36 @@ def test_rows_are_kept_bit_for_bit_and_the_oldest_overwritten(descriptor, tmp_pa
     assert Flight("pa10", "pa10", tuple("abcdefg"), 0.002, 60_000).size < 20e6
 
 
-@pytest.mark.parametrize("phase", list(Phase))
 @pytest.mark.parametrize("mode", [None, *Mode])
 @pytest.mark.parametrize(("is_fresh", "is_driven"), [(True, False), (False, True), (True, True), (False, False)])
-def test_the_newest_row_says_what_was_demanded_and_told(descriptor, tmp_path, phase, mode, is_fresh, is_driven):
+def test_the_newest_row_has_the_phase_demand_and_feedback(descriptor, tmp_path, mode, is_fresh, is_driven):
     recorder, memory = FlightRecorder(descriptor, tmp_path, 5), FlightMemory(descriptor, is_writer=False)
     assert memory.newest_row() is None
     numbers = np.array([1.5, -0.25])
     alarms = (Alarm(0x60, "x"), Alarm(7, "y")) if is_driven else ()
     feedback = Feedback(3.25, numbers, 2 * numbers, 3 * numbers, is_fresh, is_driven, alarms)
     for now in range(60):  # the ring has 50 rows
+        phase = list(Phase)[now % len(Phase)]
         recorder.cycle(float(now), phase, None if mode is None else Demand(mode, 4 * numbers), feedback)
-    state = flight_state(memory.newest_row())
-    assert (state.time, state.phase) == (59.0, phase)
+        state = flight_state(memory.newest_row())
+        assert (state.time, state.phase) == (float(now), phase)
     assert (state.demand is None) if mode is None else (state.demand.mode is mode)
     assert mode is None or state.demand.values.tolist() == [6.0, -1.0]
     found = state.feedback
-    assert [x.tolist() for x in (found.position, found.velocity, found.effort)] == [
-        [1.5, -0.25],
-        [3, -0.5],
-        [4.5, -0.75],
-    ]
+    np.testing.assert_array_equal([found.position, found.velocity, found.effort], np.outer([1, 2, 3], numbers))
     assert (found.time, found.is_fresh, found.is_driven) == (3.25, is_fresh, is_driven)
     assert [alarm.code for alarm in found.alarms] == [alarm.code for alarm in alarms[:1]]
 
 
-def test_names_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError):
-        new_memory(Flight("arm", "", tuple(f"joint_{i}" for i in range(900)), 0.002, 1))
-
-
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has no memory without a file")
-def test_the_memory_has_a_name_among_a_process_files_and_a_system_without_such_gets_a_file(descriptor, monkeypatch):
-    def name_of(number):
-        return str(Path(f"/proc/self/fd/{number}").readlink())
-
-    assert name_of(descriptor) == f"/memfd:{MEMORY_NAME} (deleted)"
+def test_a_system_without_anonymous_memory_gets_a_file(descriptor, monkeypatch):
     monkeypatch.delattr(os, "memfd_create")
     other = new_memory(Flight("arm", "", JOINTS, 0.002, 50))
     try:
-        assert "memfd" not in name_of(other) and os.fstat(other).st_size == os.fstat(descriptor).st_size
+        assert os.fstat(other).st_size == os.fstat(descriptor).st_size
         assert FlightMemory(other).flight == FlightMemory(descriptor).flight
     finally:
         os.close(other)
-
-
-def test_a_process_of_ours_finds_modules_where_this_one_does(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", ["/first", "", "/last"])
-    assert sibling_environment()["PYTHONPATH"].split(os.pathsep) == ["/first", str(tmp_path), "/last"]
 
 
 def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
@@ -133,24 +115,23 @@ def record(rows=2000, robot="", joints=JOINTS):
     return FlightRecord(flight, "alarm: é", table, events, 1_700_000_000_000_000_000)
 
 
-def test_a_file_holds_every_row_and_event(tmp_path):
+@pytest.fixture(params=[".mcap", ".npz"])
+def suffix(request, monkeypatch):
+    """Of files with and without the package mcap."""
+    if request.param == ".npz":
+        monkeypatch.setitem(sys.modules, "mcap", None)
+    return request.param
+
+
+def test_a_file_holds_every_row_and_event(tmp_path, suffix):
     wanted = record(5000)
-    found = flight_file.read(flight_file.write(wanted, tmp_path / "flight_arm.mcap"))
+    path = flight_file.write(wanted, tmp_path / "flight_arm.mcap")
+    found = flight_file.read(path)
     np.testing.assert_array_equal(found.rows, wanted.rows)
-    assert found.why == wanted.why
-    assert found.flight == wanted.flight
+    assert (found.why, found.flight) == (wanted.why, wanted.flight)
     assert [event.text for event in found.events] == [event.text for event in wanted.events]
     np.testing.assert_allclose([event.time for event in found.events], [1000.5, 1001.0], atol=1e-6)
-    assert list(tmp_path.iterdir()) == [tmp_path / "flight_arm.mcap"], "nothing unfinished is left"
-
-
-def test_without_the_package_mcap_nothing_is_lost(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "mcap", None)
-    path = flight_file.write(record(), tmp_path / "flight_arm.mcap")
-    assert path.suffix == ".npz"
-    found = flight_file.read(path)
-    np.testing.assert_array_equal(found.rows, record().rows)
-    assert found.events == record().events
+    assert list(tmp_path.iterdir()) == [path] and path.suffix == suffix, "nothing unfinished is left"
 
 
 def test_viewers_get_joint_states_and_commands(tmp_path):
@@ -208,6 +189,7 @@ def test_a_memory_is_written_by_a_process_of_low_priority_with_times_of_the_wall
     monkeypatch.setattr(os, "nice", slower.append)
     recorder = FlightRecorder(descriptor, tmp_path, 5)
     none = np.zeros(2)
+    began = time.time_ns()
     for now in (time.monotonic() - 1.0, time.monotonic()):
         recorder.cycle(now, Phase.ACTIVE, None, Feedback(now, none, none, none))
     old = [written(tmp_path, f"flight_arm_20260101_12000{i}_000.mcap", i) for i in range(3)]
@@ -217,7 +199,7 @@ def test_a_memory_is_written_by_a_process_of_low_priority_with_times_of_the_wall
     assert sorted(tmp_path.iterdir()) == [old[-1], path]
     found = flight_file.read(path)
     assert found.why == "alarm" and found.flight.joints == JOINTS
-    assert found.times[-1] == pytest.approx(time.time_ns(), abs=5e9)
+    assert began <= found.times[-1] <= time.time_ns()  # of the second row, by the wall clock
 
 
 def test_a_file_that_is_no_record_is_refused(tmp_path):
@@ -240,16 +222,11 @@ def written(folder, name, seconds, device="arm"):
     return path
 
 
-@pytest.mark.parametrize("suffix", ["mcap", "npz"])
-def test_only_so_many_records_are_kept(tmp_path, monkeypatch, suffix):
-    if suffix == "npz":
-        monkeypatch.setitem(sys.modules, "mcap", None)
+def test_the_oldest_records_beyond_a_number_are_deleted(tmp_path, suffix):
     paths = [written(tmp_path, f"flight_arm_20260101_12000{i}_000.mcap", i) for i in range(6)]
-    (tmp_path / "mine.txt").write_text("stays")
-    flight_file.prune(tmp_path, 2, "arm")
-    assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], tmp_path / "mine.txt"])
-    flight_file.prune(tmp_path, 3, "arm")  # fewer than may be kept
-    assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], tmp_path / "mine.txt"])
+    for keep in (2, 3):
+        flight_file.prune(tmp_path, keep, "arm")
+        assert sorted(tmp_path.iterdir()) == paths[4:]
 
 
 def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monkeypatch):
@@ -286,30 +263,30 @@ def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monk
 
 
 # --- the whole ----------------------------------------------------------------------------------------------------
-def test_the_folder_is_the_users_own_and_one_that_cannot_be_written_is_told(descriptor, tmp_path, monkeypatch, capfd):
+def test_the_default_folder_is_the_users_own_and_one_that_cannot_be_written_is_reported(
+    descriptor, tmp_path, monkeypatch, capfd
+):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert record_folder("") == tmp_path / "ada_dynamics" / "flights"
-    assert record_folder("/data") == Path("/data")
     (tmp_path / "file").write_text("in the way")
     recorder = FlightRecorder(descriptor, tmp_path / "file" / "flights", 5)
     assert recorder.save("alarm").wait(LIMIT) == 1
-    assert "cannot be written: Not a directory" in capfd.readouterr().err
+    assert "cannot be written" in capfd.readouterr().err
 
 
 def test_the_record_survives_the_death_of_the_process_that_filled_it(descriptor, tmp_path):
-    program = (
-        "import os, sys, signal\n"
-        "import numpy as np\n"
-        "from ada_robot.driver import Feedback\n"
-        "from ada_robot.safety.flight_recorder import FlightRecorder\n"
-        "from ada_robot.safety.phases import Phase\n"
-        f"recorder = FlightRecorder({descriptor}, None, 1)\n"
-        "x = np.ones(2)\n"
-        "for i in range(30): recorder.cycle(float(i), Phase.ACTIVE, None, Feedback(float(i), x, x, x))\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], pass_fds=[descriptor], env=sibling_environment(), timeout=60)
-    assert done.returncode == -9
+    program = f"""
+import os, signal
+import numpy as np
+from ada_robot.driver import Feedback
+from ada_robot.safety.flight_recorder import FlightRecorder
+from ada_robot.safety.phases import Phase
+recorder, x = FlightRecorder({descriptor}, None, 1), np.ones(2)
+for i in range(30): recorder.cycle(float(i), Phase.ACTIVE, None, Feedback(float(i), x, x, x))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program], pass_fds=[descriptor], env=sibling_environment())
+    assert done.returncode == -signal.SIGKILL
     recorder = FlightRecorder(descriptor, tmp_path, 5)
     assert recorder.save("killed").wait(LIMIT) == 0
     assert flight_file.read(Path(recorder.newest)).rows[-1, 0] == 29.0
