@@ -7,7 +7,6 @@ import os
 import select
 import socket
 import sys
-import time
 import tty
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -55,33 +54,19 @@ def stream(pty: Pty) -> Iterator[ByteStream]:
     one.close()
 
 
-def wait_until_readable(descriptor: int) -> None:
-    """The kernel hands bytes from end to end a little later than `write` returns."""
-    assert select.select([descriptor], [], [], 10.0)[0]
-
-
 def test_all_bytes_go_through_unchanged_both_ways(pty: Pty, stream: ByteStream) -> None:
     everything = bytes(range(256))
     stream.write(everything)
     assert os.read(pty.master, 1000) == everything
     os.write(pty.master, everything)
-    assert b"".join(stream.read(100, 1.0) for _ in range(3)) == everything
+    assert b"".join(stream.read(100, LIMIT) for _ in range(3)) == everything
 
 
-def test_a_read_returns_what_is_there_and_does_not_wait_for_more(pty: Pty, stream: ByteStream) -> None:
+def test_a_read_returns_what_is_there_and_nothing_after_the_timeout(pty: Pty, stream: ByteStream) -> None:
     os.write(pty.master, b"abcdef")
-    begin = time.monotonic()
-    assert stream.read(4, 100.0) == b"abcd"
-    assert stream.read(4, 100.0) == b"ef"
-    assert time.monotonic() - begin < 90.0  # it would have been 100 s
-
-
-def test_a_silent_line_gives_nothing_after_the_timeout_and_not_before(stream: ByteStream) -> None:
-    begin = time.monotonic()
-    assert stream.read(10, 0.05) == b""
-    assert time.monotonic() - begin >= 0.05
-    assert stream.read(10, 0.0) == b""
-    assert stream.read(10, -1.0) == b""
+    assert stream.read(4, 1e9) == b"abcd"
+    assert stream.read(4, 1e9) == b"ef"  # does not wait for more
+    assert [stream.read(10, timeout) for timeout in (0.05, 0.0, -1.0)] == [b""] * 3
 
 
 def test_a_read_wakes_when_bytes_come(pty: Pty, stream: ByteStream) -> None:
@@ -91,21 +76,18 @@ def test_a_read_wakes_when_bytes_come(pty: Pty, stream: ByteStream) -> None:
         assert reading.result(LIMIT) == b"now"
 
 
-def test_discarded_input_does_not_come_back(pty: Pty, stream: ByteStream) -> None:
-    os.write(pty.master, b"old")
-    wait_until_readable(pty.slave)
-    stream.discard_input()
-    os.write(pty.master, b"new")
-    assert stream.read(10, 1.0) == b"new"
-
-
-def test_what_came_before_the_port_was_opened_is_not_read(pty: Pty) -> None:
-    os.write(pty.master, b"old")
-    wait_until_readable(pty.slave)
-    stream = open_stream(pty.path, LINE)
-    os.write(pty.master, b"new")
-    assert stream.read(10, 1.0) == b"new"
-    stream.close()
+def test_bytes_from_before_the_opening_and_discarded_ones_are_not_read(pty: Pty) -> None:
+    for is_open in (False, True):
+        stream = open_stream(pty.path, LINE) if is_open else None
+        os.write(pty.master, b"old")
+        assert select.select([pty.slave], [], [], LIMIT)[0]  # the kernel passes bytes on later than `write` returns
+        if stream is None:
+            stream = open_stream(pty.path, LINE)
+        else:
+            stream.discard_input()
+        os.write(pty.master, b"new")
+        assert stream.read(10, LIMIT) == b"new"
+        stream.close()
 
 
 def test_an_unplugged_line_is_an_error_when_read_and_when_written(pty: Pty, stream: ByteStream) -> None:
@@ -171,27 +153,18 @@ def test_a_missing_permission_names_the_group_and_the_command(pty: Pty) -> None:
         as_nobody(lambda: open_stream(pty.path, LINE))
 
 
-def test_a_file_that_is_no_port_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_port_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("no port")
-    with refused(TransportError, field="url", value=str(path)):
-        open_stream(str(path), LINE)
+    for url in (str(path), "", "udp://127.0.0.1:1", "arcnet:arc0", "dry:"):
+        with refused(TransportError, field="url", value=url):
+            open_stream(url, LINE)
 
 
 @pytest.mark.parametrize("field, value", [("baud", 0), ("baud", -9600), ("parity", "X"), ("baud", "fast")])
 def test_a_line_that_cannot_be_set_so_is_refused(pty: Pty, field: str, value: Any) -> None:
     with refused(TransportError, field=field, value=value):
         open_stream(pty.path, Serial(**{field: value}))
-
-
-def test_a_rate_that_the_port_refuses_is_told(pty: Pty, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Refusing(serial.Serial):  # type: ignore[misc, name-defined]
-        def open(self) -> None:
-            raise ValueError("Failed to set custom baud rate (12345): [Errno 22] Invalid argument")
-
-    monkeypatch.setattr("serial.Serial", Refusing)
-    with refused(TransportError, field="baud", value=12_345):
-        open_stream(pty.path, Serial(baud=12_345))
 
 
 @pytest.mark.parametrize("level", [False, True])
@@ -208,16 +181,17 @@ def test_dtr_has_its_level_before_the_port_is_opened(pty: Pty, monkeypatch: pyte
     assert levels == [level]
 
 
-def test_the_line_is_set_as_asked(pty: Pty) -> None:
+def test_the_line_is_set_as_asked_also_repeatedly(pty: Pty) -> None:
     import termios
 
-    stream = open_stream(pty.path, Serial(baud=19_200, parity="E"))
-    _, _, control, _, speed, _, _ = termios.tcgetattr(pty.slave)
-    assert speed == termios.B19200
-    assert control & termios.CSIZE == termios.CS8
-    # A pseudo-terminal has no parity; Linux keeps the bit off there, and odd parity must be off anyhow.
-    assert not control & termios.PARODD and not control & termios.CSTOPB
-    stream.close()
+    for _ in range(2):  # glibc calls a setting that changes nothing but the parity, which no pty has, an error
+        stream = open_stream(pty.path, Serial(baud=19_200, parity="E"))
+        _, _, control, _, speed, _, _ = termios.tcgetattr(pty.slave)
+        assert speed == termios.B19200
+        assert control & termios.CSIZE == termios.CS8
+        # A pseudo-terminal has no parity; Linux keeps the bit off there, and odd parity must be off anyhow.
+        assert not control & termios.PARODD and not control & termios.CSTOPB
+        stream.close()
 
 
 @pytest.mark.parametrize(("before", "after"), [("16\n", "1"), ("1\n", "1\n"), ("?", "?")])
@@ -235,39 +209,29 @@ def test_without_pyserial_the_extra_is_named(pty: Pty, monkeypatch: pytest.Monke
         open_stream(pty.path, LINE)
 
 
-@pytest.mark.parametrize("url", ["", "udp://127.0.0.1:1", "arcnet:arc0", "dry:"])
-def test_addresses_of_other_kinds_are_no_streams(url: str) -> None:
-    with refused(TransportError, field="url", value=url):
-        open_stream(url, LINE)
-
-
 # --- URLs of pyserial -------------------------------------------------------------------------------------------------
 @pytest.fixture
 def server() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as one:
-        one.settimeout(10.0)
+        one.settimeout(LIMIT)
         yield one
 
 
-def test_a_line_over_tcp_moves_bytes_and_tells_when_it_is_gone(server: socket.socket) -> None:
+def test_a_line_over_tcp_moves_bytes_and_fails_when_it_is_gone(server: socket.socket) -> None:
     stream = open_stream(f"socket://127.0.0.1:{server.getsockname()[1]}", LINE)
     peer, _ = server.accept()
     with peer:
         stream.write(b"question")
         assert peer.recv(100) == b"question"
-        assert stream.read(10, 0.0) == b""
         peer.sendall(b"answer")
-        assert stream.read(4, 5.0) == b"answ"
-        assert stream.read(40, 5.0) == b"er"
+        assert stream.read(4, LIMIT) == b"answ" and stream.read(40, LIMIT) == b"er"
         peer.sendall(b"old")
-        while not stream.read(1, 1.0):
-            pass
+        assert stream.read(1, LIMIT) == b"o"
         stream.discard_input()
         peer.sendall(b"new")
-        assert stream.read(10, 5.0) == b"new"
+        assert stream.read(10, LIMIT) == b"new"
     with refused(TransportError, field="state", value="gone"):
-        stream.read(10, 5.0)
-    stream.close()
+        stream.read(10, LIMIT)
     stream.close()
 
 
@@ -277,8 +241,3 @@ def test_a_url_where_nothing_is_or_of_no_known_kind_is_refused(server: socket.so
     for url in (f"socket://127.0.0.1:{port}", "carrier-pigeon://coop"):
         with refused(TransportError, field="url", value=url):
             open_stream(url, LINE)
-
-
-def test_a_line_with_parity_opens_again_where_nothing_but_parity_would_change(pty: Pty) -> None:
-    for _ in range(2):  # a pseudo-terminal has none, and glibc calls asking for nothing else an invalid argument
-        open_stream(pty.path, Serial(parity="E")).close()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +29,13 @@ BLIND = 0.35  # [s] that servos may go on without being seen, the last way of th
 class KhrScene(Scene):
     """Opened and inactive."""
 
-    def __init__(self, prepared: Callable[[Rcb1Peer], object] = nothing) -> None:
-        """Args: what the boards are like before anybody speaks."""
+    def __init__(self, prepared: Callable[[Rcb1Peer], object] = nothing, **settings: Any) -> None:
+        """Args: what the boards are like before anybody speaks; settings of the driver."""
         super().__init__()
         self.peer, self.settles = Rcb1Peer(), 0.7
         prepared(self.peer)
         self.wire = LockStepLine(self.clock, self.peer.hear, 115_200)
-        self.driver = Rcb1Driver(Rcb1Settings(url="lockstep:"), wire=self.wire, clock=self.clock.now)
+        self.driver = Rcb1Driver(Rcb1Settings(**{"url": "lockstep:", **settings}), wire=self.wire, clock=self.clock.now)
         self.period = self.driver.period
         self.peer.witness = self.judge = ServoJudge(self.period)
         self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0), on_phase=self.on_phase)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""KHR-1 and KHR-3HV under all rules of safety, in lock step.
+
+A KHR-1 is judged on the bytes that reach the boards of test/support/peers, which share no code with driver and
+emulator; both robots are judged by their emulators.
+"""
+
+import random
+from itertools import pairwise
+
+import pytest
+from kondo_world import QUICK, KondoWorld
+from peers.khr1_scene import KhrScene
+from refused import refused
+
+from ada_dynamics import resources
+from ada_robot.contract import Demand, Mode
+from ada_robot.errors import HardwareError, NoAnswer, Refused
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
+
+MAP = resources.find("config", "khr1_angle_map.yaml")
+NECK = 6
+UNUSED = 0xE1  # Heart To Heart's value for a channel without a servo
+FREE = 0xDD
+BOTH = pytest.mark.parametrize("name", list(QUICK))
+
+
+class Boards(KhrScene):
+    """A KHR-1 by the bytes that it gets.
+
+    Attributes:
+        frames: positions that arrived: time, board, speed, twelve angles.
+        switched: switches that arrived: board, bits.
+    """
+
+    def __init__(self, servo=None, **settings):
+        """Args: angles of channels, 1 to 24, before the robot is opened; settings of the driver."""
+
+        def prepared(peer):
+            for channel, angle in (servo or {}).items():
+                board, place = divmod(channel - 1, 12)
+                peer.boards[board].angle[place] = peer.boards[board].target[place] = angle
+
+        self.frames, self.switched = [], []
+        super().__init__(prepared, **settings)
+        self.peer.witness = self
+
+    def heard(self, now, board, frame, peer):
+        if frame[0] == 0xFD:
+            self.frames.append((now, board, frame[2], tuple(frame[3:15])))
+        elif frame[0] == 0xF1:
+            self.switched.append((board, frame[2]))
+
+    def go(self, joint, speed, steps):
+        """Command a joint to move at a speed [rad/s], from the newest demand."""
+        target = self.cycle.demand.values.copy()
+        for _ in range(steps):
+            target[self.driver.joints.index(joint)] += speed * self.driver.period
+            self.step(Mode.POSITION, target.copy())
+
+    def told(self, channel):
+        """All values that a channel got."""
+        board, place = divmod(channel - 1, 12)
+        return [frame[3][place] for frame in self.frames if frame[1] == board]
+
+    def reads(self, channel, change):
+        """Make the reading of a channel another one."""
+        board, place = divmod(channel - 1, 12)
+
+        def says(angle):
+            angle = angle.copy()
+            angle[place] = change(angle[place])
+            return angle
+
+        self.peer.boards[board].says = says
+
+
+def without(tmp_path, *joints):
+    lines = [line for line in MAP.read_text().splitlines() if not any(joint in line for joint in joints)]
+    path = tmp_path / "map.yaml"
+    path.write_text("\n".join(lines))
+    return {"angle_map": str(path), "robot": ""}
+
+
+# --- servos that the map leaves out -----------------------------------------------------------------------------------
+def test_a_servo_that_the_map_leaves_out_is_held_through_activation_motion_stop_and_release(tmp_path):
+    world = Boards({NECK: 20, 3: 160}, **without(tmp_path, "neck_yaw", "left_elbow"))  # their stored home is 90
+    world.activate()
+    world.go("left_knee", 0.3, 20)
+    world.cycle.stop(world.now, "enough")
+    world.run(1.0)
+    assert world.phase is Phase.STOPPED
+    assert len(set(world.told(15))) > 3  # the knee did move
+    world.driver.release(confirm=True)
+    assert (set(world.told(NECK)), set(world.told(3))) == ({20}, {160})
+    assert world.told(1)[-1] == FREE
+
+
+def test_what_such_a_servo_gives_way_under_load_does_not_add_up_over_restarts(tmp_path):
+    world = Boards({NECK: 40}, **without(tmp_path, "neck_yaw"))
+    for _ in range(10):
+        world.driver.start()
+        world.reads(NECK, lambda angle: angle - 2)
+        world.driver.stop()
+    assert set(world.told(NECK)) == {40}
+    world.reads(NECK, lambda angle: 70)  # turned by hand
+    world.driver.start()
+    assert world.told(NECK)[-1] == 70
+
+
+@pytest.mark.parametrize(
+    ("read", "is_told"), [(UNUSED, UNUSED), (FREE, FREE), (0xE2, 0xE2), (0xDE, UNUSED), (0xFF, UNUSED)]
+)
+def test_a_channel_without_an_angle_is_told_nothing_that_turns_a_servo(read, is_told):
+    world = Boards()
+    world.reads(4, lambda _: read)
+    world.activate()
+    assert set(world.told(4)) == {is_told}  # never the 90 that the board has stored as its home
+
+
+def test_a_servo_of_which_two_readings_differ_is_not_driven(tmp_path):
+    world, chance = Boards(**without(tmp_path, "neck_yaw")), random.Random(1)
+    world.reads(NECK, lambda _: chance.randrange(180))
+    world.activate()
+    assert set(world.told(NECK)) == {UNUSED}
+
+
+# --- blind ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mute", [{0}, {1}, {0, 1}])
+def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_first_missing_answer(mute):
+    world = Boards()
+    world.activate()
+    world.go("neck_yaw", 0.5, 20)
+    world.go("left_knee", 0.5, 5)
+    assert world.phase is Phase.ACTIVE
+    for number in mute:
+        world.peer.boards[number].is_silent = True
+    seen = len(world.frames)
+    world.go("left_knee", 0.5, 40)
+    assert world.phase is Phase.STOPPED
+    sent = world.frames[seen:]
+    first_unanswered = min(frame[0] for frame in sent if frame[1] in mute)
+    for board in (0, 1):
+        told = [frame for frame in sent if frame[1] == board]
+        changes = [after[0] for before, after in pairwise(told) if before[3] != after[3]]
+        assert all(at - first_unanswered <= 0.25 for at in changes)  # what comes later is the hold
+        assert told[-1][2] == 7  # told as slowly as can be
+
+
+def test_single_lost_answers_stop_nothing():
+    world = Boards()
+    world.activate()
+    for i in range(60):
+        for number, board in enumerate(world.peer.boards):
+            board.is_silent = i % 3 == 0 and number == i % 2
+        world.go("left_knee", 0.2, 1)
+    assert world.phase is Phase.ACTIVE
+
+
+# --- free on request --------------------------------------------------------------------------------------------------
+def test_sleeping_frees_all_servos_by_the_software_switch_and_only_on_request():
+    world = Boards()
+    with refused(Refused, field="confirm"):
+        world.driver.sleep()
+    world.driver.start()
+    with refused(Refused, field="state", value="started"):
+        world.driver.sleep(confirm=True)
+    world.driver.stop()
+    assert world.switched == []
+    for board in world.peer.boards:
+        board.switches = 0x02
+    world.driver.sleep(confirm=True)
+    assert world.switched == [(0, 0x03), (1, 0x03)]  # sleep, beside motions that were on
+    world.peer.boards[0].is_silent = True
+    with refused(NoAnswer, field="command"):
+        world.driver.sleep(confirm=True)
+    assert world.switched[-1] == (1, 0x03)  # the board that answers sleeps all the same
+
+
+# --- beyond a limit ---------------------------------------------------------------------------------------------------
+# channel, joint, and a limit of the map that the servo itself can pass
+@pytest.mark.parametrize(
+    ("channel", "joint", "limit", "outwards"),
+    [(13, "left_hip_roll", 100, 1), (14, "left_hip_pitch", 20, -1), (23, "right_ankle_roll", 70, -1)],
+)
+@pytest.mark.parametrize("counts", [1, 3])
+def test_a_servo_some_counts_beyond_a_limit_is_led_back_and_never_farther_out(channel, joint, limit, outwards, counts):
+    world = Boards({channel: limit + outwards * counts})
+    world.activate()
+    servo = world.driver.map.servos[channel]
+    inside = world.cycle.demand.values.copy()
+    for i in range(40):
+        inside[world.driver.joints.index(joint)] = servo.position(limit - outwards * min(0.5 * i, 10.0))
+        world.step(Mode.POSITION, inside.copy())
+    assert world.phase is Phase.ACTIVE, world.cycle.latched
+    assert all((told - limit) * outwards <= 0 for told in world.told(channel))
+    assert world.told(channel)[-1] == limit - 10 * outwards
+
+
+@pytest.mark.parametrize("counts", [3, 4])
+def test_a_servo_that_gives_way_beyond_a_limit_stops_the_robot_from_four_counts_on(counts):
+    world = Boards({13: 100})  # the map's limit
+    world.activate()
+    world.reads(13, lambda angle: angle + counts)
+    world.run(0.4)
+    assert (world.phase is Phase.ACTIVE) is (counts == 3), world.cycle.reason
+
+
+# --- both robots, by their emulators ----------------------------------------------------------------------------------
+class Robot(KondoWorld):
+    """A robot and its cycle."""
+
+    def __init__(self, name):
+        super().__init__(name, **QUICK[name])
+        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0))
+        self.device.advance(0.0)
+        self.do("open")
+        self.steps(10)
+
+    def steps(self, count, position=None):
+        """Cycles, with a command in each where there is a position."""
+        for _ in range(count):
+            self.clock.sleep(self.driver.period - self.clock.now() % self.driver.period)
+            now = self.clock.now()
+            self.cycle.step(now, [] if position is None else [Demand(Mode.POSITION, position, now)])
+        self.wire.run()
+
+    def do(self, call, *arguments):
+        getattr(self.cycle, call)(self.clock.now(), *arguments)
+        if self.cycle.phase is not Phase.CLOSED:
+            self.steps(2)
+
+
+@BOTH
+def test_a_device_that_falls_silent_stops_it_until_it_is_reset(name):
+    robot = Robot(name)
+    robot.do("activate")
+    robot.wire.fault("silence", 1)
+    robot.steps(100)
+    assert robot.cycle.phase is Phase.STOPPED
+    with pytest.raises(HardwareError):
+        robot.do("activate")
+    robot.wire.fault("silence", 0)
+    robot.steps(5)
+    robot.do("reset")
+    robot.do("activate")
+    assert robot.cycle.phase is Phase.ACTIVE
+    assert robot.device.violations == []
+
+
+@BOTH
+def test_no_restart_in_any_order_makes_a_servo_jump(name):
+    robot, rng = Robot(name), random.Random(4)
+    targets = robot.device.state()["targets"]
+    for _ in range(12):
+        for step in rng.sample(("activate", "stop", "reset", "deactivate", "command"), k=5):
+            try:
+                if step == "command":
+                    robot.steps(1, robot.cycle.feedback.position)
+                else:
+                    robot.do(step, *(["enough"] if step == "stop" else []))
+            except HardwareError:
+                pass  # a step that its phase does not allow is refused; that is the rule, and no motion
+        robot.do("close")
+        robot.do("open")
+    if robot.cycle.phase is Phase.STOPPED:
+        robot.do("reset")
+    robot.do("activate")
+    assert robot.cycle.phase is Phase.ACTIVE
+    assert robot.device.violations == []
+    assert robot.device.state()["targets"] == pytest.approx(targets, abs=0.51)  # whole degrees of the KHR-1
