@@ -14,15 +14,6 @@ from ada_dynamics.hybrid import cuts
 from ada_tools.cli import main
 
 
-def test_a_table_has_every_size_and_names_the_best(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "hybrid", "pa10_thesis", "--sizes", "3", "7"]) == 0
-    shown = capsys.readouterr().out
-    for program in ("aba", "crba", "ada", "lagrange", "pieces of 3", "pieces of 7", "hybrid auto"):
-        assert f"\n{program} " in shown
-    assert "pieces of 1" not in shown
-    assert "best: " in shown
-
-
 def test_json_holds_the_operations_of_the_traced_programs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     picture = tmp_path / "pieces.png"
     assert main(["bench", "hybrid", "pa10", "--sizes", "4", "--json", "--plot", str(picture)]) == 0

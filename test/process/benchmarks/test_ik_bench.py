@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
@@ -32,13 +31,6 @@ def test_loops_are_what_pink_cannot(capsys):
     found = measured(capsys, "stewart", "--link", "platform", "--goals", "5")
     assert [one["reached"] for one in found["programs"]] == [5, 5]
     assert found["missing"] == "pink knows no loops: its tree falls apart at them"
-
-
-def test_without_pink_the_table_says_how_to_get_it(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pink", None)
-    assert main(["bench", "ik", "planar_3r", "--goals", "2"]) == 0
-    shown = capsys.readouterr().out
-    assert "pink is not installed; pip install" in shown and "[bench]" in shown
 
 
 @pytest.mark.parametrize(

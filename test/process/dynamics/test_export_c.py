@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import ExportedC, export_c
@@ -53,9 +54,8 @@ def test_a_mechanism_with_loops_is_exported_with_its_loops_closed(tmp_path: Path
     np.testing.assert_allclose(result, dynamics.forward(q, v, tau), rtol=1e-12)
     flat = np.array([np.pi / 2, 0.0, np.pi])
     assert function(*pointers(flat, v, tau, result)) == 1  # a pivot vanishes in a singular pose
-    with pytest.raises(ada.InputError) as caught:
+    with refused(ada.InputError, field="quantity", value="inverse", loop="closing"):
         export_c(dynamics, "inverse", tmp_path)
-    assert (caught.value.field, caught.value.value, caught.value.loop) == ("quantity", "inverse", "closing")
 
 
 @needs_compiler
@@ -68,28 +68,19 @@ def test_the_c_function_refuses_a_quaternion_off_unit_length(tmp_path: Path) -> 
     assert function(*pointers(q, v, tau, a)) == 1
 
 
-def test_the_files_carry_the_chosen_name(tmp_path: Path) -> None:
-    files = export_c(ada.Dynamics(ada.planar_chain(2)), "forward", tmp_path, name="two_links")
-    assert [file.name for file in files] == ["two_links.c", "two_links.h"]
-    assert '#include "two_links.h"' in files.source.read_text(encoding="utf-8")
-    assert "int two_links(const double *q, " in files.header.read_text(encoding="utf-8")
-
-
 def test_an_unknown_quantity_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ada.InputError) as caught:
+    with refused(ada.InputError, field="quantity", value="forwards") as caught:
         export_c(ada.Dynamics(ada.planar_chain(2)), "forwards", tmp_path)
-    assert (caught.value.field, caught.value.value) == ("quantity", "forwards") and "inverse" in caught.value.allowed
+    assert "inverse" in caught.value.allowed
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["", "2d", "a-b", "double", "größe", "../evil"])
 def test_a_name_that_is_no_identifier_of_c_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ada.InputError) as caught:
+    with refused(ada.InputError, field="name", value=name):
         export_c(ada.Dynamics(ada.planar_chain(2)), "forward", tmp_path, name=name)
-    assert (caught.value.field, caught.value.value) == ("name", name)
 
 
 def test_generic_kernels_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ada.InputError) as caught:
+    with refused(ada.InputError, field="kernel", allowed=("specialised",)):
         export_c(ada.Dynamics(ada.planar_chain(2), kernel="generic"), "forward", tmp_path)
-    assert (caught.value.field, caught.value.allowed) == ("kernel", ("specialised",))

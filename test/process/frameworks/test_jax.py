@@ -46,11 +46,6 @@ def test_inverse_dynamics_at_rest_are_the_gravity_of_the_library_springs_include
     assert np.allclose(adapter.inverse(dynamics, q, rest, rest), dynamics.gravity(q), rtol=0.0, atol=1e-12)
 
 
-def test_single_precision_stays_single():
-    model, q, v, tau = (x if isinstance(x, ada.Model) else x.astype(np.float32) for x in states("pa10"))
-    assert adapter.forward(ada.Dynamics(model), *map(jax.numpy.asarray, (q, v, tau))).dtype == np.float32
-
-
 def test_loops_have_no_inverse_of_all_efforts():
     model, q, v, _ = states("five_bar")
     with refused(ada.InputError, field="inverse", value="five_bar"):

@@ -54,17 +54,6 @@ def test_the_wrench_of_each_joint_is_what_all_that_it_carries_needs(algorithm: s
             assert np.max(np.abs(six(ours) - six(theirs))) < RELATIVE * size
 
 
-def test_motors_pass_their_effort_on_less_what_the_rotor_takes() -> None:
-    model = random_tree(11, ["revolute", "prismatic", "cylindrical", "revolute", "prismatic"])
-    q, v, tau = state_of(model)
-    solution = assembly_disassembly.solve(model.tree, *floats(q, v, tau))
-    for body, wrench in zip(model.tree.bodies, solution.wrenches, strict=True):
-        for i, axis in zip(range(body.v.start, body.v.stop), body.joint.subspace(q[body.q].tolist()), strict=True):
-            losses = body.damping * v[i] + body.friction * np.sign(v[i])
-            passed = tau[i] - losses - body.armature * solution.accelerations[i]
-            assert axis @ wrench == pytest.approx(passed, rel=1e-10, abs=1e-10)
-
-
 # --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_mimic_joints_are_refused_by_name(algorithm: str) -> None:

@@ -32,10 +32,7 @@ from ada_dynamics.algorithms import (
     jacobian_method,
     kinematics,
     unit_vector,
-    zmp,
 )
-from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 linalg = pytest.importorskip("scipy.linalg")
 
@@ -101,7 +98,6 @@ def test_a_tree_that_floats_without_weight_keeps_its_momentum(model: ada.Model) 
     assert np.max(np.abs(derivative(momentum))) < 1e-7 * size  # as above
 
 
-# --- mimic joints ---------------------------------------------------------------------------------------------------
 # --- derivatives ----------------------------------------------------------------------------------------------------
 def small_floating_model() -> ada.Model:
     return random_tree(3, ["revolute", "spherical", "prismatic"], "floating")
@@ -158,23 +154,3 @@ def test_a_heavy_symmetric_top_precesses_steadily() -> None:
     s = (m * g * l / p + A * p * np.cos(t)) / C - p * np.cos(t)
     a = aba.forward_dynamics(model.tree, [0.4, t, 1.1], [p, 0.0, s], [0.0] * 3)
     assert np.max(np.abs(a)) < 1e-11  # spin 40 rad/s, so its square's rounding is 1e-13, over s2 and A
-
-
-# --- zero-moment point ----------------------------------------------------------------------------------------------
-def test_the_zero_moment_point_of_weights_is_their_balance_point() -> None:
-    forces = [(Vec3(0.1, 0.2, 0.0), 3.0), (Vec3(-0.4, 0.5, 0.0), 1.0), (Vec3(0.3, -0.1, 0.0), 2.0)]
-    wrenches = [(p, Force(Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, f))) for p, f in forces]
-    expected = sum(f * np.array(p) for p, f in forces) / 6.0
-    assert np.allclose(zmp.zero_moment_point(wrenches, Vec3(0.0, 0.0, 1.0), ZERO3), expected, atol=1e-15)
-
-
-@given(x=st.lists(st.floats(-2.0, 2.0), min_size=6, max_size=6), height=st.floats(-0.5, 0.5))
-def test_the_zero_moment_point_of_an_accelerated_mass_is_that_of_the_cart_table(x: list[float], height: float) -> None:
-    """x_zmp = x - (z - z0) ẍ/(z̈ + g), whatever frame the force acts in; moments along the normal play no part."""
-    c, a = np.array(x[:3]), np.array(x[3:])
-    f = 1.7 * (a + np.array([0.0, 0.0, g]))
-    p = zmp.zero_moment_point(
-        [(Vec3(*c), Force(Vec3(0.0, 0.0, 0.9), Vec3(*f)))], Vec3(0.0, 0.0, 1.0), Vec3(5.0, -3.0, height)
-    )
-    expected = c - (c[2] - height) * np.array([a[0], a[1], a[2] + g]) / (a[2] + g)
-    assert np.max(np.abs(np.array(p) - expected)) < 1e-12

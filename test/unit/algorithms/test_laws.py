@@ -14,7 +14,6 @@ from ada_dynamics.algorithms.dissipation import lost_efforts
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, stop_effort, without_friction
 from ada_dynamics.algorithms.joint_servo import Servo, ServoCommand, servo_effort, servo_efforts
 from ada_dynamics.algorithms.singularity_consistent import consistent_rates
-from ada_dynamics.algorithms.velocity_map import velocity_map
 from ada_dynamics.algorithms.zmp import zero_moment_point
 from ada_dynamics.model import Builder, Mimic
 from ada_dynamics.model.bounds import Bound
@@ -251,16 +250,3 @@ def test_factors_of_a_small_matrix_multiply_to_it_and_solve(n):
     np.testing.assert_allclose(L @ found.forward(b.tolist()), b, atol=1e-12)
     np.testing.assert_allclose(L.T @ found.backward(b.tolist()), b, atol=1e-12)
     np.testing.assert_allclose(np.multiply(found.divided(b.tolist()), found.pivots), b, atol=1e-12)
-
-
-def test_a_map_from_chosen_velocities_keeps_every_condition_and_gives_them_back():
-    rng = np.random.default_rng(4)
-    J = rng.normal(size=(3, 6)) * (rng.random((3, 6)) > 0.3)
-    pivots, chosen = [(1, 4), (0, 0), (2, 3)], [5, 1, 2]
-    J[[1, 0, 2], [4, 0, 3]] += 3.0
-    rows, found = velocity_map([dict(enumerate(row.tolist())) for row in J], pivots, chosen)
-    T = np.array([[rows[k].get(column, 0.0) for column in range(3)] for k in range(6)])
-    np.testing.assert_allclose(J @ T, 0.0, atol=1e-12)
-    np.testing.assert_array_equal(T[chosen], np.eye(3))
-    minors = [np.linalg.det(J[np.ix_([1, 0, 2][:n], [4, 0, 3][:n])]) for n in range(4)]
-    np.testing.assert_allclose(found, np.divide(minors[1:], minors[:-1]), rtol=1e-12)  # Gauss

@@ -118,20 +118,19 @@ def test_the_spring_of_a_joint_that_mimics_pulls_the_joint_that_it_mimics():
 
 
 @pytest.mark.parametrize(
-    "kind, values, words",
+    "kind, values",
     [
-        ("universal", {"stiffness": 1.0}, ("joint 'j'", "universal", "several joints")),
-        ("planar", {"stiffness": 1.0}, ("joint 'j'", "planar")),
-        ("spherical", {"stiffness": 1.0, "rest": 0.2}, ("joint 'j'", "rests at the zero position")),
-        ("revolute", {"stiffness": -1.0}, ("joint 'j'", "stiffness", "negative")),
-        ("revolute", {"stiffness": 1.0, "rest": float("nan")}, ("joint 'j'", "rest")),
+        ("universal", {"stiffness": 1.0}),
+        ("planar", {"stiffness": 1.0}),
+        ("spherical", {"stiffness": 1.0, "rest": 0.2}),
+        ("revolute", {"stiffness": -1.0}),
+        ("revolute", {"stiffness": 1.0, "rest": float("nan")}),
     ],
 )
-def test_a_spring_that_means_nothing_is_refused_with_the_joint(kind, values, words):
+def test_a_spring_that_means_nothing_is_refused_with_the_joint(kind, values):
     robot = Builder("r").link("base").link("body", 1.0)
-    with pytest.raises(ModelError) as problem:
+    with refused(ModelError, joint="j"):
         robot.joint("j", kind, "base", "body", **values)
-    assert all(word in str(problem.value) for word in words)
 
 
 def test_a_locked_joint_has_no_spring_and_a_sprung_joint_closes_no_loop():

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Momentum, zero-moment point and support against statics and Newton's law."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from refused import refused
 
+import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics
 from ada_dynamics.analysis.balance import (
     balance_of,
-    contact_points,
     ground_wrench,
     plane_axes,
     support_margins,
@@ -16,11 +18,13 @@ from ada_dynamics.analysis.balance import (
     zmp_of_motion,
     zmp_of_wrenches,
 )
-from ada_dynamics.analysis.momentum import mass_of, momentum, momentum_rate
+from ada_dynamics.analysis.fixed_feet import fixed_feet_of
+from ada_dynamics.analysis.momentum import momentum_rate
 from ada_dynamics.analysis.polygon import area, convex_hull, margin
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import chain_3d
 from ada_dynamics.simulation.log import ContactFrame, Log
+from ada_dynamics.simulation.profiles import constant, half_sine
 
 G = 9.81
 SQUARE = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
@@ -68,16 +72,6 @@ def test_an_accelerated_box_has_its_zero_moment_point_behind(box):
     np.testing.assert_allclose(turned, [-0.2 * 1.5 / (2.0 * G), 0.0, 0.0], atol=1e-12)
 
 
-def test_an_external_push_is_not_the_ground_s(box):
-    q, rest = box.model.neutral(), np.zeros(6)
-    push = {"box": [5.0, 0.0, 0.0, 0.0, 0.0, 0.0]}  # at its origin, on the ground: it asks for no moment there
-    found = zmp_of_motion(box, q, rest, rest, external=push)
-    np.testing.assert_allclose(found, 0.0, atol=1e-12)
-    com, wrench = ground_wrench(box, q, rest, rest, push)
-    np.testing.assert_allclose(com, [0.0, 0.0, 0.3])
-    np.testing.assert_allclose(wrench, [-5.0, 0.0, 2.0 * G, 0.0, 1.5, 0.0], atol=1e-12)
-
-
 def test_motion_and_contacts_agree_on_the_zero_moment_point(robot):
     """What the ground must supply, put into three contacts at will, has one zero-moment point."""
     rng = np.random.default_rng(4)
@@ -111,10 +105,6 @@ def test_a_slope_has_its_own_plane(box):
 
 
 # --- polygons -------------------------------------------------------------------------------------------------------
-def test_hulls_of_few_points():
-    assert convex_hull(np.zeros((0, 2))).shape == (0, 2)
-    np.testing.assert_array_equal(convex_hull([[1.0, 2.0]] * 3), [[1.0, 2.0]])
-    np.testing.assert_array_equal(convex_hull([[0.0, 0.0], [2.0, 2.0], [1.0, 1.0]]), [[0.0, 0.0], [2.0, 2.0]])
 
 
 def test_random_hulls_are_convex_and_hold_every_point():
@@ -197,24 +187,51 @@ def test_questions_without_ground_are_refused(box):
         support_polygon([[np.nan, 0.0, 0.0]])
 
 
-def test_momentum_about_the_origin_is_that_of_all_bodies(robot):
-    q, v = robot.model.random_state(np.random.default_rng(2))
-    found = momentum(robot, q, v)
-    total, spin = np.zeros(3), np.zeros(3)
-    for name, link in robot.model.links.items():
-        pose, V = robot.pose(name, q), robot.velocity(name, q, v)
-        R, arm = pose[:3, :3], pose[:3, :3] @ link.com
-        p = link.mass * (V[:3] + np.cross(V[3:], arm))
-        total += p
-        spin += np.cross(pose[:3, 3] + arm, p) + R @ link.inertia @ R.T @ V[3:]
-    np.testing.assert_allclose(found.linear, total, atol=1e-12)
-    np.testing.assert_allclose(found.angular, spin, atol=1e-12)
-    np.testing.assert_allclose(found.com_velocity, robot.com_jacobian(q) @ v, atol=1e-12)
-    assert mass_of(robot) == pytest.approx(robot.model.total_mass)
+# --- fixed feet -------------------------------------------------------------------------------------------------------
+@pytest.mark.fuzz
+def test_zero_moment_point_is_that_of_the_rates_of_momentum() -> None:
+    """The robot's bodies but the right foot, which does not move and whose weight is added by hand."""
+    model = ada.load("hoap2_standing")
+    rng = np.random.default_rng(1)
+    push = half_sine("body", [3.0, 1.0, 0.0, 0.0, 0.0, 0.0], 0.0, 0.2, frame="world")
+    log = ada.Simulation(
+        model,
+        np.zeros(10),
+        tau=rng.uniform(-0.2, 0.2, 10),
+        step=1e-3,
+        external=[push, constant("left_foot", np.zeros(6), frame="world")],
+    ).run(0.15)
+    found = fixed_feet_of(log)
+    com, wrench = ground_wrench(log.dynamics, log.q, log.v, log.a, log.external)
+    about_origin = wrench[:, 3:] + np.cross(com, wrench[:, :3])
+    foot, at = model.links["right_foot"], log.dynamics.poses(log.q[0])["right_foot"]
+    weight = np.array([0.0, 0.0, foot.mass * 9.81])
+    force = wrench[:, :3] + weight
+    moment = about_origin + np.cross(at[:3, 3] + at[:3, :3] @ foot.com, weight)
+    wanted = np.column_stack([-moment[:, 1], moment[:, 0]]) / force[:, 2:]
+    assert found.zmp[:, :2] == pytest.approx(wanted, abs=1e-9)
+    total = sum(found.wrenches.values())
+    assert np.asarray(total)[:, :3] == pytest.approx(force, abs=1e-9 * 70.0)
 
 
-def test_points_of_links_move_with_them(robot):
-    q, _ = robot.model.random_state(np.random.default_rng(8))
-    pose = robot.pose("link_2", q)
-    found = contact_points(robot, np.array([q, q]), {"tip": ("link_2", (0.1, 0.2, 0.3))})["tip"]
-    np.testing.assert_allclose(found[1], pose[:3, 3] + pose[:3, :3] @ [0.1, 0.2, 0.3], atol=1e-14)
+def test_margins_are_those_within_the_hull_of_both_soles_and_none_where_the_feet_pull() -> None:
+    model, rest = ada.load("hoap2_standing"), np.zeros(10)
+    pushes = [np.array([0.0, 0.0, fz, 0.0, ny, 0.0]) for ny, fz in ((0.0, 0.0), (20.0, 0.0), (0.0, 200.0))]
+    tau = ada.Dynamics(model).inverse(rest, rest, rest)
+    still = half_sine("body", np.zeros(6), 0.0, 0.2, frame="world")  # the kernel of the test above
+    acting = [[still, constant("left_foot", w, frame="world")] for w in pushes]
+    logs = [ada.Simulation(model, rest, tau=tau, step=1e-3, external=one) for one in acting]
+    level, tilted, lifted = (fixed_feet_of(sim.run(0.002)) for sim in logs)
+    for found in (level, tilted):
+        assert found.margin == pytest.approx([margin(p[:2], found.soles) for p in found.zmp], abs=1e-14)
+    assert np.ptp(level.soles, axis=0) == pytest.approx([0.094, 0.078 + 0.062])
+    com = ada.Dynamics(model).com(rest)
+    assert np.abs(level.zmp[0, :2] - com[:2]).max() < 1e-3  # at rest it is under the centre of all mass
+    assert level.margin[0] > 0.0 > tilted.margin[0]
+    assert (lifted.margin == -np.inf).all()
+
+
+def test_a_robot_without_fixed_feet_is_refused() -> None:
+    model = ada.load("pa10")
+    with refused(InputError, field="model", value="pa10"):
+        fixed_feet_of(ada.Simulation(model, np.zeros(7)).run(0.002))

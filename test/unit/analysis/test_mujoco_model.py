@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -70,12 +69,6 @@ def hinged(kind: str = "revolute", **options: Any) -> ada.Model:
     return builder.joint("hinge", kind, "frame", "leaf", **options).build("fixed")
 
 
-def test_without_mujoco_the_package_to_install_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mujoco", None)
-    with refused(InputError, field="mujoco"):
-        MujocoModel(hinged())
-
-
 @pytest.mark.parametrize("kind", ["planar", "spherical_euler", "floating_euler"])
 def test_a_joint_that_mujoco_lacks_is_refused_by_name(kind: str) -> None:
     with refused(InputError, joint="hinge", field="kind", value=kind):
@@ -97,13 +90,6 @@ def test_accelerations_that_mujoco_has_only_softly_are_refused() -> None:
     closed = ada.load("closed_4r")
     with refused(InputError, field="loops"):
         MujocoModel(closed).forward(closed.neutral(), np.zeros(3), np.zeros(3))
-
-
-@pytest.mark.parametrize("name", ["q", "v", "tau"])
-def test_a_vector_of_the_wrong_size_is_told(name: str) -> None:
-    vectors = {"q": [0.0], "v": [0.0], "tau": [0.0], name: [0.0, 0.0]}
-    with refused(InputError, field=name, value=(2,), allowed=(1,)):
-        MujocoModel(hinged()).forward(**vectors)
 
 
 @pytest.mark.parametrize(

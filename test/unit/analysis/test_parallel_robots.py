@@ -42,12 +42,6 @@ def two_arms():
     return five_bar()
 
 
-@pytest.fixture(scope="module")
-def stewart():
-    model, q = mechanisms.stewart(position=(0, 0, 0.7), rpy=(0, 0, 0))
-    return ada.Dynamics(model, pose=q), q
-
-
 # --- kinds of singular poses ------------------------------------------------------------------------------------------
 def kinds_of(dynamics, link, q, **options):
     return nearness(dynamics, link, q, **options).kinds(1e-6)
@@ -76,21 +70,6 @@ def test_a_rhombus_on_one_line_loses_a_condition_of_its_loop():
     assert kinds_of(everywhere, "link_2", rhombus(0.7)) == []
 
 
-@pytest.mark.fuzz
-def test_a_stewart_platform_turned_by_a_right_angle_is_singular_in_parallel(stewart):
-    """All legs meet a vertical line then (Fichter 1986); the same measure vanishes nowhere else on the way."""
-    dynamics, q = stewart
-    turn = np.linspace(0.0, np.pi / 2, 16)
-    found = singularity_map(dynamics, "platform", q, {"rz": turn}, rows="all")
-    assert found.workspace.is_reached.all()
-    assert found.nearness.parallel[-1] < 1e-9 < 0.01 < np.min(found.nearness.parallel[:-1])
-    assert np.min(found.nearness.serial) > 0.1 < np.min(found.nearness.constraint)
-    # near it the motors' share goes with the cosine
-    np.testing.assert_allclose(
-        found.nearness.parallel[-2] / np.cos(turn[-2]), found.nearness.parallel[-3] / np.cos(turn[-3]), rtol=0.02
-    )
-
-
 @pytest.mark.parametrize("angle", [0.3, 1.1, 2.4])
 def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
     """crank sin θ + rod sin t = x, crank cos θ + rod cos t = 0; J of the slider by the crank follows."""
@@ -105,23 +84,6 @@ def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
     assert found.parallel == pytest.approx(1.0 / np.linalg.norm(motion), rel=1e-12)
     assert found.serial == pytest.approx(abs(slide) / dynamics.choices.length / np.linalg.norm(motion), rel=1e-12)
     assert found.condition == pytest.approx(1.0)
-
-
-def test_an_arm_without_loops_is_singular_in_series_alone():
-    model, q = ada.planar_chain(2), np.array([[0.4, 1.0], [0.4, 0.0]])
-    found = nearness(ada.Dynamics(model), "link_2", q, rows="linear", point=(0.0, 0.0, 1.0))
-    np.testing.assert_array_equal((found.parallel, found.constraint), 1.0)
-    assert found.serial[1] < 1e-12 < found.serial[0]
-    assert found.kinds() == ["serial"]
-    first, both = 0.4, 1.4
-    J = [[np.cos(first) + np.cos(both), np.cos(both)], [-np.sin(first) - np.sin(both), -np.sin(both)]]
-    np.testing.assert_allclose(found.condition, [np.linalg.cond(J), np.inf], rtol=1e-12)
-
-
-def test_a_leg_without_enough_motors_has_no_parallel_measure():
-    model, q = mechanisms.cassie_leg()
-    with refused(ada.InputError, field="by", value=5, allowed=7):
-        nearness(ada.Dynamics(model, pose=q), "foot", q)
 
 
 def test_a_link_that_nothing_moves_is_refused(two_arms):

@@ -6,7 +6,6 @@ Our dynamics are compiled from other equations; the exact solution is the extend
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -139,29 +138,6 @@ def test_mechanisms_move_as_an_exact_solution_says_by_every_solver_and_by_our_dy
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-def test_a_joint_order_that_pinocchio_cannot_take_is_not_silently_wrong() -> None:
-    # A model made past the builder's checks: legs and arms, joint by joint in turn. aba would be right.
-    right, q = mechanisms.two_feet()
-    depth = {right.root: 0}
-    for joint in right.joints.values():
-        depth[joint.child] = depth.get(joint.parent, 0) + 1
-    in_turn = sorted(right.joints.values(), key=lambda joint: depth[joint.child])
-    loops = list(right.loops.values())
-    wrong = ada.Model("in_turn", right.root, list(right.links.values()), in_turn, right.gravity, loops=loops)
-    shuffled = wrong.neutral()
-    for name in wrong.joint_names:
-        shuffled[wrong.q_index(name)] = q[right.q_index(name)]
-    tau = np.linspace(-1.0, 1.0, wrong.nv)
-    other, rest = PinocchioModel(wrong), np.zeros(wrong.nv)
-    with refused(ada.InputError, field="solver", value="constraintDynamics"):
-        other.forward(shuffled, rest, tau)
-    exact = Oracle(wrong).forward(shuffled, rest, tau).acceleration
-    assert_near(other.forward(shuffled, rest, tau, solver=DENSE), exact, MECHANISM)
-
-
-def test_a_loop_that_pinocchio_lacks_is_named_where_its_constraints_are_asked_for() -> None:
-    with refused(ada.InputError, loop="guide", field="kind", value="prismatic"):
-        PinocchioModel(mechanisms.slider_crank().model).new_constraints()
 
 
 def test_unusable_arguments_are_named() -> None:
@@ -183,10 +159,3 @@ def test_accelerations_that_do_not_exist_are_refused() -> None:
     for solver in ("aba", "dense"):
         with refused(ada.InputError, field="q"):
             PinocchioModel(model).forward([0.0], [0.0], [1.0], solver=solver)
-
-
-def test_a_missing_pinocchio_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = mechanisms.four_bar().model
-    monkeypatch.setitem(sys.modules, "pinocchio", None)
-    with refused(ada.InputError, field="pinocchio"):
-        PinocchioModel(model)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """det(J Jᵀ) against closed forms, and the times at which singular poses are passed."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from refused import refused
 from tiers import nightly
 
+import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics, Simulation, assemble
+from ada_dynamics.analysis.closing_joints import ClosingJoint, turning_loops
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import (
     closing_condition,
@@ -14,11 +18,11 @@ from ada_dynamics.analysis.singularity import (
     loop_jacobian,
     loop_measure,
     passings,
-    point_jacobian,
     singularity_measure,
 )
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import planar_chain
+from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import four_bar
 
 
@@ -43,18 +47,6 @@ def test_the_measure_of_a_two_link_arm_is_its_closed_form(arm):
     found = singularity_measure(arm, "link_2", q, rows="linear", point=(0.0, 0.0, 0.7))
     np.testing.assert_allclose(found, (1.0 * 0.7 * np.sin(q[:, 1])) ** 2, atol=1e-14)
     assert singularity_measure(arm, "link_2", q[0], rows="linear", point=(0, 0, 0.7)) == pytest.approx(found[0])
-
-
-def test_the_jacobian_of_a_point_is_the_rate_of_its_place(arm):
-    q, v, h, point = np.array([0.3, -0.8]), np.array([1.0, 0.4]), 1e-6, np.array([0.1, 0.2, 0.7])
-
-    def place(x):
-        pose = arm.pose("link_2", x)
-        return pose[:3, 3] + pose[:3, :3] @ point
-
-    moved = (place(q + h * v) - place(q - h * v)) / (2.0 * h)
-    # central differences: h² of the third derivative, and 1e-16/h of rounding
-    np.testing.assert_allclose(point_jacobian(arm, "link_2", q, point)[:3] @ v, moved, atol=1e-9)
 
 
 def test_the_rhombus_has_the_sum_of_its_four_triangles(rhombus):
@@ -106,13 +98,6 @@ def test_minima_away_from_zero_and_ends_are_no_passings():
     assert len(passings([0.0, 1.0], [0.0, 1.0])) == 0
 
 
-def test_the_closing_solve_loses_its_rank_where_the_measure_vanishes(rhombus):
-    crank = np.array([0.3, 0.5 * np.pi - 1e-3, 0.5 * np.pi])
-    sigma = closing_condition(rhombus, rhombus_poses(crank))
-    assert sigma[0] > 0.05 and 1e-5 < sigma[1] < 1e-2 and sigma[2] < 1e-12
-    assert len(closing_condition(rhombus, rhombus_poses(crank), every=2)) == 2
-
-
 @pytest.mark.parametrize(
     ("call", "facts"),
     [
@@ -132,3 +117,36 @@ def test_the_closing_solve_loses_its_rank_where_the_measure_vanishes(rhombus):
 def test_questions_without_an_answer_are_refused(arm, call, facts):
     with refused(InputError, **facts):
         call(arm)
+
+
+# --- joints that close loops ------------------------------------------------------------------------------------------
+STEP = 1e-5  # [s]; central differences: 1e-10 of truncation, 1e-11 of rounding
+
+
+@pytest.mark.parametrize("degrees", [(135.0, -45.0, 225.0, 135.0), (60.0, 30.0, 150.0, 60.0)])
+def test_the_fourth_angle_is_the_one_that_the_thesis_prints(degrees: tuple[float, ...]) -> None:
+    model = ada.load("closed_4r")
+    angle = ClosingJoint(Dynamics(model), "joint_4").angle(np.radians([degrees[:3]]))
+    assert np.degrees(angle[0]) == pytest.approx(degrees[3])
+
+
+def test_in_space_velocity_and_acceleration_are_the_angles_rates() -> None:
+    model, q = mechanisms.bennett()
+    dynamics = Dynamics(model, pose=q)
+    (name,) = turning_loops(model)
+    joint = ClosingJoint(dynamics, name)
+    _, v = dynamics.project(q, np.ones(model.nv))
+    a = dynamics.forward(q, v, np.zeros(model.nv))
+    times = np.array([-STEP, 0.0, STEP])[:, None]
+    positions, speeds = q + times * v + 0.5 * times**2 * a, v + times * a
+    angles = joint.angle(positions)
+    rates = joint.rate(positions, speeds)
+    assert rates[1] == pytest.approx((angles[2] - angles[0]) / (2 * STEP), abs=1e-8)
+    found = joint.acceleration(positions, speeds, np.tile(a, (3, 1)))[1]
+    assert found == pytest.approx((rates[2] - rates[0]) / (2 * STEP), abs=1e-6)
+    assert abs(found) > 0.01
+
+
+def test_other_joints_are_refused_by_name() -> None:
+    with refused(InputError, field="revolute joint that closes a loop", value="joint_1"):
+        ClosingJoint(Dynamics(ada.load("closed_4r")), "joint_1")

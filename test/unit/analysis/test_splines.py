@@ -14,16 +14,6 @@ TIMES = np.array([0.0, 0.4, 0.5, 1.3, 2.0])
 POINTS = np.array([[0.0, 1.0], [0.5, -1.0], [0.2, 0.3], [-0.7, 0.1], [0.4, 2.0]])
 
 
-def test_the_ends_have_the_states_asked_for():
-    v, a = ([1.0, -2.0], [0.3, 0.1]), ([0.5, 4.0], [-1.0, 2.0])
-    spline = QuinticSpline(TIMES, POINTS, velocities=v, accelerations=a)
-    for i, t in ((0, TIMES[0]), (1, TIMES[-1])):
-        position, velocity, acceleration = spline(t)
-        np.testing.assert_allclose(position, POINTS[-i], rtol=0, atol=1e-13)
-        np.testing.assert_allclose(velocity, v[i], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(acceleration, a[i], rtol=0, atol=1e-11)
-
-
 def test_scipy_has_the_same_spline():
     interpolate = pytest.importorskip("scipy.interpolate", reason="scipy is not installed")
     v, a = [0.4, -0.2], [1.0, 0.5]
@@ -35,14 +25,6 @@ def test_scipy_has_the_same_spline():
         np.testing.assert_allclose(
             derivative(t), other.derivative(order)(t) if order else other(t), rtol=1e-9, atol=1e-9
         )
-
-
-def test_states_at_every_point_are_taken_and_met():
-    rng = np.random.default_rng(3)
-    v, a = rng.normal(size=POINTS.shape), rng.normal(size=POINTS.shape)
-    spline = QuinticSpline.through_states(TIMES, POINTS, v, a)
-    for found, wanted in zip(spline(TIMES), (POINTS, v, a), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +49,6 @@ def test_what_is_no_spline_is_refused_by_name(times, points, more, facts):
         QuinticSpline(times, points, **more)
 
 
-def test_states_of_another_shape_are_refused():
-    with refused(InputError, field="velocities", value=(3, 2)):
-        QuinticSpline.through_states(TIMES, POINTS, POINTS[:3], POINTS)
-
-
 # --- differences ----------------------------------------------------------------------------------------------------
 def errors(rule, steps):
     """Largest errors of both derivatives of sin over [0, 1], at each step."""
@@ -93,13 +70,6 @@ def test_central_differences_are_of_second_order_at_the_ends_too():
     coarse, fine = errors(central_differences, (400, 800))
     # the next term of the one-sided second derivative is still some percent of the error
     np.testing.assert_allclose(coarse / fine, 4.0, rtol=0.05)
-
-
-def test_the_paper_s_formulas_are_taken_at_their_word():
-    x = np.array([1.0, 2.0, 4.0, 3.0])
-    first, second = forward_differences(x, 0.5)
-    np.testing.assert_array_equal(first, [2.0, 4.0, -2.0, -2.0])
-    np.testing.assert_array_equal(second, [4.0, -12.0, -12.0, -12.0])
 
 
 @pytest.mark.parametrize("rule", [forward_differences, central_differences])

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, State
 from ada_controllers.balance import JOINTS, Balance
-from ada_dynamics.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -79,7 +77,6 @@ def test_combined_strategy_drives_the_left_ankle_along_the_null_space(standing: 
     assert efforts[others] == pytest.approx(-0.5 * SMALL[others] - 0.05 * RATES[others], abs=1e-12)
 
 
-# --- under a push ---------------------------------------------------------------------------------------------------
 # --- two phases (sec. 6.3.1) ----------------------------------------------------------------------------------------
 def after_turns(controller: Balance, yaws: tuple[float, ...], rate: Array) -> Array:
     """Efforts of joints 1 to 10 for rates at the last of some turns of the upper body, 0.4 s apart."""
@@ -117,11 +114,6 @@ def test_recovery_begins_where_the_upper_body_turns_back(
     assert after_turns(controller, yaws, RATES) == pytest.approx(-damping * RATES, abs=1e-12)
 
 
-def test_two_phases_are_no_part_of_equations_of_motion(standing: ada.Model) -> None:
-    with refused(InputError, field="phases", value="two"):
-        Balance(standing, {"phases": "two"}).continuous(JointReference(np.zeros(10)))
-
-
 def test_continuous_law_is_the_sampled_one(standing: ada.Model) -> None:
     controller = Balance(standing, {"strategy": "upper_body_rotation"})
     rng = np.random.default_rng(3)
@@ -132,23 +124,3 @@ def test_continuous_law_is_the_sampled_one(standing: ada.Model) -> None:
     full = np.zeros(10)
     full[controller.v_index] = effort
     assert law == pytest.approx(full, abs=1e-12)
-
-
-# --- the robot ------------------------------------------------------------------------------------------------------
-
-
-def test_the_standing_robot_is_hoap2_with_joints_that_mean_the_same(standing: ada.Model) -> None:
-    free = ada.load("hoap2_10dof")
-    assert standing.total_mass == pytest.approx(free.total_mass)
-    rng = np.random.default_rng(4)
-    angles = dict(zip(JOINTS, rng.uniform(-0.3, 0.3, 10), strict=True))
-    poses = []
-    for model in (standing, free):
-        q = model.neutral()
-        for name, angle in angles.items():
-            q[model.q_index(name)] = angle
-        found = ada.Dynamics(model).poses(q)
-        base = np.linalg.inv(found["waist"])
-        poses.append({name: base @ found[name] for name in free.link_names})
-    for name in free.link_names:
-        assert poses[0][name] == pytest.approx(poses[1][name], abs=1e-12), name

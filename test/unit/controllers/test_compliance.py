@@ -167,17 +167,6 @@ def test_states_without_a_wrench_are_refused(pa10: ada.Model) -> None:
         controller.update(State(START, NO_SPEED), None, 0.001)
 
 
-def test_a_full_stiffness_matrix_couples_directions(pa10: ada.Model) -> None:
-    rng = np.random.default_rng(5)
-    A = rng.normal(size=(6, 6))
-    K = np.diag([1e3, 1e3, 1e3, 60.0, 60.0, 60.0]) + 10.0 * A @ A.T
-    controller = compliant(pa10, stiffness=K.ravel().tolist())
-    felt = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
-    controller.reset(State(START, NO_SPEED, felt), 0.0)
-    controller.update(State(START, NO_SPEED, felt), None, 0.001)
-    assert controller.signals()["shift"] == pytest.approx(np.linalg.solve(K, felt), rel=1e-9)
-
-
 def test_with_both_modes_the_force_of_a_contact_dies_out(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
     """Spring and damper in a row with the wall: ḟ (1/k + 1/K) = -f / (K τ)."""
     k, K, time, P, depth = 5e3, 1000.0, 0.5, 40.0, 0.02

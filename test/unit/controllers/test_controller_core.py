@@ -24,8 +24,6 @@ from ada_controllers import (
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit.compiled import compiled
-from ada_dynamics.jit.fallback import reason_for_fallback
 
 
 # --- states ---------------------------------------------------------------------------------------------------------
@@ -52,13 +50,6 @@ def test_states_that_cannot_be_are_refused_and_the_controller_goes_on(q: Any, v:
     assert say(controller, 0.002, effort=[1.0, 2.0]).effort is not None
 
 
-def test_lists_and_whole_numbers_are_no_states() -> None:
-    controller = echo()
-    for q in ([0.0, 0.0], np.array([0, 0]), None):
-        with refused(StateRefused, field="positions"):
-            controller.update(State(q, np.zeros(2)), None, 0.1)  # type: ignore[arg-type]
-
-
 def test_a_quaternion_off_unit_length_is_no_state() -> None:
     controller = Echo(arm("floating"))
     q = controller.model.neutral()
@@ -69,7 +60,7 @@ def test_a_quaternion_off_unit_length_is_no_state() -> None:
         controller.check_state(State(q, np.zeros(8)))
 
 
-@pytest.mark.parametrize("wrench", [np.zeros(5), np.array([0, 0, math.nan, 0, 0, 0]), [0.0] * 6, np.full(6, 1e200)])
+@pytest.mark.parametrize("wrench", [np.zeros(5), np.array([0, 0, math.nan, 0, 0, 0]), [0.0] * 6, np.full(6, 1.1e5)])
 def test_a_wrench_that_is_none_is_refused(wrench: Any) -> None:
     controller = echo()
     with refused(StateRefused, field="wrench", allowed="six finite numbers"):
@@ -142,16 +133,11 @@ def far(x: float) -> np.ndarray[Any, Any]:
     [
         (JointReference(vector(0.0)), {"field": "position", "allowed": "2 numbers"}),
         (JointReference([0.0, 0.0]), {"field": "position", "allowed": "2 numbers"}),  # type: ignore[arg-type]
-        (JointReference(None), {"field": "position", "allowed": "2 numbers"}),  # type: ignore[arg-type]
         (JointReference(vector(0.0, math.nan)), {"joint": "j_lower", "field": "position"}),
         (JointReference(vector(0.0, 2.1)), {"joint": "j_lower", "field": "position", "value": 2.1}),
         (JointReference(vector(0.0, 0.0), vector(4.0, 0.0)), {"joint": "j_upper", "field": "velocity", "value": 4.0}),
         (JointReference(vector(0.0, 0.0), None, vector(0.0, INF)), {"joint": "j_lower", "field": "acceleration"}),
         (JointReference(vector(0.0, 0.0), None, vector(0.0)), {"field": "acceleration", "allowed": "2 numbers"}),
-        (
-            JointReference(vector(0.0, 0.0), None, vector(0.0, 1e300)),
-            {"joint": "j_lower", "field": "acceleration", "value": 1e300},
-        ),
         (JointPath(vector(0.0, 0.0)), {"field": "positions", "allowed": "(points, 2)"}),
         (JointPath(np.zeros((0, 2))), {"field": "positions", "allowed": "(points, 2)"}),
         (JointPath(np.zeros((2, 3))), {"field": "position", "allowed": "2 numbers"}),
@@ -166,11 +152,7 @@ def far(x: float) -> np.ndarray[Any, Any]:
         ),
         (PoseReference(np.eye(3)), {"field": "pose", "allowed": "4x4 finite numbers"}),
         (PoseReference(np.full((4, 4), math.nan)), {"field": "pose", "allowed": "4x4 finite numbers"}),
-        (PoseReference(np.full((4, 4), 1e300)), {"field": "pose", "allowed": "4x4 finite numbers"}),
-        (
-            JointReference(vector(0.0, 0.0), None, vector(-1.1e6, 0.0)),
-            {"joint": "j_upper", "field": "acceleration"},
-        ),
+        (JointReference(vector(0.0, 0.0), None, vector(-1.1e6, 0.0)), {"joint": "j_upper", "field": "acceleration"}),
         (PoseReference(far(1.1e6)), {"field": "pose", "allowed": "4x4 finite numbers"}),
         (PoseReference(np.eye(4), np.full(6, 1.1e4)), {"field": "twist", "allowed": "six finite numbers"}),
         (PoseReference(2.0 * np.eye(4)), {"field": "pose", "allowed": "a rigid motion"}),
@@ -193,22 +175,6 @@ def test_references_that_cannot_be_followed_are_refused_and_the_old_one_counts(
         with refused(ReferenceRefused, **facts):
             check()
     assert controller.reference is old
-
-
-@pytest.mark.parametrize(
-    "reference",
-    [
-        JointReference(vector(2.0, -2.0), vector(3.0, -3.0), vector(1e6, 0.0)),
-        JointReference(vector(2.0 + 1e-12, 0.0)),  # rounding of whoever made it
-        JointPath(np.zeros((3, 2)), vector(0.0, 1.0, 2.0), np.zeros((3, 2))),
-        PoseReference(TURNED, np.zeros(6)),
-    ],
-)
-def test_references_within_limits_are_followed(reference: Any) -> None:
-    controller = echo()
-    controller.said = Command(effort=np.zeros(2))
-    controller.update(State(np.zeros(2), np.zeros(2)), reference, 0.1)
-    assert controller.reference is reference
 
 
 # --- settings, robots, registry --------------------------------------------------------------------------------------
@@ -241,19 +207,6 @@ def test_robots_that_cannot_be_commanded_are_refused() -> None:
         Echo("pa10")  # type: ignore[arg-type]
 
 
-# --- tools ----------------------------------------------------------------------------------------------------------
-@pytest.mark.skipif(reason_for_fallback() is not None, reason="nothing is compiled here")
-def test_compiled_code_gives_way_where_it_cannot_be_used() -> None:
-    calls: list[Any] = []
-    double = compiled("double", {"x": 2}, lambda x: {"y": [2.0 * a for a in x]}, calls.append)
-    assert double(np.array([1.0, 2.0])).tolist() == [2.0, 4.0]
-    double([1.0, 2.0])
-    double(np.array([1.0, math.nan]))
-    assert len(calls) == 2
-    with refused(InputError, field="x", allowed="finite numbers"):
-        compiled("double", {"x": 2}, lambda x: {"y": [2.0 * a for a in x]})(np.array([1.0, math.nan]))
-
-
 # --- in a simulation -------------------------------------------------------------------------------------------------
 class Holding(Echo):
     """Carries the weight of the arm, and tells of its calls."""
@@ -278,21 +231,3 @@ def test_a_simulation_calls_the_controller_at_its_period_and_keeps_what_it_said(
     assert loop.signals["effort"].shape == (len(loop.times), 2)
     assert np.isnan(loop.signals["calls"][:2]).all()
     assert loop.signals["calls"][2:, 0].tolist() == list(range(3, len(loop.times) + 1))
-
-
-def test_a_wrench_that_no_robot_feels_is_refused() -> None:
-    controller = echo()
-    state = State(np.zeros(2), np.zeros(2), np.array([0.0, 1.1e5, 0.0, 0.0, 0.0, 0.0]))
-    with refused(StateRefused, field="wrench", allowed="six finite numbers"):
-        controller.check_state(state)
-
-
-def test_a_simulation_that_is_reset_resets_its_controller() -> None:
-    model = arm(effort=100.0)
-    loop = InSimulation(Holding(model), period=0.01)
-    sim = loop.simulation(model, np.array([0.5, 0.3]), step=1e-3)
-    sim.run(0.05)
-    sim.reset()
-    sim.run(0.02)
-    assert loop.times[0] == 0.0
-    assert loop.times[-1] <= 0.02

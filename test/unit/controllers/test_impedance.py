@@ -110,20 +110,6 @@ def test_with_its_inertia_shaped_a_link_moves_as_a_mass_on_a_spring(pa10: ada.Mo
     assert np.abs(found - wanted).max() < 0.01 * np.abs(wanted).max()
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
-def test_a_pose_error_leads_from_the_present_pose_to_the_wanted_one() -> None:
-    Rotation = pytest.importorskip("scipy.spatial.transform").Rotation
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        present, wanted = np.eye(4), np.eye(4)
-        for pose in (present, wanted):
-            pose[:3, :3] = Rotation.random(random_state=rng).as_matrix()
-            pose[:3, 3] = rng.normal(size=3)
-        error = pose_error(wanted, present)
-        assert present[:3, 3] + error[:3] == pytest.approx(wanted[:3, 3])
-        assert Rotation.from_rotvec(error[3:]).as_matrix() @ present[:3, :3] == pytest.approx(wanted[:3, :3])
-
-
 def test_damping_gives_every_way_of_swinging_its_ratio() -> None:
     """Of M ẍ + D ẋ + K x = 0 all eigenvalues have the angle that the ratio says, whatever M and K."""
     rng = np.random.default_rng(6)
@@ -146,15 +132,3 @@ def test_each_space_has_its_own_references(pa10: ada.Model) -> None:
         controller.reset(state, 0.0)
         with refused(ReferenceRefused, **facts):
             controller.update(state, wrong, 0.1)
-
-
-@pytest.mark.fuzz
-def test_a_link_comes_to_a_pose_that_is_asked_for(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    goal = dynamics.pose(HAND, START).copy()
-    goal[:3, 3] += [0.05, -0.08, 0.06]
-    turn = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(0.3), -np.sin(0.3)], [0.0, np.sin(0.3), np.cos(0.3)]])
-    goal[:3, :3] = turn @ goal[:3, :3]
-    loop = InSimulation(make("impedance", pa10, {**AT_LINK, "damping_ratio": 1.0}), PoseReference(goal), period=2e-3)
-    log = loop.simulation(pa10, START, step=2e-3).run(6.0)
-    assert np.abs(pose_error(goal, dynamics.pose(HAND, log.q[-1]))).max() < 1e-4
-    assert np.abs(loop.signals["error"][-1]).max() < 1e-4

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from refused import refused
 
-import ada_dynamics as ada
 from ada_controllers import pa10_kinematics as pa10
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 
-ROBOTS = {"CE": "pa10", "7C": "pa10_7c"}
 TOOL = np.array([[0.0, 0.0, 1.0, 0.02], [1.0, 0.0, 0.0, -0.03], [0.0, 1.0, 0.0, 0.15], [0.0, 0.0, 0.0, 1.0]])
 
 
@@ -42,14 +40,6 @@ def test_the_pose_is_the_product_of_the_transforms_of_each_joint(lengths, arm):
             expected = expected @ _turn(axis, angle) @ _up(above)
         assert pa10.forward(q, lengths) == pytest.approx(expected, abs=1e-15)
         assert pa10.forward(q, lengths, TOOL) == pytest.approx(expected @ TOOL, abs=1e-15)
-
-
-@pytest.mark.parametrize("lengths", ["CE", "7C"])
-def test_the_hand_is_the_flange_of_the_robot_description(lengths):
-    dynamics = ada.Dynamics(ada.load(ROBOTS[lengths]))
-    for q in _angles(50):
-        # three more transforms in the description, whose offsets are sums of rounded ones
-        assert pa10.forward(q, lengths) == pytest.approx(dynamics.pose("flange", q), abs=2e-15)
 
 
 @pytest.mark.parametrize("function", [pa10.forward, pa10.body_jacobian, pa10.spatial_jacobian])

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refused import refused
+from tiers import nightly
 
 from ada_controllers import pa10_kinematics as pa10
-from ada_controllers.pa10.geometry import geometry
-from ada_controllers.pa10.inverse_law import s1_law, s3_law
 from ada_dynamics.errors import AdaError, InputError
 
 COLUMN = {"s1": 0, "s3": 2}
@@ -54,25 +53,6 @@ def test_every_random_reachable_pose_is_solved_and_each_solution_has_the_hand_th
 
 
 @redundant_joints
-def test_the_eight_solutions_differ_and_have_the_signs_that_they_are_listed_with(redundant):
-    q = _random(1)[0]
-    found = pa10.inverse(pa10.forward(q), redundant=redundant, value=q[COLUMN[redundant]])
-    assert found.shape == (8, 7)
-    assert min(_apart(a, b) for a, b in itertools.combinations(found, 2)) > 0.01
-    signs = np.array(pa10.BRANCHES)
-    assert len(set(pa10.BRANCHES)) == 8
-    assert np.sign(found[:, 3]).tolist() == signs[:, 1].tolist()
-    assert np.sign(found[:, 5]).tolist() == signs[:, 2].tolist()
-    p = pa10.forward(q)[:3, 3] - 0.07 * pa10.forward(q)[:3, 2]  # the wrist
-    ahead = p[0] * np.cos(found[:, 0]) + p[1] * np.sin(found[:, 0])
-    if redundant == "s3":
-        assert np.sign(ahead).tolist() == (-signs[:, 0]).tolist()  # eq. 63
-    else:
-        across = np.sin(found[:, 3]) * np.cos(found[:, 2])  # λ2 √A_2 = L_e C_3 S_4, eqs. 18.a and 37
-        assert np.sign(across).tolist() == signs[:, 0].tolist()
-
-
-@redundant_joints
 def test_no_solution_is_missing(redundant):
     """From many guesses Newton's method finds only what the closed form has."""
     q = np.array([0.4, 0.6, -0.5, 1.1, 0.8, 0.9, -0.3])
@@ -93,19 +73,6 @@ def test_no_solution_is_missing(redundant):
             step = np.linalg.lstsq(pa10.body_jacobian(x)[:, free], twist, rcond=None)[0]
             x[free] -= step * min(1.0, 1.0 / np.abs(step).max())
     assert seen == set(range(8))
-
-
-@redundant_joints
-def test_one_pose_gives_what_a_batch_and_the_equations_on_floats_give(redundant):
-    law = {"s1": s1_law, "s3": s3_law}[redundant]
-    for q in _random(20, seed=4):
-        pose, value = pa10.forward(q, hand=HAND), q[COLUMN[redundant]]
-        single = pa10.inverse(pose, redundant=redundant, value=value, hand=HAND)
-        batch = pa10.inverse_batch(pose, value, redundant=redundant, hand=HAND).q[0]
-        numbers = geometry("CE", HAND).inwards.tolist()
-        floats = np.array(law(pose.ravel().tolist(), [value, 0.0], numbers)["q"])
-        for other in (batch, floats):
-            assert _apart(single, other).max() < 1e-9  # angles; see above
 
 
 # --- singular poses -------------------------------------------------------------------------------------------------
@@ -227,7 +194,6 @@ def test_an_angle_that_does_not_go_with_a_pose_is_refused_with_those_that_do(red
 GOOD = pa10.forward([0.3, 0.8, 0.0, 1.2, 0.0, 0.5, 0.0])
 BAD_POSES = {
     "shape": (np.eye(3), "T"),
-    "words": ([["a"] * 4] * 4, "T"),
     "not finite": (np.where(np.eye(4, k=3) > 0, np.nan, GOOD), "pose"),
     "not a rotation": (GOOD * np.diag([1.0, 1.0, 1.0, 1.0]) + 1e-6 * np.eye(4, k=1), "T"),
     "mirrored": (GOOD @ np.diag([1.0, 1.0, -1.0, 1.0]), "T"),
@@ -241,9 +207,9 @@ def test_what_is_no_pose_is_refused(name):
     pose, field = BAD_POSES[name]
     with refused(InputError, field=field):
         pa10.inverse(pose)
-    if np.shape(pose) == (4, 4) and name != "words":
+    if np.shape(pose) == (4, 4):
         with refused(InputError, field="T[1]" if field == "T" else field):
-            pa10.inverse_batch(np.stack([GOOD, np.asarray(pose, dtype=float)]))
+            pa10.inverse_batch(np.stack([GOOD, pose]))
 
 
 @pytest.mark.parametrize(
@@ -264,10 +230,96 @@ def test_bad_arguments_are_refused(keywords, field):
         pa10.inverse_batch(GOOD[np.newaxis], **keywords)
 
 
+# --- paths of poses ---------------------------------------------------------------------------------------------------
+FORWARD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # the hand points along x
+
+
+def _poses(places, rotation=FORWARD):
+    poses = np.tile(np.eye(4), (len(places), 1, 1))
+    poses[:, :3, :3] = rotation
+    poses[:, :3, 3] = places
+    return poses
+
+
+def _circle(count, radius=0.15):
+    s = np.linspace(0.0, 2.0 * np.pi, count)
+    return _poses(np.stack([np.full(count, 0.5), radius * np.cos(s), 0.6 + radius * np.sin(s)], axis=1))
+
+
+def _line(count, start, end):
+    s = np.linspace(0.0, 1.0, count)[:, np.newaxis]
+    return _poses((1.0 - s) * np.array(start) + s * np.array(end))
+
+
 @pytest.mark.parametrize(
-    ("poses", "values"),
-    [(np.eye(3), 0.0), (np.stack([GOOD] * 3), np.zeros(2)), (np.zeros((2, 3, 4)), 0.0), (GOOD, np.zeros((2, 2)))],
+    ("redundant", "count", "smooth"), [("s1", 20, 0.06), nightly("s3", 20, 0.06), nightly("s3", 120, 0.004)]
 )
-def test_a_batch_whose_shapes_do_not_go_together_is_refused(poses, values):
-    with refused(InputError, field="T", value=np.shape(poses)):
-        pa10.inverse_batch(poses, values)
+def test_a_circle_is_followed_smoothly_within_limits(redundant, count, smooth):
+    poses = _circle(count)
+    found = pa10.resolve_path(poses, redundant=redundant)
+    assert np.abs(pa10.forward(found.q) - poses).max() < 1e-10
+    lower, upper = pa10.joint_limits()
+    assert ((found.q >= lower) & (found.q <= upper)).all()
+    # What a circle in n poses asks for: 2 π / n of 0.15 m at an arm of about 0.4 m; second differences: its square.
+    assert np.abs(np.diff(found.q, axis=0)).max() < 4.0 / count
+    assert np.abs(np.diff(found.q, n=2, axis=0)).max() < smooth
+    assert found.value == pytest.approx(found.q[:, 0 if redundant == "s1" else 2])
+    assert found.manipulability == pytest.approx(pa10.manipulability(found.q))
+    assert found.manipulability.min() > 0.05  # of 0.23 at most
+
+
+# --- where it ends --------------------------------------------------------------------------------------------------
+def test_a_path_that_leaves_reach_tells_where_and_by_how_much():
+    poses = _line(30, [0.5, 0.0, 0.6], [1.2, 0.0, 0.6])
+    with refused(pa10.PathUnresolved, field="reach") as caught:
+        pa10.resolve_path(poses)
+    distance = pa10.inverse_batch(poses, 0.0).distance
+    assert caught.value.index == np.argmax(distance > 0.0)
+    assert caught.value.value == pytest.approx(distance[caught.value.index])
+
+
+def test_a_path_beyond_the_limits_tells_where():
+    poses = _line(20, [0.5, 0.0, 0.6], [0.5, 0.3, 0.6])
+    lower, upper = (end.copy() for end in pa10.joint_limits())
+    upper[3] = 1.9
+    lower[3] = -1.9
+    with refused(pa10.PathUnresolved, joint="e1", field="limits") as caught:
+        pa10.resolve_path(poses, limits=(lower, upper))
+    elbow = np.abs(pa10.inverse_batch(poses, 0.0, redundant="s3").q[:, 0, 3])
+    assert caught.value.index == np.argmax(elbow > 1.9)
+
+
+def test_a_jump_in_the_path_is_told():
+    poses = np.concatenate([_circle(10), _poses([[-0.5, 0.1, 0.6]], np.diag([1.0, -1.0, -1.0]))])
+    with refused(pa10.PathUnresolved, field="largest_step", allowed=0.5) as caught:
+        pa10.resolve_path(poses)
+    assert caught.value.index == 10
+
+
+def test_a_hand_that_turns_on_and_on_winds_up():
+    turns = np.linspace(0.0, 6.0 * np.pi, 60)
+    poses = _poses(np.tile([0.5, 0.0, 0.6], (60, 1)))
+    c, s, zero, one = np.cos(turns), np.sin(turns), np.zeros(60), np.ones(60)
+    spin = np.stack([c, -s, zero, s, c, zero, zero, zero, one], axis=1).reshape(-1, 3, 3)
+    poses[:, :3, :3] = FORWARD @ spin
+    with refused(pa10.PathUnresolved, joint="w2", field="limits"):
+        pa10.resolve_path(poses)
+
+
+@pytest.mark.parametrize(
+    ("poses", "keywords", "field"),
+    [
+        (np.eye(4), {}, "poses"),
+        (np.zeros((0, 4, 4)), {}, "poses"),
+        (np.zeros((3, 4, 4)), {}, "T[0]"),
+        (_circle(5), {"start": np.zeros(7)}, "start"),
+        (_circle(5), {"lengths": "XY"}, "set of lengths of the PA-10"),
+        (_circle(5), {"redundant": "e2"}, "redundant"),
+        (_circle(5), {"limits": (np.zeros(7), np.zeros(7))}, "limits"),
+        (_circle(5), {"lengths": pa10.LENGTHS["CE"]}, "limits"),
+        (np.where(np.arange(5)[:, None, None] == 2, np.nan, _circle(5)), {}, "pose"),
+    ],
+)
+def test_bad_paths_are_refused(poses, keywords, field):
+    with refused(InputError, field=field):
+        pa10.resolve_path(poses, **keywords)

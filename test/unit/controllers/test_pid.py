@@ -100,17 +100,6 @@ def test_a_long_gap_between_updates_is_not_summed_up() -> None:
     assert told == pytest.approx([1.0 + LONGEST])
 
 
-def test_joints_without_motors_and_a_floating_base_are_left_alone() -> None:
-    model = ada.load("hoap2_10dof")
-    controller = make("pid", model)
-    state = State(model.neutral(), np.zeros(model.nv))
-    controller.reset(state, 0.0)
-    told = controller.update(state, None, 0.001).effort
-    assert told is not None
-    assert told.shape == (len(controller.joints),)
-    assert told == pytest.approx(np.zeros(len(told)))
-
-
 def test_the_speed_loop_goes_on_from_there_too_and_makes_its_effort_of_a_target_speed() -> None:
     controller = pid(pendulum(), gain=5.0, integral_time=0.5, derivative_time=0.1, speed_gain=0.8)
     state = State(np.array([0.7]), np.array([0.3]))

@@ -7,24 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, ReferenceRefused, State, make
 from ada_controllers.arm.serial_arm import Reach, SerialArm, last_link
 from ada_controllers.pose_servo import PoseServo
-from ada_dynamics.dynamics.poses import inverse, moved, twist_between, way_and_turn
+from ada_dynamics.dynamics.poses import inverse, moved, twist_between
 from ada_dynamics.spatial.orientation import pose_of
 
 START = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.7, -0.4])
 NO_SPEED = np.zeros(7)
-
-
-def hat(x: np.ndarray) -> np.ndarray:
-    vx, vy, vz, wx, wy, wz = x
-    return np.array([[0, -wz, wy, vx], [wz, 0, -wx, vy], [-wy, wx, 0, vz], [0, 0, 0, 0]], dtype=float)
 
 
 def servo(model: ada.Model, **values: Any) -> PoseServo:
@@ -49,21 +42,6 @@ def follow(
     return np.array(rows), np.array(told)
 
 
-# --- poses ------------------------------------------------------------------------------------------------------------
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([1e-9, 1e-5, 1e-3, 0.5, 3.1]))
-def test_the_twist_between_poses_is_the_matrix_logarithm(seed: int, angle: float) -> None:
-    linalg = pytest.importorskip("scipy.linalg")
-    rng = np.random.default_rng(seed)
-    axis = rng.normal(size=3)
-    x = np.concatenate([rng.normal(size=3), angle * axis / np.linalg.norm(axis)])
-    pose = pose_of(rng.normal(size=3), rng.normal(size=3))
-    target = pose @ linalg.expm(hat(x))
-    assert twist_between(pose, target) == pytest.approx(x, abs=1e-12)
-    assert moved(pose, x) == pytest.approx(target, abs=1e-12)
-    assert way_and_turn(pose, target)[:3] == pytest.approx((inverse(pose) @ target)[:3, 3], abs=1e-13)
-
-
 # --- the law ----------------------------------------------------------------------------------------------------------
 def test_errors_die_out_as_the_gain_says(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
     controller = servo(pa10, gain=4.0)
@@ -75,15 +53,6 @@ def test_errors_die_out_as_the_gain_says(pa10: ada.Model, dynamics: ada.Dynamics
         assert twist_between(dynamics.pose("flange", rows[i]), target) == pytest.approx(
             first * np.exp(-4.0 * i * 5e-4), abs=1e-3
         )
-
-
-def test_straight_paths_are_straight(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    target = moved(dynamics.pose("flange", START), np.array([0.1, -0.05, -0.15, 0.8, -0.3, 0.5]))
-    rows, _ = follow(servo(pa10, path="straight"), START, PoseReference(target), 1000, 1e-3)
-    places = np.array([dynamics.pose("flange", q)[:3, 3] for q in rows])
-    way = target[:3, 3] - places[0]
-    off = np.linalg.norm(np.cross(places - places[0], way / np.linalg.norm(way)), axis=1)
-    assert off.max() < 1e-4
 
 
 def test_away_from_singular_poses_it_is_the_pseudoinverse(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
@@ -195,19 +164,7 @@ def test_targets_out_of_reach_are_refused_with_the_distance(pa10: ada.Model) -> 
         assert controller.reference is kept
 
 
-# --- other robots, simulation -----------------------------------------------------------------------------------------
 # --- refusals ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", ["pose_servo", "compliance"])
-def test_a_posture_counts_until_reset_and_leaves_the_pose(pa10: ada.Model, name: str) -> None:
-    controller = make(name, pa10, {"null_space": "posture", "posture": [0.1]})
-    state = State(START, NO_SPEED, np.zeros(6))
-    controller.reset(state, 0.0)
-    pose = controller.reference
-    controller.update(state, JointReference(START + 0.3), 0.001)
-    assert controller.preferred == pytest.approx(START + 0.3)
-    assert controller.reference is pose
-    controller.reset(state, 1.0)
-    assert controller.preferred == pytest.approx(np.full(7, 0.1))
 
 
 def test_a_posture_without_its_setting_is_refused(pa10: ada.Model) -> None:
@@ -231,17 +188,3 @@ def test_hands_of_robots_that_float_go_to_places_in_the_frame_of_their_base() ->
     found = inverse(dynamics.pose(model.root, q)) @ dynamics.pose(controller.arm.link, rows[-1])
     assert found == pytest.approx(there, abs=1e-4)
     assert (rows[:, :7] == q[:7]).all()
-
-
-@pytest.mark.fuzz
-def test_middle_leads_joints_away_from_their_ends(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    start = np.array([2.0, 0.9, -2.0, 1.5, 1.0, 0.7, -0.4])
-    controller = servo(pa10, null_space="middle", null_gain=2.0, gain=20.0)
-    rows, _ = follow(controller, start, None, 1600, 5e-3)
-    half = 0.5 * (pa10.upper - pa10.lower)
-    cost = np.sum((rows / half) ** 2, axis=1)
-    assert cost[-1] < 0.9 * cost[0]
-    J = dynamics.jacobian("flange", rows[-1])
-    null = np.linalg.svd(J)[2][-1]
-    assert abs(null @ (rows[-1] / half**2)) < 1e-2 * np.linalg.norm(rows[-1] / half**2)  # as good as it gets
-    assert dynamics.pose("flange", rows[-1]) == pytest.approx(dynamics.pose("flange", start), abs=2e-4)

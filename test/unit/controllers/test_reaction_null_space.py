@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from refused import refused
 from tiers import nightly
 
 import ada_dynamics as ada
-from ada_controllers import JointReference, State, make
+from ada_controllers import JointReference, State
 from ada_controllers.reaction_null_space import ReactionNullSpace
 from ada_controllers.support.ankle_hip_model import AnkleHipModel
-from ada_controllers.support.coupling import COMPONENTS, SupportCoupling
+from ada_controllers.support.coupling import SupportCoupling
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
-from ada_dynamics.errors import InputError
-from ada_dynamics.model.edit.poses import link_poses
-from ada_dynamics.robots.close import with_loops
 
 Array = NDArray[np.float64]
 
@@ -179,41 +175,6 @@ def test_a_free_flying_base_is_not_accelerated(name: str) -> None:
     assert controller.signals()["rank"] == [3.0]
 
 
-def test_only_the_attitude_of_a_free_base_may_be_kept() -> None:
-    _, controller, state, goal = moving_arm("space_robot_a", {"preserved": ["nx", "ny", "nz"]})
-    effort = controller.update(state, goal, 0.001).effort
-    a = loaded("space_robot_a")[1].forward(state.q, state.v, np.concatenate([np.zeros(6), effort]))
-    assert np.abs(a[3:6]).max() < 1e-12
-    assert np.abs(a[:3]).max() > 1e-3
-
-
-@pytest.mark.fuzz
-def test_a_foot_on_the_ground_carries_nothing_but_weight() -> None:
-    """The same robot with its foot fixed by a loop: its joints move as told, and the loop's wrench is that of rest."""
-    model, _ = loaded("hoap2_10dof")
-    q = model.neutral()
-    q[7:] = np.random.default_rng(9).uniform(-0.3, 0.3, 10)
-    R, p = link_poses(model, q)["right_sole"]
-    rpy = [np.arctan2(R[2, 1], R[2, 2]), -np.arcsin(R[2, 0]), np.arctan2(R[1, 0], R[0, 0])]
-    foot = {"name": "foot", "type": "fixed", "parent": {"link": "world", "xyz": p.tolist(), "rpy": rpy}}
-    closed = with_loops(model, {"loops": [{**foot, "child": {"link": "right_sole"}}]})
-    dynamics = ada.Dynamics(closed, pose=q)
-    found = coupling("hoap2_10dof", "right_sole")
-    v = at_rest(loaded("hoap2_10dof")[1], found, q, found.projected(q, np.random.default_rng(10).normal(size=10)))
-    controller = make("reaction_null_space", model, {"support": "right_sole", "stiffness": [4.0], "damping": [4.0]})
-    controller.reset(State(q, v), 0.0)
-    effort = controller.update(State(q, v), JointReference(np.zeros(10)), 0.001).effort
-    assert effort is not None
-    assert not controller.saturated
-    tau = np.concatenate([np.zeros(6), effort])
-    wrench = dynamics.joint_wrenches(q, v, tau)["foot"]
-    weight = model.total_mass * 9.81
-    arm = dynamics.com(q) - p
-    at_rest_wrench = np.concatenate([R.T @ [0, 0, weight], R.T @ np.cross(arm, [0, 0, weight])])
-    assert wrench == pytest.approx(at_rest_wrench, abs=1e-9 * weight)
-    assert np.abs(dynamics.forward(q, v, tau)[6:]).max() > 0.1
-
-
 def test_weights_decide_which_joints_give_way() -> None:
     """Least (a - w)ᵀ W (a - w) with M a + b = 0: a = w - W⁻¹ Mᵀ (M W⁻¹ Mᵀ)⁺ (M w + b)."""
     weights = np.array([50.0, 1.0, 3.0, 0.2])
@@ -226,19 +187,3 @@ def test_weights_decide_which_joints_give_way() -> None:
     eased = M / weights
     nearest = wanted - eased.T @ np.linalg.pinv(eased @ M.T, rcond=1e-9) @ (M @ wanted + b)
     assert a[6:] == pytest.approx(nearest, abs=1e-9 * np.abs(wanted).max())
-
-
-# --- refusals -------------------------------------------------------------------------------------------------------
-
-
-def test_a_floating_base_held_by_a_loop_is_refused() -> None:
-    model, _ = loaded("hoap2_10dof")
-    foot = {"name": "foot", "type": "fixed", "parent": {"link": "world"}, "child": {"link": "right_sole"}}
-    with refused(InputError, loop="foot", field="base", value="floating"):
-        SupportCoupling(with_loops(model, {"loops": [foot]}))
-
-
-def test_components_have_names() -> None:
-    assert coupling("pa10", "").rows(COMPONENTS) == (0, 1, 2, 3, 4, 5)
-    with refused(InputError, field="component of the reaction", value="fw"):
-        coupling("pa10", "").rows(["fw"])

@@ -15,6 +15,7 @@ from virtual_motion import angle, moved, off_parallel
 import ada_dynamics as ada
 from ada_controllers import PoseReference, State, StateRefused, make
 from ada_controllers.errors import ReferenceRefused
+from ada_controllers.virtual.motions import Manifold
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
@@ -69,15 +70,6 @@ def test_the_four_bar_turns_as_one_body_with_a_spring_and_a_damper(planar_4r: ad
     assert np.abs(tip - tip[0]).max() < 1e-6
 
 
-def test_the_first_acceleration_is_that_of_the_closed_form(planar_4r: ada.Model) -> None:
-    controller = four_bar(planar_4r)
-    controller.reset(State(START, np.zeros(4)), 0.0)
-    controller.update(State(START, np.zeros(4)), angle(0.0), 0.0)
-    expected = -5.0 * START[0] / INERTIA * np.array([1.0, -1.0, 1.0, -1.0])
-    np.testing.assert_allclose(controller.signals()["acceleration"], expected, atol=1e-12)
-    np.testing.assert_allclose(controller.signals()["virtual_effort"], [-5.0 * START[0], 0.0, 0.0, 0.0], atol=1e-15)
-
-
 def test_efforts_are_those_of_pinocchio_for_these_accelerations(planar_4r: ada.Model) -> None:
     pytest.importorskip("pinocchio")
     controller = four_bar(planar_4r)
@@ -101,27 +93,6 @@ def test_a_continuous_law_keeps_the_loops_to_rounding(planar_4r: ada.Model) -> N
     )
 
 
-@pytest.mark.fuzz
-def test_the_slider_crank_keeps_height_and_rod_and_comes_to_its_place(
-    planar_4r: ada.Model, slider_start: Array
-) -> None:
-    log, _ = moved(make("virtual_closed_chain", planar_4r, PULL), slider_start, tip_at(1.49), 12.0)
-    tip = ada.Dynamics(planar_4r).pose("tip", log.q)[:, :3, 3]
-    assert np.abs(tip[:, 2] + 0.5).max() < 1e-6
-    assert np.abs(log.q[:, 2]).max() < 1e-6
-    assert tip[-1, 0] == pytest.approx(1.49, abs=1e-6)
-
-
-def test_at_the_start_nothing_but_the_weight_is_carried(planar_4r: ada.Model) -> None:
-    for feedback in ("force", "path"):
-        controller = four_bar(planar_4r, {"feedback": feedback})
-        state = State(START, np.zeros(4))
-        controller.reset(state, 0.0)
-        np.testing.assert_allclose(
-            controller.update(state, None, 0.0).effort, ada.Dynamics(planar_4r).gravity(START), atol=1e-12
-        )
-
-
 def test_a_mechanism_with_weight_falls(planar_4r: ada.Model) -> None:
     """5/3 θ̈ = 2 m g l sin θ of the four-bar, links upwards at zero (the rods' middles, and a whole link between)."""
     controller = four_bar(planar_4r, {"weight": True, "joint_stiffness": [0.0], "joint_damping": [0.0]})
@@ -129,9 +100,6 @@ def test_a_mechanism_with_weight_falls(planar_4r: ada.Model) -> None:
     controller.reset(state, 0.0)
     controller.update(state, None, 0.0)
     assert controller.signals()["acceleration"][0] == pytest.approx(2.0 * 9.81 * np.sin(START[0]) / INERTIA)
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------
 
 
 def test_a_large_gap_is_refused_with_its_size(planar_4r: ada.Model) -> None:
@@ -179,3 +147,61 @@ def test_a_moving_pose_is_approached_at_its_own_velocity_along_the_loops(
     controller.update(state, reference, 0.0)
     of_tip = dynamics.jacobian("tip", slider_start) @ controller.signals()["acceleration"]
     np.testing.assert_allclose(of_tip[[0, 2]], [8.0 * 0.1, 0.0], atol=1e-9)
+
+
+# --- singular configurations ------------------------------------------------------------------------------------------
+FOUR_BAR = {
+    "loops": "loops/parallel_four_bar.yaml",
+    "joint_stiffness": [5.0, 0, 0, 0],
+    "joint_damping": [5.0, 0, 0, 0],
+    "hold": 1e-3,
+}
+SLIDER = {
+    "loops": "loops/slider_crank.yaml",
+    "link": "tip",
+    "joint_stiffness": [0.0],
+    "joint_damping": [0.0],
+    "pose_stiffness": [10.0, 0, 0, 0, 0, 0],
+    "pose_damping": [10.0, 0, 0, 0, 0, 0],
+    "hold": 1e-3,
+}
+NEAR = np.radians([85.0, 5.0, 175.0, -85.0])  # sec. 7.3.1
+DEAD_POINT = PoseReference(np.array([[-1.0, 0, 0, 3.0], [0, 1, 0, 0], [0, 0, -1, -0.5], [0, 0, 0, 1]]))
+
+
+def test_the_flat_pose_is_passed_without_a_jump_as_the_closed_form_says(planar_4r: ada.Model) -> None:
+    """5/3 θ̈ = 5 (95 deg - θ) - 5 θ̇, as everywhere else on this branch."""
+    log, loop = moved(make("virtual_closed_chain", planar_4r, FOUR_BAR), NEAR, angle(95.0), 3.0)
+    assert loop.signals["singular"].sum() > 50
+    assert off_parallel(log.q) < 1e-6
+    a, w = 1.5, np.sqrt(3.0) / 2.0
+    left = np.radians(10.0) * np.exp(-a * log.t) * (np.cos(w * log.t) + a / w * np.sin(w * log.t))
+    np.testing.assert_allclose(log.q[:, 0], np.radians(95.0) - left, atol=1e-6)
+    # 2 m of arm at the shoulder: what carries the weight is all there is
+    weight = np.abs(ada.Dynamics(planar_4r).gravity(log.q)).max()
+    assert np.abs(loop.signals["effort"]).max() < 1.02 * weight
+    assert np.abs(np.diff(loop.signals["acceleration"], axis=0)).max() < 5e-3
+
+
+# --- the slider's dead point ----------------------------------------------------------------------------------------
+@pytest.mark.fuzz
+def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ada.Model) -> None:
+    gains = {"feedback": "path", "path_stiffness": 16.0, "path_damping": 8.0}
+    start = np.radians([80.0, 15.0, 0.0, 85.0])
+    log, loop = moved(make("virtual_closed_chain", planar_4r, {**SLIDER, **gains}), start, DEAD_POINT, 6.0)
+    np.testing.assert_allclose(np.degrees(log.q[-1]), [90.0, 0.0, 0.0, 90.0], atol=1e-5)
+    assert np.abs(log.v[-1]).max() < 1e-8
+    assert np.degrees(log.q[:, 1].min()) > -1e-5
+    assert np.abs(loop.signals["effort"]).max() < 1.05 * np.abs(ada.Dynamics(planar_4r).gravity(log.q)).max()
+
+
+# --- motions along the loops ----------------------------------------------------------------------------------------
+def test_a_pose_that_is_a_little_off_is_closed_by_the_smallest_step(planar_4r: ada.Model) -> None:
+    """By kinetic energy: the step has no part along the motion that is allowed."""
+    controller = make("virtual_closed_chain", planar_4r, FOUR_BAR)
+    manifold = Manifold(controller.mechanism)
+    q = np.radians([60.0, 30.0, 150.0, -60.0]) + 1e-4 * np.array([1.0, 2.0, -1.0, 0.5])
+    near = manifold.closed(q)
+    assert np.abs(manifold.at(near).gap).max() < 1e-12
+    motions = manifold.motions(near)
+    assert np.abs(motions.columns.T @ motions.M @ (near - q)) < 1e-7

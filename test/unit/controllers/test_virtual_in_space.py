@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bar_in_space import WEIGHTLESS, Arms
+from bar_in_space import PULL, WEIGHTLESS, Arms
+from numpy.typing import NDArray
 from refused import refused
-from virtual_motion import moved
 
 import ada_dynamics as ada
-from ada_controllers import PoseReference, State
+from ada_controllers import JointReference, PoseReference, State
+from ada_controllers.virtual.pressing import Pressing
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.close import with_loops
-from ada_dynamics.spatial.orientation import to_rpy
+from ada_experiments import two_arm_bar as arms
+from ada_experiments.leaning_humanoid import chain_over, leaning
 
 
 @pytest.fixture(scope="module")
@@ -61,43 +63,6 @@ def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: 
     tau[controller.v_index] = told.effort  # a floating base gets no force
     moved_by = robot.dynamics.forward(q, v, tau)[controller.v_index]
     np.testing.assert_allclose(moved_by, controller.signals()["acceleration"], atol=1e-8)
-
-
-# --- motions --------------------------------------------------------------------------------------------------------
-@pytest.mark.fuzz
-@pytest.mark.parametrize("feedback", ["force", "path"])
-def test_on_a_floating_body_momentum_is_kept(floating: Arms, feedback: str) -> None:
-    reference = floating.reference(0.03, 0.02, 0.05)
-    log, _ = moved(floating.controller(feedback=feedback), floating.q, reference, 2.0)
-    assert floating.bar_error(log.q) < 1e-6
-    assert np.abs(np.asarray(log.momentum)).max() < 1e-11
-    assert np.linalg.norm(log.q[-1, :3]) > 1e-3  # the body gives way
-
-
-@pytest.mark.fuzz
-@pytest.mark.slow  # to compile
-def test_a_platform_with_legs_is_led_along_a_virtual_guide() -> None:
-    """The Gough-Stewart platform, whose own loops are real: of its six motions the guide leaves one, along its axis."""
-    stewart = ada.load("stewart")
-    q = np.asarray(start_of("stewart"))
-    dynamics = ada.Dynamics(stewart)
-    place = dynamics.pose("platform", q)
-    end = {"xyz": place[:3, 3].tolist(), "rpy": list(to_rpy(place[:3, :3]))}
-    guide = {"name": "guide", "type": "prismatic", "axis": [0, 0, 1], "child": {"link": "platform"}}
-    virtual = with_loops(stewart, [{**guide, "parent": {"link": stewart.root, **end}}])
-    gains = {"joint_stiffness": [0.0], "joint_damping": [0.0], "link": "platform", "hold": 1e-3}
-    pull = {"pose_stiffness": [400.0] * 3 + [0.0] * 3, "pose_damping": [100.0] * 3 + [0.0] * 3}
-    controller = VirtualClosedChain(stewart, {**gains, **pull}, virtual=virtual)
-    assert controller.mechanism.study.mobility == 1
-    wanted = place.copy()
-    wanted[:3, 3] += 0.03 * place[:3, 2]
-    log, loop = moved(controller, q, PoseReference(wanted), 0.1)
-    at = dynamics.pose("platform", log.q)
-    way = (at[:, :3, 3] - place[:3, 3]) @ place[:3, :3]
-    assert np.abs(way[:, :2]).max() < 1e-6
-    assert np.abs(at[:, :3, :3] - place[:3, :3]).max() < 1e-6
-    assert way[-1, 2] > 1e-3
-    assert loop.signals["effort"].shape[1] == 6
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
@@ -151,3 +116,116 @@ def test_the_virtual_model_must_be_the_robot_with_loops(fixed: Arms) -> None:
         VirtualClosedChain(robot, virtual=fixed.bar)
     with refused(InputError, field="loops", value="loops/slider_crank.yaml"):
         VirtualClosedChain(fixed.model, {"loops": "loops/slider_crank.yaml"}, virtual=fixed.bar)
+
+
+# --- contacts with the ground -----------------------------------------------------------------------------------------
+Array = NDArray[np.float64]
+EARTH = (0.0, 0.0, -9.81)
+
+
+def tie(link: str, kind: str, xyz: Array) -> dict[str, object]:
+    return {"name": "tie", "type": kind, "parent": {"link": "world", "xyz": list(xyz)}, "child": {"link": link}}
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("feedback", ["force", "path"])
+def test_a_floating_robot_that_is_bolted_to_the_ground_is_controlled_as_a_fixed_one(feedback: str) -> None:
+    """The same efforts to a bit of rounding, on and off the loops, for poses in the world and for joints."""
+    fixed, floating = Arms("fixed", EARTH), Arms("floating", EARTH)
+    place = np.array([0.3, -0.2, 0.5])
+    q = floating.q.copy()
+    q[:3] = place
+    bolted = with_loops(floating.bar, [tie(arms.BODY, "fixed", place)])
+    settings = {**PULL, "feedback": feedback, "joint_stiffness": [3.0], "hold": 0.0}
+    ours = VirtualClosedChain(floating.model, settings, virtual=bolted)
+    other = VirtualClosedChain(fixed.model, settings, virtual=fixed.bar)
+    assert ours.mechanism.study.mobility == other.mechanism.study.mobility
+    rng = np.random.default_rng(2)
+    v = ada.Dynamics(fixed.bar).project(fixed.q, 0.2 * rng.normal(size=fixed.model.nv))[1]
+    whole = np.concatenate([np.zeros(6), v])
+    ours.reset(State(q, 0.0 * whole), 0.0)
+    other.reset(State(fixed.q, 0.0 * v), 0.0)
+    pose = ada.Dynamics(fixed.model).pose(arms.LEFT, fixed.q)
+    pose[:3, 3] += [0.03, 0.01, 0.02]
+    moved = pose.copy()
+    moved[:3, 3] += place  # poses are those in the world
+    ends = fixed.q + 0.02 * rng.normal(size=len(fixed.q)) if feedback == "force" else fixed.q
+    for mine, theirs in ((PoseReference(moved), PoseReference(pose)), (JointReference(ends), JointReference(ends))):
+        found = ours.update(State(q, whole), mine, 0.1).effort
+        wanted = other.update(State(fixed.q, v), theirs, 0.1).effort
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
+    assert ours.joints == other.joints
+
+
+# --- contacts that only press -----------------------------------------------------------------------------------------
+@pytest.mark.fuzz
+@pytest.mark.parametrize("hand", [False, True])
+def test_a_robot_on_contacts_that_press_accelerates_as_the_mechanism_and_presses_as_it_is_told(hand: bool) -> None:
+    """HOAP-2 on two feet, and with its left hand on a wall: by forward dynamics of the carried robot."""
+    stand = leaning(0.1)
+    gains = {"joint_stiffness": [5.0], "joint_damping": [0.5], "contacts": "pressed"}
+    controller = VirtualClosedChain(stand.model, gains, virtual=chain_over(stand, hand))
+    q, carrier = stand.q, controller.mechanism.carrier
+    dynamics = ada.Dynamics(carrier)
+    _, v = dynamics.project(q, 0.1 * np.random.default_rng(4).normal(size=carrier.nv))
+    controller.reset(State(q, v), 0.0)
+    told = controller.update(State(q, v), JointReference(q[controller.q_index] + 0.02), 0.01)
+    tau = np.zeros(carrier.nv)
+    tau[controller.v_index] = told.effort
+    a, wanted = dynamics.forward(q, v, tau), controller.signals()["acceleration"]
+    np.testing.assert_allclose(a[controller.v_index], wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
+    wrenches, poses = dynamics.joint_wrenches(q, v, tau), dynamics.poses(q)
+    presses = [
+        (loop.parent_rotation.T @ poses[loop.child][:3, :3] @ loop.child_rotation @ wrenches[name][:3])[2]
+        for name, loop in carrier.loops.items()
+    ]
+    assert controller.signals()["pressure"] == pytest.approx(presses, abs=1e-7)
+    assert min(presses) > -1e-9
+
+
+def box_on(points: Array, kind: str = "spherical", wall: Array | None = None) -> Pressing:
+    """A box of 2 kg around the origin on points of the ground, and perhaps one of a wall across x before it."""
+    builder = ada.Builder("box").link("box", 2.0, inertia=(0.02, 0.02, 0.02))
+    for i, p in enumerate(points):
+        builder.loop(f"foot_{i}", kind, "world", "box", p, child_xyz=p)
+    if wall is not None:
+        out = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+        builder.loop("hand", "spherical", "world", "box", wall, child_xyz=wall, parent_rotation=out)
+    return Pressing("law", builder.build(base="floating"), 0.3, 0.05)
+
+
+UPRIGHT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+
+def test_three_feet_press_as_statics_says() -> None:
+    """Forces through three points are the barycentric coordinates of where they act."""
+    corners = np.array([[0.2, 0.0, -0.3], [-0.1, 0.15, -0.3], [-0.1, -0.2, -0.3]])
+    pressing = box_on(corners)
+    where = np.array([0.05, 0.02])
+    needed = np.array([0.0, 0.0, 20.0, where[1] * 20.0, -where[0] * 20.0, 0.0])
+    assert not pressing.efforts(UPRIGHT, needed).any()
+    shares = np.linalg.solve(np.vstack([corners[:, :2].T, np.ones(3)]), [*where, 1.0])
+    assert pressing.pressures == pytest.approx(20.0 * shares, abs=1e-9)
+
+
+@pytest.mark.parametrize(("push", "carries"), [(3.0, True), (-3.0, False)])
+def test_a_hand_takes_what_pushes_it_to_the_wall_and_pulls_at_nothing(push: float, carries: bool) -> None:
+    """The base needs the opposite of a push at the height of the hand; feet may tilt by 5 cm at the most."""
+    pressing = box_on(np.array([[0.0, 0.1, -0.3], [0.0, -0.1, -0.3]]), "fixed", np.array([0.3, 0.0, 0.1]))
+    needed = np.array([-push, 0.0, 20.0, 0.0, -0.1 * push, 0.0])
+    pressing.efforts(UPRIGHT, needed)
+    feet, hand = pressing.pressures[:2], pressing.pressures[2]
+    assert feet == pytest.approx(feet[::-1])
+    assert abs(feet.sum() - 20.0) <= 0.3 * hand + 1e-9  # the rest hangs on the wall, by friction
+    assert (hand > 1.0) == carries
+    assert carries or hand == pytest.approx(0.0, abs=1e-12)
+
+
+def test_contacts_that_cannot_carry_or_are_none_are_refused() -> None:
+    with refused(InputError, field="loops", value=("foot_0", "foot_1")):
+        box_on(np.array([[0.1, 0.0, -0.3], [-0.1, 0.0, -0.3]]))
+    with refused(InputError, field="contacts", value="pressed"):
+        VirtualClosedChain(ada.load("planar_4r"), {"loops": "loops/parallel_four_bar.yaml", "contacts": "pressed"})
+    floating = Arms("floating", WEIGHTLESS)
+    with refused(InputError, field="contacts", value="pressed"):
+        VirtualClosedChain(floating.model, {"contacts": "pressed"}, virtual=floating.bar)

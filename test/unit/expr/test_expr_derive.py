@@ -82,12 +82,6 @@ def test_only_the_chosen_inputs_move():
     assert found["d_y"].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_the_derivative_of_a_constant_folds_away():
-    function = trace("f", {"q": 1}, lambda q: {"y": (3.0, q[0] * 2.0)})
-    assert jacobian(function.outputs["y"], function.variables("q")) == ((0.0,), (2.0,))
-    assert gradient(3.0, function.variables("q")) == (0.0,)
-
-
 def test_a_gradient_is_taken_with_respect_to_variables_only():
     (x,) = FUNCTION.variables("q")[:1]
     with refused(InputError, field="variable"):

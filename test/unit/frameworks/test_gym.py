@@ -55,17 +55,3 @@ def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
         )
         seen, *_ = many.step((push + weight[..., 0]) / many.strongest)
     assert np.median(np.linalg.norm(seen[:, 6:8], axis=1)) < 0.01
-
-
-@pytest.mark.fuzz
-def test_the_pole_falls_without_control_and_is_then_begun_anew():
-    many = adapter.StewartBalance(4)
-    many.reset(seed=0)
-    failed = np.zeros(4, dtype=bool)
-    for _ in range(150):
-        _, _, failed, *_ = many.step(np.zeros((4, 6)))
-        if failed.any():
-            break
-    assert failed.any()
-    _, rewards, again, *_ = many.step(np.zeros((4, 6)))
-    assert not again[failed].any() and np.all(rewards[failed] == 0.0)

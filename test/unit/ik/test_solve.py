@@ -11,7 +11,6 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics import ik
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.edit import lock
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.orientation import pose_of
 
@@ -86,21 +85,6 @@ def test_random_reachable_poses_of_an_arm_are_reached_as_pinocchio_and_the_close
         error = pin.log6(pin.SE3(frame.R, frame.p).actInv(pin.SE3(goal))).vector
         assert np.abs(error).max() < 2.0 * TOLERANCE
     assert starts.count(0) >= 95
-
-
-@pytest.mark.fuzz
-def test_an_arm_of_six_axes_reaches_every_pose_from_one_of_several_starts(arm, hand):
-    """Without a joint to spare one start in six ends before a limit, in the nearest pose on its way."""
-    six = ada.Dynamics(lock(arm.model, {"s3": 0.0}))
-    rng, starts = np.random.default_rng(2), []
-    for _ in range(25):
-        goal = six.pose(hand, six.model.random_state(rng)[0])
-        found = ada.solve_ik(six, ada.PoseTask(hand, goal), starts=20)
-        assert found.reached
-        assert np.abs(six.pose(hand, found.q) - goal).max() < 2.0 * TOLERANCE
-        starts.append(found.start)
-    assert starts.count(0) >= 18
-    assert max(starts) > 0, "the first start always does: the test shows nothing of the others"
 
 
 def test_out_of_reach_gives_the_nearest_pose_and_its_distance():
@@ -340,14 +324,6 @@ def test_arguments_that_cannot_be_meant_are_refused(arm, hand):
     for tasks in (None, [], [task, "reach"]):
         with refused(InputError, field="tasks"):
             ada.solve_ik(arm, tasks)
-
-
-def test_tasks_may_come_one_by_one(arm, hand):
-    tasks = [ada.PositionTask(hand, (0.4, 0.0, 0.5)), ada.PostureTask(np.full(7, 0.2), level=1)]
-    start, many = np.full(7, 0.3), [ada.PositionTask(hand, [(0.4, 0.0, 0.5)] * 2)]
-    assert np.array_equal(ada.solve_ik(arm, iter(tasks), start).q, ada.solve_ik(arm, tasks, start).q)
-    assert np.array_equal(ik.velocity(arm, iter(tasks), start, 0.01).v, ik.velocity(arm, tasks, start, 0.01).v)
-    assert np.array_equal(ik.solve_many(arm, iter(many), start).q, ik.solve_many(arm, many, start).q)
 
 
 def _floating():

@@ -48,18 +48,6 @@ def test_motors_are_counted_beside_the_motions(motors, pendulum, figures) -> Non
     assert found.joints == (motors or ("pin_1", "pin_2", "pin_3"))
 
 
-def test_a_mechanism_without_motors_has_all_its_motions_to_itself() -> None:
-    model = linkage()
-    links, joints, loops = (list(x.values()) for x in (model.links, model.joints, model.loops))
-    found = overview(ada.Model("m", model.root, links, joints, model.gravity, loops=loops, actuated=[])).motors
-    assert (found.joints, found.velocities, found.driven, found.surplus, found.missing) == ((), 0, 0, 0, 1)
-
-
-def test_a_floating_base_has_no_motor() -> None:
-    found = overview(linkage(base="floating")).motors
-    assert (found.joints, found.velocities, found.driven, found.mobility) == (("pin_1", "pin_2", "pin_3"), 3, 1, 7)
-
-
 def test_a_planar_linkage_is_told_as_it_is_on_paper() -> None:
     found = overview(linkage())
     assert (found.idle, found.held, found.resists_all_motions) == ({"closing": PLANAR}, (), True)
@@ -118,14 +106,3 @@ def test_the_state_of_a_rhombus_is_that_of_its_sine(angle: float) -> None:
     assert found.sigma == pytest.approx(s[0] / s[1], rel=1e-9)
     speed = loop_state(at, q, np.array([0.2, 0.0, 0.0])).drift["closing"]
     assert np.linalg.norm(speed) == pytest.approx(0.2 * np.hypot(*J[:, 0]))
-
-
-def test_a_flat_rhombus_is_singular_and_its_gap_is_the_largest_of_all_conditions() -> None:
-    model = linkage()
-    q = np.array([np.pi / 2, 0.0, np.pi])  # all rods along x
-    at = study(model, np.array([1.0, np.pi / 2 - 1.0, np.pi / 2 + 1.0]))
-    found = loop_state(at, q, None)
-    assert found.is_singular and found.sigma < 1e-12 and found.mobility == 2
-    assert not np.any(found.drift["closing"])
-    moved = loop_state(at, q + np.array([1e-3, 0.0, 0.0]), None)
-    assert moved.worst_gap == pytest.approx(1e-3, rel=1e-3)
