@@ -70,7 +70,7 @@ ROOMS = {
     "loops": _library(
         "loops",
         *_of("dynamics", "along_loops closed inverse_at_singular_poses singular_passing solvers_of_loops"),
-        *_of("analysis", "closing_joints singularity"),
+        "analysis/test_singularity",
     ),
     "dynamics": _library("dynamics", "algorithms/test_springs", "controllers/test_pose_servo"),
     "safety": Room(

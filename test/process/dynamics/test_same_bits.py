@@ -186,7 +186,6 @@ def elsewhere(tmp_path: Path, code: str) -> dict[str, str]:
 
 
 def test_another_process_gives_the_same_bits(tmp_path):
-    """Which compiles anew, orders its sets otherwise, and takes numpy's loops and LAPACK for another processor."""
     found = elsewhere(
         tmp_path,
         """

@@ -118,7 +118,6 @@ def test_answers_are_those_of_one_thread(case):
 
 @pytest.mark.parametrize("name", ["pa10", "khr1"])
 def test_threads_that_meet_at_the_first_call_share_one_kernel(name, monkeypatch, tmp_path):
-    """Nothing is in the cache, so that the algorithm is chosen and compiled while all of them wait for it."""
     monkeypatch.setenv("ADA_CACHE_DIR", str(tmp_path))
     shared = ada.Dynamics(ada.load(name))
     q, v, u = (x[0] for x in states(shared.model))

@@ -101,7 +101,6 @@ def test_an_independent_set_of_redundant_conditions_gives_the_accelerations_of_t
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_stretched_leg_is_no_singularity_of_assembly(order: str) -> None:
-    """TᵀΦT is positive definite wherever the conditions are independent, whatever is closed first."""
     model, q = mechanisms.five_bar()
     oracle = Oracle(model)
     elbow = model.q_index("left_rod").start

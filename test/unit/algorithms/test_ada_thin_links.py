@@ -140,7 +140,6 @@ def test_links_with_singular_inertias_move_as_in_joint_space_in_any_order(algori
     seed=st.integers(0, 1000),
 )
 def test_inertia_is_moved_only_where_nobody_feels_it(kinds: list[str], seed: int) -> None:
-    """Any amount through any joint leaves mass matrix, bias and energy as they were (up to the masses' mean height)."""
     rng = np.random.default_rng(seed)
     builder = ada.Builder("any").link("base")
     for i, kind in enumerate(kinds, start=1):
@@ -193,7 +192,6 @@ def test_where_no_inertia_can_be_moved_the_error_names_the_link() -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_loops_close_on_groups(algorithm: str, order: str) -> None:
-    """Four thin rods in space, the end of the last one pinned to the first one."""
     builder = ada.Builder("pinned")
     for i, axis in enumerate((Z, X, Y, X), start=1):
         builder.link(f"link_{i}", *ROD)

@@ -117,7 +117,6 @@ def test_the_motion_subspace_is_the_rate_of_the_pose(joint: JointType, seed: int
 @few
 @given(seed=seeds)
 def test_the_bias_is_the_rate_of_the_motion_subspace(joint: JointType, seed: int) -> None:
-    """Ṡ v for constant v, along q̇."""
     rng = np.random.default_rng(seed)
     q, v = random_position(joint, rng), rng.normal(size=joint.nv)
     rate = np.array(joint.position_rate(q.tolist(), v.tolist()))
@@ -164,7 +163,6 @@ def test_difference_undoes_integrate(joint: JointType, size: float) -> None:
 @few
 @given(seed=seeds, size=st.sampled_from([1e-8, 1e-3, 3.16e-3, 1.0, 3.0]))
 def test_a_step_is_the_motion_at_constant_body_velocity(joint: JointType, seed: int, size: float) -> None:
-    """The matrix exponential of the body twist."""
     expm = pytest.importorskip("scipy.linalg").expm
     rng = np.random.default_rng(seed)
     q, step = random_position(joint, rng), size * rng.normal(size=joint.nv)

@@ -94,7 +94,6 @@ def test_without_a_pressing_force_there_is_no_point():
 
 
 def test_a_slope_has_its_own_plane(box):
-    """On a slope through the origin at rest: where the vertical through the centre of mass meets it."""
     N = np.array([np.sin(0.2), 0.0, np.cos(0.2)])
     found = zmp_of_motion(box, box.model.neutral(), np.zeros(6), np.zeros(6), normal=2.0 * N)
     np.testing.assert_allclose(found @ N, 0.0, atol=1e-12)
@@ -190,7 +189,6 @@ def test_questions_without_ground_are_refused(box):
 # --- fixed feet -------------------------------------------------------------------------------------------------------
 @pytest.mark.fuzz
 def test_zero_moment_point_is_that_of_the_rates_of_momentum() -> None:
-    """The robot's bodies but the right foot, which does not move and whose weight is added by hand."""
     model = ada.load("hoap2_standing")
     rng = np.random.default_rng(1)
     push = half_sine("body", [3.0, 1.0, 0.0, 0.0, 0.0, 0.0], 0.0, 0.2, frame="world")

@@ -166,7 +166,6 @@ def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors
 
 
 def test_springs_of_joints_hold_beside_the_motors():
-    """A leg on its leaf springs is softer than each on its own, as springs in a row are."""
     model, q = mechanisms.cassie_leg()
     dynamics = ada.Dynamics(model, pose=q)
     with refused(ada.InputError, field="by", value=5, allowed=7):

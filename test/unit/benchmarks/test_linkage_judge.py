@@ -26,7 +26,6 @@ def states(judge: Judge, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("family", [f if f in QUICK else nightly(f) for f in FAMILIES])
 def test_a_linkage_closes_exactly_moves_and_has_the_mobility_it_says(family: str) -> None:
-    """Rank by singular values in closed poses; afterwards no rate of the dependent angles leaves a loop open."""
     rng = np.random.default_rng(5)
     judge = Judge([FAMILIES[family](rng) for _ in range(3)])
     q, v = states(judge)
@@ -42,7 +41,6 @@ def test_a_linkage_closes_exactly_moves_and_has_the_mobility_it_says(family: str
 
 @pytest.mark.parametrize("family", [f if f in QUICK else nightly(f) for f in FAMILIES])
 def test_masses_forces_and_accelerations_are_those_of_another_reference(family: str) -> None:
-    """Pinocchio's M and h of the tree, and its equations solved with all conditions of the loops."""
     rng = np.random.default_rng(6)
     judge = Judge([FAMILIES[family](rng)])
     made = model_of(judge.linkages[0], rng)

@@ -239,7 +239,6 @@ class Stepped:
 
 @pytest.mark.parametrize("name", FAR)
 def test_a_process_that_stood_still_hands_over_where_the_robot_is_then(name):
-    """The gap is not made up for: no joint is told to go faster than it went, or elsewhere than it is."""
     arm = Stepped(name)
     arm.loop.offer(FAR[name])
     for _ in range(300):
@@ -284,7 +283,6 @@ def test_a_robot_that_was_stopped_and_started_again_stays_where_it_is():
 
 
 def test_a_robot_that_was_never_active_is_told_to_stay_and_takes_no_reference():
-    """What drives it may wait for somebody who commands (`autostart: commanded`)."""
     loop, robot = running(Follow(MODEL))
     loop.robot_is(RobotPhase("inactive"), robot.time)
     assert robot.send().position == pytest.approx(BENT)

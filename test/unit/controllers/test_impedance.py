@@ -82,7 +82,6 @@ def test_a_pushed_link_gives_way_by_force_over_stiffness(pa10: ada.Model, dynami
 
 
 def test_the_elbow_gives_way_while_the_hand_stays(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """A wrench on the elbow that the null space takes up: with no damping there, the hand feels only what couples."""
     v = np.zeros(7)
     J = dynamics.jacobian(HAND, START)
     own = np.linalg.svd(J)[2][-1]  # the self-motion

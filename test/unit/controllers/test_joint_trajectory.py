@@ -147,7 +147,6 @@ def test_goals_in_motion_never_jump_and_never_pass_a_limit(pa10: ada.Model, prof
 
 
 def test_a_new_goal_while_a_joint_runs_towards_its_end_leaves_it_within_its_range(pa10: ada.Model) -> None:
-    """Braking alone might need more room than there is: then the motion so far is ended first."""
     controller = make("joint_trajectory", pa10, {"acceleration": [1.5]})
     assert isinstance(controller, JointTrajectory)
     zero = np.zeros(7)

@@ -147,7 +147,6 @@ def test_references_and_efforts_are_in_the_order_of_the_motors(law: str) -> None
 
 @pytest.mark.parametrize("law", ["computed_torque", "impedance"])
 def test_where_the_motors_do_not_hold_a_joint_it_is_named(law: str) -> None:
-    """The ends of both cranks of the five-bar meet: its rods, one on the other, turn about them."""
     model, turn = ada.load("five_bar"), float(np.arcsin(1.0 / 3.0))  # cranks of 0.3 m, 0.2 m apart
     folded = State(np.array([turn, 0.4 - turn, -turn, 0.4 + turn]), np.zeros(4))
     controller = make(law, model)

@@ -54,7 +54,6 @@ def test_every_random_reachable_pose_is_solved_and_each_solution_has_the_hand_th
 
 @redundant_joints
 def test_no_solution_is_missing(redundant):
-    """From many guesses Newton's method finds only what the closed form has."""
     q = np.array([0.4, 0.6, -0.5, 1.1, 0.8, 0.9, -0.3])
     pose, column = pa10.forward(q), COLUMN[redundant]
     found = pa10.inverse(pose, redundant=redundant, value=q[column])

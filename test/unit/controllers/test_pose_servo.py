@@ -69,7 +69,6 @@ def test_away_from_singular_poses_it_is_the_pseudoinverse(pa10: ada.Model, dynam
 
 
 def test_singular_poses_are_passed_with_bounded_speeds(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """The arm is pulled out until it is straight, past its reach, and comes back."""
     start = np.array([0.0, 0.5, 0.0, 0.8, 0.0, 0.5, 0.0])
     begin = dynamics.pose("flange", start)
     controller = servo(pa10, unreachable="approach", gain=2.0)

@@ -112,7 +112,6 @@ def test_only_named_components_are_kept() -> None:
 
 
 def test_rank_falls_where_an_arm_is_stretched() -> None:
-    """In one line no joint can move mass along it: of x, y and the turn two are left."""
     found, q = coupling("space_robot_a", "base"), loaded("space_robot_a")[0].neutral()
     assert found.rank(q) == 2
     q[7:] = 0.5, -1.0, 1.0, -0.5

@@ -139,7 +139,6 @@ def test_the_continuous_law_is_for_virtual_forces(planar_4r: ada.Model) -> None:
 def test_a_moving_pose_is_approached_at_its_own_velocity_along_the_loops(
     planar_4r: ada.Model, slider_start: Array
 ) -> None:
-    """At the pose itself, from rest: the acceleration is the damping times the wanted velocity of the tip."""
     controller = make("virtual_closed_chain", planar_4r, {**PULL, "feedback": "path", "path_damping": 8.0, "hold": 0.0})
     state, dynamics = State(slider_start, np.zeros(4)), ada.Dynamics(planar_4r)
     controller.reset(state, 0.0)
@@ -197,7 +196,6 @@ def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ad
 
 # --- motions along the loops ----------------------------------------------------------------------------------------
 def test_a_pose_that_is_a_little_off_is_closed_by_the_smallest_step(planar_4r: ada.Model) -> None:
-    """By kinetic energy: the step has no part along the motion that is allowed."""
     controller = make("virtual_closed_chain", planar_4r, FOUR_BAR)
     manifold = Manifold(controller.mechanism)
     q = np.radians([60.0, 30.0, 150.0, -60.0]) + 1e-4 * np.array([1.0, 2.0, -1.0, 0.5])

@@ -130,7 +130,6 @@ def tie(link: str, kind: str, xyz: Array) -> dict[str, object]:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("feedback", ["force", "path"])
 def test_a_floating_robot_that_is_bolted_to_the_ground_is_controlled_as_a_fixed_one(feedback: str) -> None:
-    """The same efforts to a bit of rounding, on and off the loops, for poses in the world and for joints."""
     fixed, floating = Arms("fixed", EARTH), Arms("floating", EARTH)
     place = np.array([0.3, -0.2, 0.5])
     q = floating.q.copy()
@@ -198,7 +197,6 @@ UPRIGHT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
 def test_three_feet_press_as_statics_says() -> None:
-    """Forces through three points are the barycentric coordinates of where they act."""
     corners = np.array([[0.2, 0.0, -0.3], [-0.1, 0.15, -0.3], [-0.1, -0.2, -0.3]])
     pressing = box_on(corners)
     where = np.array([0.05, 0.02])

@@ -247,7 +247,6 @@ def test_a_robot_with_massless_fingers_is_refused_where_pinocchio_gives_no_numbe
 
 
 def test_a_universal_joint_turns_about_the_axes_that_its_model_names():
-    """Axes that are off the right angle by less than what is refused are squared where the model is made."""
     builder = ada.Builder("bent").link("base").link("body", 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25))
     model = builder.joint("joint", "universal", "base", "body", axis=(1, 0, 0), axis2=(5e-10, 1, 0)).build()
     joint = model.joints["joint"]

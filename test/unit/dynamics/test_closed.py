@@ -56,22 +56,6 @@ def test_every_algorithm_that_closes_loops_gives_the_accelerations_of_the_refere
     case.assert_same(ada.Dynamics(case.model, algorithm).forward(*case.state), SAME)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "bennett"])
-def test_a_batch_gives_what_single_states_give(name: str) -> None:
-    model, q = getattr(mechanisms, name)()
-    oracle, rng = Oracle(model), np.random.default_rng(5)
-    poses = np.array([oracle.nearby(q, rng) for _ in range(9)], dtype=np.float64)
-    states = [state(model, pose, i) for i, pose in enumerate(poses)]
-    v, tau = (np.array(x) for x in zip(*states, strict=True))
-    dynamics = ada.Dynamics(model)
-    each = np.array([dynamics.forward(*row) for row in zip(poses, v, tau, strict=True)])
-    assert np.allclose(dynamics.forward(poses, v, tau), each, rtol=1e-11, atol=1e-11)
-    wrenches = dynamics.joint_wrenches(poses, v, tau)
-    alone = dynamics.joint_wrenches(poses[4], v[4], tau[4])
-    for joint in alone:
-        assert np.allclose(wrenches[joint][4], alone[joint], rtol=1e-9, atol=1e-9)
-
-
 def test_the_unit_rhombus_swings_as_its_closed_form_says() -> None:
     model, _ = mechanisms.four_bar()
     dynamics = ada.Dynamics(model)
@@ -83,23 +67,9 @@ def test_the_unit_rhombus_swings_as_its_closed_form_says() -> None:
         assert np.allclose(dynamics.forward(q, v, np.zeros(3)), wanted * np.array([1.0, -1.0, 1.0]), atol=1e-12)
 
 
-def test_states_of_a_batch_in_singular_poses_are_handed_on_alone() -> None:
-    model, q = mechanisms.four_bar()
-    flat = np.array([np.pi / 2, 0.0, np.pi])
-    poses = np.array([q, flat, q, q, q, q, q, q, q])
-    v = np.array([1.0, -1.0, 1.0])
-    dynamics = ada.Dynamics(model)
-    with pytest.warns(ada.SingularPoseWarning):
-        together = dynamics.forward(poses, v, np.zeros(3))
-    # thrown level: phi = 0, so the crank falls with 6/5 g
-    assert np.allclose(together[1], 6 / 5 * 9.81 * np.array([1.0, -1.0, 1.0]), atol=1e-12)
-    assert np.array_equal(together[0], together[2])
-
-
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
 @pytest.mark.parametrize(("crank", "tolerance"), [(0.4, 1e-12), (np.pi / 2, 1e-9)])
 def test_a_massless_link_that_only_its_loop_holds_moves_as_a_pendulum(crank: float, tolerance: float) -> None:
-    """In a singular configuration too, where all bars lie in one line."""
     q, v = np.array([crank, np.pi / 2 - crank, crank]), np.array([1.0, -1.0, 1.0])
     a = ada.Dynamics(massless_rocker()).forward(q, v, np.zeros(3))
     # crank: inertia 1/3 about its pivot; coupler, always level: 1 kg that moves with the crank's tip
@@ -145,7 +115,6 @@ def test_work_along_a_ladder_grows_with_its_length() -> None:
 
 @pytest.mark.parametrize("short_of", [0.0, *(pytest.param(x, marks=pytest.mark.fuzz) for x in (1e-8, 1e-5, 1e-3))])
 def test_a_stretched_leg_is_no_singularity_of_the_mechanism(short_of: float) -> None:
-    """A planar platform on a stretched leg and two others: one leg's own conditions are singular, the whole is not."""
     model = two_legs()
     q = on_two_legs(model, short_of)
     v, tau = state(model, q)

@@ -120,7 +120,6 @@ def test_motors_that_do_not_drive_all_motions_are_refused_in_batches_too() -> No
 
 @pytest.mark.parametrize(("name", "seed"), [("four_bar", 1), pytest.param("delta", 3, marks=pytest.mark.fuzz)])
 def test_every_pose_that_counts_as_singular_is_for_numbers(name: str, seed: int) -> None:
-    """A pose moves towards a singular one, by random steps that adapt; the regular ones on the way are the kernel's."""
     model, rng = ada.load(name), np.random.default_rng(seed)
     dynamics, rest = ada.Dynamics(model), np.zeros(model.nv)
     closed = dynamics.kernels.closed

@@ -55,30 +55,6 @@ def test_a_method_taken_before_its_first_call_runs_the_kernel_after_it(model, na
     assert np.array_equal(call(**dict(zip(ARGUMENTS[name].split(), given, strict=True))), first)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("forward_derivatives", 3),
-        ("inverse_derivatives", 3),
-        ("forward_jvp", 6),
-        ("inverse_jvp", 6),
-        ("forward_vjp", 4),
-        ("inverse_vjp", 4),
-        ("forward_hvp", 7),
-        ("inverse_hvp", 7),
-    ],
-)
-def test_derivatives_run_their_kernel_after_the_first_call(name, arguments):
-    dynamics = ada.Dynamics(ada.planar_chain(2))
-    call, given = getattr(dynamics, name), np.random.default_rng(4).normal(size=(arguments, 2))
-    first = call(*given)
-    if reason_for_fallback() is None:
-        assert inspect.isbuiltin(call)
-    again = call(*given)
-    assert type(again) is type(first)
-    assert all(np.array_equal(a, b) for a, b in zip(again, first, strict=True))
-
-
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_rows_give_what_each_of_them_gives(model, name):
     dynamics, rows = ada.Dynamics(model), state(model, ARGUMENTS[name], rows=11)

@@ -213,7 +213,6 @@ def chain(**last: Any) -> ada.Builder:
     ],
 )
 def test_a_joint_whose_motion_no_inertia_resists_is_refused_by_name(last: dict[str, Any], kind: str, axis: Any) -> None:
-    """A massless link, and a point mass on its own axis."""
     model = chain(**last).joint("last", kind, "rod", "tip", axis=axis).build()
     with refused(ada.ModelError, joint="last", link="tip", field="inertia"):
         ada.Dynamics(model)
@@ -396,7 +395,6 @@ def test_any_number_of_threads_gives_the_same_bits(count):
 
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.BifurcationWarning")
 def test_states_that_kernels_refuse_are_solved_on_their_threads():
-    """Flat four-bars among regular ones: the fast kernel refuses them."""
     model, regular = four_bar(masses=(1.0, 2.0, 0.5), offset=0.0)
     q = np.tile(regular, (9000, 1))
     q[[5, 4200, 8999]] = [np.pi / 2, 0.0, np.pi]

@@ -182,7 +182,6 @@ def test_one_motor_at_rest_drives_the_branch_that_it_can_in_a_batch_as_alone(rho
 
 @pytest.mark.parametrize("size", [1.0, 3.0])
 def test_open_loops_are_warned_of_from_a_ten_thousandth_of_a_length_on(size: float) -> None:
-    """Gaps against the mechanism's length; velocities against that length per second."""
     model, q = four_bar((size,) * 4)
     way = np.array([1.0, 0.0, 0.0])  # opens the loop of the rhombus by its length per radian
     for share, is_told in ((0.5e-4, False), (3e-4, True)):

@@ -90,45 +90,6 @@ def test_a_base_that_a_loop_carries_moves_and_pulls_as_one_that_a_joint_carries(
     np.testing.assert_allclose(wrenches["root_joint"], 0.0, atol=10.0 * SAME)  # nothing holds it but the loop
 
 
-@pytest.mark.parametrize("kind", COMPILED)
-def test_the_closing_pose_of_a_floating_base_is_found_and_its_motions_are_those_of_the_joint(kind: str) -> None:
-    pair, rng = twins(kind), np.random.default_rng(1)
-    q = pair.loop_state[0]
-    pose = ada.assemble(pair.by_loop, pair.by_loop.integrate(q, 0.1 * rng.normal(size=pair.by_loop.nv)))
-    assert pose.residual < 1e-13
-    assert pose.mobility == pair.by_joint.nv
-    held = ada.assemble(pair.by_loop, pair.by_loop.integrate(q, 0.1 * np.ones(pair.by_loop.nv)), hold=["joint_1"])
-    assert held.residual < 1e-13
-    assert held[7] == pytest.approx(q[7] + 0.1, abs=1e-15)
-    dynamics = ada.Dynamics(pair.by_loop)
-    T = dynamics.velocity_map(q, "independent")
-    in_joints = np.linalg.lstsq(pair.motion, T, rcond=None)[0]
-    np.testing.assert_allclose(pair.motion @ in_joints, T, atol=1e-12)
-    wanted = ada.Dynamics(pair.by_joint).jacobian("link_4", pair.joint_state[0]) @ in_joints
-    np.testing.assert_allclose(dynamics.jacobian("link_4", q, by="independent"), wanted, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", COMPILED)
-def test_derivatives_along_the_loop_are_those_of_the_joint(kind: str) -> None:
-    """By velocities and efforts alike; by positions against differences of five points of the joint's accelerations."""
-    pair = twins(kind)
-    found = ada.Dynamics(pair.by_loop).forward_derivatives(*pair.loop_state)
-    one = ada.Dynamics(pair.by_joint)
-    q, v, tau = pair.joint_state
-    wanted = one.forward_derivatives(q, v, tau)
-    np.testing.assert_allclose((found.dv @ pair.motion)[6:], wanted.dv[-6:], rtol=0, atol=SAME)
-    np.testing.assert_allclose(found.du[6:, 6:], wanted.du[-6:, -6:], rtol=0, atol=SAME)
-    d = np.random.default_rng(2).normal(size=pair.by_joint.nv)
-
-    def base_velocity(t: float) -> Array:
-        return one.jacobian("link_0", pair.by_joint.integrate(q, d, t), frame="local") @ v
-
-    h = 1e-3
-    rate = (8.0 * (base_velocity(h) - base_velocity(-h)) + base_velocity(-2 * h) - base_velocity(2 * h)) / (12.0 * h)
-    along = found.dq @ (pair.motion @ d) + found.dv[:, :6] @ rate  # the base's velocity turns with the pose
-    np.testing.assert_allclose(along[6:], (wanted.dq @ d)[-6:], rtol=0, atol=1e-8 * max(1.0, np.abs(wanted.dq).max()))
-
-
 def test_two_spherical_loops_are_a_hinge() -> None:
     """Of a door: φ̈ = -m g' s sin φ / I about the axis, and one condition along it is redundant."""
     m, s, I, tilt = 3.0, 0.4, 0.3, 0.2  # the axis leans by that angle, so that weight acts on the door

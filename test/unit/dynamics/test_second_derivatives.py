@@ -6,7 +6,8 @@ Differences are taken, in extended precision, of the graph of `forward_vjp`; mat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,54 +74,60 @@ def assert_like_differences(dynamics: ada.Dynamics, q: Array, v: Array) -> None:
         assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
 
 
-@pytest.mark.parametrize(
-    "base", ["fixed", *(pytest.param(b, marks=pytest.mark.fuzz) for b in ("floating", "floating_euler"))]
-)
-@pytest.mark.parametrize("seeds", [(0,), pytest.param(range(1, 100), marks=pytest.mark.fuzz)], ids=["one", "many"])
-def test_they_are_differences_for_every_type_of_joint_and_base(base: str, seeds: Iterable[int]) -> None:
-    for seed in seeds:
-        print("seed", seed)  # the last one is what failed
-        model, rng = random_tree(seed, KINDS, base), np.random.default_rng(seed)
-        assert_like_differences(ada.Dynamics(model), model.random_state(rng)[0], rng.normal(size=model.nv))
+Moving = tuple[ada.Dynamics, Array, Array]
 
 
-@pytest.mark.parametrize("algorithm", [pytest.param(name, marks=pytest.mark.fuzz) for name in ("auto", "aba", "crba")])
-def test_they_are_differences_whatever_solves_the_equations(algorithm: str) -> None:
-    """Equal limbs side by side, articulated bodies, and the factors of the mass matrix."""
-    model, rng = robots.humanoid().model(), np.random.default_rng(5)
-    dynamics = ada.Dynamics(model, algorithm)
-    assert dynamics.algorithm == {"auto": "lanes"}.get(algorithm, algorithm)
-    assert_like_differences(dynamics, model.random_state(rng)[0], rng.normal(size=model.nv))
+def tree(model: ada.Model, seed: int = 5, **options: Any) -> Moving:
+    rng = np.random.default_rng(seed)
+    return ada.Dynamics(model, **options), model.random_state(rng)[0], rng.normal(size=model.nv)
 
 
-def test_they_are_differences_with_joints_that_follow_others() -> None:
-    model, rng = random_tree(2, ["revolute"] * 5, "floating", mimics={4: 2}), np.random.default_rng(2)
-    assert_like_differences(ada.Dynamics(model), model.random_state(rng)[0], rng.normal(size=model.nv))
-
-
-@pytest.mark.parametrize("name", [*REGULAR, *REDUNDANT, *(pytest.param(name, marks=pytest.mark.fuzz) for name in MORE)])
-def test_they_are_differences_with_loops(name: str) -> None:
+def loops(name: str) -> Moving:
     model, start = getattr(mechanisms, name)()
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
-    q, v = dynamics.project(model.integrate(start, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
-    assert_like_differences(dynamics, q, v)
+    q = model.integrate(start, 0.1 * rng.normal(size=model.nv))
+    return dynamics, *dynamics.project(q, rng.normal(size=model.nv))
 
 
-@pytest.mark.parametrize("seeds", [(1,), pytest.param(range(2, 1500), marks=pytest.mark.fuzz)], ids=["one", "many"])
-def test_they_are_differences_for_random_mechanisms(seeds: Iterable[int]) -> None:
-    for seed in seeds:
+def mechanism(seed: int) -> Moving:
+    rng = np.random.default_rng(seed)
+    model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
+    dynamics = ada.Dynamics(model, pose=q)
+    return dynamics, *dynamics.project(q, rng.normal(size=model.nv))
+
+
+CASES: dict[str, Callable[[], Moving]] = {
+    "every type of joint": lambda: tree(random_tree(0, KINDS)),
+    "joints that follow": lambda: tree(random_tree(2, ["revolute"] * 5, "floating", mimics={4: 2})),
+    "random mechanism": lambda: mechanism(1),
+    **{name: partial(loops, name) for name in (*REGULAR, *REDUNDANT)},
+}
+MORE_CASES: dict[str, Callable[[], Moving]] = {
+    **{base: partial(tree, random_tree(0, KINDS, base)) for base in ("floating", "floating_euler")},
+    **{
+        f"humanoid {name}": partial(tree, robots.humanoid().model(), algorithm=name) for name in ("auto", "aba", "crba")
+    },
+    **{name: partial(loops, name) for name in MORE},
+}
+
+
+@pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=pytest.mark.fuzz) for name in MORE_CASES)])
+def test_they_are_differences(name: str) -> None:
+    assert_like_differences(*(CASES | MORE_CASES)[name]())
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("make", [lambda seed: tree(random_tree(seed, KINDS), seed), mechanism])
+def test_they_are_differences_for_random_robots(make: Callable[[int], Moving]) -> None:
+    for seed in range(2, 600):
         print("seed", seed)  # the last one is what failed
-        rng = np.random.default_rng(seed)
-        model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
-        dynamics = ada.Dynamics(model, pose=q)
-        assert_like_differences(dynamics, *dynamics.project(q, rng.normal(size=model.nv)))
+        assert_like_differences(*make(seed))
 
 
 # --- the methods ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [lambda: (random_tree(3, ["revolute", "spherical"]), None), mechanisms.four_bar])
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.LoopVelocityWarning")
 def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: Any) -> None:
-    """By native code, along `integrate`; a batch has those of its states."""
     model, start = make()
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(4)
     q, v = (model.random_state(rng)[0] if start is None else start), rng.normal(size=model.nv)
@@ -168,9 +175,6 @@ def test_first_products_are_those_of_the_matrices(algorithm: str) -> None:
 # --- pinocchio ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [robots.pa10, pytest.param(robots.humanoid, marks=pytest.mark.fuzz)])
 def test_unit_vectors_give_all_second_derivatives_of_efforts_as_pinocchios_first_ones_change(make: Any) -> None:
-    """Of a turn about one axis these are trigonometric polynomials of degree two, of velocities and accelerations
-    quadratic and linear ones: what is found from some values has no truncation.
-    """
     model = make().model()
     other, dynamics, n = PinTree(model), ada.Dynamics(model), model.nv
     rng, unit, still = np.random.default_rng(0), np.eye(model.nv), np.zeros((model.nv, model.nv))
@@ -216,17 +220,6 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     wanted = differences(quantities.forward_gradient(robust), model, given, moving)
     found = np.array(dynamics.forward_hvp(*given.values(), *moving.values()))
     assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
-
-
-@pytest.mark.parametrize("name", ["five_bar", pytest.param("cassie_leg", marks=pytest.mark.fuzz)])
-def test_on_numbers_they_are_the_same(name: str) -> None:
-    model, start = getattr(mechanisms, name)()
-    dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
-    q, v = dynamics.project(model.integrate(start, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
-    given = (q, v, *rng.normal(size=(5, model.nv)))
-    other = ada.Dynamics(model, solver="rank-revealing")
-    ours, on_numbers = np.array(dynamics.forward_hvp(*given)), np.array(other.forward_hvp(*given))
-    assert np.max(np.abs(ours - on_numbers)) < 1e-10 * np.max(np.abs(ours))
 
 
 def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() -> None:

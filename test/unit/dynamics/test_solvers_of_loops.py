@@ -105,7 +105,6 @@ def test_a_solver_is_refused_where_it_is_unknown_or_there_are_no_loops() -> None
 # --- projection and state of the loops --------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(4))
 def test_states_are_projected_by_kinetic_energy(seed: int) -> None:
-    """To first order M (q' - q) is a combination of the constraint Jacobian's rows."""
     case, rng = made(seed), np.random.default_rng(seed)
     dynamics = ada.Dynamics(case.model, pose=case.q, solver="rank-revealing")
     v = rng.normal(size=case.model.nv)
@@ -205,7 +204,6 @@ def test_tangents_keep_the_loops_closed_to_second_order(seed: int) -> None:
 
 @pytest.mark.parametrize("distance", [1e-3, 1e-6, 1e-8])
 def test_beside_a_crossing_the_motion_is_that_of_the_reference(quiet: None, distance: float) -> None:
-    """On the branch of a parallelogram, whose bars stay parallel."""
     model = ada.robots.mechanisms.four_bar((0.5, 1.0, 0.5, 1.0), (1.0, 2.0, 0.5), offset=0.07).model
     way, tau = np.array([1.0, -1.0, 1.0]), np.array([0.3, -0.2, 0.5])
     dynamics, oracle = ada.Dynamics(model), Oracle(model)

@@ -133,7 +133,6 @@ def test_cuts_that_cannot_be_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize("cuts", [["joint_2"], ["joint_2", "joint_3"]])
 def test_floating_rods_that_only_together_have_inertia_are_not_cut_apart(cuts: list[str]) -> None:
-    """Two rods on a free base resist all motions only as a pair; a cut between pairs is as good as any."""
     rod = (1.0, (0.0, 0.0, 0.5), (1 / 12, 1 / 12, 0.0))
     builder = ada.Builder("rods")
     for i, axis in enumerate([(0, 1, 0), (1, 0, 0), (0, 1, 0), (1, 0, 0)]):

@@ -100,7 +100,6 @@ def test_a_body_stays_one_where_least_squares_would_make_it_none(arm: ada.Dynami
 
 
 def test_the_fit_is_the_best_of_all_bodies() -> None:
-    """Against BFGS over the factors of P, which knows no constraint, where the best body is a plate."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40, 10))
     wanted = rows @ parameters_of(np.diag([0.3, 0.2, -0.1, 2.0])) + 0.1 * rng.normal(size=40)

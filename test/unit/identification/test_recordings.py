@@ -116,7 +116,6 @@ def test_a_recording_of_pieces_is_refused(log: ada.Log) -> None:
 
 
 def test_the_filter_delays_nothing(log: ada.Log) -> None:
-    """Velocities and accelerations of a Fourier series, which are known."""
     found = smoothed(log.model, log.t, log.q, log.tau, 0.1)
     rows = np.searchsorted(log.t, found.t - 1e-9)
     assert found.v == pytest.approx(log.v[rows], abs=1e-4 * np.max(np.abs(log.v)))
@@ -124,7 +123,6 @@ def test_the_filter_delays_nothing(log: ada.Log) -> None:
 
 
 def test_quaternions_turn_as_their_rates_say() -> None:
-    """A body that tumbles freely, its quaternion with a sign that jumps."""
     builder = ada.Builder("body")
     builder.link("brick", mass=1.0, inertia=(0.1, 0.2, 0.3))
     model = builder.build(base="floating", gravity=(0.0, 0.0, 0.0))

@@ -89,7 +89,6 @@ def test_what_is_asked_of_many_has_to_fit(arm):
 
 
 def test_poses_that_are_told_to_be_closed_are_so_near_a_singular_pose_too():
-    """A last step there divides by what vanishes, and would open what is closed."""
     model, _ = mechanisms.four_bar()
     dynamics = ada.Dynamics(model)
     flat, rng = np.array(ada.assemble(model, [np.pi / 2, 0.0, np.pi])), np.random.default_rng(0)

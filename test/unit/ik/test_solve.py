@@ -116,7 +116,6 @@ def _tip_of(dynamics, tip):
 
 
 def test_weights_share_what_cannot_be_had_together(arm, hand):
-    """Two places for one point: it comes to rest between them, in the ratio of the weights squared."""
     a, b = np.array([0.4, 0.1, 0.5]), np.array([0.5, 0.0, 0.6])
     tasks = [ada.PositionTask(hand, a, weight=2.0), ada.PositionTask(hand, b)]
     found = ada.solve_ik(arm, tasks, np.full(7, 0.3))
@@ -219,7 +218,6 @@ def test_a_delta_robot_that_starts_elsewhere_has_the_cranks_of_the_closed_form()
     ],
 )
 def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
-    """Redundant loops among them; the last two links are asked to be where a short walk along the loops took them."""
     model, q = getattr(mechanisms, name)()
     dynamics, rng, rest = ada.Dynamics(model, pose=q), np.random.default_rng(0), np.zeros(model.nv)
     there = q
@@ -235,10 +233,6 @@ def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
 
 
 def test_limits_hold_legs_that_follow_along_the_loops():
-    """A platform that stays level and is asked higher than its legs reach: all six are as long as they may be.
-
-    Its places are then an intersection of balls, convex and symmetric, so that the nearest one is right below.
-    """
     model, q = mechanisms.stewart(position=(0, 0, 0.7), rpy=(0, 0, 0))
     longest = mechanisms.stewart(position=(0, 0, 0.8), rpy=(0, 0, 0)).q[model.q_index("leg_1_slide")][0]
     limits = dict.fromkeys(model.actuated, (0.0, longest))
@@ -252,7 +246,6 @@ def test_limits_hold_legs_that_follow_along_the_loops():
 
 
 def test_limits_that_no_pose_of_a_linkage_keeps_are_told():
-    """One motion, and two joints that would have to be elsewhere on it."""
     model, q = mechanisms.four_bar()
     first, second = model.joint_names[:2]
     limits = {first: (q[0] - 0.01, q[0] + 0.01), second: (q[1] + 0.5, q[1] + 0.6)}

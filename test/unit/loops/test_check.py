@@ -60,7 +60,6 @@ def test_motors_beyond_the_mobility_are_counted():
 
 
 def test_motors_that_drive_nothing_are_found_by_rank_and_not_by_their_number():
-    """Two motors for two motions, but both on the part that the loop leaves only one: a five-bar's crank stays free."""
     robot = Builder("two").link("base")
     for i, parent in ((1, "base"), (2, "link_1"), (3, "link_2"), (4, "base")):
         robot.link(f"link_{i}", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.1))
@@ -125,7 +124,6 @@ def test_single_joints_that_the_loops_hold_are_named():
 
 
 def test_a_closed_zero_pose_that_is_singular_is_a_warning():
-    """A rhombus that is flat at zero: two ways of moving cross there."""
     robot = Builder("flat").link("base")
     for i, (parent, at) in enumerate((("base", 0), ("link_1", 1), ("link_2", 1)), start=1):
         way = -1.0 if i == 3 else 1.0  # the last rod leads back
@@ -138,7 +136,6 @@ def test_a_closed_zero_pose_that_is_singular_is_a_warning():
 
 
 def test_a_link_without_mass_that_its_loops_hold_is_no_error():
-    """The rocker of a four-bar without mass: the crank and the coupler give it its motion."""
     model = four_bar().model
     text = urdf(model)
     start = text.index('<link name="link_3">')

@@ -72,7 +72,6 @@ def test_a_ladder_of_two_rails_moves_as_a_dense_solution_says(cells: int, base: 
 
 @pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.fuzz)])
 def test_orders_along_the_tree_hold_for_any_topology(first: int) -> None:
-    """Loops that share ancestors, nested ones, between siblings, to the world, on floating bases; early or late."""
     tried = 0
     for seed in range(first, 16, 2):
         rng = np.random.default_rng(seed)

@@ -80,7 +80,6 @@ def test_a_pose_is_closed_as_far_as_the_mechanism_is_long() -> None:
 
 
 def test_a_motion_that_moves_no_inertia_is_told() -> None:
-    """The pendulum beside the rods has its mass in its pivot."""
     for arm, resists in ((0.5, True), (0.0, False)):
         model = linkage(pendulum=True)
         bob = replace(model.links["bob"], com=np.array([0.0, 0.0, arm]), inertia=np.zeros((3, 3)))
@@ -89,7 +88,6 @@ def test_a_motion_that_moves_no_inertia_is_told() -> None:
 
 @pytest.mark.parametrize("angle", [0.3, 1.0, 2.2, -0.8])
 def test_the_state_of_a_rhombus_is_that_of_its_sine(angle: float) -> None:
-    """With rods of one length, the middle one keeps level; both pivots' conditions meet at the rods' angle."""
     model = linkage()
     q = np.array([angle, np.pi / 2 - angle, np.pi / 2 + angle])
     at = study(model, q)
