@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import weakref
 from dataclasses import dataclass
-from textwrap import dedent
 
 import pytest
 
@@ -93,39 +92,14 @@ def node_with(ros, *arguments, **overrides):
     return ros.node("settings_node", parameter_overrides=given, **options)
 
 
-# at the start
-
-
-def test_parameters_start_with_their_defaults(ros):
-    node = node_with(ros)
-    assert Parameters(node, Rates).value == Rates()
-    assert node.get_parameter("physics_rate").value == 1000.0
-    assert list(node.get_parameter("gravity").value) == []
-    assert node.get_parameter("wrenches").type_ is Parameter.Type.STRING_ARRAY
-
-
 @pytest.mark.parametrize("way", ["command line", "file"])
 def test_start_values_come_from_the_command_line_and_from_files_alike(ros, tmp_path, way):
-    arguments = [
-        *("-p", "physics_rate:=500"),
-        *("-p", "contact:=on"),
-        *("-p", "gravity:=[0, 0, -9]"),
-        *("-p", "wrenches:=[]"),
-        *("-p", "robot:=khr1"),
-    ]
+    texts = {"physics_rate": "500", "contact": "on", "gravity": "[0, 0, -9]", "wrenches": "[]", "robot": "khr1"}
+    arguments = [word for name, text in texts.items() for word in ("-p", f"{name}:={text}")]
     if way == "file":
         file = tmp_path / "parameters.yaml"
-        file.write_text(
-            dedent("""\
-            settings_node:
-              ros__parameters:
-                physics_rate: 500
-                contact: on
-                gravity: [0, 0, -9]
-                wrenches: []
-                robot: khr1
-            """)
-        )
+        inside = ", ".join(f"{name}: {text}" for name, text in texts.items())
+        file.write_text(f"settings_node: {{ros__parameters: {{{inside}}}}}")
         arguments = ["--params-file", str(file)]
     parameters = Parameters(node_with(ros, *arguments), Rates)
     expected = Rates(physics_rate=500.0, contact="on", gravity=(0.0, 0.0, -9.0), robot="khr1")
@@ -136,14 +110,9 @@ def test_start_values_come_from_the_command_line_and_from_files_alike(ros, tmp_p
 
 
 def test_a_bad_start_value_is_refused_by_name_with_what_is_allowed(ros):
-    """All others of its rules are shown in test_settings.py."""
-    for argument, field, value in (
-        ("physics_rate:=fast", "physics_rate", "fast"),
+    for argument, field, value in (  # as rcl reads them; other rules are those of settings
         ("physics_rate:=[]", "physics_rate", None),
-        ("step_count:=1.5", "step_count", 1.5),
-        ("robot:=7", "robot", 7),
         ("gravity:=[a]", "gravity", ["a"]),
-        ("wrenches:=all", "wrenches", "all"),
         ("step_count:=1000", None, None),
     ):
         with pytest.raises(InputError) as refusal:
@@ -203,18 +172,12 @@ def test_descriptions_carry_unit_range_and_choices(ros):
     assert wrenches.read_only and wrenches.type == ParameterType.PARAMETER_STRING_ARRAY
 
 
-# at run time
-
-
 def test_a_good_change_holds_for_the_node_and_for_whoever_asks(ros):
     node = node_with(ros, gravity=[1.0])
     parameters = Parameters(node, Rates)
     for name, value, taken in (
-        ("physics_rate", 250.0, 250.0),
         ("physics_rate", 260, 260.0),
-        ("contact", "off", "off"),
         ("contact", True, "on"),
-        ("paused", True, True),
         ("gravity", [0, 0, 1], (0.0, 0.0, 1.0)),
         ("gravity", [], ()),
     ):
@@ -233,21 +196,17 @@ def test_a_bad_change_is_refused_with_the_reason_and_changes_nothing(ros):
     node = node_with(ros)
     parameters = Parameters(node, Rates)
     for name, value, words in (
-        ("physics_rate", "fast", ["physics_rate is 'fast'", "a number from 1 to 10000 [Hz]"]),
-        ("physics_rate", 0.5, ["physics_rate is 0.5", "a number from 1 to 10000 [Hz]"]),
-        ("physics_rate", float("nan"), ["physics_rate is nan"]),
-        ("physics_rate", None, ["physics_rate is not set"]),
-        ("physics_rate", [1.0], ["physics_rate is [1.0]"]),
-        ("contact", "maybe", ["'auto', 'on', 'off'"]),
-        ("gravity", "down", ["gravity is 'down'"]),
-        ("gravity", None, ["gravity is not set"]),
-        ("robot", "khr1", ["robot is read-only", "restart the node with -p robot:=VALUE"]),
-        ("step_count", 1000, ["physics_rate times step_count"]),
-        ("physics_rat", 1, ["no parameter of settings_node is named 'physics_rat'", "Did you mean 'physics_rate'"]),
+        ("physics_rate", 0.5, "a number from 1 to 10000 [Hz]"),
+        ("physics_rate", None, "physics_rate is not set"),
+        ("physics_rate", [1.0], "physics_rate"),
+        ("contact", "maybe", "'auto', 'on', 'off'"),
+        ("gravity", None, "gravity is not set"),
+        ("robot", "khr1", "restart the node with -p robot:=VALUE"),
+        ("step_count", 1000, "physics_rate times step_count"),
+        ("physics_rat", 1, "Did you mean 'physics_rate'"),
     ):
         answer = set_one(ros, name, value)
-        assert not answer.successful
-        assert all(word in answer.reason for word in words), answer.reason
+        assert not answer.successful and words in answer.reason
         assert parameters.value == Rates()
     assert describe(ros, "physics_rate").type == ParameterType.PARAMETER_DOUBLE
     assert get(ros, "physics_rate").double_value == 1000.0
@@ -274,34 +233,16 @@ def test_several_changes_together_hold_all_or_none(ros):
     assert set_together(ros, {"physics_rate": 1000.0, "step_count": 10}).successful
 
 
-def test_a_change_is_announced_before_it_holds_and_can_be_refused(ros):
+def test_a_change_is_announced_before_it_holds_and_a_refusal_by_one_part_undoes_what_another_has_begun(ros):
     node = node_with(ros)
-    seen = []
+    rate, seen = [1000.0], []
 
-    def on_change(old, new):
-        seen.append((old, new, parameters.value))
-        if new.paused:
-            raise InputError("it cannot wait:\nit is recording.")
-
-    parameters = Parameters(node, Rates, on_change=on_change)
-    answer = set_one(ros, "paused", True)
-    assert (answer.successful, answer.reason) == (False, "it cannot wait: it is recording.")
-    assert parameters.value == Rates()
-    assert set_one(ros, "physics_rate", 5.0).successful
-    assert seen[-1] == (Rates(), Rates(physics_rate=5.0), Rates())
-    assert set_one(ros, "physics_rate", 5.0).successful
-    assert len(seen) == 2, "what changes nothing is not announced"
-
-
-def test_a_refusal_by_one_part_undoes_what_another_part_of_the_node_has_begun(ros):
-    node = node_with(ros)
-    rate = [1000.0]
-
-    def follow(_old, new):
+    def follow(old, new):
+        seen.append((old, new, rates.value))
         rate[0] = new.physics_rate
 
     def refuse(_old, _new):
-        raise InputError("the servo is busy.")
+        raise InputError("the servo\nis busy.")
 
     rates = Parameters(node, Rates, on_change=follow)
     Parameters(node, Gains, prefix="servo.s1", on_change=refuse)
@@ -309,6 +250,10 @@ def test_a_refusal_by_one_part_undoes_what_another_part_of_the_node_has_begun(ro
     assert (answer.successful, answer.reason) == (False, "the servo is busy.")
     assert rate == [1000.0]
     assert rates.value == Rates()
+    seen.clear()
+    for _ in range(2):  # what changes nothing is not announced
+        assert set_one(ros, "physics_rate", 5.0).successful
+    assert seen == [(Rates(), Rates(physics_rate=5.0), Rates())], "before it holds"
 
 
 def test_parameters_may_go_and_others_come_once_a_change_holds(ros):
@@ -333,8 +278,6 @@ def test_parameters_may_go_and_others_come_once_a_change_holds(ros):
     assert node.get_parameter("which").value == "b"
     assert node.get_parameter("b.stiffness").value == 7.0
     assert not node.has_parameter("a.stiffness")
-    (done,) = node.set_parameters([Parameter("b.damping", value=-1.0)])
-    assert not done.successful and "b.damping" in done.reason
     (done,) = node.set_parameters([Parameter("which", value="a")])
     assert done.successful and not node.has_parameter("b.stiffness")
 
