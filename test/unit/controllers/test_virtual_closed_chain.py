@@ -149,28 +149,14 @@ def test_a_moving_pose_is_approached_at_its_own_velocity_along_the_loops(
 
 
 # --- singular configurations ------------------------------------------------------------------------------------------
-FOUR_BAR = {
-    "loops": "loops/parallel_four_bar.yaml",
-    "joint_stiffness": [5.0, 0, 0, 0],
-    "joint_damping": [5.0, 0, 0, 0],
-    "hold": 1e-3,
-}
-SLIDER = {
-    "loops": "loops/slider_crank.yaml",
-    "link": "tip",
-    "joint_stiffness": [0.0],
-    "joint_damping": [0.0],
-    "pose_stiffness": [10.0, 0, 0, 0, 0, 0],
-    "pose_damping": [10.0, 0, 0, 0, 0, 0],
-    "hold": 1e-3,
-}
+PARALLEL = {"loops": FOUR_BAR, **GAINS, "hold": 1e-3}
 NEAR = np.radians([85.0, 5.0, 175.0, -85.0])  # sec. 7.3.1
 DEAD_POINT = PoseReference(np.array([[-1.0, 0, 0, 3.0], [0, 1, 0, 0], [0, 0, -1, -0.5], [0, 0, 0, 1]]))
 
 
 def test_the_flat_pose_is_passed_without_a_jump_as_the_closed_form_says(planar_4r: ada.Model) -> None:
     """5/3 θ̈ = 5 (95 deg - θ) - 5 θ̇, as everywhere else on this branch."""
-    log, loop = moved(make("virtual_closed_chain", planar_4r, FOUR_BAR), NEAR, angle(95.0), 3.0)
+    log, loop = moved(make("virtual_closed_chain", planar_4r, PARALLEL), NEAR, angle(95.0), 3.0)
     assert loop.signals["singular"].sum() > 50
     assert off_parallel(log.q) < 1e-6
     a, w = 1.5, np.sqrt(3.0) / 2.0
@@ -187,7 +173,7 @@ def test_the_flat_pose_is_passed_without_a_jump_as_the_closed_form_says(planar_4
 def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ada.Model) -> None:
     gains = {"feedback": "path", "path_stiffness": 16.0, "path_damping": 8.0}
     start = np.radians([80.0, 15.0, 0.0, 85.0])
-    log, loop = moved(make("virtual_closed_chain", planar_4r, {**SLIDER, **gains}), start, DEAD_POINT, 6.0)
+    log, loop = moved(make("virtual_closed_chain", planar_4r, {**PULL, **gains}), start, DEAD_POINT, 6.0)
     np.testing.assert_allclose(np.degrees(log.q[-1]), [90.0, 0.0, 0.0, 90.0], atol=1e-5)
     assert np.abs(log.v[-1]).max() < 1e-8
     assert np.degrees(log.q[:, 1].min()) > -1e-5
@@ -196,7 +182,7 @@ def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ad
 
 # --- motions along the loops ----------------------------------------------------------------------------------------
 def test_a_pose_that_is_a_little_off_is_closed_by_the_smallest_step(planar_4r: ada.Model) -> None:
-    controller = make("virtual_closed_chain", planar_4r, FOUR_BAR)
+    controller = make("virtual_closed_chain", planar_4r, PARALLEL)
     manifold = Manifold(controller.mechanism)
     q = np.radians([60.0, 30.0, 150.0, -60.0]) + 1e-4 * np.array([1.0, 2.0, -1.0, 0.5])
     near = manifold.closed(q)
