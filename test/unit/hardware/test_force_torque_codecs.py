@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from ada_hardware.force_torque.dynpick import codec as dynpick
 from ada_hardware.force_torque.dynpick.codec import DynPickParser, Text
-from ada_hardware.force_torque.dynpick.driver import DynPickSettings
 from ada_hardware.force_torque.ft300 import codec as ft300
 from ada_hardware.force_torque.rdt import codec as rdt
 from ada_hardware.force_torque.rdt.codec import Record, Request
@@ -75,9 +74,11 @@ def test_of_two_records_behind_anything_the_second_is_taken(name: str, data: Any
     assert kind.read(found[-1]) == values
 
 
-def fuzz(name: str, size: int, seed: int) -> None:
+@EACH
+@pytest.mark.parametrize("size", [20_000, pytest.param(1_000_000, marks=pytest.mark.fuzz)])
+def test_noise_neither_raises_nor_is_taken_nor_lasts(name: str, size: int) -> None:
     """Records, halves of them and noise in pieces of any size: nothing raises, all that is taken was sent."""
-    rng, kind = random.Random(seed), STREAMS[name]
+    rng, kind = random.Random(size), STREAMS[name]
     parser, fed, taken, sent = kind.parser(), 0, 0, set()
     length = len(kind.encode(0, (0,) * 6))
     while fed < size:
@@ -87,8 +88,7 @@ def fuzz(name: str, size: int, seed: int) -> None:
             sent.add(values)
         elif share < 0.7:
             data = data[: rng.randrange(length)]
-            if len(data) >= kind.uncertain:
-                sent.add(values)
+            sent |= {values} if len(data) >= kind.uncertain else set()
         else:
             data = rng.randbytes(rng.randrange(80))
         fed += len(data)
@@ -100,17 +100,6 @@ def fuzz(name: str, size: int, seed: int) -> None:
     assert kind.read(parser.feed(kind.encode(0, (2,) * 6))[-1]) == (2,) * 6
 
 
-@EACH
-def test_noise_neither_raises_nor_is_taken_nor_lasts(name: str) -> None:
-    fuzz(name, 20_000, 1)
-
-
-@EACH
-@pytest.mark.fuzz
-def test_a_million_bytes_of_noise_neither_raise_nor_are_taken_nor_last(name: str) -> None:
-    fuzz(name, 1_000_000, 2)
-
-
 # --- DynPick ----------------------------------------------------------------------------------------------------------
 def test_the_records_of_a_dynpick_are_the_published_ones() -> None:
     assert len(ZERO_FRAME) == 27
@@ -120,6 +109,8 @@ def test_the_records_of_a_dynpick_are_the_published_ones() -> None:
     assert DynPickParser().feed(b"7000020013FFF1fFf0ABC0010\r\n") == [
         dynpick.Record(7, (0, 0x2001, 0x3FFF, 0x1FFF, 0x0ABC, 0x10))
     ]
+    for raw, is_saturated in ((0, True), (1, False), (16382, False), (16383, True)):  # the ends of its 14 bits
+        assert dynpick.Record(0, (8192, 8192, raw, 8192, 8192, 8192)).is_saturated is is_saturated
 
 
 def test_the_commands_and_answers_of_a_dynpick_are_the_published_ones() -> None:
@@ -134,26 +125,13 @@ def test_the_commands_and_answers_of_a_dynpick_are_the_published_ones() -> None:
     assert data == b"24.900,24.600,24.500,1664.70,1639.70,1638.00\r\n" and len(data) == 46
     (one,) = DynPickParser().feed(data)
     assert isinstance(one, Text) and c.decode_sensitivity(one.text) == scales
-
-
-@pytest.mark.parametrize("text", ["", "1,2,3,4,5", "1,2,3,4,5,6,7", "1,2,3,4,5,x", "1,2,3,4,5,0", "1,2,3,4,5,-6",
-                                  "1,2,3,4,5,nan", "1,2,3,4,5,inf"])  # fmt: skip
-def test_what_is_no_six_positive_numbers_is_no_sensitivity(text: str) -> None:
-    assert dynpick.decode_sensitivity(text) is None
-
-
-def test_a_temperature_counts_sixteenths_of_a_degree() -> None:
-    assert dynpick.decode_temperature("0190") == 25.0 and dynpick.decode_temperature("01A4") == 26.25
-    assert dynpick.encode_temperature(25.0) == b"0190\r\n"
-    assert dynpick.decode_temperature("19") is dynpick.decode_temperature("01G0") is None
+    for end in ("", "1,2,3", "6,7", "x", "0", "-6", "nan", "inf"):
+        assert c.decode_sensitivity(f"1,2,3,4,5,{end}") is None
+    assert c.encode_temperature(25.0) == b"0190\r\n"
+    assert c.decode_temperature("0190") == 25.0 and c.decode_temperature("01A4") == 26.25
+    assert c.decode_temperature("19") is c.decode_temperature("01G0") is None
     for sixteenths in range(-40 * 16, 125 * 16, 7):
-        text = dynpick.encode_temperature(sixteenths / 16)[:-2].decode()
-        assert dynpick.decode_temperature(text) == sixteenths / 16
-
-
-@pytest.mark.parametrize("raw, is_saturated", [(0, True), (1, False), (8192, False), (16382, False), (16383, True)])
-def test_an_axis_at_an_end_of_its_14_bits_is_saturated(raw: int, is_saturated: bool) -> None:
-    assert dynpick.Record(0, (8192, 8192, raw, 8192, 8192, 8192)).is_saturated is is_saturated
+        assert c.decode_temperature(c.encode_temperature(sixteenths / 16)[:-2].decode()) == sixteenths / 16
 
 
 @given(st.integers(0, 26), st.integers(0, 255), STREAMS["dynpick"].counts)
@@ -234,15 +212,3 @@ def test_packets_that_are_nothing_of_rdt_are_refused(packet: bytes) -> None:
     assert len(rdt.decode_records(packet)) == (0 if len(packet) % 36 else len(packet) // 36)
     if len(packet) != 8 or packet[:2] != b"\x12\x34":
         assert rdt.decode_request(packet) is None
-
-
-def test_the_words_of_a_status_name_its_bits() -> None:
-    assert rdt.status_words(0) == ""
-    assert rdt.status_words(0x80020000) == "status 0x80020000: force or torque is out of range"
-    assert rdt.status_words(0x80010000) == "status 0x80010000: a threshold was passed (latched)"
-    more = "force or torque is out of range, see the status code in the device's manual"
-    assert rdt.status_words(0x80020001) == f"status 0x80020001: {more}"
-
-
-def test_a_dynpick_talks_at_the_rate_of_its_manual() -> None:
-    assert DynPickSettings().baud == 921_600
