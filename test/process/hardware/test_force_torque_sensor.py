@@ -11,10 +11,12 @@ import pytest
 from refused import refused
 from waiting import until
 
+from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
 from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.emulation.pages import PageServer
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_hardware.force_torque.dynpick.driver import DynPickSettings
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
@@ -22,7 +24,7 @@ from ada_hardware.force_torque.rdt.onrobot import OnRobotDriver, OnRobotSettings
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Level, SensorState
 from ada_hardware.registry import find
 from ada_hardware.transport import open_packets
-from ada_robot.errors import NoAnswer, TransportError
+from ada_robot.errors import NoAnswer, TransportError, UnknownDevice
 
 pytest.importorskip("serial")
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
@@ -108,12 +110,19 @@ def test_a_sensor_whose_process_is_frozen_or_killed_is_reported_and_a_new_one_is
                 until(is_reading, "a reading of the new device")
 
 
-def test_a_wire_that_cannot_be_opened_is_refused_and_leaves_the_sensor_closed() -> None:
+def test_a_sensor_that_cannot_be_opened_or_is_unknown_is_refused() -> None:
     sensor = ForceSensor("dynpick", {"url": "/dev/no_such_port"})
     with refused(TransportError, field="port", value="/dev/no_such_port"):
         sensor.open()
     assert sensor.status().state is SensorState.CLOSED
-    sensor.close()
+    for name, settings, error, field in (
+        ("jr3", {}, UnknownDevice, "device"),
+        ("pa10", {}, UnknownDevice, "device"),
+        ("netft", DynPickSettings(), InputError, "driver_settings"),
+        ("netft", {"urll": "x"}, InputError, "parameter"),
+    ):
+        with refused(error, field=field):
+            ForceSensor(name, settings)
 
 
 def test_a_silent_udp_address_or_web_page_is_no_answer() -> None:
