@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions of the KHR-1: uploaded, verified, played by the boards, and played from the host."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from kondo_world import KondoWorld
@@ -34,18 +32,12 @@ def servo_angles(world):
     return [angles[joint] for joint in MAP.joints]
 
 
-def test_the_walk_becomes_frames_of_bytes():
-    walk = StoredMotion.read(WALK, MAP)
-    assert len(walk.frames) == 16
-    stance = walk.frames[0]
-    assert stance[0] == 7
-    # relative to table 5: channel 14 is home 115 - 1, channel 22 home 90 - 29
-    assert (stance[14], stance[22], stance[4], stance[24]) == (114, 61, LOW, LOW)
-    assert walk.of_board(1)[0] == (7, *stance[13:25])
-
-
 def test_a_motion_is_uploaded_to_both_boards_and_verified(world):
     steps, walk = [], StoredMotion.read(WALK, MAP)
+    stance = walk.frames[0]
+    # speed 7; relative to table 5, channel 14 is home 115 - 1, channel 22 home 90 - 29
+    assert (stance[0], stance[14], stance[22], stance[4], stance[24]) == (7, 114, 61, LOW, LOW)
+    assert walk.of_board(1)[0] == (7, *stance[13:25])
     world.driver.memory().upload(39, walk, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(i, 64) for i in range(1, 65)]
     for i, board in enumerate(world.device.boards):
@@ -69,17 +61,6 @@ def test_the_boards_play_the_walk_as_its_file_says(world):
     is_over = world.device.state()["playing"] == [False, False]
     assert is_over or world.clock.now() - begin < approach + times[-1] + 0.01
     assert world.device.violations == []
-
-
-def test_boards_that_did_not_wait_would_come_out_of_step():
-    world = KondoWorld("khr1", device={"boards_wait": False})
-    world.driver.open()
-    world.driver.memory().upload(0, StoredMotion.read(WALK, MAP))
-    world.driver.memory().play(0)
-    world.clock.sleep(5.3)
-    world.wire.run()
-    # the legs, which the neck paces, are through long before it
-    assert world.device.state()["playing"] == [True, False]
 
 
 def test_the_host_plays_the_walk_as_well(world):
@@ -131,32 +112,21 @@ def motion(tmp_path, count, **channels):
     return path
 
 
-@pytest.mark.parametrize(
-    ("count", "channels", "facts"),
-    [
+def test_a_motion_beyond_the_capacity_of_boards_or_limits_of_servos_is_refused(world, tmp_path):
+    for count, channels, facts in (
         (101, {}, {"field": "frames", "value": 101, "allowed": "1 to 100"}),
         (0, {}, {"field": "frames", "value": 0}),
         (2, {"c14": 66}, {"line": 2, "field": "column 17", "joint": "left_hip_pitch", "allowed": (-95.0, 65.0)}),
-    ],
-)
-def test_a_motion_beyond_the_boards_capacity_or_the_servos_limits_is_refused(tmp_path, count, channels, facts):
-    path = motion(tmp_path, count, **channels)
-    with refused(MotionError, file=str(path), **facts):
-        StoredMotion.read(path, MAP)
-    assert len(StoredMotion.read(motion(tmp_path, 100), MAP).frames) == 100
-
-
-def test_a_number_that_the_boards_have_not_and_a_robot_that_follows_commands_are_refused(world):
+    ):
+        path = motion(tmp_path, count, **channels)
+        with refused(MotionError, file=str(path), **facts):
+            StoredMotion.read(path, MAP)
+    walk = StoredMotion.read(motion(tmp_path, 100), MAP)
     with refused(InputError, field="motion", value=40, allowed="0 to 39"):
-        world.driver.memory().upload(40, StoredMotion.read(WALK, MAP))
+        world.driver.memory().upload(40, walk)
     world.driver.start()
     with refused(Refused, field="state", value="started"):
         world.driver.memory()
-
-
-def test_a_joint_that_the_motion_does_not_name_is_refused():
     times, angles = read_motion(WALK, MAP)
     with refused(InputError, joint="tail", allowed=tuple(angles)):
         sampled(times, angles, 0.05, ["tail"])
-    rows = sampled(times, angles, 0.05, ["neck_yaw"])
-    assert max(abs(float(b[0] - a[0])) for a, b in pairwise(rows)) <= np.radians(0.05 / 0.0178) + 1e-9
