@@ -57,10 +57,12 @@ def test_the_documented_exchanges():
     assert told(khr3(nacks=True), "04 FE 06 09")[-1][2] == 0x15
 
 
-@pytest.mark.parametrize("text", ["FC 00 7B", "FC 05 01", "EF 00 00 6E", "00", "12 34 56", "04 FE 06 09"])
-def test_there_is_no_answer_to_a_wrong_checksum_or_an_unknown_board(text):
-    assert told(khr1(), text) == []
-    assert told(khr3(), text) == []
+def test_there_is_no_answer_to_a_wrong_checksum_an_unknown_board_or_half_a_command():
+    for text in ("FC 00 7B", "FC 05 01", "EF 00 00 6E", "00", "12 34 56", "04 FE 06 09"):
+        assert told(khr1(), text) == told(khr3(), text) == []
+    emulator = khr1()
+    assert told(emulator, "FD 00 04 5A", 0.0) == []
+    assert len(told(emulator, "FC 00 7C", 0.1)) == 1  # not taken for the rest
 
 
 def test_two_boards_on_one_line_have_the_homes_of_table_5():
@@ -70,35 +72,10 @@ def test_two_boards_on_one_line_have_the_homes_of_table_5():
     assert tuple(asked(emulator, Code.GET_POSITIONS, 1)[1:-1]) == LOWER
 
 
-def test_either_of_two_boards_answers_a_question_for_its_id():
+def test_what_is_stored_is_read_back_and_every_answer_has_its_documented_length():
     emulator = khr1()
-    assert {asked(emulator, Code.GET_ID)[0] for _ in range(50)} == {0, 1}
-
-
-def test_a_command_that_is_cut_off_does_not_swallow_the_next_one():
-    emulator = khr1()
-    assert told(emulator, "FD 00 04 5A", 0.0) == []
-    assert len(told(emulator, "FC 00 7C", 0.1)) == 1
-
-
-def test_an_answer_takes_its_bytes_time_and_the_board_s():
-    reply = khr1(reply_delay=0.03).receive(bytes.fromhex("FC 00 7C"), 0.0)[0]
-    assert reply.delay == pytest.approx(0.03 + 17 * 10 / 115200)
-
-
-@pytest.mark.parametrize("code", sorted(set(Code) - {Code.SET_ID, Code.GET_ID}))
-def test_every_documented_command_is_answered_with_its_length(code):
-    emulator = khr1(free_is_allowed=True, max_step=0)
-    kind = CommandFrame(code).kind
-    values = tuple(90 if "channel" in f.name else f.lowest for f in kind.fields)
-    assert len(asked(emulator, code, 1, values)) == kind.reply_length
-
-
-def test_what_is_stored_is_read_back():
-    emulator = khr1()
-    frame = (3, *range(20, 32))
     for write, read, place, value in (
-        (Code.SET_FRAME, Code.GET_FRAME, (7, 99), frame),
+        (Code.SET_FRAME, Code.GET_FRAME, (7, 99), (3, *range(20, 32))),
         (Code.SET_FRAME_COUNT, Code.GET_FRAME_COUNT, (39,), (100,)),
         (Code.SET_ENTRY, Code.GET_ENTRY, (3, 199), (39,)),
         (Code.SET_ENTRY_COUNT, Code.GET_ENTRY_COUNT, (2,), (200,)),
@@ -108,20 +85,10 @@ def test_what_is_stored_is_read_back():
     ):
         assert asked(emulator, write, 1, (*place, *value)) == bytes((1, ACK))
         assert tuple(asked(emulator, read, 1, place)[1:-1]) == value
-    assert asked(emulator, Code.STORE_HOME, 0) == bytes((0, ACK))
-
-
-@pytest.mark.parametrize(
-    ("write", "read", "values", "kept"),
-    [
-        (Code.SET_SWITCHES, Code.GET_SWITCHES, (0xFE,), (2,)),
-        (Code.SET_TRIMS, Code.GET_TRIMS, (255, 7) * 6, (40, 7) * 6),
-    ],
-)
-def test_what_a_board_has_no_room_for_is_taken_and_not_kept(write, read, values, kept):
-    emulator = khr1()
-    assert told(emulator, raw(write, 1, *values).hex()) == [bytes((1, ACK))]
-    assert tuple(asked(emulator, read, 1)[1:-1]) == kept
+    for code in set(Code) - {Code.SET_ID, Code.GET_ID}:
+        kind = CommandFrame(code).kind
+        values = tuple(90 if "channel" in field.name else field.lowest for field in kind.fields)
+        assert len(asked(khr1(free_is_allowed=True, max_step=0), code, 1, values)) == kind.reply_length
 
 
 # --- motion -----------------------------------------------------------------------------------------------------------
@@ -156,19 +123,6 @@ def test_a_motion_is_played_frame_after_frame_and_a_position_ends_it():
     assert emulator.state()["playing"] == [False, False]
 
 
-def test_a_scenario_plays_its_motions_in_order():
-    emulator = khr1(boards_wait=False)
-    for motion, neck in ((0, 95), (1, 85)):
-        asked(emulator, Code.SET_FRAME, 0, (motion, 0, 0, *UPPER[:5], neck, *UPPER[6:]))
-        asked(emulator, Code.SET_FRAME_COUNT, 0, (motion, 1))
-    for entry, motion in enumerate((1, 0, 1)):
-        asked(emulator, Code.SET_ENTRY, 0, (2, entry, motion))
-    asked(emulator, Code.SET_ENTRY_COUNT, 0, (2, 3))
-    asked(emulator, Code.PLAY_SCENARIO, 0, (2,), now=1.0)
-    emulator.advance(10.0)
-    assert emulator.state()["played"][0] == [[1, 0], [0, 0], [1, 0]]
-
-
 def test_the_servos_of_the_khr3_turn_within_their_frames_and_no_faster_than_they_can():
     emulator = khr3(max_step=0)
     sent(emulator, m.MoveServos(100, (Move(0, 8500), Move(2, 7000))), 1.0)
@@ -194,63 +148,53 @@ def with_channel(values, channel, value):
 @pytest.mark.parametrize(
     ("frame", "text"),
     [
-        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, 200)), "channel 6 is 200; allowed are 0 to 180"),
-        (raw(0xFD, 1, 4, *with_channel(LOWER, 1, 101)), "left_hip_roll: 101 deg is outside of 0 to 100"),
-        (raw(0xF9, 1, 0, 0, 4, *with_channel(LOWER, 11, 69)), "right_ankle_roll: 69 deg is outside of 70 to 180"),
-        (raw(0xFD, 1, 5, *with_channel(LOWER, 4, 121)), "left_ankle_pitch: a step of 31 deg at speed 5; at most 30"),
+        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, 200)), "channel 6 is 200"),
+        (raw(0xFD, 1, 4, *with_channel(LOWER, 1, 101)), "left_hip_roll: 101"),
+        (raw(0xF9, 1, 0, 0, 4, *with_channel(LOWER, 11, 69)), "right_ankle_roll: 69"),
+        (raw(0xFD, 1, 5, *with_channel(LOWER, 4, 121)), "left_ankle_pitch: a step of 31"),
         (raw(0xFD, 0, 4, *with_channel(UPPER, 6, FREE)), "neck_yaw: let go"),
         (raw(0xFD, 0, 4, *with_channel(UPPER, 6, LOW)), "neck_yaw: let go"),
-        (raw(0xFD, 0, 9, *UPPER), "speed is 9; allowed are 0 to 7"),
+        (raw(0xFD, 0, 9, *UPPER), "speed is 9"),
         (raw(0xF1, 0, 1), "board 1: let go"),
-        (raw(0xFF, 0x5A, 4), "SET_ID with two boards on the line"),
+        (raw(0xFF, 0x5A, 4), "SET_ID"),
+        (raw(0xFD, 1, 7, *with_channel(LOWER, 4, 150)), ""),  # far, but slowly
+        (raw(0xFD, 0, 4, *UPPER), ""),
     ],
 )
 def test_what_must_never_come_to_a_khr1_is_a_violation(frame, text):
     emulator = khr1()
     emulator.receive(frame, 2.5)
-    assert [(violation.time, text in violation.text) for violation in emulator.violations] == [(2.5, True)]
+    found = [(violation.time, text in violation.text) for violation in emulator.violations]
+    assert found == ([(2.5, True)] if text else [])
 
 
 @pytest.mark.parametrize(
     ("command", "text"),
     [
         (m.MoveServos(1, (Move(0, FREE_COUNTS),)), "neck_yaw: let go"),
-        (m.MoveServos(10, (Move(12, 7500 - 900),)), "left_hip_roll: 6600 is outside of 6611 to 9278"),
-        (m.MoveServo(0, 1, 7500 + 1000), "neck_yaw: a step of 34 deg in 0.015 s; at most 30"),
+        (m.MoveServos(10, (Move(12, 7500 - 900),)), "left_hip_roll: 6600"),
+        (m.MoveServo(0, 1, 7500 + 1000), "neck_yaw: a step of 34"),
     ],
 )
 def test_what_must_never_come_to_a_khr3_is_a_violation(command, text):
     emulator = khr3()
     sent(emulator, command)
-    assert text in emulator.violations[0].text
+    assert any(text in violation.text for violation in emulator.violations)
 
 
-def test_a_position_that_no_servo_has_is_refused_and_a_violation():
+def test_a_position_that_no_servo_has_and_one_during_a_motion_are_violations():
     emulator, frame = khr3(), bytearray(rcb4.encode_command(m.MoveServo(0, 1, 11500)))
     frame[4:6] = (11501).to_bytes(2, "little")
     frame[6] = sum(frame[:6]) & 0xFF
     assert emulator.receive(bytes(frame), 0.0)[0].data[2] == 0x15
-    assert "position 11501" in emulator.violations[0].text
-    assert emulator.state()["angles"]["neck_yaw"] == 0.0
-
-
-def test_servos_commanded_while_a_motion_plays_are_a_violation():
+    assert len(emulator.violations) == 1 and emulator.state()["angles"]["neck_yaw"] == 0.0
     emulator = khr3()
     emulator.rom[1] = [rcb4.encode_command(m.MoveServos(200, (Move(0, 7600),)))]
     sent(emulator, m.Call(0x0B80))
     emulator.advance(0.0)
+    assert emulator.violations == []
     sent(emulator, m.MoveServos(10, (Move(0, HOLD),)), 0.1)
-    assert "while the board plays motion 1" in emulator.violations[0].text
-
-
-def test_what_may_come_is_none():
-    emulator = khr1()
-    asked(emulator, Code.SET_POSITIONS, 1, (7, *with_channel(LOWER, 4, 150)))  # far, but slowly
-    asked(emulator, Code.SET_POSITIONS, 0, (4, *UPPER))
-    free = khr1(free_is_allowed=True)
-    asked(free, Code.SET_POSITIONS, 0, (4, *with_channel(UPPER, 6, FREE)))
-    assert free.state()["free"] == ["neck_yaw"]
-    assert emulator.violations == free.violations == []
+    assert len(emulator.violations) == 1
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -304,10 +248,3 @@ def test_a_loss_of_power_frees_the_servos_and_is_silence_and_a_weak_battery_make
     asked(weak, Code.SET_POSITIONS, 0, (7, *with_channel(UPPER, 6, 100)), now=0.0)
     weak.advance(SECONDS_PER_DEGREE[7] * 10)
     assert weak.state()["angles"]["neck_yaw"] == pytest.approx(95.0, abs=1e-3)
-
-
-def test_there_is_silence_until_it_has_booted():
-    emulator = khr1(boot_time=1.0)
-    emulator.advance(10.0)
-    assert asked(emulator, Code.GET_HOME, 0, now=10.9) is None
-    assert asked(emulator, Code.GET_HOME, 0, now=11.1) is not None
