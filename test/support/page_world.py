@@ -9,6 +9,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.robots.writers import render
 from ada_robot.node_state import read_hardware_state
+from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import Heard
 from ada_tools.browser.seen import SeenState
 
@@ -154,7 +155,7 @@ class Controller:
         self.asked.append(positions)
 
 
-def view(ros, **parameters):
+def view(ros, open_page=Page, **parameters):
     """A view node; what it says to people is kept in `said`."""
     from rclpy.parameter import Parameter
 
@@ -162,7 +163,7 @@ def view(ros, **parameters):
 
     given = {"port": 0, "open_browser": False, **parameters}
     overrides = [Parameter(name, value=value) for name, value in given.items()]
-    node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
+    node = ros.add(ViewNode(open_page=open_page, context=ros.context, parameter_overrides=overrides))
     node.said = []
     node.page.say = node.said.append
     return node

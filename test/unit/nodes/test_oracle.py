@@ -14,6 +14,7 @@ pytest.importorskip("pinocchio")
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
+from ada_robot.messages.state_message import read_state
 from ada_robot.ros.status import Level
 from ada_tools.nodes.oracle.oracle import (
     Oracle,
@@ -98,6 +99,21 @@ def test_joints_by_name_are_a_state_in_any_order_with_others_among_them():
     q, v, tau = state_of_joints(model, names, [9.0, 3.0, 1.0, 2.0], [9.0, 6.0, 4.0, 5.0], [9.0, 8.0, 7.0, 0.5])
     assert (q.tolist(), v.tolist(), tau.tolist()) == ([1, 2, 3], [4, 5, 6], [7, 0.5, 8])
     assert state_of_joints(model, names, [0.0] * 4, [0.0] * 4, [])[2].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "sizes", "data"),
+    [
+        (["t", "q", "v"], [1, 1, 1], [0.0, 0.0, 0.0]),
+        ([], [], [1.0]),
+        (["t", "q", "v", "tau"], [2, 1, 1, 1], [0.0] * 5),
+        (["t", "q", "v", "tau"], [1, 1, 1, 1], [0.0] * 5),
+        (["t", "q", "v", "tau"], [1, 1, 1, 1], [0.0, np.nan, 0.0, np.inf]),
+    ],
+)
+def test_a_state_message_of_the_wrong_shape_or_with_numbers_that_are_none_is_refused(labels, sizes, data):
+    with pytest.raises(InputError):
+        read_state(labels, sizes, data)
 
 
 THREE = ada.load("planar_3r").joint_names
