@@ -30,6 +30,11 @@ class Clock:
         """Steady time [ns]."""
         return time.monotonic_ns()
 
+    def since_boot(self) -> float:
+        """Steady time that counts suspends of the machine [s]; the same as `now` where the system has none."""
+        number = getattr(time, "CLOCK_BOOTTIME", None)  # Linux only
+        return self.now() if number is None else time.clock_gettime(number)
+
     def wall(self) -> float:
         """Time of day as seconds since 1970, for stamps that people or other machines read."""
         return time.time()
@@ -52,7 +57,7 @@ class ManualClock(Clock):
 
     def __init__(self, start: float = 0.0, *, wall: float = 1.7e9) -> None:
         """Args: steady time [s] and time of day [s] at the start."""
-        self._now, self._wall_offset = start, wall - start
+        self._now, self._wall_offset, self._suspended = start, wall - start, 0.0
 
     def now(self) -> float:
         """Steady time [s]."""
@@ -61,6 +66,14 @@ class ManualClock(Clock):
     def now_ns(self) -> int:
         """Steady time [ns]."""
         return round(self._now * 1e9)
+
+    def since_boot(self) -> float:
+        """Steady time and that of all suspends [s]."""
+        return self.now() + self._suspended
+
+    def suspend(self, duration: float) -> None:
+        """Suspend the machine for so long [s]: `now` stays."""
+        self._suspended += duration
 
     def wall(self) -> float:
         """Time of day [s]: the one at the start plus what has passed since."""

@@ -17,6 +17,7 @@ import numpy as np
 from ada_controllers import make
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.settings import checked
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import FALLEN
@@ -75,9 +76,9 @@ class Device:
 
     def __init__(self, strategy: str, friction: float, chosen: Settings) -> None:
         """Open the device, and let it come to rest on its servos."""
-        self.now = 0.0
+        self.clock = ManualClock()
         given = {"robot": FREE, "joint_friction": friction, "cycle_rate": chosen.rate, "physics_rate": chosen.rate}
-        self.driver = SimulatedDriver(checked(SimulatedSettings, given), clock=lambda: self.now)
+        self.driver = SimulatedDriver(checked(SimulatedSettings, given), clock=self.clock)
         self.controller: Any = make(
             "balance", robot(STANDING), {"strategy": strategy, "full_angle": chosen.sweep.full_angle}
         )
@@ -96,20 +97,20 @@ class Device:
         assert plant is not None
         self.driver.stop()
         plant.reset(self._rest)
-        cycle = SafeCycle(self.driver, SafetySettings(tool_speed=0.0))
-        cycle.open(self.now)
+        cycle = SafeCycle(self.driver, SafetySettings(tool_speed=0.0), clock=self.clock)
+        cycle.open(self.clock.now())
         self._step(cycle)
-        cycle.activate(self.now)
-        begin, simulation = self.now, plant.simulation
+        cycle.activate(self.clock.now())
+        begin, simulation = self.clock.now(), plant.simulation
         self.controller.reset(self._state(cycle), 0.0)
-        while self.now - begin < _SETTLED:
-            self._control(cycle, self.now - begin)
+        while self.clock.now() - begin < _SETTLED:
+            self._control(cycle, self.clock.now() - begin)
         simulation.push(link, [impulse / self._duration, 0.0, 0.0, 0.0, 0.0, 0.0], self._duration)
-        start, rows = self.now, []
+        start, rows = self.clock.now(), []
         for count in range(round(self._horizon / self.driver.period)):
-            self._control(cycle, self.now - begin)
+            self._control(cycle, self.clock.now() - begin)
             if count % _LOOKED_AT == 0:
-                rows.append((self.now - start, float(plant.dynamics.com(simulation.q)[2])))
+                rows.append((self.clock.now() - start, float(plant.dynamics.com(simulation.q)[2])))
                 if rows[-1][1] < rows[0][1] - FALLEN or cycle.phase is not Phase.ACTIVE:
                     break
         t, height = np.array(rows).T
@@ -123,11 +124,11 @@ class Device:
     def _control(self, cycle: SafeCycle, t: float) -> None:
         efforts = np.zeros(len(self.driver.joints))
         efforts[self._commanded] = self.controller.update(self._state(cycle), None, t).effort
-        self._step(cycle, [Demand(Mode.EFFORT, efforts, self.now + self.driver.period)])
+        self._step(cycle, [Demand(Mode.EFFORT, efforts, self.clock.now() + self.driver.period)])
 
     def _step(self, cycle: SafeCycle, demands: Sequence[Demand] = ()) -> None:
-        self.now += self.driver.period
-        cycle.step(self.now, demands)
+        self.clock.advance(self.driver.period)
+        cycle.step(self.clock.now(), demands)
 
 
 @experiment("pushed_device")

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from ada_dynamics.arrays import Array
+from ada_robot.errors import Refused
 
 
 class Mode(Enum):
@@ -127,10 +128,17 @@ class Refusal(NamedTuple):
     Attributes:
         reason: in two words.
         text: joint, number, what is allowed, what to do.
+        joint: whose number it is; "" where it is of none.
     """
 
     reason: Reason
     text: str
+    joint: str = ""
+
+    def as_error(self, device: str = "") -> Refused:
+        """The error of a call; device: named in front of the text."""
+        text = f"{device}: {self.text}" if device else self.text
+        return Refused(text, joint=self.joint or None, field="command", value=self.reason.value)
 
 
 class Tally:

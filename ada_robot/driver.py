@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.errors import DeviceAlarm
 
 if TYPE_CHECKING:
     from ada_robot.safety.joint_rules import JointRules
@@ -46,6 +47,11 @@ class Alarm(NamedTuple):
 def in_words(alarms: Sequence[Alarm]) -> str:
     """Alarms, or what else keeps a robot from moving, for people."""
     return "; ".join(f"{f'{one.joint}: ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)
+
+
+def alarm_error(text: str, alarms: Sequence[Alarm]) -> DeviceAlarm:
+    """An error with joint and code of the first alarm."""
+    return DeviceAlarm(text, joint=alarms[0].joint or None, field="alarm", value=alarms[0].code)
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ def refused_number(
             Reason.NOT_FINITE,
             f"joint {joint.name!r}: {what}{where} is {value}; it must be finite. Leave out what has no command; a "
             f"controller that computes such a number has failed: look there.",
+            joint.name,
         )
     if what == "position":
         lower, upper = joint.lower, joint.upper
@@ -136,6 +137,7 @@ def refused_number(
         Reason.OVER_LIMIT,
         f"joint {joint.name!r}: {what}{where} is {value:.15g}, outside of [{lower:.15g}, {upper:.15g}], {whose}; "
         f"command a value inside.",
+        joint.name,
     )
 
 
@@ -157,6 +159,7 @@ def refused_jump(
             Reason.JUMP,
             f"joint {name!r}: its present position is not known, so that position{where} {wanted:.15g} may be a jump; "
             f"wait for its first state, or allow any jump ({rule}).",
+            name,
         )
     if not abs(wanted - present) <= max_jump:
         return Refusal(
@@ -164,6 +167,7 @@ def refused_jump(
             f"joint {name!r}: position{where} {wanted:.15g} is {abs(wanted - present):.9g} away from the present "
             f"{present:.15g}; at most {max_jump:.9g} are allowed at once ({rule}). Come nearer in small steps, or "
             f"send a trajectory.",
+            name,
         )
     return None
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import select
 import threading
-import time
 from collections import deque
 from contextlib import suppress
 from types import TracebackType
+
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 
 ROOM = 2**18  # bytes that may wait
 STDERR = 2
@@ -39,14 +40,15 @@ class Outlet:
         dropped: lines that there was no room for, in whole or in part, and that were not reported yet.
     """
 
-    def __init__(self, descriptor: int = STDERR, room: int = ROOM) -> None:
+    def __init__(self, descriptor: int = STDERR, room: int = ROOM, clock: Clock = SYSTEM_CLOCK) -> None:
         """Prepare.
 
         Args:
             descriptor: to be replaced.
             room: bytes that may wait.
+            clock: of the time that `close` waits.
         """
-        self._descriptor, self._room = descriptor, room
+        self._descriptor, self._room, self._clock = descriptor, room, clock
         self.dropped = 0
         self._waiting: deque[bytes] = deque()
         self._size = 0  # bytes that wait
@@ -80,11 +82,11 @@ class Outlet:
         """
         if self._real < 0:
             return
-        deadline = time.monotonic() + patience
+        deadline = self._clock.now() + patience
         while not self._is_empty():
-            if time.monotonic() > deadline:
+            if self._clock.now() > deadline:
                 return
-            time.sleep(_LOOK)
+            self._clock.sleep(_LOOK)
         os.dup2(self._real, self._descriptor)
         _real.pop(self._descriptor, None)
 

@@ -20,7 +20,6 @@ import math
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -29,6 +28,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode, Reason, Refusal
 from ada_robot.cycle.host_link import HostLink
@@ -77,6 +77,7 @@ class Robot:
         *,
         place: Place = "process",
         model: str = "",
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Prepare; `open` connects.
 
@@ -87,6 +88,7 @@ class Robot:
             place: "process": the cycle runs in a process of its own, which outlives this one for as long as it takes
                 to bring the robot to rest; "thread": in a thread of this process.
             model: the robot's name in the catalogue, for the flight recorder; "" where it is not there.
+            clock: of deadlines and ages; a cycle in a process of its own has the machine's.
 
         Raises:
             UnknownDevice: there is no such driver.
@@ -97,23 +99,31 @@ class Robot:
             raise InputError(
                 f"place is {place!r}; it must be 'process' or 'thread'.", field="place", value=place, allowed=allowed
             )
-        self._prepare(made_driver(driver, driver_settings), safety or SafetySettings(), place, driver, model)
+        self._prepare(made_driver(driver, driver_settings), safety or SafetySettings(), place, driver, model, clock)
 
     @classmethod
-    def of(cls, driver: RobotDriver[Any], safety: SafetySettings | None = None) -> Robot:
+    def of(
+        cls, driver: RobotDriver[Any], safety: SafetySettings | None = None, *, clock: Clock = SYSTEM_CLOCK
+    ) -> Robot:
         """A robot in a thread of this process, with a driver made by hand (which `open` and `close` open and close)."""
         robot = cls.__new__(cls)
-        robot._prepare(driver, safety or SafetySettings(), "thread")
+        robot._prepare(driver, safety or SafetySettings(), "thread", clock=clock)
         return robot
 
     def _prepare(
-        self, driver: RobotDriver[Any], safety: SafetySettings, place: Place, source: str = "", model: str = ""
+        self,
+        driver: RobotDriver[Any],
+        safety: SafetySettings,
+        place: Place,
+        source: str = "",
+        model: str = "",
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         safety = driver.suited(safety)
-        self._driver, self._safety, self._place = driver, safety, place
+        self._driver, self._safety, self._place, self._clock = driver, safety, place, clock
         self.device, self._source, self._model = driver.NAME, source, model
         self._rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
-        self._check = DemandGuard(self._rules, driver.modes, safety.command_timeout)
+        self._check = DemandGuard(self._rules, driver.modes, safety.command_timeout, clock)
         self.joints, self.limits = tuple(driver.joints), self._rules.limits
         self.modes, self.period = driver.modes, driver.period
         self._requests = threading.RLock()  # open and close; all else goes on beside them
@@ -153,14 +163,14 @@ class Robot:
 
     @property
     def feedback(self) -> Feedback:
-        """The newest; all NaN and not fresh before the first. `time` is of the steady clock (time.monotonic)."""
+        """The newest; all NaN and not fresh before the first. `time` is of the steady clock."""
         link = self._link
         newest = link.newest if link is not None else None
         if link is None or newest is None:
             return self._unknown
         report = link.report
         # the last message of a cycle that is gone or frozen is not the present state
-        is_recent = link.is_alive and time.monotonic() - newest.sent_at < max(RECENT, 5.0 * self.period)
+        is_recent = link.is_alive and self._clock.now() - newest.sent_at < max(RECENT, 5.0 * self.period)
         is_fresh = newest.feedback.is_fresh and is_recent
         if report is None:
             return replace(newest.feedback, is_fresh=is_fresh)
@@ -179,10 +189,10 @@ class Robot:
         Raises:
             NoAnswer: none came in time.
         """
-        deadline = time.monotonic() + timeout
+        deadline = self._clock.now() + timeout
         link = self._opened("wait for feedback")
         while True:
-            newest = link.wait_newer(max(0.0, deadline - time.monotonic()))
+            newest = link.wait_newer(max(0.0, deadline - self._clock.now()))
             if newest is None:
                 ended = "" if link.is_alive else f"; {self.reason}"
                 text = f"{self.device}: the device reported nothing new within {timeout:g} s{ended}."
@@ -192,7 +202,7 @@ class Robot:
 
     def status(self) -> RobotStatus:
         """Its status; never waits."""
-        link, now = self._link, time.monotonic()
+        link, now = self._link, self._clock.now()
         heard = (link.report if link is not None else None) or self._last
         here, report = self._check, heard or RobotStatus()
         is_newer = report.refused_at > self._refused_at
@@ -224,17 +234,19 @@ class Robot:
                 phase = self.phase.value
                 raise Refused(f"{self.device} is open already ({phase}); close it first.", field="phase", value=phase)
             self._let_go()
-            deadline = time.monotonic() + timeout
+            deadline = self._clock.now() + timeout
             self._flight = flight_memory(self._model, self._driver, self._safety)
-            self._recorder = made_recorder(self._flight, self._safety)
+            self._recorder = made_recorder(self._flight, self._safety, self._clock)
             if self._place == "process":
                 self._cycle = CycleProcess(self._source, self._driver.settings, self._safety, self._flight)
             else:
-                self._cycle = CycleThread(self._driver, self._safety, self._flight)
+                self._cycle = CycleThread(self._driver, self._safety, self._flight, self._clock)
             try:
                 self._cycle.start(timeout)
-                self._link = HostLink(self._cycle.fast, self._cycle.requests, self._safety.host_timeout, self._lost)
-                self._link.ask("open", max(0.1, deadline - time.monotonic()))
+                self._link = HostLink(
+                    self._cycle.fast, self._cycle.requests, self._safety.host_timeout, self._lost, self._clock
+                )
+                self._link.ask("open", max(0.1, deadline - self._clock.now()))
             except BaseException as problem:
                 self._closed_because = f"not opened: {problem}"
                 self._let_go()
@@ -314,7 +326,7 @@ class Robot:
         Raises:
             Refused: the robot is not ACTIVE, has no such mode; a number is missing, not finite or over a limit.
         """
-        made_at = time.monotonic()
+        made_at = self._clock.now()
         try:
             numbers = np.array(values)
             if np.iscomplexobj(numbers):
@@ -337,7 +349,7 @@ class Robot:
         """
         link = self._refuse_inactive()
         if demand.stamp == -math.inf:
-            demand = demand._replace(stamp=time.monotonic())
+            demand = demand._replace(stamp=self._clock.now())
         if not link.command(demand):
             text = "the robot's cycle takes no commands: it is frozen, or overloaded."
             raise self._refused(Refusal(Reason.NOT_TAKEN, text))
@@ -351,9 +363,9 @@ class Robot:
         return link
 
     def _refused(self, refusal: Refusal) -> Refused:
-        self._refused_at = time.monotonic()
+        self._refused_at = self._clock.now()
         self._check.count(refusal, self._refused_at)
-        return Refused(refusal.text, field="command", value=refusal.reason.value)
+        return refusal.as_error()
 
     def deactivate(self, timeout: float = 10.0) -> None:
         """Bring it to rest along a ramp, then brakes: INACTIVE afterwards; nothing happens where it is already.
@@ -424,9 +436,9 @@ class Robot:
             self._is_closing = True
             try:
                 if link is not None and cycle is not None:
-                    deadline = time.monotonic() + timeout
+                    deadline = self._clock.now() + timeout
                     link.ask("close", timeout, why="closed")
-                    if not cycle.wait(max(0.1, deadline - time.monotonic())):
+                    if not cycle.wait(max(0.1, deadline - self._clock.now())):
                         raise NoAnswer(f"{self.device}: the cycle said that it ends, and did not within {timeout:g} s.")
                     self._closed_because = "closed"
             except NoAnswer as problem:

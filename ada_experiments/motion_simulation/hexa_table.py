@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.clock import ManualClock
+from ada_dynamics.clock import SYSTEM_CLOCK, ManualClock
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.frames import rotation_of, turn_between
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
@@ -67,7 +67,9 @@ class HexaTable(MotionTable):
             after_exchange: called between the exchange with the table and the reading of the sensor; where both are
                 emulated, it tells the sensor what the plate does to the probe.
         """
-        self.cycle = SafeCycle(driver, safety or SafetySettings(max_step=LARGEST_STEP))
+        self.cycle = SafeCycle(
+            driver, safety or SafetySettings(max_step=LARGEST_STEP), clock=SYSTEM_CLOCK if clock is None else clock
+        )
         self.sensor = sensor
         self._driver, self._clock, self._after = driver, clock, after_exchange
         self._kinematics = HexaKinematics()

@@ -12,11 +12,11 @@ runs in real time. Between calls the device is not run: its ticks are made up fo
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.line import EmulatedLine
@@ -33,8 +33,8 @@ class _InProcess:
         self,
         emulator: Emulator[Any],
         *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = SYSTEM_CLOCK,
+        sleep: Callable[[float], object] = SYSTEM_CLOCK.sleep,
         faults: Mapping[str, float] | None = None,
         seed: int = 0,
         url: str = "",

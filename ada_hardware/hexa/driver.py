@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -12,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_hardware.hexa.alarms import alarms_of, second_host
 from ada_hardware.hexa.kinematics import JOINTS
 from ada_hardware.hexa.limits import LIMITS, PERIOD, WATCHDOG
@@ -30,7 +30,7 @@ from ada_hardware.hexa.settings import HexaSettings
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Feedback, RobotDriver
+from ada_robot.driver import Feedback, RobotDriver, alarm_error
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 _PATIENCE = 0.1  # [s] limit of a request that must be confirmed
@@ -52,7 +52,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         settings: HexaSettings,
         *,
         wire: PacketPort | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = SYSTEM_CLOCK,
         session: int | None = None,
     ) -> None:
         """Prepare.
@@ -85,12 +85,16 @@ class HexaDriver(RobotDriver[HexaSettings]):
                     raise NoAnswer(
                         f"hexa: no table answers at {self._url} within {self.settings.connect_timeout:g} s "
                         f"({self.counts.sent} requests, {self.counts.refused} packets that were none of a table's). "
-                        "Is it on, is the address right, does its computer run the program for these packets?"
+                        "Is it on, is the address right, does its computer run the program for these packets?",
+                        field="packet",
+                        value="READ",
                     )
             if status.state in _DRIVEN and status.session != self._session:
                 raise TransportError(
                     f"hexa: the table at {self._url} is in use: another host (session {status.session:08x}) drives "
-                    "it. Stop that one first; without commands the table brakes by itself."
+                    "it. Stop that one first; without commands the table brakes by itself.",
+                    field="state",
+                    value="in use",
                 )
         except (NoAnswer, TransportError):
             self.close()
@@ -105,14 +109,17 @@ class HexaDriver(RobotDriver[HexaSettings]):
         if status.state not in _DRIVEN or status.session != self._session:
             self._may_be_driven = status.state is State.BRAKED
             foreign = "another host drives it" if status.state in _DRIVEN else "its brakes stay on"
-            raise DeviceAlarm(f"hexa: the table does not start: {_words(status) or foreign}.")
+            raise _alarmed(f"hexa: the table does not start: {_words(status) or foreign}.", status)
 
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         request = _REQUESTS.get(demand.mode)
         if request is None:
             raise Refused(
                 f"hexa: mode {demand.mode.value} was demanded; the table takes "
-                f"{' and '.join(sorted(mode.value for mode in _REQUESTS))}."
+                f"{' and '.join(sorted(mode.value for mode in _REQUESTS))}.",
+                field="mode",
+                value=demand.mode.value,
+                allowed=tuple(sorted(mode.value for mode in _REQUESTS)),
             )
         return self._feedback(self._exchange(request, demand.values.tolist()))
 
@@ -126,7 +133,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
     def reset(self) -> None:  # noqa: D102
         status = self._repeat_until(Request.CLEAR, lambda found: found.state is not State.ALARM)
         if status.state is State.ALARM:
-            raise DeviceAlarm(f"hexa: alarms stay: {_words(status)}.")
+            raise _alarmed(f"hexa: alarms stay: {_words(status)}.", status)
 
     def close(self) -> None:  # noqa: D102
         if not self._is_open:
@@ -145,7 +152,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
     @property
     def _port(self) -> PacketPort:
         if not self._is_open or self._wire is None:
-            raise TransportError("hexa: the wire is closed; call open() first.")
+            raise TransportError("hexa: the wire is closed; call open() first.", field="state", value="closed")
         return self._wire
 
     def _exchange(
@@ -194,7 +201,9 @@ class HexaDriver(RobotDriver[HexaSettings]):
         if status is None:
             raise NoAnswer(
                 f"hexa: the table at {self._url} does not answer {request.name} ({tries} tries in {patience:g} s). "
-                f"Look at the network; the table brakes by itself after {WATCHDOG:g} s of silence."
+                f"Look at the network; the table brakes by itself after {WATCHDOG:g} s of silence.",
+                field="packet",
+                value=request.name,
             )
         return status
 
@@ -220,6 +229,11 @@ class HexaDriver(RobotDriver[HexaSettings]):
             unknown: Array = np.full(len(JOINTS), np.nan)
             return Feedback(-np.inf, unknown, unknown, unknown, is_fresh=False)
         return replace(last, is_fresh=False)
+
+
+def _alarmed(text: str, status: Status) -> DeviceAlarm:
+    alarms = alarms_of(status, JOINTS)
+    return alarm_error(text, alarms) if alarms else DeviceAlarm(text, field="state", value=status.state.name)
 
 
 def _words(status: Status) -> str:

@@ -58,4 +58,6 @@ class HexaEmulatorSettings:
             ("probe", self.probe, (0, 3)),
         ):
             if len(values) not in allowed:
-                raise InputError(f"parameter {name} is {list(values)}; it must be three numbers.")
+                raise InputError(
+                    f"parameter {name} is {list(values)}; it must be three numbers.", field=name, value=values
+                )

@@ -45,7 +45,9 @@ def read_payload(axis: int) -> bytes:
         Refused: there is no such axis.
     """
     if not 1 <= axis <= AXES:
-        raise Refused(f"PA-10: there is no axis {axis}; axes are numbered from 1 (S1) to {AXES} (W2).")
+        raise Refused(
+            f"PA-10: there is no axis {axis}; axes are numbered from 1 (S1) to {AXES} (W2).", field="axis", value=axis
+        )
     board, second = divmod(axis - 1, 2)
     return bytes((board + 1, second * WORDS))
 

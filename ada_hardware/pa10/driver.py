@@ -11,7 +11,6 @@ speed 0. Stop = C at speed 0, C with brakes on, E. Positions are led by `positio
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.robots.load import load
 from ada_hardware.opening import open_device_packets
 from ada_hardware.pa10.arm import arm, model_name
@@ -34,8 +34,8 @@ from ada_hardware.pa10.translation import ArmState
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Alarm, Feedback, RobotDriver
-from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_robot.driver import Alarm, Feedback, RobotDriver, alarm_error
+from ada_robot.errors import NoAnswer, Refused, TransportError
 from ada_robot.limits import Limits
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.link_point import LinkPoint
@@ -60,7 +60,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         settings: Pa10Settings,
         *,
         wire: PacketPort | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = SYSTEM_CLOCK,
     ) -> None:
         """Prepare; `open` opens the wire.
 
@@ -140,7 +140,9 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def start(self) -> None:  # noqa: D102
         session = self._session_in_use()
         if session.is_teaching:
-            raise Refused("pa10: brakes are released by hand (teach mode); end that first.")
+            raise Refused(
+                "pa10: brakes are released by hand (teach mode); end that first.", field="state", value="teaching"
+            )
         self._is_starting = True
         try:
             state = self._servos_on(session)
@@ -162,9 +164,10 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """
         state = session.require_braked()
         if state.alarms:
-            raise DeviceAlarm(f"pa10: it cannot start, {_in_words(state.alarms)}. Reset it when the cause is gone.")
+            text = f"pa10: it cannot start, {_in_words(state.alarms)}. Reset it when the cause is gone."
+            raise alarm_error(text, state.alarms)
         if state.hindrances:
-            raise DeviceAlarm(f"pa10: it cannot start, {_in_words(state.hindrances)}.")
+            raise alarm_error(f"pa10: it cannot start, {_in_words(state.hindrances)}.", state.hindrances)
         if not session.clear_alarms():
             raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
         for _ in range(_BRAKED_CYCLES):
@@ -177,19 +180,21 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             session.require_alone()
             keeps = () if ready is None else ready.alarms or ready.hindrances
             if keeps:
-                raise DeviceAlarm(f"pa10: servos do not come on, {_in_words(keeps)}.")
+                raise alarm_error(f"pa10: servos do not come on, {_in_words(keeps)}.", keeps)
             if ready is not None and ready.is_powered:
                 return ready
             if self._clock() > end:
                 raise NoAnswer(
                     f"pa10: servos are not on after {self.settings.start_timeout:g} s, and it does not say why. "
-                    f"Newest on the wire: {self.counts.last_problem or 'nothing wrong'}."
+                    f"Newest on the wire: {self.counts.last_problem or 'nothing wrong'}.",
+                    field="servos",
+                    value="off",
                 )
 
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         session = self._session_in_use()
         if not self._is_started:
-            raise Refused("pa10: it takes commands once it is started.")
+            raise Refused("pa10: it takes commands once it is started.", field="state", value="not started")
         return self._feedback(session.drive(*self._translated(demand, session.speeds)), is_driven=True)
 
     @property
@@ -208,7 +213,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         place = self._place if demand.mode is self._mode else measured
         refusal = self._bounds.refusal(demand.mode, values, measured, place)
         if refusal is not None:
-            raise Refused(f"pa10: {refusal.text}")
+            raise refusal.as_error("pa10")
         if demand.mode is not self._mode:
             self._positions.begin()
             self._mode = demand.mode
@@ -269,7 +274,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         state = session.require_braked()
         self._feedback(state, is_driven=False)
         if state.alarms:
-            raise DeviceAlarm(f"pa10: after the reset there is still {_in_words(state.alarms)}.")
+            raise alarm_error(f"pa10: after the reset there is still {_in_words(state.alarms)}.", state.alarms)
 
     def close(self) -> None:  # noqa: D102
         session = self._session
@@ -292,7 +297,11 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """
         session = self._session_in_use()
         if not arm_is_held:
-            raise Refused("pa10: with its brakes released the arm falls; hold it, and say so by arm_is_held=True.")
+            raise Refused(
+                "pa10: with its brakes released the arm falls; hold it, and say so by arm_is_held=True.",
+                field="arm_is_held",
+                value=False,
+            )
         self._refuse_while_driven("brakes are released")
         session.end()
         if not session.teach():
@@ -323,7 +332,11 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             NoAnswer: it does not answer, or with too few words.
         """
         if joint not in self._arm.joints:
-            raise Refused(f"pa10: there is no joint {joint!r}; there are {', '.join(self._arm.joints)}.")
+            raise Refused(
+                f"pa10: there is no joint {joint!r}; there are {', '.join(self._arm.joints)}.",
+                joint=joint,
+                allowed=self._arm.joints,
+            )
         self._refuse_while_driven("the controller's memory is read")
         asked = read_payload(self._arm.slots[self._arm.joints.index(joint)] + 1)
         answer = self._session_in_use().command(PacketType.READ, asked)
@@ -337,12 +350,16 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     # --- helpers --------------------------------------------------------------------------------------------------
     def _session_in_use(self) -> Session:
         if self._session is None:
-            raise TransportError("pa10: its wire is not open; call open first.")
+            raise TransportError("pa10: its wire is not open; call open first.", field="state", value="closed")
         return self._session
 
     def _refuse_while_driven(self, what: str) -> None:
         if not self._session_in_use().is_braked:
-            raise Refused(f"pa10: {what} only while the arm is inactive, with its brakes on; deactivate it first.")
+            raise Refused(
+                f"pa10: {what} only while the arm is inactive, with its brakes on; deactivate it first.",
+                field="state",
+                value="driven",
+            )
 
     def _feedback(self, state: ArmState | None, *, is_driven: bool) -> Feedback:
         foreign = self._session_in_use().foreign_alarms

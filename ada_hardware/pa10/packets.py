@@ -72,9 +72,19 @@ def encode_packet(packet: Packet) -> bytes:
     """
     size = len(packet.payload)
     if not 0 <= packet.sequence <= LAST_SEQUENCE:
-        raise Refused(f"PA-10: sequence number {packet.sequence}; it must be from 0 to {LAST_SEQUENCE}.")
+        raise Refused(
+            f"PA-10: sequence number {packet.sequence}; it must be from 0 to {LAST_SEQUENCE}.",
+            field="sequence",
+            value=packet.sequence,
+            allowed=LAST_SEQUENCE,
+        )
     if size > _LARGEST:
-        raise Refused(f"PA-10: a payload of {size} bytes; a short packet of ARCNET holds at most {_LARGEST}.")
+        raise Refused(
+            f"PA-10: a payload of {size} bytes; a short packet of ARCNET holds at most {_LARGEST}.",
+            field="payload",
+            value=size,
+            allowed=_LARGEST,
+        )
     pointer = BUFFER - 2 - size
     head = bytes((packet.sender, packet.receiver, pointer, FILLER, packet.sequence, packet.type))
     return head + packet.payload
@@ -90,7 +100,9 @@ def alarm_clear_payload(axis: int) -> bytes:
         Refused: there is no such axis.
     """
     if not 1 <= axis <= 7:
-        raise Refused(f"PA-10: there is no axis {axis}; axes are numbered from 1 (S1) to 7 (W2).")
+        raise Refused(
+            f"PA-10: there is no axis {axis}; axes are numbered from 1 (S1) to 7 (W2).", field="axis", value=axis
+        )
     # Big-endian (docs/pa10_hardware.md). Only the source for the CE sends A; for the 7C it is taken to be the same.
     return axis.to_bytes(2, "big")
 

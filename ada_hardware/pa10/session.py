@@ -20,8 +20,8 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import ArmState, Translation
 from ada_hardware.pa10.variants import VARIANTS, variant
 from ada_hardware.transport.wires import PacketPort
-from ada_robot.driver import Alarm, LinkCounts
-from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_robot.driver import Alarm, LinkCounts, alarm_error
+from ada_robot.errors import NoAnswer, Refused, TransportError
 
 SECOND_HOST = 1  # code of the alarm that is this program's own; none of the controller's has it
 _TRIES = 40  # of a single command: enough where half of all packets are lost each way
@@ -95,42 +95,54 @@ class Session:
         if heard >= _TALK:
             raise TransportError(
                 f"pa10 at {url}: another program speaks to this arm: {heard} packets in {1e3 * _LISTEN:g} ms. Its "
-                "brakes would close if this one began; nothing was sent. End that program first."
+                "brakes would close if this one began; nothing was sent. End that program first.",
+                field="state",
+                value="in use",
             )
         tries = max(1, round(settings.start_timeout / settings.command_timeout))
         if self.command(PacketType.END, tries=tries) is None:
             raise NoAnswer(
                 f"pa10 at {url}: no answer to {tries} packets E. Is the controller on, the fibre in, its node FE and "
-                f"the PC's FF (see the page on the PA-10)? Newest: {self._counts.last_problem}."
+                f"the PC's FF (see the page on the PA-10)? Newest: {self._counts.last_problem}.",
+                field="packet",
+                value="E",
             )
         if not self.begin():
-            raise NoAnswer(f"pa10 at {url}: it answers E, but not S. Newest: {self._counts.last_problem}.")
+            text = f"pa10 at {url}: it answers E, but not S. Newest: {self._counts.last_problem}."
+            raise NoAnswer(text, field="packet", value="S")
         if self.send_braked(_TRIES) is None:
-            raise NoAnswer(self._why_no_cycle())
+            raise self._no_cycle()
         self.end()
 
-    def _why_no_cycle(self) -> str:
+    def _no_cycle(self) -> NoAnswer:
         """Why an arm that answers S does not answer C: another variant, or a way that is too slow for a cycle."""
         settings = self._settings
         where = f"pa10 at {self.wire.url}: it answers S, but no C"
         braked = self._translation.all_axes(BRAKED)
         if self._link.odd_answers:
             others = " or ".join(repr(name) for name in VARIANTS if name != settings.variant)
-            return (
+            return NoAnswer(
                 f"{where} of variant {settings.variant!r}; is it of variant {others}? The type plate says; set "
-                f"variant. Newest: {self._counts.last_problem}."
+                f"variant. Newest: {self._counts.last_problem}.",
+                field="variant",
+                value=settings.variant,
             )
         if self._link.exchange(PacketType.CYCLE, braked, _PATIENCE * settings.command_timeout, _LAST_TRIES) is None:
             others = " or ".join(repr(name) for name in VARIANTS if name != settings.variant)
-            return (
+            return NoAnswer(
                 f"{where} of variant {settings.variant!r} at all, also not late; a controller of variant {others} may "
-                f"leave a C that it does not know. The type plate says. Newest: {self._counts.last_problem}."
+                f"leave a C that it does not know. The type plate says. Newest: {self._counts.last_problem}.",
+                field="variant",
+                value=settings.variant,
             )
-        return (
+        return NoAnswer(
             f"{where} within {1e3 * settings.reply_timeout:g} ms (reply_timeout): its answers take "
             f"{1e3 * self._link.took:.3g} ms. That is no way for a cycle of {1e3 * settings.period:g} ms: look for "
             "what delays packets (a busy machine, a radio link, a bridge), or, where it is always so, set "
-            "reply_timeout and period above it, as far as device_timeout allows."
+            "reply_timeout and period above it, as far as device_timeout allows.",
+            field="reply_timeout",
+            value=settings.reply_timeout,
+            allowed=self._link.took,
         )
 
     @property
@@ -147,7 +159,7 @@ class Session:
         """
         self._give_up()
         for alarm in self.foreign_alarms:
-            raise DeviceAlarm(f"pa10: {alarm.text}.")
+            raise alarm_error(f"pa10: {alarm.text}.", [alarm])
 
     def forget(self) -> None:
         """Forget past motion and positions, after a person has checked the arm."""
@@ -163,7 +175,7 @@ class Session:
     def _give_up(self) -> None:
         why = self._interrupted()
         if why:
-            raise Refused(f"pa10: given up: {why}.")
+            raise Refused(f"pa10: given up: {why}.", field="stop", value=why)
 
     def command(self, kind: PacketType, payload: bytes = b"", tries: int = _TRIES) -> Packet | None:
         """Send a command other than C; None where it is not answered."""
@@ -277,7 +289,8 @@ class Session:
         """
         state = self.read_braked(_TRIES) if self.is_in_control or self.begin() else None
         if state is None:
-            raise NoAnswer(f"pa10: it does not answer S and C. Newest: {self._counts.last_problem}.")
+            text = f"pa10: it does not answer S and C. Newest: {self._counts.last_problem}."
+            raise NoAnswer(text, field="packet", value="S")
         return state
 
     def in_a_cycle(self, send: Callable[[], ArmState | None]) -> ArmState | None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import select
 import socket
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from typing import Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand
 from ada_robot.cycle import messages
 from ada_robot.cycle.messages import Exchange
@@ -35,6 +35,7 @@ class HostLink:
         requests: socket.socket,
         host_timeout: float,
         on_loss: Callable[[], object] = lambda: None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Begin to listen.
 
@@ -43,8 +44,9 @@ class HostLink:
             requests: this end of the pair for requests and reports; likewise.
             host_timeout: silence that the cycle takes for the end of this program [s].
             on_loss: called, in the listening thread, when the other end is gone before `end` was.
+            clock: of heartbeats, deadlines and the age of messages.
         """
-        self._fast, self._requests = fast, requests
+        self._fast, self._requests, self._clock = fast, requests, clock
         fast.setblocking(False)
         requests.setblocking(False)
         self._beat_every, self._on_loss = min(host_timeout / BEATS, LONGEST_WAIT), on_loss
@@ -122,13 +124,13 @@ class HostLink:
 
     def wait_newer(self, timeout: float) -> Exchange | None:
         """Wait for something newer than what is there now; None where nothing comes in time."""
-        deadline = time.monotonic() + timeout
+        deadline = self._clock.now() + timeout
         before = self._newest_at
         with self._arrived:
             self._waiters += 1
             try:
                 while self._newest_at == before and not self._over.is_set():
-                    if not self._arrived.wait(max(0.0, deadline - time.monotonic())):
+                    if not self._arrived.wait(max(0.0, deadline - self._clock.now())):
                         break
             finally:
                 self._waiters -= 1
@@ -141,7 +143,7 @@ class HostLink:
         beat_at = 0.0
         try:
             while not self._over.is_set():
-                now = time.monotonic()
+                now = self._clock.now()
                 if now >= beat_at:
                     self._send(self._fast, messages.HEARTBEAT)
                     beat_at = now + self._beat_every
@@ -169,7 +171,7 @@ class HostLink:
                 return False
             newest = data
         if newest:
-            self._newest, self._newest_at = newest, time.monotonic()
+            self._newest, self._newest_at = newest, self._clock.now()
             if self._waiters:
                 with self._arrived:
                     self._arrived.notify_all()

@@ -164,7 +164,7 @@ def _facts_of(problem: BaseException) -> dict[str, object]:
     return found
 
 
-def problem_of(reply: Mapping[str, Any]) -> Exception | None:
+def problem_of(reply: Mapping[str, Any]) -> AdaError | None:
     """The error that a reply carries; None where it carries none."""
     if "error" not in reply:
         return None

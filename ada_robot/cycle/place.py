@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.settings import as_mapping, checked
 from ada_robot.cycle import messages
 from ada_robot.cycle.server import CycleServer
@@ -71,11 +72,11 @@ def flight_memory(model: str, driver: RobotDriver[Any], safety: SafetySettings) 
     return new_memory(Flight(driver.NAME, model, tuple(driver.joints), driver.period, rows))
 
 
-def made_recorder(descriptor: int, safety: SafetySettings) -> FlightRecorder | None:
+def made_recorder(descriptor: int, safety: SafetySettings, clock: Clock = SYSTEM_CLOCK) -> FlightRecorder | None:
     """The flight recorder of a memory; None where there is none."""
     if descriptor < 0:
         return None
-    return FlightRecorder(descriptor, record_folder(safety.record_folder), safety.record_files)
+    return FlightRecorder(descriptor, record_folder(safety.record_folder), safety.record_files, clock)
 
 
 class CyclePlace(ABC):
@@ -125,14 +126,16 @@ class CyclePlace(ABC):
 class CycleThread(CyclePlace):
     """A cycle in a thread of this process."""
 
-    def __init__(self, driver: RobotDriver[Any], safety: SafetySettings, flight: int) -> None:
+    def __init__(
+        self, driver: RobotDriver[Any], safety: SafetySettings, flight: int, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         """Prepare."""
         super().__init__()
-        recorder = made_recorder(flight, safety)
-        self.server = CycleServer(driver, safety, self._far_fast, self._far_requests, recorder)
+        recorder = made_recorder(flight, safety, clock)
+        self.server = CycleServer(driver, safety, self._far_fast, self._far_requests, recorder, clock=clock)
         name = f"cycle of {driver.NAME}"
         self._loop = DeadlineLoop(
-            driver.period, self.server.tick, name=name, catch_up=0.0, on_failure=self.server.failed
+            driver.period, self.server.tick, name=name, catch_up=0.0, on_failure=self.server.failed, clock=clock
         )
         self.server.run_in(self._loop)
 

@@ -11,10 +11,9 @@ import logging
 import math
 import socket
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Reason, Refusal
 from ada_robot.cycle import messages
@@ -54,7 +53,7 @@ class CycleServer:
         requests: socket.socket,
         recorder: FlightRecorder | None = None,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Prepare; `run_in` begins.
 
@@ -64,9 +63,9 @@ class CycleServer:
             fast: this end of the pair for commands and feedback; closed in the end.
             requests: this end of the pair for requests and reports; likewise.
             recorder: of the flight; None: nothing is recorded.
-            clock: steady time [s].
+            clock: of all times.
         """
-        self.cycle = SafeCycle(driver, settings, recorder, self._phase_changed)
+        self.cycle = SafeCycle(driver, settings, recorder, self._phase_changed, clock=clock)
         self.ended = threading.Event()
         self.notes: list[str] = []
         self._driver, self._recorder, self._clock = driver, recorder, clock

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_robot.command.lateness import AgeRule
 from ada_robot.contract import Demand, Mode, Reason, Refusal, Tally
 from ada_robot.limits import ROUNDING, refused_jump
@@ -19,17 +20,20 @@ AHEAD = 0.01  # [s] that a stamp may be in the future: both ends read the same c
 class DemandGuard(Tally):
     """Judges what a robot is asked for by the rules of its safety settings."""
 
-    def __init__(self, rules: JointRules, modes: Iterable[Mode], max_age: float) -> None:
+    def __init__(
+        self, rules: JointRules, modes: Iterable[Mode], max_age: float, clock: Callable[[], float] = SYSTEM_CLOCK
+    ) -> None:
         """Prepare.
 
         Args:
             rules: limits.
             modes: that the driver has.
             max_age: of a demand [s].
+            clock: steady time [s], by which late demands are explained.
         """
         super().__init__()
         self._rules, self._modes = rules, frozenset(modes)
-        self._age = AgeRule(max_age, AHEAD, "command_timeout")
+        self._age = AgeRule(max_age, AHEAD, "command_timeout", clock)
 
     def judge(self, demand: Demand, now: float, demanded: Array, measured: Array | None = None) -> Refusal | None:
         """Judge a demand, and count it.

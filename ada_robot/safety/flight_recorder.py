@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.outlet import stderr_for_children
@@ -82,15 +83,16 @@ class FlightRecorder:
         newest: file that was, or is being, written last; "" before the first.
     """
 
-    def __init__(self, descriptor: int, folder: Path, keep: int) -> None:
+    def __init__(self, descriptor: int, folder: Path, keep: int, clock: Clock = SYSTEM_CLOCK) -> None:
         """Begin.
 
         Args:
             descriptor: of the memory, see `flight_memory.new_memory`.
             folder: for records.
             keep: as many are left there; the oldest are deleted.
+            clock: whose time of day names the records.
         """
-        self._descriptor, self._folder, self._keep = descriptor, folder, keep
+        self._descriptor, self._folder, self._keep, self._clock = descriptor, folder, keep, clock
         self._environment = sibling_environment()  # looks at installed packages: too slow for a cycle
         self._memory = FlightMemory(descriptor)
         count = len(self._memory.flight.joints)
@@ -128,7 +130,8 @@ class FlightRecorder:
             OSError: it cannot be started.
         """
         self._writers = [writer for writer in self._writers if writer.poll() is None]
-        stamp = time.strftime("%Y%m%d_%H%M%S") + f"_{time.time_ns() // 1_000_000 % 1000:03d}"
+        wall = self._clock.wall()
+        stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(wall)) + f"_{int(wall * 1e3) % 1000:03d}"
         path = self._folder / f"flight_{self._memory.flight.device}_{stamp}{SUFFIX}"
         self.newest = str(path)
         arguments = [str(self._descriptor), str(path), str(self._keep), why]

@@ -69,7 +69,11 @@ class JointRules:
             if not lower < upper:
                 raise InputError(
                     f"joint {name!r}: position_lower {lower:g} is not below position_upper {upper:g}; "
-                    f"leave it room to move."
+                    f"leave it room to move.",
+                    joint=name,
+                    field="position_lower",
+                    value=lower,
+                    allowed=upper,
                 )
         count = len(self.names)
         fastest = self.velocity / RAMP_TIME
@@ -101,13 +105,20 @@ class JointRules:
         if len(wanted) != len(device):
             raise InputError(
                 f"{setting} has {len(wanted)} numbers for the {len(device)} joints {', '.join(self.names)}; give one "
-                f"for each, in this order, or none to keep the default: {_list(device)}."
+                f"for each, in this order, or none to keep the default: {_list(device)}.",
+                field=setting,
+                value=len(wanted),
+                allowed=len(device),
             )
         for name, ask, has in zip(self.names, wanted, device, strict=True):
             if ask < has if is_least else ask > has:
                 raise InputError(
                     f"joint {name!r}: {setting} is {ask:g}, wider than the device's own limit, {has:g}; narrow it to "
-                    f"{has:g} or {'more' if is_least else 'less'}. Limits of the device: {_list(device)}."
+                    f"{has:g} or {'more' if is_least else 'less'}. Limits of the device: {_list(device)}.",
+                    joint=name,
+                    field=setting,
+                    value=ask,
+                    allowed=has,
                 )
         return np.array(wanted, dtype=np.float64)
 

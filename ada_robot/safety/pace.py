@@ -4,31 +4,18 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
+
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 
 _LEAST_SLEEP = 1e-3  # [s]; the two clocks are adjusted alike
-
-
-def _time_since_boot() -> float:
-    """Steady time that goes on while the machine is suspended [s]."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux only; elsewhere suspends are not detected
-    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 class Suspends:
     """Time in which the machine was suspended: the steady clock leaves it out, the clock since the boot does not."""
 
-    def __init__(
-        self, since_boot: Callable[[], float] = _time_since_boot, steady: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Begin now.
-
-        Args:
-            since_boot: clock that counts suspends [s].
-            steady: clock that leaves them out [s].
-        """
-        self._since_boot, self._steady = since_boot, steady
+    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+        """Begin now."""
+        self._clock = clock
         self._most = math.inf  # largest possible difference of the clocks before the next suspend
         self.look()
 
@@ -37,9 +24,9 @@ class Suspends:
 
         This process may stand still between two readings, so that each gives bounds alone.
         """
-        before = self._steady()
-        boot = self._since_boot()
-        least, most = boot - self._steady(), boot - before
+        before = self._clock.now()
+        boot = self._clock.since_boot()
+        least, most = boot - self._clock.now(), boot - before
         slept = least - self._most
         if slept <= _LEAST_SLEEP:
             self._most = min(self._most, most)
@@ -63,15 +50,15 @@ class Pace:
         suspended: time for which the machine was suspended before the newest cycle [s].
     """
 
-    def __init__(self, period: float, device_timeout: float, suspended: Callable[[], float] | None = None) -> None:
+    def __init__(self, period: float, device_timeout: float, clock: Clock = SYSTEM_CLOCK) -> None:
         """Prepare.
 
         Args:
             period: between cycles [s].
             device_timeout: silence after which the device stops by itself [s]; may be infinite.
-            suspended: time for which the machine was suspended since it was called last [s]; None: by its clocks.
+            clock: shows suspends of the machine.
         """
-        self._suspended = suspended or Suspends().look
+        self._suspends = Suspends(clock)
         self.suspended = 0.0
         self._period, self._timeout = period, device_timeout
         self.late = self.beyond = self.brake = 0
@@ -93,7 +80,7 @@ class Pace:
         Returns:
             Time since the cycle before, suspends of the machine counted [s]; 0 for the first.
         """
-        self.suspended = self._suspended()
+        self.suspended = self._suspends.look()
         gap = now - self._last + self.suspended if math.isfinite(self._last) else 0.0
         self._last = now
         self.brake = max(0, self.brake - 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides the demand of each cycle, for any command and any failure. No clock, no thread, no I/O.
+"""Decides the demand of each cycle, for any command and any failure. No thread, no I/O.
 
     cycle = SafeCycle(driver, SafetySettings())
     cycle.open(now)
@@ -10,7 +10,7 @@
     cycle.close(now)
 
 All times are given, on one steady clock: the same code runs in real time (`ada_robot.cycle`) and in lock step with
-an emulator.
+an emulator. The clock shows suspends of the machine, and why commands are late.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand, Mode, Reason, Refusal
-from ada_robot.driver import Feedback, RobotDriver, in_words
-from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
+from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
+from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
 from ada_robot.safety.dead_man import DeadMan
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.demands import Demands
@@ -80,6 +81,8 @@ class SafeCycle:
         settings: SafetySettings | None = None,
         recorder: Recorder | None = None,
         on_phase: Callable[[Phase], object] = lambda phase: None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Prepare; nothing is sent.
 
@@ -88,6 +91,7 @@ class SafeCycle:
             settings: rules; the defaults where None.
             recorder: gets everything.
             on_phase: see above.
+            clock: that the times are of.
 
         Raises:
             InputError: limits wider than the device's, or of another length.
@@ -96,9 +100,9 @@ class SafeCycle:
         self._driver, self._recorder, self.on_phase = driver, recorder, on_phase
         self.rules = JointRules(driver.limits, settings, driver.tool(settings.tool_offset))
         self.rules.tool.prepare(len(self.rules.names))
-        self.check = DemandGuard(self.rules, driver.modes, settings.command_timeout)
+        self.check = DemandGuard(self.rules, driver.modes, settings.command_timeout, clock)
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
-        self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))
+        self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap), clock)
         rules = self.rules
         waits = driver.device_timeout  # time for which the device goes on as commanded if this process dies
         lateness = (waits if math.isfinite(waits) else SLOWEST * driver.period) - driver.period
@@ -132,7 +136,7 @@ class SafeCycle:
             NoAnswer: no such device answers there.
         """
         if self.phase is not Phase.CLOSED:
-            raise Refused(f"the robot is {self.phase.value}; only one that is closed can be opened.")
+            raise self._out_of_phase("only one that is closed can be opened")
         self._forget()
         try:
             self._driver.open()
@@ -159,8 +163,8 @@ class SafeCycle:
             NoAnswer: it does not answer.
         """
         if self.phase is not Phase.INACTIVE:
-            why = f": {self.reason}. Reset it first" if self.phase is Phase.STOPPED else ""
-            raise Refused(f"the robot is {self.phase.value}{why}; only one that is inactive can be activated.")
+            first = "reset it first; " if self.phase is Phase.STOPPED else ""
+            raise self._out_of_phase(f"{first}only one that is inactive can be activated")
         pose_before = now - max(LATEST_POSE, 3.0 * self._driver.period)
         require_ready(self.feedback, self._measured, self._watch, pose_before, self._driver.counts.last_problem)
         self._be(Phase.STARTING, "activating", now)
@@ -176,7 +180,7 @@ class SafeCycle:
         stopped = stop_wanted()
         if stopped:
             self.stop(now, stopped)
-            raise Refused(f"stopped while starting: {stopped}.")
+            raise Refused(f"stopped while starting: {stopped}.", field="stop", value=stopped)
         self.pace.begin()
         self._watch.begin()
         self._demands.begin(self._measured)
@@ -197,7 +201,7 @@ class SafeCycle:
             Refused: the robot is not ACTIVE.
         """
         if self.phase is not Phase.ACTIVE:
-            raise Refused(f"the robot is {self.phase.value}: {self.reason}. Only one that is active can be armed.")
+            raise self._out_of_phase("only one that is active can be armed")
         self._dead_man.arm(now)
         self._note(now, "armed")
 
@@ -219,7 +223,7 @@ class SafeCycle:
         if self.phase is Phase.ACTIVE:
             self._begin_ramp(now, why)
         elif self.phase in (Phase.STOPPED, Phase.CLOSED):
-            raise Refused(f"the robot is {self.phase.value} ({self.reason}); there is nothing to deactivate.")
+            raise self._out_of_phase("there is nothing to deactivate")
 
     def stop(self, now: float, why: str) -> None:
         """Begin the ramp to rest, or stand, and latch STOPPED; in every phase but CLOSED."""
@@ -236,7 +240,7 @@ class SafeCycle:
             TransportError: the wire is gone, and cannot be opened again.
         """
         if self.phase not in (Phase.STOPPED, Phase.INACTIVE):
-            raise Refused(f"the robot is {self.phase.value}; it can be reset when it is stopped.")
+            raise self._out_of_phase("it can be reset when it is stopped")
         if self._is_wire_gone:
             self._driver.close()
             self._driver.open()
@@ -247,9 +251,14 @@ class SafeCycle:
             if self.feedback.is_fresh:
                 break
         else:
-            raise NoAnswer(f"the device did not answer in {TRIES} exchanges after its reset; look at wire and power.")
+            raise NoAnswer(
+                f"the device did not answer in {TRIES} exchanges after its reset; look at wire and power.",
+                field="exchanges",
+                value=TRIES,
+            )
         if self.feedback.alarms:
-            raise DeviceAlarm(f"an alarm stays after the reset: {in_words(self.feedback.alarms)}")
+            alarms = self.feedback.alarms
+            raise alarm_error(f"an alarm stays after the reset: {in_words(alarms)}", alarms)
         self.latched = ""
         self._missed_in_row = 0
         self._be(Phase.INACTIVE, "reset", now)
@@ -262,6 +271,10 @@ class SafeCycle:
             self._hold_by_itself(now)
         self._driver.close()
         self._be(Phase.CLOSED, f"closed; before: {self.latched}" if self.latched else "closed", now)
+
+    def _out_of_phase(self, what: str) -> Refused:
+        phase = self.phase.value
+        return Refused(f"the robot is {phase} ({self.reason}); {what}.", field="phase", value=phase)
 
     # --- each cycle -----------------------------------------------------------------------------------------------
     def step(self, now: float, demands: Sequence[Demand] = (), host_seen_at: float | None = None) -> Feedback:
@@ -279,7 +292,7 @@ class SafeCycle:
             Refused: the robot is CLOSED.
         """
         if self.phase is Phase.CLOSED:
-            raise Refused("the robot is closed; open it before its cycles.")
+            raise self._out_of_phase("open it before its cycles")
         self._keep_pace(now)
         for demand in demands:
             self._take(demand, now)

@@ -166,7 +166,11 @@ class SafetySettings:
         if self.host_timeout < self.command_timeout:
             raise InputError(
                 f"host_timeout is {self.host_timeout:g} s, shorter than command_timeout, {self.command_timeout:g} s; "
-                f"the robot comes to rest first and is deactivated later: set it to {self.command_timeout:g} s or more."
+                f"the robot comes to rest first and is deactivated later: set it to {self.command_timeout:g} s or "
+                "more.",
+                field="host_timeout",
+                value=self.host_timeout,
+                allowed=self.command_timeout,
             )
 
     @property
@@ -200,5 +204,8 @@ class SafetySettings:
             if (wanted or math.inf) > (present or math.inf):
                 raise InputError(
                     f"{name} is {present:g} m/s, and {f'{wanted:g} m/s' if wanted else '0, any speed,'} would be more: "
-                    f"while a program runs it is lowered only. To raise it, start anew with {name}:={wanted:g}."
+                    f"while a program runs it is lowered only. To raise it, start anew with {name}:={wanted:g}.",
+                    field=name,
+                    value=wanted,
+                    allowed=present,
                 )

@@ -3,19 +3,19 @@
 
     robot = Robot("ada_robot.simulated.driver:SimulatedDriver", {"robot": "pa10"})
 
-In lock step the caller of the cycle holds the clock:
+In lock step the caller of the cycle advances a `ManualClock`:
 
-    cycle = SafeCycle(SimulatedDriver(SimulatedSettings(robot="pa10"), clock=lambda: now))
+    cycle = SafeCycle(SimulatedDriver(SimulatedSettings(robot="pa10"), clock=clock), clock=clock)
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.motors import motor_joints
 from ada_robot.contract import Command, Demand
@@ -41,7 +41,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
     SUMMARY: ClassVar[str] = "any robot with a model, simulated"
     SETTINGS: ClassVar[type] = SimulatedSettings
 
-    def __init__(self, settings: SimulatedSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: SimulatedSettings, *, clock: Callable[[], float] = SYSTEM_CLOCK) -> None:
         """Load the model; `open` compiles what moves it.
 
         Args:
@@ -54,7 +54,9 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
         """
         if not settings.robot:
             raise InputError(
-                "robot is empty; set it to a name in the catalogue (`ada list`) or the path of a robot's file."
+                "robot is empty; set it to a name in the catalogue (`ada list`) or the path of a robot's file.",
+                field="robot",
+                value="",
             )
         super().__init__(settings)
         self._clock = clock
@@ -93,7 +95,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         plant = self._in_use()
         if not self._is_driven:
-            raise Refused(f"{self.NAME}: it takes commands once it is started.")
+            raise Refused(f"{self.NAME}: it takes commands once it is started.", field="state", value="not started")
         plant.command(Command.of({demand.mode: demand.values})._replace(names=self.joints))
         return self._exchange(plant)
 
@@ -112,7 +114,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
 
     def _in_use(self) -> Plant:
         if self.plant is None:
-            raise Refused(f"{self.NAME}: the driver is not open; call open() first.")
+            raise Refused(f"{self.NAME}: the driver is not open; call open() first.", field="state", value="closed")
         return self.plant
 
     def _exchange(self, plant: Plant) -> Feedback:

@@ -50,9 +50,9 @@ class OfferedTrajectory(NamedTuple):
 class TrajectoryError(InputError):
     """A trajectory breaks a rule; `refusal` says which."""
 
-    def __init__(self, reason: Reason, text: str) -> None:
-        super().__init__(text)
-        self.refusal = Refusal(reason, text)
+    def __init__(self, reason: Reason, text: str, joint: str = "") -> None:
+        super().__init__(text, joint=joint or None)
+        self.refusal = Refusal(reason, text, joint)
 
 
 @dataclass(frozen=True)

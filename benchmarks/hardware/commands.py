@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
@@ -28,7 +29,13 @@ BATCH = 8  # commands per cycle through the wire: all of them are judged
 PERIOD = 0.002  # [s]
 
 
-def bad_commands(rules: JointRules, where: NDArray[np.float64], count: int, seed: int) -> Iterator[Demand]:
+def bad_commands(
+    rules: JointRules,
+    where: NDArray[np.float64],
+    count: int,
+    seed: int,
+    clock: Callable[[], float] = SYSTEM_CLOCK,
+) -> Iterator[Demand]:
     """Commands each of which breaks one rule, in one joint: not finite, over a limit, a jump, old, from the future."""
     random = np.random.default_rng(seed)
     joints = len(rules.names)
@@ -41,7 +48,7 @@ def bad_commands(rules: JointRules, where: NDArray[np.float64], count: int, seed
         random.exponential(1.0, count),
         strict=True,
     ):
-        mode, now = modes[mode_index], time.monotonic()
+        mode, now = modes[mode_index], clock()
         values = where.copy() if mode is Mode.POSITION else np.zeros(joints)
         if kind == 0:
             values[i] = np.nan
