@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import logging
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.settings import setting
 from ada_robot.contract import Demand, JointLimit, Mode
 from ada_robot.driver import Alarm, Array, Feedback, RobotDriver
@@ -48,11 +48,13 @@ class ArmDriver(RobotDriver[ArmSettings]):
         alarms: that it has.
         is_silent: whether it answers nothing.
         is_unplugged: whether its wire is gone.
+        runs_at: its speeds, whatever it is told; None: those that it is told.
+        gives: efforts that it reports.
     """
 
     NAME, SETTINGS = "arm", ArmSettings
 
-    def __init__(self, settings: ArmSettings | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: ArmSettings | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
         super().__init__(settings or ArmSettings())
         self._clock = clock
         n = self.settings.joint_count
@@ -63,6 +65,8 @@ class ArmDriver(RobotDriver[ArmSettings]):
         self.alarms: tuple[Alarm, ...] = ()
         self.is_silent = self.is_unplugged = self.is_driven = self.is_open = False
         self.is_blocked = False
+        self.runs_at: Array | None = None
+        self.gives = np.zeros(n)
         self.stays_alarmed = False
         self.says_velocity = True
         self.on_start: Callable[[], object] = lambda: None
@@ -106,7 +110,7 @@ class ArmDriver(RobotDriver[ArmSettings]):
         self._called("start")
         end = self._clock() + self.settings.start_time
         while self._clock() < end and not self.interrupted():
-            time.sleep(0.005)
+            self._clock.sleep(0.005)
         self.on_start()
         if self.alarms:
             raise DeviceAlarm(f"arm: {self.alarms[0].text}")
@@ -150,10 +154,13 @@ class ArmDriver(RobotDriver[ArmSettings]):
         self.counts.received += 1
         velocity = self.speed.copy() if self.says_velocity else nothing
         return Feedback(
-            self._clock(), self.position.copy(), velocity, np.zeros(len(nothing)), True, self.is_driven, self.alarms
+            self._clock(), self.position.copy(), velocity, self.gives.copy(), True, self.is_driven, self.alarms
         )
 
     def _obey(self, demand: Demand) -> None:
+        if self.runs_at is not None:
+            self.speed = self.runs_at.copy()
+            return
         passed = self.period  # whatever the clock says: a late machine does not make the arm fast
         if demand.mode is Mode.POSITION:
             wanted = (demand.values - self.position) / passed

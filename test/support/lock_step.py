@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from arm_driver import ArmDriver, ArmSettings
 
+from ada_dynamics.clock import ManualClock
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
 from ada_robot.safety.phases import Phase
@@ -34,7 +35,7 @@ class LockStep:
     """An arm and its cycle.
 
     Attributes:
-        now: the time [s].
+        clock: its time.
         arm: the driver.
         cycle: the state machine.
         notes: the recorder.
@@ -42,11 +43,16 @@ class LockStep:
     """
 
     def __init__(self, safety: SafetySettings | None = None, *, recorder: Any = None, **arm: Any) -> None:
-        self.now = 100.0
-        self.arm = ArmDriver(ArmSettings(**arm), clock=lambda: self.now)
+        self.clock = ManualClock(100.0)
+        self.arm = ArmDriver(ArmSettings(**arm), clock=self.clock)
         self.notes = recorder or Notes()
         self.phases = [Phase.CLOSED]
-        self.cycle = SafeCycle(self.arm, safety, self.notes, self.phases.append)
+        self.cycle = SafeCycle(self.arm, safety, self.notes, self.phases.append, clock=self.clock)
+
+    @property
+    def now(self) -> float:
+        """The time [s]."""
+        return self.clock.now()
 
     def open(self) -> LockStep:
         """Connected, and some cycles old."""
@@ -79,7 +85,7 @@ class LockStep:
             seen: how long ago the host was heard of.
             age: of the command.
         """
-        self.now += after or self.arm.period
+        self.clock.advance(after or self.arm.period)
         commands = []
         if mode is not None:
             numbers = np.array(values, dtype=np.float64)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ada_dynamics.clock import ManualClock
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.transport.wires import PacketPort
@@ -67,7 +68,7 @@ class Bus:
     """A wire, its controller, the arm, and a clock that moves only where somebody waits.
 
     Attributes:
-        now: the time [s].
+        clock: its time.
         frames: all that went to the controller.
         word: the controller's own status, as a test has it.
         axis_words: what each axis adds to its status, likewise.
@@ -77,7 +78,7 @@ class Bus:
 
     def __init__(self, *, overhears: bool = True, shares_answers: bool = True, servo_on: float = 0.0) -> None:
         """Args: whether hosts see each other's frames and answers, as on one card; how long servos take to come on."""
-        self.now, self.latency = 100.0, 0.0003
+        self.clock, self.latency = ManualClock(100.0), 0.0003
         self.frames: list[Frame] = []
         self.word, self.axis_words = WELL, [0] * 7
         self.silent_on = ""
@@ -87,6 +88,11 @@ class Bus:
         self._is_in_control = False
         self._on_since: float | None = None
         self._q, self._speeds = list(START), [0.0] * 7
+
+    @property
+    def now(self) -> float:
+        """The time [s]."""
+        return self.clock.now()
 
     def host(self, name: str) -> HostPort:
         """A program's way to the wire."""
@@ -106,7 +112,7 @@ class Bus:
     def wait(self, duration: float) -> None:
         """Let time pass."""
         self._q = [q + v * duration for q, v in zip(self._q, self._speeds, strict=True)]
-        self.now += duration
+        self.clock.advance(duration)
 
     def take(self, port: HostPort, data: bytes) -> None:
         """A frame of a host."""
@@ -192,9 +198,9 @@ class Program:
     """The safe cycle of one program at the bus, in lock step."""
 
     def __init__(self, bus: Bus, settings: Pa10Settings | None = None, name: str = "ours") -> None:
-        self.bus = bus
-        self.driver = Pa10Driver(settings or Pa10Settings(), wire=bus.host(name), clock=lambda: bus.now)
-        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0, tool_speed=0.0))
+        self.bus, self.port = bus, bus.host(name)
+        self.driver = Pa10Driver(settings or Pa10Settings(), wire=self.port, clock=bus.clock)
+        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0, tool_speed=0.0), clock=bus.clock)
 
     def open(self) -> Program:
         self.cycle.open(self.bus.now)

@@ -91,7 +91,7 @@ class Stream:
         self.tap = Tap(self.wire, variant, self.clock)
         settings = Pa10Settings(variant=variant, device_timeout=device_timeout)
         self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock.now)  # type: ignore[arg-type]
-        self.cycle = SafeCycle(self.driver, safety or SafetySettings(tool_speed=0.0))
+        self.cycle = SafeCycle(self.driver, safety or SafetySettings(tool_speed=0.0), clock=self.clock)
         self.cycle.open(self.clock.now())
         self.due = self.clock.now()
 

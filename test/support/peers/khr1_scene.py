@@ -38,7 +38,9 @@ class KhrScene(Scene):
         self.driver = Rcb1Driver(Rcb1Settings(**{"url": "lockstep:", **settings}), wire=self.wire, clock=self.clock.now)
         self.period = self.driver.period
         self.peer.witness = self.judge = ServoJudge(self.period)
-        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0), on_phase=self.on_phase)
+        self.cycle = SafeCycle(
+            self.driver, SafetySettings(record_seconds=0.0), on_phase=self.on_phase, clock=self.clock
+        )
         self.begin()
 
     @property

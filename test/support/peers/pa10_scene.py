@@ -54,7 +54,7 @@ class Pa10Scene(Scene):
     def restart(self) -> None:
         """A new process: it knows nothing of the one before, which may have ended as it liked."""
         self.driver = Pa10Driver(self.settings, wire=self.wire, clock=self.clock.now)
-        self.cycle = SafeCycle(self.driver, self.safety, on_phase=self.on_phase)
+        self.cycle = SafeCycle(self.driver, self.safety, on_phase=self.on_phase, clock=self.clock)
         self.judge.asked_to_stop(self.now)
         self.begin()
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.cycle import messages
@@ -70,7 +71,7 @@ def test_reports_come_out_as_they_went_in():
         last_refusal="joint 's1': ...",
         refused_at=12.5,
         counts=LinkCounts(1, 2, 3, 4, 5, "lost"),
-        periods=PeriodStatistics().summary(),
+        periods=PeriodStatistics(ManualClock().now_ns).summary(),
         missed_cycles=9,
         late_cycles=2,
         longest_gap=0.004,

@@ -210,7 +210,7 @@ def packed(request, number, session):
 def test_a_table_that_another_host_took_is_told_at_once_and_nothing_moves_it_before_a_reset():
     """STOP (4) and START (1) of another session, both between two cycles of the one that drives."""
     world = World()
-    cycle = SafeCycle(world.driver, SafetySettings(record_seconds=0.0))
+    cycle = SafeCycle(world.driver, SafetySettings(record_seconds=0.0), clock=world.clock)
     cycle.open(world.clock())
     world.next = world.clock()
     sent = []

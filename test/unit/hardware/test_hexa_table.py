@@ -120,13 +120,6 @@ def test_close_brakes_a_table_that_is_driven():
         world.driver.idle()
 
 
-def test_a_dry_run_works_without_a_port():
-    driver = HexaDriver(HexaSettings(url="dry:"))
-    driver.open()
-    assert driver.idle().is_fresh
-    driver.close()
-
-
 # --- the probe, as the hybrid motion simulation has it ----------------------------------------------------------------
 def test_the_force_on_the_probe_is_that_of_eq_15_for_each_kp():
     found = []

@@ -42,7 +42,7 @@ class Table:
             return packet
 
         world.wire.send, world.wire.receive = tapped_send, tapped_receive
-        self.cycle = SafeCycle(world.driver, safety or SafetySettings())
+        self.cycle = SafeCycle(world.driver, safety or SafetySettings(), clock=world.clock)
         self.cycle.open(world.clock())
         self.due = world.clock()
         self.steps(3)

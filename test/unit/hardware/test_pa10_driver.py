@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -535,15 +534,6 @@ def test_a_stop_at_full_speed_lets_the_arm_come_to_rest_before_its_brakes_close(
 def test_opening_without_an_address_is_refused_with_examples():
     with pytest.raises(TransportError, match="arcnet:arc0"):
         Pa10Driver(Pa10Settings()).open()
-
-
-def test_a_dry_run_has_an_arm_of_the_same_kind_and_opens_no_port():
-    for settings in (Pa10Settings(), Pa10Settings(variant="7c"), Pa10Settings(axes=6)):
-        driver = Pa10Driver(replace(settings, url="dry:"))
-        driver.open()
-        feedback = driver.idle()
-        assert feedback.position.shape == (settings.axes,)
-        driver.close()
 
 
 def test_an_arm_that_is_off_is_told_with_what_to_look_at():

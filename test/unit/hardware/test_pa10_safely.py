@@ -28,7 +28,7 @@ class Safely:
         self.emulator = Pa10Emulator(Pa10EmulatorSettings(variant=variant))
         self.wire = InProcessPackets(self.emulator, clock=self.clock.now, sleep=self.clock.sleep, seed=5)
         self.driver = Pa10Driver(Pa10Settings(variant=variant), wire=self.wire, clock=self.clock.now)
-        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0))
+        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0), clock=self.clock)
         self.cycle.open(self.clock.now())
         self._due = self.clock.now()
 

@@ -73,10 +73,8 @@ def test_our_own_e_that_comes_a_second_time_stops_the_cycle_like_a_foreign_one()
     bus = Bus(servo_on=0.0)
     ours = Program(bus).moving()
     again = next(frame.data for frame in bus.of("ours") if frame.kind == "E")
-    port = ours.driver._given
-    assert port is not None
-    port.send(again)
-    bus.take(port, raw("S", 100))  # type: ignore[arg-type]
+    ours.port.send(again)
+    bus.take(ours.port, raw("S", 100))
     then = bus.now
     ours.steps(200, 0.36)
     assert ours.cycle.phase is Phase.STOPPED
@@ -112,16 +110,16 @@ def test_answers_to_another_hosts_commands_stop_the_arm_whatever_they_say() -> N
 def test_an_answer_whose_number_was_damaged_on_the_way_is_no_second_host() -> None:
     bus = Bus()
     ours = Program(bus).moving()
-    port = ours.driver._given
-    receive = port.receive  # type: ignore[union-attr]
+    port = ours.port
+    receive = port.receive
 
     def receive_damaged(timeout: float) -> bytes | None:
         data = receive(timeout)
         return data if data is None else data[:4] + bytes((data[4] ^ 0x40,)) + data[5:]
 
-    port.receive = receive_damaged  # type: ignore[method-assign, union-attr]
+    port.receive = receive_damaged  # type: ignore[method-assign]
     ours.step(0.36)
-    port.receive = receive  # type: ignore[method-assign, union-attr]
+    port.receive = receive  # type: ignore[method-assign]
     ours.steps(5, 0.36)
     assert ours.cycle.phase is Phase.ACTIVE, ours.cycle.reason
 
@@ -130,8 +128,7 @@ def test_nothing_is_sent_where_another_program_is_heard_before_the_first_byte() 
     bus = Bus()
     other = bus.host("other")
     ours = Program(bus)
-    port = ours.driver._given
-    assert port is not None
+    port = ours.port
     receive = port.receive
 
     def receive_beside_the_other(timeout: float) -> bytes | None:

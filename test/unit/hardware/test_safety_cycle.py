@@ -2,7 +2,6 @@
 """The state machine of a robot: phases, watchdogs, faults; in lock step with an arm that judges what it is told."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -251,7 +250,7 @@ def test_a_refused_command_leaves_the_one_before_in_force_until_its_watchdog():
 def test_the_demand_follows_the_newest_of_several_commands():
     world = LockStep(HOLD).active()
     world.step(Mode.VELOCITY, 0.01)
-    world.now += T
+    world.clock.advance(T)
     commands = [Demand(Mode.VELOCITY, np.full(3, value), world.now) for value in (0.01, 0.015, 0.02)]
     world.cycle.step(world.now, commands)
     assert world.speeds[-1].tolist() == [0.02] * 3
@@ -458,7 +457,7 @@ def beyond_its_limit(arm):
 
 
 def running_away(arm):
-    arm._obey = lambda demand: setattr(arm, "speed", np.array([0.0, 0.0, 1.4]))
+    arm.runs_at = np.array([0.0, 0.0, 1.4])
 
 
 @pytest.mark.parametrize(
@@ -579,8 +578,7 @@ def test_a_robot_by_efforts_alone_holds_them_for_five_cycles_and_is_braked_then(
 
 def test_efforts_after_activation_begin_with_those_that_the_motors_give():
     world = LockStep(HOLD).active()
-    answer = world.arm._answer
-    world.arm._answer = lambda: replace(answer(), effort=np.array([30.0, -20.0, math.nan]))
+    world.arm.gives = np.array([30.0, -20.0, math.nan])
     world.steps(3)
     world.step(Mode.EFFORT, 0.0)
     np.testing.assert_allclose(world.arm.demands[-1].values, [30.0 - 1.0, -20.0 + 1.0, 0.0])  # 50 N m in 0.1 s

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from ada_dynamics.clock import ManualClock
 from ada_robot.driver import Feedback
 from ada_robot.safety.measured import Measured
 from ada_robot.safety.pace import Pace
@@ -15,10 +16,12 @@ PERIOD, TIMEOUT = 0.25, 1.0  # [s], which sums of floats do not round
 
 def paced(gaps, is_driven=True, slept=0.0):
     """What is counted of cycles with these gaps between them."""
-    pace, now = Pace(PERIOD, TIMEOUT, lambda: slept), 10.0
+    clock, now = ManualClock(), 10.0
+    pace = Pace(PERIOD, TIMEOUT, clock)
     assert pace.count(now, is_driven) == 0.0
     for gap in gaps:
         now += gap
+        clock.suspend(slept)
         assert pace.count(now, is_driven) == gap + slept
     return pace.late, pace.beyond, pace.longest, pace.brake
 
@@ -46,7 +49,7 @@ def test_a_robot_slows_down_for_as_many_cycles_as_were_lost(gaps, late, beyond, 
 
 def test_gaps_of_a_robot_that_is_not_driven_are_told_and_not_counted():
     assert paced([2.0, 0.25], is_driven=False) == (0, 0, 0.0, 0)
-    pace = Pace(PERIOD, TIMEOUT, lambda: 0.0)
+    pace = Pace(PERIOD, TIMEOUT, ManualClock())
     for now in (0.0, 2.0):
         pace.count(now, True)
     assert pace.brake == 7
@@ -55,7 +58,7 @@ def test_gaps_of_a_robot_that_is_not_driven_are_told_and_not_counted():
 
 
 def test_what_was_before_the_start_is_no_gap():
-    pace = Pace(PERIOD, TIMEOUT, lambda: 0.0)
+    pace = Pace(PERIOD, TIMEOUT, ManualClock())
     for now in (0.0, 2.0):
         pace.count(now, True)
     pace.begin()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics import resources
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_dynamics.settings import as_mapping, checked, fields_of
@@ -30,7 +31,7 @@ def rules(**settings):
 
 
 def check(**settings):
-    return DemandGuard(rules(**settings), MODES, 0.1)
+    return DemandGuard(rules(**settings), MODES, 0.1, ManualClock())
 
 
 def judged(command_check, values, mode=Mode.POSITION, stamp=NOW, demanded=(0.0, 0.0)):
@@ -145,7 +146,7 @@ def test_what_breaks_a_rule_is_refused_as_a_whole_with_what_is_allowed(given, re
 
 
 def test_a_mode_that_the_robot_has_not_is_refused_with_those_that_it_has():
-    refusal = judged(DemandGuard(rules(), {Mode.POSITION}, 0.1), [0.0, 0.0], Mode.EFFORT)
+    refusal = judged(DemandGuard(rules(), {Mode.POSITION}, 0.1, ManualClock()), [0.0, 0.0], Mode.EFFORT)
     assert refusal.reason == "no such mode" and refusal.text.endswith("it can by position.")
 
 

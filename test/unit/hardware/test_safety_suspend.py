@@ -3,67 +3,51 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lock_step import LockStep
 from pa10_bus import Bus, Program
 
+from ada_dynamics.clock import ManualClock
 from ada_robot.contract import Mode
-from ada_robot.safety.pace import Pace, Suspends
+from ada_robot.safety.pace import Suspends
 from ada_robot.safety.phases import Phase
 
 
-class Machine:
-    """Two clocks, of which one stands still while it is suspended; each reading takes as long as a test has it."""
+class SlowClock(ManualClock):
+    """Each reading takes as long as a test has it."""
 
-    def __init__(self) -> None:
-        self.run, self.slept, self.delays = 50.0, 7.0, [0.0]
+    def __init__(self, delays: list[float]) -> None:
+        super().__init__(50.0)
+        self.delays = delays
 
-    def steady(self) -> float:
-        self.run += self.delays.pop() if len(self.delays) > 1 else self.delays[0]
-        return self.run
-
-    def since_boot(self) -> float:
-        return self.steady() + self.slept
-
-    def suspends(self) -> Suspends:
-        return Suspends(self.since_boot, self.steady)
+    def now(self) -> float:
+        self.advance(self.delays.pop() if len(self.delays) > 1 else self.delays[0])
+        return super().now()
 
 
 @given(st.lists(st.floats(0.0, 0.5), min_size=1, max_size=60), st.integers(1, 10))
 def test_a_process_that_stands_still_between_two_clocks_is_taken_for_no_suspend(
     delays: list[float], looks: int
 ) -> None:
-    machine = Machine()
-    machine.delays = [0.0, *delays]
-    suspends = machine.suspends()
+    suspends = Suspends(SlowClock([0.0, *delays]))
     assert [suspends.look() for _ in range(looks)] == [0.0] * looks
 
 
 def test_each_suspend_is_told_once_with_its_length() -> None:
-    machine = Machine()
-    suspends = machine.suspends()
+    clock = ManualClock(50.0)
+    suspends = Suspends(clock)
     for length in (0.3, 3600.0, 0.05):
-        machine.slept += length
+        clock.suspend(length)
         assert suspends.look() == pytest.approx(length, abs=1e-6)
         assert suspends.look() == 0.0
-
-
-def test_the_clocks_of_this_machine_tell_no_suspend_while_there_is_none() -> None:
-    suspends = Suspends()
-    assert sum(suspends.look() for _ in range(1000)) == 0.0
 
 
 def test_an_arm_that_moved_before_a_suspend_is_told_nothing_that_moves_after_it() -> None:
     bus = Bus()
     ours = Program(bus).moving()
-    machine = Machine()
-    ours.cycle.pace = Pace(ours.driver.period, ours.driver.device_timeout, machine.suspends().look)
-    ours.steps(5, 0.36)
-    machine.slept += 0.2
+    bus.clock.suspend(0.2)
     then = bus.now
     ours.steps(100, 0.36)
     assert ours.cycle.phase is Phase.STOPPED and "suspended for 0.2 s" in ours.cycle.latched
@@ -71,11 +55,8 @@ def test_an_arm_that_moved_before_a_suspend_is_told_nothing_that_moves_after_it(
 
 
 def test_a_robot_without_a_watchdog_of_its_own_is_stopped_as_well() -> None:
-    robot = LockStep().open().active()
-    machine = Machine()
-    robot.cycle.pace = Pace(robot.arm.period, math.inf, machine.suspends().look)
+    robot = LockStep(device_timeout=0.0).active()
     robot.steps(5, Mode.VELOCITY, 0.1)
-    machine.slept += 30.0
+    robot.clock.suspend(30.0)
     robot.step(Mode.VELOCITY, 0.1)
-    assert robot.cycle.phase is Phase.STOPPED
-    assert "suspended" in robot.cycle.latched
+    assert robot.cycle.phase is Phase.STOPPED and "suspended" in robot.cycle.latched

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.settings import checked
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import Refused
-from ada_robot.robot import Robot
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -26,15 +26,19 @@ class LockStep:
     """A cycle that drives a simulated robot, on a clock that only its steps move."""
 
     def __init__(self, safety: SafetySettings | None = None, **settings: object) -> None:
-        self.now = 100.0
+        self.clock = ManualClock(100.0)
         self.settings = checked(SimulatedSettings, {"robot": "pa10", **settings})
-        self.driver = SimulatedDriver(self.settings, clock=lambda: self.now)
-        self.cycle = SafeCycle(self.driver, safety)
+        self.driver = SimulatedDriver(self.settings, clock=self.clock)
+        self.cycle = SafeCycle(self.driver, safety, clock=self.clock)
         self.cycle.open(self.now)
         self.step()
 
+    @property
+    def now(self) -> float:
+        return self.clock.now()
+
     def step(self, mode: Mode | None = None, values: object = None) -> None:
-        self.now += PERIOD
+        self.clock.advance(PERIOD)
         asked = [] if mode is None else [Demand(mode, np.array(values, dtype=float), self.now)]
         self.cycle.step(self.now, asked)
 
@@ -151,14 +155,3 @@ def test_it_takes_nothing_before_it_is_started_nor_when_it_is_closed():
         driver.cycle(Demand(Mode.VELOCITY, np.zeros(7)))
     driver.close()
     driver.close()
-
-
-def test_programs_hold_it_as_every_robot_with_its_cycle_in_a_process_of_its_own():
-    with Robot("ada_robot.simulated.driver:SimulatedDriver", {"robot": "pa10"}) as robot:
-        robot.wait_feedback(20.0)
-        robot.activate()
-        start = robot.wait_feedback(5.0).position
-        while robot.wait_feedback(5.0).position[0] < start[0] + 0.02:
-            robot.command(Mode.VELOCITY, [0.2, 0, 0, 0, 0, 0, 0])
-        robot.deactivate()
-        assert robot.phase is Phase.INACTIVE
