@@ -65,10 +65,9 @@ def is_emulated(url: str) -> bool:
 def _given(device: str, url: str) -> str:
     if url:
         return url
-    raise TransportError(
+    text = (
         f"{device}: url is not set; where is the device? Such as {', '.join(find(device).addresses)}. Without one: "
         f"{EMULATOR} (an emulated device, which is started and ended with the wire) or {DRY} (a dry run: no port is "
-        "opened).",
-        field="url",
-        allowed=(*find(device).addresses, EMULATOR, DRY),
+        "opened)."
     )
+    raise TransportError(text, field="url", allowed=(*find(device).addresses, EMULATOR, DRY))

@@ -102,12 +102,8 @@ def find(name: str, among: Mapping[str, DeviceKind] = DEVICES) -> DeviceKind:
         UnknownDevice: there is none.
     """
     if name not in among:
-        raise UnknownDevice(
-            f"there is no device {name!r}; there are {', '.join(among)}.",
-            field="device",
-            value=name,
-            allowed=tuple(among),
-        )
+        text = f"there is no device {name!r}; there are {', '.join(among)}."
+        raise UnknownDevice(text, field="device", value=name, allowed=tuple(among))
     return among[name]
 
 

@@ -49,20 +49,14 @@ def checked_joints(joints: Sequence[JointLimit]) -> dict[str, JointLimit]:
                 f"joints: {joint.name!r} is there twice; each joint is given once.", field="joints", joint=joint.name
             )
         if not joint.lower <= joint.upper:
-            raise InputError(
-                f"joints: {joint.name!r} has the limits [{joint.lower}, {joint.upper}]; lower must not be above upper.",
-                field="limits",
-                joint=joint.name,
-                value=(joint.lower, joint.upper),
+            text = (
+                f"joints: {joint.name!r} has the limits [{joint.lower}, {joint.upper}]; lower must not be above upper."
             )
+            raise InputError(text, field="limits", joint=joint.name, value=(joint.lower, joint.upper))
         for what, value in (("velocity", joint.velocity), ("effort", joint.effort)):
             if not value >= 0.0:
-                raise InputError(
-                    f"joints: {what} of {joint.name!r} is {value!r}; it must not be negative.",
-                    joint=joint.name,
-                    field=what,
-                    value=value,
-                )
+                text = f"joints: {what} of {joint.name!r} is {value!r}; it must not be negative."
+                raise InputError(text, joint=joint.name, field=what, value=value)
         known[joint.name] = joint
     return known
 
@@ -116,12 +110,11 @@ def refused_number(
         whose: limits they are, for the text.
     """
     if not math.isfinite(value):
-        return Refusal(
-            Reason.NOT_FINITE,
+        text = (
             f"joint {joint.name!r}: {what}{where} is {value}; it must be finite. Leave out what has no command; a "
-            f"controller that computes such a number has failed: look there.",
-            joint.name,
+            f"controller that computes such a number has failed: look there."
         )
+        return Refusal(Reason.NOT_FINITE, text, joint.name)
     if what == "position":
         lower, upper = joint.lower, joint.upper
         is_inside = lower - ROUNDING <= value <= upper + ROUNDING
@@ -133,12 +126,11 @@ def refused_number(
         return None
     if what in joint.derived:
         whose = "as far as a joint goes for which the robot description has no such limit"
-    return Refusal(
-        Reason.OVER_LIMIT,
+    text = (
         f"joint {joint.name!r}: {what}{where} is {value:.15g}, outside of [{lower:.15g}, {upper:.15g}], {whose}; "
-        f"command a value inside.",
-        joint.name,
+        f"command a value inside."
     )
+    return Refusal(Reason.OVER_LIMIT, text, joint.name)
 
 
 def refused_jump(
@@ -155,20 +147,18 @@ def refused_jump(
         where: words for the text.
     """
     if present is None or not math.isfinite(present):
-        return Refusal(
-            Reason.JUMP,
+        text = (
             f"joint {name!r}: its present position is not known, so that position{where} {wanted:.15g} may be a jump; "
-            f"wait for its first state, or allow any jump ({rule}).",
-            name,
+            f"wait for its first state, or allow any jump ({rule})."
         )
+        return Refusal(Reason.JUMP, text, name)
     if not abs(wanted - present) <= max_jump:
-        return Refusal(
-            Reason.JUMP,
+        text = (
             f"joint {name!r}: position{where} {wanted:.15g} is {abs(wanted - present):.9g} away from the present "
             f"{present:.15g}; at most {max_jump:.9g} are allowed at once ({rule}). Come nearer in small steps, or "
-            f"send a trajectory.",
-            name,
+            f"send a trajectory."
         )
+        return Refusal(Reason.JUMP, text, name)
     return None
 
 

@@ -32,14 +32,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode, Reason, Refusal
 from ada_robot.cycle.host_link import HostLink
-from ada_robot.cycle.place import (
-    CyclePlace,
-    CycleProcess,
-    CycleThread,
-    flight_memory,
-    made_driver,
-    made_recorder,
-)
+from ada_robot.cycle.place import CyclePlace, CycleProcess, CycleThread, flight_memory, made_driver, made_recorder
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 from ada_robot.robot_status import Judged, RobotStatus
@@ -99,7 +92,7 @@ class Robot:
             raise InputError(
                 f"place is {place!r}; it must be 'process' or 'thread'.", field="place", value=place, allowed=allowed
             )
-        self._prepare(made_driver(driver, driver_settings), safety or SafetySettings(), place, driver, model, clock)
+        self._prepare(made_driver(driver, driver_settings), safety or SafetySettings(), place, clock, driver, model)
 
     @classmethod
     def of(
@@ -107,7 +100,7 @@ class Robot:
     ) -> Robot:
         """A robot in a thread of this process, with a driver made by hand (which `open` and `close` open and close)."""
         robot = cls.__new__(cls)
-        robot._prepare(driver, safety or SafetySettings(), "thread", clock=clock)
+        robot._prepare(driver, safety or SafetySettings(), "thread", clock)
         return robot
 
     def _prepare(
@@ -115,9 +108,9 @@ class Robot:
         driver: RobotDriver[Any],
         safety: SafetySettings,
         place: Place,
+        clock: Clock,
         source: str = "",
         model: str = "",
-        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         safety = driver.suited(safety)
         self._driver, self._safety, self._place, self._clock = driver, safety, place, clock

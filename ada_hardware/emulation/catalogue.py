@@ -35,11 +35,8 @@ def emulator_class(name: str) -> type[Emulator[Any]]:
             allowed=tuple(DEVICES),
         ) from None
     if not (isinstance(found, type) and issubclass(found, Emulator)):
-        raise UnknownDevice(
-            f"{name!r} is no emulator; it must be a class made from {Emulator.__module__}.Emulator.",
-            field="emulator",
-            value=name,
-        )
+        text = f"{name!r} is no emulator; it must be a class made from {Emulator.__module__}.Emulator."
+        raise UnknownDevice(text, field="emulator", value=name)
     return found
 
 

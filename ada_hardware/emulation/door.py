@@ -133,12 +133,11 @@ def folder(*, make: bool = False) -> Path:
             value=str(place),
         ) from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise TransportError(
+        text = (
             f"{place}: it must be a folder, no link, of user {os.getuid()} alone (mode 0700); somebody else could "
-            "make faults in emulators. Remove it, or point XDG_RUNTIME_DIR elsewhere.",
-            field="path",
-            value=str(place),
+            "make faults in emulators. Remove it, or point XDG_RUNTIME_DIR elsewhere."
         )
+        raise TransportError(text, field="path", value=str(place))
     return place
 
 
@@ -189,11 +188,8 @@ def ask(door: DoorOf, order: Mapping[str, object], timeout: float = TIMEOUT) -> 
             ) from None
     found: dict[str, Any] = json.loads(data)
     if "error" in found:
-        raise InputError(
-            f"the emulated {door.device} of process {door.pid}: {found['error']}",
-            field=str(order["fault"]) if "fault" in order else None,
-            value=order.get("value"),
-        )
+        text = f"the emulated {door.device} of process {door.pid}: {found['error']}"
+        raise InputError(text, field=str(order["fault"]) if "fault" in order else None, value=order.get("value"))
     return found
 
 

@@ -43,12 +43,8 @@ def read_address(device: str, url: str) -> tuple[dict[str, object], dict[str, fl
         is_fault = name in kind.FAULTS or base_name(name) in WIRE_FAULTS
         if not is_fault and name not in known:
             names = sorted({*known, *kind.FAULTS, *WIRE_FAULTS})
-            raise InputError(
-                f"{url}: {unknown_name(f'fault or setting of an emulated {device}', name, names)}",
-                field="url",
-                value=name,
-                allowed=tuple(names),
-            )
+            text = f"{url}: {unknown_name(f'fault or setting of an emulated {device}', name, names)}"
+            raise InputError(text, field="url", value=name, allowed=tuple(names))
         if not sign or not text:
             raise InputError(
                 f"{url}: {name} has no value; write {SCHEME}{name}=NUMBER, and a comma before the next.", field=name

@@ -248,9 +248,5 @@ def open_end(wire: str, listen: str = "") -> End:
     if wire == "packets" and (not listen or listen.startswith("udp:")):
         return UdpEnd(listen or ANY_UDP)
     allowed = f"{PTY!r} or {PTY + 'PATH'!r}" if wire == "stream" else "udp://HOST:PORT"
-    raise TransportError(
-        f"{listen!r}: this device hangs on a wire of {wire}; it listens on {allowed}.",
-        field="listen",
-        value=listen,
-        allowed=allowed,
-    )
+    text = f"{listen!r}: this device hangs on a wire of {wire}; it listens on {allowed}."
+    raise TransportError(text, field="listen", value=listen, allowed=allowed)

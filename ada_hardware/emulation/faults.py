@@ -239,10 +239,6 @@ def _checked(name: str, base: str, value: object) -> float:
         value = float(value)
     if not isinstance(value, (int, float)) or not 0.0 <= value <= upper or math.isinf(value):
         allowed = "from 0 to 1" if base in _SHARES else "not negative"
-        raise InputError(
-            f"fault {name} is {value!r:.80}; it must be a number, {allowed} ({WIRE_FAULTS[base]}).",
-            field=name,
-            value=value,
-            allowed=allowed,
-        )
+        text = f"fault {name} is {value!r:.80}; it must be a number, {allowed} ({WIRE_FAULTS[base]})."
+        raise InputError(text, field=name, value=value, allowed=allowed)
     return float(value)

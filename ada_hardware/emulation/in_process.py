@@ -53,12 +53,8 @@ class _InProcess:
             InputError: the device hangs on the other kind of wire; a fault that there is not.
         """
         if emulator.WIRE != self.WIRE:
-            raise InputError(
-                f"{emulator.NAME} hangs on a wire of {emulator.WIRE}, not of {self.WIRE}.",
-                field="wire",
-                value=emulator.WIRE,
-                allowed=self.WIRE,
-            )
+            text = f"{emulator.NAME} hangs on a wire of {emulator.WIRE}, not of {self.WIRE}."
+            raise InputError(text, field="wire", value=emulator.WIRE, allowed=self.WIRE)
         self.url = url or f"in-process {emulator.NAME}"
         self._clock, self._sleep = clock, sleep
         self._lock = threading.RLock()

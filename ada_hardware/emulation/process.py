@@ -147,11 +147,8 @@ class EmulatorProcess(ChildProcess):
                 answer = self._line()
                 self._owed -= 1
         if "error" in answer:
-            raise InputError(
-                f"emulator {self.name}: {answer['error']}",
-                field=str(order["fault"]) if "fault" in order else None,
-                value=order.get("value"),
-            )
+            text = f"emulator {self.name}: {answer['error']}"
+            raise InputError(text, field=str(order["fault"]) if "fault" in order else None, value=order.get("value"))
         return answer
 
     def _ask(self, order: dict[str, object]) -> None:
@@ -171,11 +168,8 @@ class EmulatorProcess(ChildProcess):
         deadline = time.monotonic() + self._timeout
         while b"\n" not in self._rest:
             if not is_readable(pipe.fileno(), deadline - time.monotonic()):
-                raise NoAnswer(
-                    f"emulator {self.name}: says nothing for {self._timeout:g} s; is it frozen? {self._words()}",
-                    field="state",
-                    value="frozen",
-                )
+                text = f"emulator {self.name}: says nothing for {self._timeout:g} s; is it frozen? {self._words()}"
+                raise NoAnswer(text, field="state", value="frozen")
             data = os.read(pipe.fileno(), _PIECE)
             if not data:
                 raise self._gone()

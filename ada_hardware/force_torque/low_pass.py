@@ -30,12 +30,12 @@ class LowPass:
             InputError: the cut-off is not between 0 and half the rate.
         """
         if not 0.0 < cutoff < 0.5 / period:
-            raise InputError(
+            text = (
                 f"filter_cutoff is {cutoff:g} Hz; at {1.0 / period:g} samples per second it must be above 0 and below "
-                f"{0.5 / period:g} Hz. Use 0 for no filter.",
-                field="filter_cutoff",
-                value=cutoff,
-                allowed=f"above 0 and below {0.5 / period:g} Hz",
+                f"{0.5 / period:g} Hz. Use 0 for no filter."
+            )
+            raise InputError(
+                text, field="filter_cutoff", value=cutoff, allowed=f"above 0 and below {0.5 / period:g} Hz"
             )
         self.cutoff, self.period = cutoff, period
         k = math.tan(math.pi * cutoff * period)

@@ -52,11 +52,8 @@ class SensedLoad:
         """
         values = np.array(wrench, dtype=np.float64)
         if values.shape != (6,) or not np.all(np.isfinite(values)):
-            raise InputError(
-                f"the wrench is {values.tolist()!r:.120}; it must be [fx, fy, fz, nx, ny, nz], all finite.",
-                field="wrench",
-                value=values,
-            )
+            text = f"the wrench is {values.tolist()!r:.120}; it must be [fx, fy, fz, nx, ny, nz], all finite."
+            raise InputError(text, field="wrench", value=values)
         self.wrench = values
 
     def set_axis(self, name: str, value: float) -> None:

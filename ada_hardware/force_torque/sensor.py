@@ -87,8 +87,9 @@ class ForceSensor:
         kind = find(device)
         if kind.kind != SENSOR:
             sensors = ", ".join(one.name for one in DEVICES.values() if one.kind == SENSOR)
+            text = f"{device!r} is a {kind.kind}, no sensor; sensors are {sensors}."
             raise UnknownDevice(
-                f"{device!r} is a {kind.kind}, no sensor; sensors are {sensors}.",
+                text,
                 field="device",
                 value=device,
                 allowed=tuple(one.name for one in DEVICES.values() if one.kind == SENSOR),
@@ -97,12 +98,12 @@ class ForceSensor:
         if isinstance(driver_settings, Mapping):
             driver_settings = checked(make.SETTINGS, driver_settings)
         if not isinstance(driver_settings, make.SETTINGS):
-            raise InputError(
+            text = (
                 f"{device}: the driver's settings are of {type(driver_settings).__name__}; they must be of "
-                f"{make.SETTINGS.__name__}, or a mapping.",
-                field="driver_settings",
-                value=type(driver_settings).__name__,
-                allowed=make.SETTINGS.__name__,
+                f"{make.SETTINGS.__name__}, or a mapping."
+            )
+            raise InputError(
+                text, field="driver_settings", value=type(driver_settings).__name__, allowed=make.SETTINGS.__name__
             )
         self._prepare(make(driver_settings), settings, on_limit, SYSTEM_CLOCK)
 

@@ -62,25 +62,17 @@ class ForceSensorSettings:
         for name, length in (("xyz", 3), ("rpy", 3), ("tool_com", 3), ("tool_inertia", 6)):
             values = getattr(self, name)
             if len(values) != length or not all(np.isfinite(values)):
-                raise InputError(
-                    f"{name} is {list(values)}; it must have {length} finite numbers.",
-                    field=name,
-                    value=values,
-                    allowed=f"{length} finite numbers",
-                )
+                text = f"{name} is {list(values)}; it must have {length} finite numbers."
+                raise InputError(text, field=name, value=values, allowed=f"{length} finite numbers")
         xx, yy, zz, xy, xz, yz = self.tool_inertia
         moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         # a body's greatest principal moment is at most the sum of the others (thin plates reach it)
         if moments[0] < -1e-12 or moments[2] > (moments[0] + moments[1]) * (1.0 + 1e-9) + 1e-12:
-            raise InputError(
+            text = (
                 f"tool_inertia is {list(self.tool_inertia)} with principal moments {np.round(moments, 9).tolist()}; "
-                "none may be negative or greater than the sum of the other two. They are xx, yy, zz, xy, xz, yz.",
-                field="tool_inertia",
-                value=self.tool_inertia,
+                "none may be negative or greater than the sum of the other two. They are xx, yy, zz, xy, xz, yz."
             )
+            raise InputError(text, field="tool_inertia", value=self.tool_inertia)
         if self.tool_mass == 0.0 and (any(self.tool_inertia) or any(self.tool_com)):
-            raise InputError(
-                "tool_com or tool_inertia is given, but tool_mass is 0; give the mass [kg] too.",
-                field="tool_mass",
-                value=0.0,
-            )
+            text = "tool_com or tool_inertia is given, but tool_mass is 0; give the mass [kg] too."
+            raise InputError(text, field="tool_mass", value=0.0)

@@ -64,12 +64,8 @@ def identify_tool(
         Refused: the poses are too alike, or the result is no physical body.
     """
     if len(samples) < 3:
-        raise InputError(
-            f"there are {len(samples)} samples; give three or more, best six: {_AXES_POSES}.",
-            field="samples",
-            value=len(samples),
-            allowed="3 or more",
-        )
+        text = f"there are {len(samples)} samples; give three or more, best six: {_AXES_POSES}."
+        raise InputError(text, field="samples", value=len(samples), allowed="3 or more")
     rows, seen = _equations(samples, INERTIAL if with_inertia else 4)
     weights = np.tile([1.0, 1.0, 1.0, moment_weight, moment_weight, moment_weight], len(samples))
     weighted = rows * weights[:, None]
@@ -108,11 +104,8 @@ def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tu
     for i, (wrench, motion) in enumerate(samples):
         values = np.asarray(wrench, dtype=np.float64)
         if values.shape != (6,) or not np.all(np.isfinite(values)):
-            raise InputError(
-                f"wrench {i} of the samples is {values.tolist()!r:.120}; it must be six finite numbers.",
-                field=f"wrench {i}",
-                value=values,
-            )
+            text = f"wrench {i} of the samples is {values.tolist()!r:.120}; it must be six finite numbers."
+            raise InputError(text, field=f"wrench {i}", value=values)
         seen[i] = values
         rows[i, :, :unknowns] = np.transpose([tool_wrench(unit[k], motion) for k in range(unknowns)])
         rows[i, :, unknowns:] = np.eye(6)
@@ -129,13 +122,11 @@ def _body(
     """
     mass = float(found[0])
     if mass <= 1e-6:
-        raise Refused(
+        text = (
             f"the readings tell a mass of {mass:.3g} kg: nothing hangs on the sensor, or its axes are not those of the "
-            "given motions (z reversed?). Look at the sensor's xyz and rpy.",
-            field="mass",
-            value=mass,
-            allowed="positive",
+            "given motions (z reversed?). Look at the sensor's xyz and rpy."
         )
+        raise Refused(text, field="mass", value=mass, allowed="positive")
     c = found[1:4] / mass
     inertia = np.zeros(6)
     if with_inertia:

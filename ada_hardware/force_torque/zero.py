@@ -47,12 +47,10 @@ class ZeroTaking:
         worst = int(np.argmax(spread / np.maximum(self._most, 1e-300)))
         if spread[worst] > self._most[worst]:
             unit, name = ("N", "steady_force") if worst < 3 else ("N m", "steady_moment")
-            raise Refused(
+            text = (
                 f"the sensor is not steady: {AXES[worst]} has a standard deviation of {spread[worst]:.3g} {unit} over "
                 f"{len(seen)} samples; at most {self._most[worst]:g} {unit} is allowed ({name}). Keep robot and tool "
-                "still and free of contact, then take the zero again.",
-                field=AXES[worst],
-                value=float(spread[worst]),
-                allowed=float(self._most[worst]),
+                "still and free of contact, then take the zero again."
             )
+            raise Refused(text, field=AXES[worst], value=float(spread[worst]), allowed=float(self._most[worst]))
         return np.asarray(np.mean(seen, axis=0))

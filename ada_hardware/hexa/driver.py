@@ -82,20 +82,18 @@ class HexaDriver(RobotDriver[HexaSettings]):
             while status is None:
                 status = self._exchange(Request.READ, timeout=self.settings.connect_timeout / 10.0)
                 if status is None and self._clock() >= deadline:
-                    raise NoAnswer(
+                    text = (
                         f"hexa: no table answers at {self._url} within {self.settings.connect_timeout:g} s "
                         f"({self.counts.sent} requests, {self.counts.refused} packets that were none of a table's). "
-                        "Is it on, is the address right, does its computer run the program for these packets?",
-                        field="packet",
-                        value="READ",
+                        "Is it on, is the address right, does its computer run the program for these packets?"
                     )
+                    raise NoAnswer(text, field="packet", value="READ")
             if status.state in _DRIVEN and status.session != self._session:
-                raise TransportError(
+                text = (
                     f"hexa: the table at {self._url} is in use: another host (session {status.session:08x}) drives "
-                    "it. Stop that one first; without commands the table brakes by itself.",
-                    field="state",
-                    value="in use",
+                    "it. Stop that one first; without commands the table brakes by itself."
                 )
+                raise TransportError(text, field="state", value="in use")
         except (NoAnswer, TransportError):
             self.close()
             raise
@@ -114,12 +112,12 @@ class HexaDriver(RobotDriver[HexaSettings]):
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         request = _REQUESTS.get(demand.mode)
         if request is None:
-            raise Refused(
+            text = (
                 f"hexa: mode {demand.mode.value} was demanded; the table takes "
-                f"{' and '.join(sorted(mode.value for mode in _REQUESTS))}.",
-                field="mode",
-                value=demand.mode.value,
-                allowed=tuple(sorted(mode.value for mode in _REQUESTS)),
+                f"{' and '.join(sorted(mode.value for mode in _REQUESTS))}."
+            )
+            raise Refused(
+                text, field="mode", value=demand.mode.value, allowed=tuple(sorted(mode.value for mode in _REQUESTS))
             )
         return self._feedback(self._exchange(request, demand.values.tolist()))
 
@@ -199,12 +197,11 @@ class HexaDriver(RobotDriver[HexaSettings]):
             while (rest := begin + PERIOD - self._clock()) > 0.0:  # discard late answers
                 self._port.receive(rest)
         if status is None:
-            raise NoAnswer(
+            text = (
                 f"hexa: the table at {self._url} does not answer {request.name} ({tries} tries in {patience:g} s). "
-                f"Look at the network; the table brakes by itself after {WATCHDOG:g} s of silence.",
-                field="packet",
-                value=request.name,
+                f"Look at the network; the table brakes by itself after {WATCHDOG:g} s of silence."
             )
+            raise NoAnswer(text, field="packet", value=request.name)
         return status
 
     def _take(self, status: Status) -> None:

@@ -119,13 +119,11 @@ class Jacobians(NamedTuple):
             SingularPose: the plate can move with all motors held.
         """
         if not self.hold > SINGULAR:
-            raise SingularPose(
+            text = (
                 f"HEXA: the rods do not hold the plate in this pose (measure {self.hold:.2g} of at most 1, allowed "
-                f"from {SINGULAR:g}): it can move with all motors held. Keep away from it.",
-                field="hold",
-                value=self.hold,
-                allowed=SINGULAR,
+                f"from {SINGULAR:g}): it can move with all motors held. Keep away from it."
             )
+            raise SingularPose(text, field="hold", value=self.hold, allowed=SINGULAR)
         return np.asarray(np.linalg.solve(self.plate, np.diag(self.motors)))
 
     @property
@@ -137,14 +135,11 @@ class Jacobians(NamedTuple):
         """
         if not self.drive > SINGULAR:
             leg = int(np.argmin(np.abs(self.motors))) + 1
-            raise SingularPose(
+            text = (
                 f"HEXA: crank and rod of leg {leg} are in line (measure {self.drive:.2g} of at most 1, allowed from "
-                f"{SINGULAR:g}): its motor cannot move the plate. Keep away from the end of its reach.",
-                joint=JOINTS[leg - 1],
-                field="drive",
-                value=self.drive,
-                allowed=SINGULAR,
+                f"{SINGULAR:g}): its motor cannot move the plate. Keep away from the end of its reach."
             )
+            raise SingularPose(text, joint=JOINTS[leg - 1], field="drive", value=self.drive, allowed=SINGULAR)
         return np.asarray(self.plate / self.motors[:, None])
 
     @property
@@ -259,13 +254,12 @@ class HexaKinematics:
         angles = self.inverse(pose) if q is None else _angles(q)
         rows, motors, longer = self._rods(_pose(pose).reshape(16), angles)
         if q is not None and not np.max(np.abs(longer)) < 1e-6:
-            raise InputError(
+            text = (
                 f"HEXA: with the crank angles {np.round(angles, 4).tolist()} rad the rod of leg "
                 f"{int(np.argmax(np.abs(longer))) + 1} is {np.max(np.abs(longer)):.3g} m wrong in this pose; give the "
-                "angles that belong to it (`inverse`), or none.",
-                field="q",
-                value=angles.tolist(),
+                "angles that belong to it (`inverse`), or none."
             )
+            raise InputError(text, field="q", value=angles.tolist())
         return Jacobians(rows, motors, self.geometry.plate, self.geometry.crank)
 
     # --- why there is no solution -------------------------------------------------------------------------------
@@ -323,33 +317,25 @@ def _pose(given: ArrayLike) -> Array:
                 f"HEXA: the pose has the shape {pose.shape}; give a 4 x 4 matrix.", field="pose", value=pose.shape
             )
     if not np.isfinite(pose).all():
-        raise InputError(
-            "HEXA: the pose holds numbers that are not finite; give a rotation and a place.",
-            field="pose",
-            value="not finite",
-        )
+        text = "HEXA: the pose holds numbers that are not finite; give a rotation and a place."
+        raise InputError(text, field="pose", value="not finite")
     return pose
 
 
 def _angles(given: ArrayLike) -> Array:
     angles = np.ascontiguousarray(given, dtype=np.float64)
     if angles.shape != (LEGS,) or not np.isfinite(angles).all():
-        raise InputError(
-            f"HEXA: crank angles are {angles!r:.120}; give {LEGS} finite numbers [rad].",
-            field="q",
-            value=angles.tolist(),
-        )
+        text = f"HEXA: crank angles are {angles!r:.120}; give {LEGS} finite numbers [rad]."
+        raise InputError(text, field="q", value=angles.tolist())
     return angles
 
 
 def _refuse_pose(pose: Sequence[Any] | Array, name: str = "pose") -> None:
     rotation = np.asarray(pose, dtype=np.float64)[:3, :3]
     error = float(np.linalg.norm(rotation.T @ rotation - np.eye(3)))
-    raise InputError(
+    text = (
         f"HEXA: the {name} is none: RᵀR is {error:.2g} away from the unit matrix (allowed {ROTATION_TOLERANCE:g}), "
         f"det R = {np.linalg.det(rotation):.6g}, last row {np.asarray(pose)[3].tolist()}. Make R a rotation, for "
-        "instance from a unit quaternion, and the last row 0 0 0 1.",
-        field=name,
-        value=error,
-        allowed=ROTATION_TOLERANCE,
+        "instance from a unit quaternion, and the last row 0 0 0 1."
     )
+    raise InputError(text, field=name, value=error, allowed=ROTATION_TOLERANCE)

@@ -115,12 +115,11 @@ def encode_command(command: CommandPacket) -> bytes:
     """
     values = tuple(map(float, command.values))
     if len(values) != LEGS or not all(map(math.isfinite, values)):
-        raise Refused(
+        text = (
             f"HEXA: {command.request.name} has the values {list(values)}; it must have {LEGS} finite ones, one for "
-            "each crank. Nothing was sent.",
-            field="values",
-            value=values,
+            "each crank. Nothing was sent."
         )
+        raise Refused(text, field="values", value=values)
     number, session = command.number % NUMBERS, command.session % NUMBERS
     return _sealed(_COMMAND_BODY.pack(_COMMAND, VERSION, command.request, number, session, *values))
 

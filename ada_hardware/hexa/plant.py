@@ -105,18 +105,11 @@ class HexaPlant:
         self.kinematics.inverse(pose)  # names the leg that does not reach
         self._per_period = round(PERIOD / substep) if substep > 0.0 else 0
         if self._per_period < 1 or abs(self._per_period * substep - PERIOD) > 1e-9 * PERIOD:
-            raise InputError(
-                f"HEXA: substep is {substep!r} s; a whole number of them must make {PERIOD:g} s.",
-                field="substep",
-                value=substep,
-            )
+            text = f"HEXA: substep is {substep!r} s; a whole number of them must make {PERIOD:g} s."
+            raise InputError(text, field="substep", value=substep)
         if not 0.0 < torque_limit <= TORQUE_LIMIT:
-            raise InputError(
-                f"HEXA: torque_limit is {torque_limit!r}; a motor gives up to {TORQUE_LIMIT:g} N m.",
-                field="torque_limit",
-                value=torque_limit,
-                allowed=TORQUE_LIMIT,
-            )
+            text = f"HEXA: torque_limit is {torque_limit!r}; a motor gives up to {TORQUE_LIMIT:g} N m."
+            raise InputError(text, field="torque_limit", value=torque_limit, allowed=TORQUE_LIMIT)
         mechanism = hexa(pose[:3, 3], to_rpy(pose[:3, :3]), mass=plate_mass, geometry=geometry)
         model = mechanism.model
         touched = contact.contact() if isinstance(contact, Probe) else contact

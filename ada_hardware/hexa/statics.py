@@ -47,11 +47,8 @@ class Masses(NamedTuple):
         length = float(np.linalg.norm(model.loops["leg_1_ball"].parent_xyz))
         is_ours = np.allclose(plate.com, 0.0) and np.allclose(np.asarray(rod.com), (0.0, 0.0, 0.5 * length))
         if not is_ours or not np.allclose(np.asarray(crank.com)[1:], 0.0):
-            raise InputError(
-                f"model {model.name!r} has its centres of mass elsewhere than the catalogue's hexa.",
-                field="model",
-                value=model.name,
-            )
+            text = f"model {model.name!r} has its centres of mass elsewhere than the catalogue's hexa."
+            raise InputError(text, field="model", value=model.name)
         return cls(
             float(plate.mass), float(crank.mass), float(crank.com[0]), float(rod.mass), Vec3(*map(float, model.gravity))
         )

@@ -115,20 +115,15 @@ class AngleMap:
             raise MotionError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
         servos = _servos(MapEntry(node, "map", file, ("servos",)), file, board, joints)
         if not servos:
-            raise MotionError(
-                f"{file}: it has no servos. Write servos: [{{channel: 1, joint: name, ...}}].",
-                file=file,
-                field="servos",
-            )
+            text = f"{file}: it has no servos. Write servos: [{{channel: 1, joint: name, ...}}]."
+            raise MotionError(text, file=file, field="servos")
         missing = [joint for joint in joints or () if all(joint != servo.joint for servo in servos.values())]
         if missing:
-            raise MotionError(
+            text = (
                 f"{file}: map.servos: no servo turns {', '.join(map(repr, missing))}; every joint of the robot needs "
-                f"one: add {{{', '.join(board.value.place)}: ..., joint: {missing[0]}, ...}}.",
-                file=file,
-                field="servos",
-                joint=missing[0],
+                f"one: add {{{', '.join(board.value.place)}: ..., joint: {missing[0]}, ...}}."
             )
+            raise MotionError(text, file=file, field="servos", joint=missing[0])
         return AngleMap(servos, file)
 
     @property

@@ -100,12 +100,11 @@ class BoardBus(ABC, Generic[C, R]):
             reply = self._try(question)
             if reply is not None:
                 return reply
-        raise NoAnswer(
+        text = (
             f"{self.url}: no answer to {question.name} in {tries} tries of {self._timeout * 1e3:.0f} ms "
-            f"({self._trouble}). {self.hint}",
-            field="command",
-            value=question.name,
+            f"({self._trouble}). {self.hint}"
         )
+        raise NoAnswer(text, field="command", value=question.name)
 
     def try_once(self, command: C) -> R | None:
         """Send a command and wait for its reply; None where none came in time.

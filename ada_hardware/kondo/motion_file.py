@@ -54,13 +54,8 @@ def read_key_frames(path: PathLike, angle_map: AngleMap | PathLike) -> list[KeyF
     file = str(path)
     text = text_of(path)
     if len(text) > _LONGEST:
-        raise MotionError(
-            f"{file}: it has {len(text)} characters; a motion may have at most {_LONGEST}.",
-            file=file,
-            field="length",
-            value=len(text),
-            allowed=_LONGEST,
-        )
+        text = f"{file}: it has {len(text)} characters; a motion may have at most {_LONGEST}."
+        raise MotionError(text, file=file, field="length", value=len(text), allowed=_LONGEST)
     try:
         rows = list(csv.reader(text.splitlines()))
     except csv.Error as problem:
@@ -91,13 +86,8 @@ def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, 
     file = str(path)
     frames = read_key_frames(path, servos)
     if len(frames) < 2:
-        raise MotionError(
-            f"{file}: it has {len(frames)} key frames after its heading; a motion needs two or more.",
-            file=file,
-            field="frames",
-            value=len(frames),
-            allowed="2 or more",
-        )
+        text = f"{file}: it has {len(frames)} key frames after its heading; a motion needs two or more."
+        raise MotionError(text, file=file, field="frames", value=len(frames), allowed="2 or more")
     times, kept = [0.0], [frames[0].angles]
     for frame in frames[1:]:
         change = float(np.max(np.abs(frame.angles - kept[-1])))
@@ -114,23 +104,12 @@ def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, 
 def _frame(file: str, line: int, row: list[str], servos: AngleMap) -> KeyFrame:
     if len(row) < _FIRST + CHANNELS:
         wanted = f"{_FIRST + CHANNELS}: number, name, speed and {CHANNELS} channels"
-        raise MotionError(
-            f"{file}, line {line}: it has {len(row)} columns; a key frame has {wanted}.",
-            file=file,
-            line=line,
-            field="columns",
-            value=len(row),
-        )
+        text = f"{file}, line {line}: it has {len(row)} columns; a key frame has {wanted}."
+        raise MotionError(text, file=file, line=line, field="columns", value=len(row))
     speed = _number(file, line, 3, row[2])
     if speed not in range(len(SECONDS_PER_DEGREE)):
-        raise MotionError(
-            f"{file}, line {line}, column 3: speed is {speed:g}; allowed are 0 (fastest) to 7 (slowest).",
-            file=file,
-            line=line,
-            field="speed",
-            value=speed,
-            allowed="0 to 7",
-        )
+        text = f"{file}, line {line}, column 3: speed is {speed:g}; allowed are 0 (fastest) to 7 (slowest)."
+        raise MotionError(text, file=file, line=line, field="speed", value=speed, allowed="0 to 7")
     angles = [_angle(file, line, servo, row[_FIRST + servo.channel - 1]) for servo in servos.servos.values()]
     return KeyFrame(int(speed), np.array(angles))
 
@@ -141,15 +120,12 @@ def _angle(file: str, line: int, servo: Servo, text: str) -> float:
     angle = servo.home + (0.0 if relative == UNUSED else relative)
     if not servo.lowest <= angle <= servo.highest:
         low, high = servo.lowest - servo.home, servo.highest - servo.home
-        raise MotionError(
+        text = (
             f"{file}, line {line}, column {column}: channel {servo.channel} ({servo.joint}) is at {relative:g} deg "
-            f"from its home, a servo angle of {angle:g} deg; allowed are {low:g} to {high:g} deg from its home.",
-            file=file,
-            line=line,
-            joint=servo.joint,
-            field=f"column {column}",
-            value=relative,
-            allowed=(low, high),
+            f"from its home, a servo angle of {angle:g} deg; allowed are {low:g} to {high:g} deg from its home."
+        )
+        raise MotionError(
+            text, file=file, line=line, joint=servo.joint, field=f"column {column}", value=relative, allowed=(low, high)
         )
     return angle
 

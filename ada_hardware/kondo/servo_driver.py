@@ -293,12 +293,8 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             Refused: it is not confirmed, or the robot is started.
         """
         if not confirm:
-            raise Refused(
-                f"{self.NAME}: free servos let the robot fall; hold it, and call {call}(confirm=True).",
-                field="confirm",
-                value=False,
-                allowed=True,
-            )
+            text = f"{self.NAME}: free servos let the robot fall; hold it, and call {call}(confirm=True)."
+            raise Refused(text, field="confirm", value=False, allowed=True)
         if self._is_started:
             raise Refused(f"{self.NAME}: it follows commands; stop() first.", field="state", value="started")
 
@@ -333,12 +329,8 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             Refused: the command is none of positions.
         """
         if demand.mode is not Mode.POSITION:
-            raise Refused(
-                f"{self.NAME}: it takes positions only, not {demand.mode.value}.",
-                field="mode",
-                value=demand.mode.value,
-                allowed=Mode.POSITION.value,
-            )
+            text = f"{self.NAME}: it takes positions only, not {demand.mode.value}."
+            raise Refused(text, field="mode", value=demand.mode.value, allowed=Mode.POSITION.value)
         return self.map.angles(demand.values)
 
     def _check_inside(self, angles: Array) -> None:
@@ -349,14 +341,12 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """
         for servo, angle in zip(self.map.servos.values(), angles, strict=True):
             if not servo.lowest - self._outside <= angle <= servo.highest + self._outside:
-                raise DeviceAlarm(
+                text = (
                     f"{self.NAME}: {servo.joint} ({self._place(servo)}) stands at {angle:.0f} deg of its servo, "
                     f"outside of its limits {servo.lowest:g} to {servo.highest:g}; turn it back by hand, or mend the "
-                    "angle map.",
-                    joint=servo.joint,
-                    value=float(angle),
-                    allowed=(servo.lowest, servo.highest),
+                    "angle map."
                 )
+                raise DeviceAlarm(text, joint=servo.joint, value=float(angle), allowed=(servo.lowest, servo.highest))
 
     def _believes(self, readings: PlausibleReadings, angles: Array, whose: str, *, can_be: bool = True) -> bool:
         """True if new angles [deg] are believed; else they are counted, after the first believed reading."""
@@ -375,11 +365,11 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         for _ in range(_READINGS + self.settings.retries):
             if read():
                 return
-        raise NoAnswer(
+        text = (
             f"{self.NAME}: {whose} does not tell twice in a row where the servos are "
-            f"({self.counts.last_problem or 'readings differ'}); {hint}",
-            field="position",
+            f"({self.counts.last_problem or 'readings differ'}); {hint}"
         )
+        raise NoAnswer(text, field="position")
 
     def _held(self) -> Array:
         """Servo angles to hold [deg]: where servos are, or where they were commanded to if they are nearly there.

@@ -41,19 +41,17 @@ def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
     parents: dict[str, str] = {}
     for plan in sensors:
         if plan.frame == world_frame:
-            raise InputError(
+            text = (
                 f"{_where(plan)}, which is the frame of the world: that is fixed in nothing. Set {plan.name}.frame to "
-                "another name.",
-                field=f"{plan.name}.frame",
-                value=plan.frame,
+                "another name."
             )
+            raise InputError(text, field=f"{plan.name}.frame", value=plan.frame)
         if plan.frame in parents:
-            raise InputError(
+            text = (
                 f"{_where(plan)}, and so it is for another sensor: a frame has one parent. Leave {plan.name}.parent "
-                "out where both are in the same frame, or give them frames of their own.",
-                field=f"{plan.name}.parent",
-                value=plan.settings.parent,
+                "out where both are in the same frame, or give them frames of their own."
             )
+            raise InputError(text, field=f"{plan.name}.parent", value=plan.settings.parent)
         parents[plan.frame] = plan.settings.parent
     for plan in sensors:
         above, passed = plan.settings.parent, {plan.frame}
@@ -61,13 +59,12 @@ def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
             passed.add(above)
             above = parents[above]
         if above in passed:
-            raise InputError(
+            text = (
                 f"parameter {plan.name}.parent is {plan.settings.parent!r}, and the frame is {plan.frame!r}: that goes "
                 "in a circle. Name a link of the robot that carries the sensor, or the frame of the world, "
-                f"{world_frame!r}.",
-                field=f"{plan.name}.parent",
-                value=plan.settings.parent,
+                f"{world_frame!r}."
             )
+            raise InputError(text, field=f"{plan.name}.parent", value=plan.settings.parent)
 
 
 def refuse_links(plans: Sequence[DevicePlan], links: Container[str]) -> None:
@@ -82,13 +79,11 @@ def refuse_links(plans: Sequence[DevicePlan], links: Container[str]) -> None:
     """
     for plan in mounted(plans):
         if plan.frame in links:
-            raise InputError(
+            text = (
                 f"{_where(plan)}, which is a link of a robot of this node and has its place in it. Leave "
-                f"{plan.name}.parent and {plan.name}.mounting out, or set {plan.name}.frame to another name.",
-                field=f"{plan.name}.frame",
-                value=plan.frame,
-                link=plan.frame,
+                f"{plan.name}.parent and {plan.name}.mounting out, or set {plan.name}.frame to another name."
             )
+            raise InputError(text, field=f"{plan.name}.frame", value=plan.frame, link=plan.frame)
 
 
 def transforms(plans: Sequence[DevicePlan], prefix: str) -> list[FixedTransform]:
@@ -112,19 +107,17 @@ def _check_pose(plan: DevicePlan) -> None:
     if not pose:
         return
     if len(pose) != _NUMBERS or not np.isfinite(pose).all():
-        raise InputError(
+        text = (
             f"parameter {plan.name}.mounting is {list(pose)}; it must be six finite numbers, x, y, z [m] and roll, "
-            "pitch, yaw [rad], or empty.",
-            field=f"{plan.name}.mounting",
-            value=pose,
+            "pitch, yaw [rad], or empty."
         )
+        raise InputError(text, field=f"{plan.name}.mounting", value=pose)
     if not parent:
-        raise InputError(
+        text = (
             f"parameter {plan.name}.mounting is {list(pose)}, but nobody knows in which frame; set {plan.name}.parent "
-            "too, or leave both out.",
-            field=f"{plan.name}.parent",
-            value=parent,
+            "too, or leave both out."
         )
+        raise InputError(text, field=f"{plan.name}.parent", value=parent)
 
 
 def _where(plan: DevicePlan) -> str:

@@ -97,39 +97,21 @@ def encode_command(command: CyclicCommand, variant: Variant) -> bytes:
     most = 0xFF if variant.axis_command.startswith("B") else 0xFFFF
     for i, (mode, torque, speed) in enumerate(command.axes):
         if not 0 <= mode <= most:
-            raise Refused(
-                f"PA-10 axis {i + 1}: mode {mode:#x}; it must be from 0 to {most:#x}.",
-                joint=f"axis {i + 1}",
-                field="mode",
-                value=mode,
-                allowed=most,
-            )
+            text = f"PA-10 axis {i + 1}: mode {mode:#x}; it must be from 0 to {most:#x}."
+            raise Refused(text, joint=f"axis {i + 1}", field="mode", value=mode, allowed=most)
         for what, value in (("torque", torque), ("speed", speed)):
             if not -LARGEST_COUNT <= value <= LARGEST_COUNT:
-                raise Refused(
-                    f"PA-10 axis {i + 1}: {what} of {value} counts; the packet holds {LARGEST_COUNT} either way.",
-                    joint=f"axis {i + 1}",
-                    field=what,
-                    value=value,
-                    allowed=LARGEST_COUNT,
-                )
+                text = f"PA-10 axis {i + 1}: {what} of {value} counts; the packet holds {LARGEST_COUNT} either way."
+                raise Refused(text, joint=f"axis {i + 1}", field=what, value=value, allowed=LARGEST_COUNT)
         numbers += (mode, torque, speed)
     if variant.command_end:
         if not 0 <= command.controller <= 0xFFFF:
-            raise Refused(
-                f"PA-10: controller word {command.controller:#x}; it must be from 0 to 0xffff.",
-                field="controller",
-                value=command.controller,
-                allowed=0xFFFF,
-            )
+            text = f"PA-10: controller word {command.controller:#x}; it must be from 0 to 0xffff."
+            raise Refused(text, field="controller", value=command.controller, allowed=0xFFFF)
         numbers.append(command.controller)
     elif command.controller:
-        raise Refused(
-            f"PA-10: variant {variant.name!r} has no controller word; use the axes' modes.",
-            field="controller",
-            value=command.controller,
-            allowed=0,
-        )
+        text = f"PA-10: variant {variant.name!r} has no controller word; use the axes' modes."
+        raise Refused(text, field="controller", value=command.controller, allowed=0)
     return variant.command.pack(*numbers)
 
 
@@ -154,21 +136,12 @@ def encode_response(response: CyclicResponse, variant: Variant) -> bytes:
         for what, value, bits in zip(_reported_names(variant), reported, widths, strict=True):
             lower, upper = (0, 2**bits - 1) if what == "status" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
             if not lower <= value <= upper:
-                raise Refused(
-                    f"PA-10 axis {i + 1}: {what} of {value}; the packet holds {lower} to {upper}.",
-                    joint=f"axis {i + 1}",
-                    field=what,
-                    value=value,
-                    allowed=(lower, upper),
-                )
+                text = f"PA-10 axis {i + 1}: {what} of {value}; the packet holds {lower} to {upper}."
+                raise Refused(text, joint=f"axis {i + 1}", field=what, value=value, allowed=(lower, upper))
         numbers += reported
     if not 0 <= response.controller <= 0xFFFF:
-        raise Refused(
-            f"PA-10: controller status {response.controller:#x}; it must be from 0 to 0xffff.",
-            field="controller",
-            value=response.controller,
-            allowed=0xFFFF,
-        )
+        text = f"PA-10: controller status {response.controller:#x}; it must be from 0 to 0xffff."
+        raise Refused(text, field="controller", value=response.controller, allowed=0xFFFF)
     return variant.response.pack(*numbers, response.controller)
 
 
@@ -188,9 +161,5 @@ def _reported_names(variant: Variant) -> tuple[str, ...]:
 
 def _check_axes(axes: tuple[object, ...]) -> None:
     if len(axes) != AXES:
-        raise Refused(
-            f"PA-10: {len(axes)} axes; a packet has {AXES}, also that of an arm of six.",
-            field="axes",
-            value=len(axes),
-            allowed=AXES,
-        )
+        text = f"PA-10: {len(axes)} axes; a packet has {AXES}, also that of an arm of six."
+        raise Refused(text, field="axes", value=len(axes), allowed=AXES)

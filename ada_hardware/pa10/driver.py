@@ -184,12 +184,11 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             if ready is not None and ready.is_powered:
                 return ready
             if self._clock() > end:
-                raise NoAnswer(
+                text = (
                     f"pa10: servos are not on after {self.settings.start_timeout:g} s, and it does not say why. "
-                    f"Newest on the wire: {self.counts.last_problem or 'nothing wrong'}.",
-                    field="servos",
-                    value="off",
+                    f"Newest on the wire: {self.counts.last_problem or 'nothing wrong'}."
                 )
+                raise NoAnswer(text, field="servos", value="off")
 
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         session = self._session_in_use()
@@ -297,11 +296,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """
         session = self._session_in_use()
         if not arm_is_held:
-            raise Refused(
-                "pa10: with its brakes released the arm falls; hold it, and say so by arm_is_held=True.",
-                field="arm_is_held",
-                value=False,
-            )
+            text = "pa10: with its brakes released the arm falls; hold it, and say so by arm_is_held=True."
+            raise Refused(text, field="arm_is_held", value=False)
         self._refuse_while_driven("brakes are released")
         session.end()
         if not session.teach():
@@ -332,11 +328,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             NoAnswer: it does not answer, or with too few words.
         """
         if joint not in self._arm.joints:
-            raise Refused(
-                f"pa10: there is no joint {joint!r}; there are {', '.join(self._arm.joints)}.",
-                joint=joint,
-                allowed=self._arm.joints,
-            )
+            text = f"pa10: there is no joint {joint!r}; there are {', '.join(self._arm.joints)}."
+            raise Refused(text, joint=joint, allowed=self._arm.joints)
         self._refuse_while_driven("the controller's memory is read")
         asked = read_payload(self._arm.slots[self._arm.joints.index(joint)] + 1)
         answer = self._session_in_use().command(PacketType.READ, asked)
@@ -355,11 +348,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
 
     def _refuse_while_driven(self, what: str) -> None:
         if not self._session_in_use().is_braked:
-            raise Refused(
-                f"pa10: {what} only while the arm is inactive, with its brakes on; deactivate it first.",
-                field="state",
-                value="driven",
-            )
+            text = f"pa10: {what} only while the arm is inactive, with its brakes on; deactivate it first."
+            raise Refused(text, field="state", value="driven")
 
     def _feedback(self, state: ArmState | None, *, is_driven: bool) -> Feedback:
         foreign = self._session_in_use().foreign_alarms

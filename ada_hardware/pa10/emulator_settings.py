@@ -68,21 +68,11 @@ class Pa10EmulatorSettings:
         """
         for name, given in (("start", self.start), ("rated_torque", self.rated_torque)):
             if len(given) != AXES:
-                raise InputError(
-                    f"{name} has {len(given)} numbers; give {AXES}, also for an arm of six axes.",
-                    field=name,
-                    value=len(given),
-                    allowed=AXES,
-                )
+                text = f"{name} has {len(given)} numbers; give {AXES}, also for an arm of six axes."
+                raise InputError(text, field=name, value=len(given), allowed=AXES)
         if len(self.payload) != 4 or not self.payload[0] >= 0.0:
-            raise InputError(
-                f"payload is {self.payload}; give its mass, 0 or more, and x, y, z of its centre of mass.",
-                field="payload",
-                value=self.payload,
-            )
+            text = f"payload is {self.payload}; give its mass, 0 or more, and x, y, z of its centre of mass."
+            raise InputError(text, field="payload", value=self.payload)
         if self.axes != AXES and self.variant != "ce":
-            raise InputError(
-                f"axes is {self.axes} with variant {self.variant!r}; only a CE has six. Set variant: ce.",
-                field="axes",
-                value=self.axes,
-            )
+            text = f"axes is {self.axes} with variant {self.variant!r}; only a CE has six. Set variant: ce."
+            raise InputError(text, field="axes", value=self.axes)

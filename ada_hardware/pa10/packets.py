@@ -72,19 +72,11 @@ def encode_packet(packet: Packet) -> bytes:
     """
     size = len(packet.payload)
     if not 0 <= packet.sequence <= LAST_SEQUENCE:
-        raise Refused(
-            f"PA-10: sequence number {packet.sequence}; it must be from 0 to {LAST_SEQUENCE}.",
-            field="sequence",
-            value=packet.sequence,
-            allowed=LAST_SEQUENCE,
-        )
+        text = f"PA-10: sequence number {packet.sequence}; it must be from 0 to {LAST_SEQUENCE}."
+        raise Refused(text, field="sequence", value=packet.sequence, allowed=LAST_SEQUENCE)
     if size > _LARGEST:
-        raise Refused(
-            f"PA-10: a payload of {size} bytes; a short packet of ARCNET holds at most {_LARGEST}.",
-            field="payload",
-            value=size,
-            allowed=_LARGEST,
-        )
+        text = f"PA-10: a payload of {size} bytes; a short packet of ARCNET holds at most {_LARGEST}."
+        raise Refused(text, field="payload", value=size, allowed=_LARGEST)
     pointer = BUFFER - 2 - size
     head = bytes((packet.sender, packet.receiver, pointer, FILLER, packet.sequence, packet.type))
     return head + packet.payload

@@ -93,20 +93,18 @@ class Session:
         settings, url = self._settings, self.wire.url
         heard = self._link.listen(_LISTEN)
         if heard >= _TALK:
-            raise TransportError(
+            text = (
                 f"pa10 at {url}: another program speaks to this arm: {heard} packets in {1e3 * _LISTEN:g} ms. Its "
-                "brakes would close if this one began; nothing was sent. End that program first.",
-                field="state",
-                value="in use",
+                "brakes would close if this one began; nothing was sent. End that program first."
             )
+            raise TransportError(text, field="state", value="in use")
         tries = max(1, round(settings.start_timeout / settings.command_timeout))
         if self.command(PacketType.END, tries=tries) is None:
-            raise NoAnswer(
+            text = (
                 f"pa10 at {url}: no answer to {tries} packets E. Is the controller on, the fibre in, its node FE and "
-                f"the PC's FF (see the page on the PA-10)? Newest: {self._counts.last_problem}.",
-                field="packet",
-                value="E",
+                f"the PC's FF (see the page on the PA-10)? Newest: {self._counts.last_problem}."
             )
+            raise NoAnswer(text, field="packet", value="E")
         if not self.begin():
             text = f"pa10 at {url}: it answers E, but not S. Newest: {self._counts.last_problem}."
             raise NoAnswer(text, field="packet", value="S")

@@ -79,40 +79,27 @@ class Pa10Settings:
             InputError: which values, and what is allowed.
         """
         if len(self.rated_torque) != AXES:
-            raise InputError(
+            text = (
                 f"rated_torque has {len(self.rated_torque)} numbers; give {AXES}, one per motor; a 6CE's third is not "
-                "used.",
-                field="rated_torque",
-                value=len(self.rated_torque),
-                allowed=AXES,
+                "used."
             )
+            raise InputError(text, field="rated_torque", value=len(self.rated_torque), allowed=AXES)
         if self.axes != AXES and self.variant != "ce":
-            raise InputError(
-                f"axes is {self.axes} with variant {self.variant!r}; only a CE has six. Set variant: ce.",
-                field="axes",
-                value=self.axes,
-            )
+            text = f"axes is {self.axes} with variant {self.variant!r}; only a CE has six. Set variant: ce."
+            raise InputError(text, field="axes", value=self.axes)
         if self.reply_timeout >= self.period:
-            raise InputError(
-                f"reply_timeout is {self.reply_timeout:g} s; it must be less than the period, {self.period:g} s.",
-                field="reply_timeout",
-                value=self.reply_timeout,
-                allowed=self.period,
-            )
+            text = f"reply_timeout is {self.reply_timeout:g} s; it must be less than the period, {self.period:g} s."
+            raise InputError(text, field="reply_timeout", value=self.reply_timeout, allowed=self.period)
         known = variant(self.variant).watchdog
         if self.device_timeout > known:
-            raise InputError(
+            text = (
                 f"device_timeout is {self.device_timeout:g} s; the controller of variant {self.variant!r} stops after "
-                f"{known:g} s of silence. Set it to {known:g} or less.",
-                field="device_timeout",
-                value=self.device_timeout,
-                allowed=known,
+                f"{known:g} s of silence. Set it to {known:g} or less."
             )
+            raise InputError(text, field="device_timeout", value=self.device_timeout, allowed=known)
         if 2.0 * self.period > self.device_timeout:
-            raise InputError(
+            text = (
                 f"period is {self.period:g} s with device_timeout {self.device_timeout:g} s; one lost packet must not "
-                f"stop the arm: set the period to {0.5 * self.device_timeout:g} s or less.",
-                field="period",
-                value=self.period,
-                allowed=0.5 * self.device_timeout,
+                f"stop the arm: set the period to {0.5 * self.device_timeout:g} s or less."
             )
+            raise InputError(text, field="period", value=self.period, allowed=0.5 * self.device_timeout)

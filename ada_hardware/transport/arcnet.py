@@ -151,12 +151,8 @@ def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = Tru
     if kind is None or (kind != ARPHRD_ARCNET and not any_kind):
         what = "there is no such interface" if kind is None else "this interface is not one of ARCNET"
         there = ", ".join(arcnet_interfaces()) or "none"
-        raise TransportError(
-            f"{url}: {what}. ARCNET interfaces here: {there}. {_SET_UP}",
-            field="interface",
-            value=interface,
-            allowed=tuple(arcnet_interfaces()),
-        )
+        text = f"{url}: {what}. ARCNET interfaces here: {there}. {_SET_UP}"
+        raise TransportError(text, field="interface", value=interface, allowed=tuple(arcnet_interfaces()))
     raw = _raw_socket(url)
     try:
         claimed = claim(place_of(interface), url) if exclusive else None

@@ -29,13 +29,11 @@ def host_and_port(url: str, *, lowest_port: int = 1) -> tuple[str, int]:
     except ValueError:
         host, port = None, None
     if not url.startswith("udp://") or not host or port is None or port < lowest_port:
-        raise TransportError(
+        text = (
             f"{url!r} is no address of packets over UDP; it must be udp://HOST:PORT, such as udp://192.168.1.1:49152, "
-            f"with a port from {lowest_port} to 65535.",
-            field="url",
-            value=url,
-            allowed="udp://HOST:PORT",
+            f"with a port from {lowest_port} to 65535."
         )
+        raise TransportError(text, field="url", value=url, allowed="udp://HOST:PORT")
     return host, port
 
 

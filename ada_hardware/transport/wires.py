@@ -110,12 +110,8 @@ def open_stream(url: str, serial: Serial) -> ByteStream:
     from ada_hardware.transport import serial_line
 
     if not url or url.startswith(("udp:", "arcnet:", "dry:", "emulator:")):
-        raise TransportError(
-            f"{url!r} is no address of a stream of bytes; it must be {STREAM_ADDRESSES}.",
-            field="url",
-            value=url,
-            allowed=STREAM_ADDRESSES,
-        )
+        text = f"{url!r} is no address of a stream of bytes; it must be {STREAM_ADDRESSES}."
+        raise TransportError(text, field="url", value=url, allowed=STREAM_ADDRESSES)
     return serial_line.open_url(url, serial) if "://" in url else serial_line.open_port(url, serial)
 
 
@@ -137,12 +133,8 @@ def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
         return udp.open_udp(url, exclusive=exclusive)
     if kind == "arcnet" and place:
         return arcnet.open_arcnet(place, exclusive=exclusive)
-    raise TransportError(
-        f"{url!r} is no address for packets; it must be {PACKET_ADDRESSES}.",
-        field="url",
-        value=url,
-        allowed=PACKET_ADDRESSES,
-    )
+    text = f"{url!r} is no address for packets; it must be {PACKET_ADDRESSES}."
+    raise TransportError(text, field="url", value=url, allowed=PACKET_ADDRESSES)
 
 
 def packets_holder(url: str) -> Holder | None:

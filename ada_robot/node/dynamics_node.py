@@ -32,14 +32,7 @@ from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Plant, Snapshot
-from ada_robot.simulated.source import (
-    bounds_of,
-    initial_state,
-    load_robot,
-    scene_of,
-    simulation_of,
-    start_snapshot,
-)
+from ada_robot.simulated.source import bounds_of, initial_state, load_robot, scene_of, simulation_of, start_snapshot
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
 NAME = "dynamics_node"

@@ -81,11 +81,11 @@ class RootBody:
             InputError: the root is fixed to the world, or a twist that cannot be.
         """
         if not self.is_free:
-            raise InputError(
+            text = (
                 f"{self._model.root!r}, the root link of {self._model.name!r}, is fixed to the world. Start the node "
-                "with -p base:=floating to have it free.",
-                link=self._model.root,
+                "with -p base:=floating to have it free."
             )
+            raise InputError(text, link=self._model.root)
         wanted = self.state(q, v).twist if twist is None else self._checked_twist(twist)
         if pose is not None:
             q = q.copy()
@@ -95,19 +95,12 @@ class RootBody:
     def _positions(self, pose: Sequence[float]) -> Array:
         at = np.asarray(pose, dtype=np.float64)
         if not np.isfinite(at).all() or np.abs(at[:3]).max() > NO_LIMIT:
-            raise PoseError(
-                f"pose {at.tolist()}: finite numbers only, and positions up to {NO_LIMIT:g} m.",
-                field="pose",
-                value=at,
-                allowed=(-NO_LIMIT, NO_LIMIT),
-            )
+            text = f"pose {at.tolist()}: finite numbers only, and positions up to {NO_LIMIT:g} m."
+            raise PoseError(text, field="pose", value=at, allowed=(-NO_LIMIT, NO_LIMIT))
         norm = float(np.linalg.norm(at[3:]))
         if abs(norm - 1.0) > _NOT_UNIT:
-            raise PoseError(
-                f"quaternion {at[3:].tolist()} (x, y, z, w) has norm {norm:.3g}; it must be 1.",
-                field="quaternion",
-                value=at[3:],
-            )
+            text = f"quaternion {at[3:].tolist()} (x, y, z, w) has norm {norm:.3g}; it must be 1."
+            raise PoseError(text, field="quaternion", value=at[3:])
         R = np.array(from_quaternion(*(at[3:] / norm).tolist()), dtype=np.float64).reshape(3, 3)
         own = self._body.joint.positions_at(R, at[:3])
         problem = self._body.joint.problem(own)
@@ -128,11 +121,8 @@ class RootBody:
         given = np.asarray(twist, dtype=np.float64)
         fastest = np.repeat([self._bounds.fastest_sliding, self._bounds.fastest_turning], 3)
         if not (np.abs(given) <= fastest).all():  # not so for NaN
-            raise InputError(
-                f"twist {given.tolist()}: finite numbers up to {fastest[0]:.4g} m/s and {fastest[3]:.4g} rad/s only.",
-                field="twist",
-                value=given,
-            )
+            text = f"twist {given.tolist()}: finite numbers up to {fastest[0]:.4g} m/s and {fastest[3]:.4g} rad/s only."
+            raise InputError(text, field="twist", value=given)
         return given
 
     def _own(self, q: Array) -> Dynamics:

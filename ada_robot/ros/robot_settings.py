@@ -108,11 +108,10 @@ def check_gravity(gravity: Sequence[float]) -> None:
         InputError: it is not.
     """
     if gravity and not (len(gravity) == 3 and np.all(np.abs(gravity) <= LARGEST_GRAVITY)):  # NaN fails it, too
-        raise InputError(
-            f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2] up to {LARGEST_GRAVITY:g}, or empty.",
-            field="gravity",
-            value=gravity,
+        text = (
+            f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2] up to {LARGEST_GRAVITY:g}, or empty."
         )
+        raise InputError(text, field="gravity", value=gravity)
 
 
 def check_frame_prefix(prefix: str) -> None:
@@ -122,12 +121,11 @@ def check_frame_prefix(prefix: str) -> None:
         InputError: it does not.
     """
     if not _PREFIX.fullmatch(prefix):
-        raise InputError(
+        text = (
             f"frame_prefix is {prefix!r}; it must hold letters, digits and underscores, with single slashes behind "
-            "them, such as left/.",
-            field="frame_prefix",
-            value=prefix,
+            "them, such as left/."
         )
+        raise InputError(text, field="frame_prefix", value=prefix)
 
 
 def check_base_pose(pose: Sequence[float], prefix: str) -> None:
@@ -139,16 +137,14 @@ def check_base_pose(pose: Sequence[float], prefix: str) -> None:
     if not pose:
         return
     if len(pose) != 4 or not np.isfinite(pose).all():
-        raise InputError(
+        text = (
             f"base_pose is {list(pose)}; it must be four finite numbers, x, y, z [m] and yaw [rad], or empty. A robot "
-            "that leans has another gravity: give that as gravity, and its place by a static_transform_publisher.",
-            field="base_pose",
-            value=pose,
+            "that leans has another gravity: give that as gravity, and its place by a static_transform_publisher."
         )
+        raise InputError(text, field="base_pose", value=pose)
     if not prefix:
-        raise InputError(
+        text = (
             f"base_pose is {list(pose)}, and there is no frame_prefix: it would place the frame {COMMON_WORLD!r} in "
-            "itself. Give one, such as frame_prefix:=left/.",
-            field="frame_prefix",
-            value=prefix,
+            "itself. Give one, such as frame_prefix:=left/."
         )
+        raise InputError(text, field="frame_prefix", value=prefix)

@@ -62,10 +62,8 @@ class DemandGuard(Tally):
         """
         if demand.mode not in self._modes:
             known = ", ".join(sorted(mode.value for mode in self._modes))
-            return Refusal(
-                Reason.NO_MODE,
-                f"the robot cannot be commanded by {getattr(demand.mode, 'value', demand.mode)}; it can by {known}.",
-            )
+            text = f"the robot cannot be commanded by {getattr(demand.mode, 'value', demand.mode)}; it can by {known}."
+            return Refusal(Reason.NO_MODE, text)
         rules = self._rules
         places = where or (rules.lower - rules.margin, rules.upper + rules.margin)
         return rules.bounds.refusal(demand.mode, demand.values, *places)

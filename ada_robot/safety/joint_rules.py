@@ -67,14 +67,8 @@ class JointRules:
         self.effort_rate = rates if settings.max_effort_rate else self.effort / EFFORT_TIME
         for name, lower, upper in zip(self.names, self.lower, self.upper, strict=True):
             if not lower < upper:
-                raise InputError(
-                    f"joint {name!r}: position_lower {lower:g} is not below position_upper {upper:g}; "
-                    f"leave it room to move.",
-                    joint=name,
-                    field="position_lower",
-                    value=lower,
-                    allowed=upper,
-                )
+                text = f"joint {name!r}: position_lower {lower:g} is not below position_upper {upper:g}; leave it room."
+                raise InputError(text, joint=name, field="position_lower", value=lower, allowed=upper)
         count = len(self.names)
         fastest = self.velocity / RAMP_TIME
         self.acceleration = np.full(count, settings.max_acceleration) if settings.max_acceleration else fastest
@@ -103,23 +97,18 @@ class JointRules:
         if not wanted:
             return can
         if len(wanted) != len(device):
-            raise InputError(
+            text = (
                 f"{setting} has {len(wanted)} numbers for the {len(device)} joints {', '.join(self.names)}; give one "
-                f"for each, in this order, or none to keep the default: {_list(device)}.",
-                field=setting,
-                value=len(wanted),
-                allowed=len(device),
+                f"for each, in this order, or none to keep the default: {_list(device)}."
             )
+            raise InputError(text, field=setting, value=len(wanted), allowed=len(device))
         for name, ask, has in zip(self.names, wanted, device, strict=True):
             if ask < has if is_least else ask > has:
-                raise InputError(
+                text = (
                     f"joint {name!r}: {setting} is {ask:g}, wider than the device's own limit, {has:g}; narrow it to "
-                    f"{has:g} or {'more' if is_least else 'less'}. Limits of the device: {_list(device)}.",
-                    joint=name,
-                    field=setting,
-                    value=ask,
-                    allowed=has,
+                    f"{has:g} or {'more' if is_least else 'less'}. Limits of the device: {_list(device)}."
                 )
+                raise InputError(text, joint=name, field=setting, value=ask, allowed=has)
         return np.array(wanted, dtype=np.float64)
 
 

@@ -251,11 +251,8 @@ class SafeCycle:
             if self.feedback.is_fresh:
                 break
         else:
-            raise NoAnswer(
-                f"the device did not answer in {TRIES} exchanges after its reset; look at wire and power.",
-                field="exchanges",
-                value=TRIES,
-            )
+            text = f"the device did not answer in {TRIES} exchanges after its reset; look at wire and power."
+            raise NoAnswer(text, field="exchanges", value=TRIES)
         if self.feedback.alarms:
             alarms = self.feedback.alarms
             raise alarm_error(f"an alarm stays after the reset: {in_words(alarms)}", alarms)

@@ -36,8 +36,7 @@ class SafetySettings:
         upper=60.0,
     )
     hold_without_commands: bool = setting(
-        False,
-        "stay active, and hold, as long as the commanding program lives, also where it sends no commands",
+        False, "stay active, and hold, as long as the commanding program lives, also where it sends no commands"
     )
     arm_within: float = setting(
         0.0,
@@ -164,14 +163,12 @@ class SafetySettings:
             InputError: host_timeout is shorter than command_timeout.
         """
         if self.host_timeout < self.command_timeout:
-            raise InputError(
+            text = (
                 f"host_timeout is {self.host_timeout:g} s, shorter than command_timeout, {self.command_timeout:g} s; "
                 f"the robot comes to rest first and is deactivated later: set it to {self.command_timeout:g} s or "
-                "more.",
-                field="host_timeout",
-                value=self.host_timeout,
-                allowed=self.command_timeout,
+                "more."
             )
+            raise InputError(text, field="host_timeout", value=self.host_timeout, allowed=self.command_timeout)
 
     @property
     def velocity_share(self) -> float:
@@ -202,10 +199,8 @@ class SafetySettings:
         for name, wanted in self.tool_speeds.items():
             present = before.tool_speeds[name]
             if (wanted or math.inf) > (present or math.inf):
-                raise InputError(
+                text = (
                     f"{name} is {present:g} m/s, and {f'{wanted:g} m/s' if wanted else '0, any speed,'} would be more: "
-                    f"while a program runs it is lowered only. To raise it, start anew with {name}:={wanted:g}.",
-                    field=name,
-                    value=wanted,
-                    allowed=present,
+                    f"while a program runs it is lowered only. To raise it, start anew with {name}:={wanted:g}."
                 )
+                raise InputError(text, field=name, value=wanted, allowed=present)

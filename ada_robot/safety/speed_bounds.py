@@ -56,12 +56,7 @@ class SpeedBounds:
     """Greatest demanded speeds of the next cycle, by those of this one."""
 
     def __init__(
-        self,
-        bounds: Limits,
-        acceleration: Array,
-        deceleration: Array,
-        period: float,
-        tool: ToolRules | None = None,
+        self, bounds: Limits, acceleration: Array, deceleration: Array, period: float, tool: ToolRules | None = None
     ) -> None:
         """Prepare.
 

@@ -70,26 +70,19 @@ class ToolRules:
         """
         planes = np.array(settings.tool_planes, dtype=np.float64)
         if planes.size and tool is None:
-            raise InputError(
-                "tool_planes: this robot's tool is not known; planes cannot be kept. Leave them out.",
-                field="tool_planes",
-                value="no tool",
-            )
+            text = "tool_planes: this robot's tool is not known; planes cannot be kept. Leave them out."
+            raise InputError(text, field="tool_planes", value="no tool")
         if planes.size % _NUMBERS:
-            raise InputError(
+            text = (
                 f"tool_planes has {planes.size} numbers; give four for each plane: nx, ny, nz, d keep the tool where "
-                f"nx x + ny y + nz z <= d, in the robot's base frame [m].",
-                field="tool_planes",
-                value=planes.size,
+                f"nx x + ny y + nz z <= d, in the robot's base frame [m]."
             )
+            raise InputError(text, field="tool_planes", value=planes.size)
         planes = planes.reshape(-1, _NUMBERS)
         lengths = np.linalg.norm(planes[:, :3], axis=1)
         if not (np.isfinite(planes).all() and (lengths > 0.0).all()):
-            raise InputError(
-                f"tool_planes: {settings.tool_planes}: a normal of zero length, or a number not finite.",
-                field="tool_planes",
-                value=settings.tool_planes,
-            )
+            text = f"tool_planes: {settings.tool_planes}: a normal of zero length, or a number not finite."
+            raise InputError(text, field="tool_planes", value=settings.tool_planes)
         self.speed = settings.greatest_tool_speed
         self.normals, self.offsets = planes[:, :3] / lengths[:, None], planes[:, 3] / lengths
         self._tool = tool if tool is not None and (planes.size or math.isfinite(self.speed)) else None
@@ -109,20 +102,17 @@ class ToolRules:
             InputError: it is none, or more than before, or nothing limits the robot so far.
         """
         if self._tool is None:
-            raise InputError(
+            text = (
                 "the speed of this robot's tool cannot be lowered now: it was opened without a limit of its tool, or "
-                "its tool is not known. Open it with a tool_speed.",
-                field="tool_speed",
-                value=speed,
+                "its tool is not known. Open it with a tool_speed."
             )
+            raise InputError(text, field="tool_speed", value=speed)
         if not 0.0 < speed <= self.speed:
-            raise InputError(
+            text = (
                 f"the tool's speed is limited to {self.speed:g} m/s, and is lowered only: give more than 0 and no more "
-                f"than that, not {speed:g}. To raise it, start anew.",
-                field="tool_speed",
-                value=speed,
-                allowed=self.speed,
+                f"than that, not {speed:g}. To raise it, start anew."
             )
+            raise InputError(text, field="tool_speed", value=speed, allowed=self.speed)
         self.speed = speed
 
     def point(self, position: Array) -> Array:

@@ -91,14 +91,11 @@ class StateBounds:
         force, moment = float(np.linalg.norm(given[:3])), float(np.linalg.norm(given[3:]))
         if force <= self.force and moment <= self.moment:  # not so for NaN
             return
-        raise InputError(
+        text = (
             f"a wrench of {force:.4g} N and {moment:.4g} N m on link {link!r}: finite numbers only, up to "
-            f"{self.force:.4g} N ({WEIGHTS:g} times the robot's weight) and {self.moment:.4g} N m (that at its reach).",
-            link=link,
-            field="wrench",
-            value=given,
-            allowed=(self.force, self.moment),
+            f"{self.force:.4g} N ({WEIGHTS:g} times the robot's weight) and {self.moment:.4g} N m (that at its reach)."
         )
+        raise InputError(text, link=link, field="wrench", value=given, allowed=(self.force, self.moment))
 
     def check_joints(self, positions: Mapping[str, float], velocities: Mapping[str, float]) -> None:
         """Check that positions and velocities of joints are within their limits; unknown names are ignored.
@@ -129,13 +126,11 @@ class StateBounds:
         for name, over in beyond_limits(self._model, after).items():
             if over > ROUNDING and name not in were:
                 limits = ", ".join(map(str, bounds_of(self._model.joints[name])))
-                raise InputError(
+                text = (
                     f"with its loops closed, joint {name!r} would be {over:.3g} beyond its limits {limits}; take "
-                    "positions nearer to the present ones.",
-                    joint=name,
-                    field="position",
-                    value=over,
+                    "positions nearer to the present ones."
                 )
+                raise InputError(text, joint=name, field="position", value=over)
 
     def check_positions(self, q: ArrayLike) -> None:
         """Check that positions are not so large that digits are lost.
@@ -147,13 +142,11 @@ class StateBounds:
         bad = ~(np.abs(given) <= NO_LIMIT)
         if bad.any():
             i = int(np.argmax(bad))
-            raise InputError(
+            text = (
                 f"position {i} of model {self._model.name!r} is {given[i]:.6g}; it must be within {NO_LIMIT:g} rad "
-                "or m either way.",
-                field="position",
-                value=float(given[i]),
-                allowed=(-NO_LIMIT, NO_LIMIT),
+                "or m either way."
             )
+            raise InputError(text, field="position", value=float(given[i]), allowed=(-NO_LIMIT, NO_LIMIT))
 
     def check_velocities(self, v: ArrayLike) -> None:
         """Check that the simulation can start with velocities, those of a free root too.
@@ -167,10 +160,13 @@ class StateBounds:
         bad = ~(np.abs(given) <= SHARE * self._fastest)
         if bad.any():
             i = int(np.argmax(bad))
-            raise InputError(
+            text = (
                 f"velocity {i} of model {model.name!r} is {given[i]:.6g}; it must be within "
                 f"{SHARE * self._fastest[i]:.4g} rad/s or m/s either way, a tenth of what a step of the simulation can "
-                "follow.",
+                "follow."
+            )
+            raise InputError(
+                text,
                 field="velocity",
                 value=float(given[i]),
                 allowed=(-SHARE * self._fastest[i], SHARE * self._fastest[i]),

@@ -53,11 +53,8 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
             ModelError: the robot's file is.
         """
         if not settings.robot:
-            raise InputError(
-                "robot is empty; set it to a name in the catalogue (`ada list`) or the path of a robot's file.",
-                field="robot",
-                value="",
-            )
+            text = "robot is empty; set it to a name in the catalogue (`ada list`) or the path of a robot's file."
+            raise InputError(text, field="robot", value="")
         super().__init__(settings)
         self._clock = clock
         self._model = load_robot(settings)

@@ -112,12 +112,10 @@ def _vector(name: str, values: tuple[float, ...], size: int, model: Model) -> Ar
     given = np.array(values, dtype=np.float64)
     if given.shape != (size,) or not np.isfinite(given).all():
         shown = ", ".join(f"{joint}: {model.joints[joint].nq}" for joint in model.joint_names)
-        raise InputError(
-            f"{name} is {list(values)}; model {model.name!r} needs {size} finite numbers (by joint: {shown}), or none.",
-            field=name,
-            value=values,
-            allowed=size,
+        text = (
+            f"{name} is {list(values)}; model {model.name!r} needs {size} finite numbers (by joint: {shown}), or none."
         )
+        raise InputError(text, field=name, value=values, allowed=size)
     return given
 
 

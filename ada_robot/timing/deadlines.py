@@ -102,12 +102,8 @@ class DeadlineLoop:
         self._period = _checked_time("period", period)
         self._catch_up_ns = round(_checked_time("catch_up", catch_up) / _NS)
         if not 0 <= priority <= 99:
-            raise InputError(
-                f"{name}: priority is {priority!r}; it must be from 1 to 99, or 0 for none.",
-                field="priority",
-                value=priority,
-                allowed=(0, 99),
-            )
+            text = f"{name}: priority is {priority!r}; it must be from 1 to 99, or 0 for none."
+            raise InputError(text, field="priority", value=priority, allowed=(0, 99))
         self._tick, self._name, self._priority, self._on_failure = tick, name, priority, on_failure
         self._clock = clock
         self._lock = threading.Lock()  # guards start and end, and what may still be posted
@@ -364,12 +360,8 @@ class Deadlines:
 
 def _checked_time(what: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < math.inf:
-        raise InputError(
-            f"{what} is {value!r:.80}; it must be a number of seconds, not negative.",
-            field=what,
-            value=value,
-            allowed=(0.0, math.inf),
-        )
+        text = f"{what} is {value!r:.80}; it must be a number of seconds, not negative."
+        raise InputError(text, field=what, value=value, allowed=(0.0, math.inf))
     return float(value)
 
 

@@ -145,10 +145,8 @@ def refuse(refusal: Refusal | None) -> None:
 
 def _checked_times(times: Sequence[float]) -> Array:
     if len(times) > MAX_POINTS:
-        raise TrajectoryError(
-            Reason.LENGTH,
-            f"the trajectory has {len(times)} points; at most {MAX_POINTS} are allowed. Send it in parts.",
-        )
+        text = f"the trajectory has {len(times)} points; at most {MAX_POINTS} are allowed. Send it in parts."
+        raise TrajectoryError(Reason.LENGTH, text)
     t = np.array(times, dtype=np.float64)
     if not np.isfinite(t).all():
         i = int(np.flatnonzero(~np.isfinite(t))[0])
@@ -158,9 +156,8 @@ def _checked_times(times: Sequence[float]) -> Array:
     late = np.flatnonzero(np.diff(t) <= 0.0)
     if len(late):
         i = int(late[0]) + 1
-        raise TrajectoryError(
-            Reason.TIMES, f"point {i} is at {t[i]:.9g} s, not after point {i - 1} at {t[i - 1]:.9g} s; times increase."
-        )
+        text = f"point {i} is at {t[i]:.9g} s, not after point {i - 1} at {t[i - 1]:.9g} s; times increase."
+        raise TrajectoryError(Reason.TIMES, text)
     return t
 
 

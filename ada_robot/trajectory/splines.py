@@ -74,12 +74,8 @@ class QuinticSpline:
         states = {name: np.array(value, dtype=np.float64) for name, value in given.items()}
         for name, value in states.items():
             if value.shape != p.shape or not np.isfinite(value).all():
-                raise InputError(
-                    f"{name} have shape {value.shape}; they must be finite and of the points' {p.shape}.",
-                    field=name,
-                    value=value.shape,
-                    allowed=p.shape,
-                )
+                text = f"{name} have shape {value.shape}; they must be finite and of the points' {p.shape}."
+                raise InputError(text, field=name, value=value.shape, allowed=p.shape)
         spline = cls.__new__(cls)
         spline._set(t, p, states["velocities"], states["accelerations"])
         return spline
@@ -192,10 +188,7 @@ def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) 
                 24 / after**2,
             ],
         ]
-        right[rows] = [
-            -60 * d0 / left**3 + 60 * d1 / after**3,
-            -360 * d0 / left**4 - 360 * d1 / after**4,
-        ]
+        right[rows] = [-60 * d0 / left**3 + 60 * d1 / after**3, -360 * d0 / left**4 - 360 * d1 / after**4]
     known = [0, 1, 2 * n - 2, 2 * n - 1]
     given = np.stack([v[0] * unit, a[0] * unit**2, v[-1] * unit, a[-1] * unit**2]).reshape(4, -1)
     unknown = np.arange(2, 2 * n - 2)
@@ -213,28 +206,17 @@ def _checked_points(times: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
     late = np.flatnonzero(np.diff(t) <= 0.0)
     if len(late):
         i = int(late[0])
-        raise InputError(
-            f"times[{i + 1}] is {t[i + 1]:g} s, not after times[{i}], {t[i]:g} s; times must increase.",
-            field="times",
-            value=i + 1,
-            allowed="rising times",
-        )
+        text = f"times[{i + 1}] is {t[i + 1]:g} s, not after times[{i}], {t[i]:g} s; times must increase."
+        raise InputError(text, field="times", value=i + 1, allowed="rising times")
     if p.ndim not in (1, 2) or len(p) != len(t) or not np.isfinite(p).all():
-        raise InputError(
-            f"points have shape {p.shape}; {len(t)} times need ({len(t)},) or ({len(t)}, d) finite numbers.",
-            field="points",
-            value=p.shape,
-        )
+        text = f"points have shape {p.shape}; {len(t)} times need ({len(t)},) or ({len(t)}, d) finite numbers."
+        raise InputError(text, field="points", value=p.shape)
     return t, p
 
 
 def _end(name: str, value: ArrayLike, p: Array) -> Array:
     x = np.asarray(value, dtype=np.float64)
     if x.ndim > p.ndim - 1 or (x.ndim == 1 and x.shape != p.shape[1:]) or not np.isfinite(x).all():
-        raise InputError(
-            f"{name} is {value!r}; it must be finite, and one number or {p.shape[1:]}, as each point.",
-            field=name,
-            value=value,
-            allowed=p.shape[1:],
-        )
+        text = f"{name} is {value!r}; it must be finite, and one number or {p.shape[1:]}, as each point."
+        raise InputError(text, field=name, value=value, allowed=p.shape[1:])
     return np.broadcast_to(x, p.shape[1:]).astype(np.float64)

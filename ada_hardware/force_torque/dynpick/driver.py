@@ -54,11 +54,8 @@ class DynPickSettings:
             InputError: neither none nor six.
         """
         if len(self.sensitivity) not in (0, 6):
-            raise InputError(
-                f"sensitivity is {list(self.sensitivity)}; give six numbers, counts per N and per N m, or none.",
-                field="sensitivity",
-                value=self.sensitivity,
-            )
+            text = f"sensitivity is {list(self.sensitivity)}; give six numbers, counts per N and per N m, or none."
+            raise InputError(text, field="sensitivity", value=self.sensitivity)
 
 
 class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
@@ -115,12 +112,12 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             return found
         if not self._ask_record():
             raise self._no_answer()
-        raise NoAnswer(
+        text = (
             f"{self.NAME} at {self._opened().url}: it measures, but does not tell its sensitivity, as older units do "
             "not. Give `sensitivity` from its sheet: counts per N for x, y, z and per N m, such as 24.9, 24.6, 24.5, "
-            "1664.7, 1639.7, 1638.0.",
-            field="sensitivity",
+            "1664.7, 1639.7, 1638.0."
         )
+        raise NoAnswer(text, field="sensitivity")
 
     def _set_filter(self) -> None:
         divider = self.settings.filter_divider
@@ -131,13 +128,11 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         reported = self._ask(codec.FILTER_QUERY, codec.decode_filter)
         if reported != divider:
             says = "does not answer" if reported is None else f"has {reported}"
-            raise NoAnswer(
+            text = (
                 f"{self.NAME} at {self._opened().url}: filter_divider {divider} was set, and the sensor {says}. Older "
-                "units have no such filter: leave it 0.",
-                field="filter_divider",
-                value=divider,
-                allowed=reported,
+                "units have no such filter: leave it 0."
             )
+            raise NoAnswer(text, field="filter_divider", value=divider, allowed=reported)
 
     def _start(self, wire: ByteStream) -> None:
         if not any(self._ask_record() for _ in range(_TRIES)):

@@ -39,11 +39,8 @@ class DynPickEmulatorSettings(SensorEmulatorSettings):
             InputError: not six.
         """
         if len(self.sensitivity) != 6:
-            raise InputError(
-                f"sensitivity is {list(self.sensitivity)}; give six numbers.",
-                field="sensitivity",
-                value=self.sensitivity,
-            )
+            text = f"sensitivity is {list(self.sensitivity)}; give six numbers."
+            raise InputError(text, field="sensitivity", value=self.sensitivity)
 
 
 class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):

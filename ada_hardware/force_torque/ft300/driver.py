@@ -64,11 +64,11 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
             if self._receive(_WAIT):
                 return
         came = "bytes come, but no frames of an FT 300" if self.counts.refused > before else "nothing comes"
-        raise NoAnswer(
+        text = (
             f"{self.NAME} at {wire.url}: after {_TRIES} requests to stream at {codec.BAUD} baud {came}. Look at its "
-            "24 V, at A and B of the RS-485 line (swapped?), and at the port.",
-            field="records" if self.counts.refused > before else "bytes",
+            "24 V, at A and B of the RS-485 line (swapped?), and at the port."
         )
+        raise NoAnswer(text, field="records" if self.counts.refused > before else "bytes")
 
     def _feed(self, data: bytes) -> int:
         before, now = self._parser.runs, self._clock()
@@ -90,9 +90,5 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
         Raises:
             Refused: always.
         """
-        raise Refused(
-            f"{self.NAME}: no zero inside this device is known; let the host take it (in_device=False).",
-            field="in_device",
-            value=True,
-            allowed=False,
-        )
+        text = f"{self.NAME}: no zero inside this device is known; let the host take it (in_device=False)."
+        raise Refused(text, field="in_device", value=True, allowed=False)

@@ -96,11 +96,8 @@ def fetch_page(url: str, timeout: float) -> bytes:
         NoAnswer: it cannot be had.
     """
     if not url.startswith(("http://", "https://")):
-        raise NoAnswer(
-            f"calibration_url is {url!r}; it must be such as http://192.168.1.1{PAGE}.",
-            field="calibration_url",
-            value=url,
-        )
+        text = f"calibration_url is {url!r}; it must be such as http://192.168.1.1{PAGE}."
+        raise NoAnswer(text, field="calibration_url", value=url)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=timeout) as answer:
@@ -117,11 +114,8 @@ def fetch_page(url: str, timeout: float) -> bytes:
 def _tags(page: bytes, where: str) -> dict[str, str]:
     if b"<!" in page.replace(b"<!--", b""):
         # such a page has no need of declarations, and they can be made to fill the memory
-        raise NoAnswer(
-            f"{where}: the page has declarations (<!...>); it is not that of a Net F/T.",
-            field="declarations",
-            value=where,
-        )
+        text = f"{where}: the page has declarations (<!...>); it is not that of a Net F/T."
+        raise NoAnswer(text, field="declarations", value=where)
     try:
         root = ElementTree.fromstring(page)
     except ElementTree.ParseError as problem:
@@ -142,11 +136,8 @@ def _positive(tags: dict[str, str], name: str, where: str) -> float:
         value = math.nan
     if not (math.isfinite(value) and value > 0.0):
         shown = repr(text) if name in tags else "missing"
-        raise NoAnswer(
-            f"{where}: <{name}> is {shown:.60}; it must be a positive number. Give force_scale and moment_scale.",
-            field=name,
-            value=tags.get(name),
-        )
+        text = f"{where}: <{name}> is {shown:.60}; it must be a positive number. Give force_scale and moment_scale."
+        raise NoAnswer(text, field=name, value=tags.get(name))
     return value
 
 
@@ -154,11 +145,9 @@ def _unit(tags: dict[str, str], name: str, units: dict[str, float], where: str) 
     text = tags.get(name, "")
     key = "".join(one for one in text.lower() if one.isalpha())
     if key not in units:
-        raise NoAnswer(
+        text = (
             f"{where}: <{name}> is {text!r:.40}, which is no known unit; known are {', '.join(units)}. "
-            "Give force_scale and moment_scale.",
-            field=name,
-            value=text,
-            allowed=tuple(units),
+            "Give force_scale and moment_scale."
         )
+        raise NoAnswer(text, field=name, value=text, allowed=tuple(units))
     return units[key]

@@ -84,13 +84,12 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
                     return
         what = f"{seen} packets came, but none of RDT" if seen else "nothing came"
         self.counts.last_problem = what
-        raise NoAnswer(
+        text = (
             f"{self.NAME} at {wire.url}: {_TRIES} requests to start within {_TRIES * _WAIT:g} s, and {what}. Look at "
             "power and cable, whether this machine has an address in the sensor's network (ping it), whether a "
-            "firewall lets UDP through, and whether RDT is switched on in the sensor's web page.",
-            field="records" if seen else "packets",
-            value=seen,
+            "firewall lets UDP through, and whether RDT is switched on in the sensor's web page."
         )
+        raise NoAnswer(text, field="records" if seen else "packets", value=seen)
 
     def _take(self, wire: PacketPort, timeout: float) -> bool:
         packet = wire.receive(timeout)

@@ -37,11 +37,8 @@ class NetFtSettings(RdtSettings):
             InputError: one alone.
         """
         if (self.force_scale > 0.0) != (self.moment_scale > 0.0):
-            raise InputError(
-                f"force_scale is {self.force_scale:g} and moment_scale {self.moment_scale:g}; give both, or none.",
-                field="moment_scale" if self.force_scale else "force_scale",
-                value=0.0,
-            )
+            text = f"force_scale is {self.force_scale:g} and moment_scale {self.moment_scale:g}; give both, or none."
+            raise InputError(text, field="moment_scale" if self.force_scale else "force_scale", value=0.0)
 
 
 class NetFtDriver(RdtDriver[NetFtSettings]):
@@ -74,11 +71,8 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
             return _identity("Net F/T", "", use.force_scale, use.moment_scale, "settings")
         found = self._calibration(wire)
         if not found.is_streaming_allowed:
-            raise NoAnswer(
-                f"{self.NAME} at {wire.url}: RDT is switched off; switch it on in the sensor's web page.",
-                field="comrdte",
-                value="Disabled",
-            )
+            text = f"{self.NAME} at {wire.url}: RDT is switched off; switch it on in the sensor's web page."
+            raise NoAnswer(text, field="comrdte", value="Disabled")
         self._rate = found.rate or use.rate
         return _identity(found.product or "Net F/T", found.serial, found.force_scale, found.moment_scale, "device")
 
@@ -120,9 +114,6 @@ def _page_of(name: str, wire: PacketPort) -> str:
         return f"{wire.device.http_url}{PAGE}"
     url, host = wire.url, urlsplit(wire.url).hostname
     if not host:
-        raise NoAnswer(
-            f"{name}: {url} has no host with a page; give calibration_url, or force_scale and moment_scale.",
-            field="calibration_url",
-            value=url,
-        )
+        text = f"{name}: {url} has no host with a page; give calibration_url, or force_scale and moment_scale."
+        raise NoAnswer(text, field="calibration_url", value=url)
     return f"http://[{host}]{PAGE}" if ":" in host else f"http://{host}{PAGE}"

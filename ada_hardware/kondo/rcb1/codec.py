@@ -75,11 +75,8 @@ def encode_command(command: CommandFrame) -> bytes:
         _check(command.code, (BOARD,), (command.board,))
         body.append(command.board)
     elif command.board != NO_BOARD:
-        raise InputError(
-            f"RCB-1 {kind.code.name}: it names no board; leave out board {command.board}.",
-            field="board",
-            value=command.board,
-        )
+        text = f"RCB-1 {kind.code.name}: it names no board; leave out board {command.board}."
+        raise InputError(text, field="board", value=command.board)
     _check(command.code, kind.fields, command.values)
     return _closed(bytes([*body, *command.values]))
 
@@ -167,17 +164,9 @@ def _are_allowed(fields: Sequence[Field], values: Sequence[int]) -> bool:
 def _check(code: Code, fields: Sequence[Field], values: Sequence[int]) -> None:
     if len(fields) != len(values):
         wanted = ", ".join(field.name for field in fields) or "none"
-        raise InputError(
-            f"RCB-1 {code.name}: it has {len(values)} values; it takes {len(fields)}: {wanted}.",
-            field="values",
-            value=len(values),
-            allowed=len(fields),
-        )
+        text = f"RCB-1 {code.name}: it has {len(values)} values; it takes {len(fields)}: {wanted}."
+        raise InputError(text, field="values", value=len(values), allowed=len(fields))
     for field, value in zip(fields, values, strict=True):
         if not field.allows(value):
-            raise InputError(
-                f"RCB-1 {code.name}: {field.name} is {value}; allowed are {field.allowed}.",
-                field=field.name,
-                value=value,
-                allowed=field.allowed,
-            )
+            text = f"RCB-1 {code.name}: {field.name} is {value}; allowed are {field.allowed}."
+            raise InputError(text, field=field.name, value=value, allowed=field.allowed)

@@ -102,11 +102,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             Refused: the driver is not open, or follows commands.
         """
         if self._is_started:
-            raise Refused(
-                "khr1: it follows commands, and the boards' own motions would fight them; stop() first.",
-                field="state",
-                value="started",
-            )
+            text = "khr1: it follows commands, and the boards' own motions would fight them; stop() first."
+            raise Refused(text, field="state", value="started")
         return BoardMemory(self.bus, self.board_ids)
 
     def sleep(self, *, confirm: bool = False) -> None:
@@ -135,12 +132,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             NoAnswer: a board does not answer.
         """
         if not confirm:
-            raise Refused(
-                "khr1: servos may jump when boards wake; hold the robot, and call wake(confirm=True).",
-                field="confirm",
-                value=False,
-                allowed=True,
-            )
+            text = "khr1: servos may jump when boards wake; hold the robot, and call wake(confirm=True)."
+            raise Refused(text, field="confirm", value=False, allowed=True)
         for board in self._boards:
             switches = self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0]
             self.bus.ask(c.Code.SET_SWITCHES, board.id, (switches & ~c.SLEEP,))
@@ -153,12 +146,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             NoAnswer: no board answers.
         """
         if not alone:
-            raise Refused(
-                "khr1: every board on the line takes the ID; connect one, and call set_id(..., alone=True).",
-                field="alone",
-                value=False,
-                allowed=True,
-            )
+            text = "khr1: every board on the line takes the ID; connect one, and call set_id(..., alone=True)."
+            raise Refused(text, field="alone", value=False, allowed=True)
         if self._bus is not None:
             self.bus.ask(c.Code.SET_ID, board_id)
             return
@@ -196,12 +185,11 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _check_ready(self) -> None:
         for board in self._boards:
             if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:
-                raise DeviceAlarm(
+                text = (
                     f"khr1: board {board.id} sleeps (software switch 0x01): its servos are free, and may jump when it "
-                    "wakes. Hold the robot, and wake it: ada hw service khr1 wake.",
-                    field="board",
-                    value=board.id,
+                    "wakes. Hold the robot, and wake it: ada hw service khr1 wake."
                 )
+                raise DeviceAlarm(text, field="board", value=board.id)
 
     def _take_over(self, angles: Array) -> None:
         for board in self._boards:

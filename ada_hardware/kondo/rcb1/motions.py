@@ -60,14 +60,11 @@ class StoredMotion:
                 channels[servo.channel - 1] = round(float(angle))
             frames.append((frame.speed, *channels))
         if not 1 <= len(frames) <= c.MOTION_FRAMES:
-            raise MotionError(
+            text = (
                 f"{path}: it has {len(frames)} key frames; a board holds 1 to {c.MOTION_FRAMES} per motion. Split it "
-                "into several motions.",
-                file=path,
-                field="frames",
-                value=len(frames),
-                allowed=f"1 to {c.MOTION_FRAMES}",
+                "into several motions."
             )
+            raise MotionError(text, file=path, field="frames", value=len(frames), allowed=f"1 to {c.MOTION_FRAMES}")
         return StoredMotion(tuple(frames), str(path))
 
     def of_board(self, number: int) -> list[tuple[int, ...]]:
@@ -135,25 +132,23 @@ class BoardMemory:
         for place, (wanted, found) in enumerate(zip(frame, stored, strict=True)):
             if wanted != found:
                 what = f"channel {place}" if place else "speed"
-                raise VerifyError(
+                text = (
                     f"{self._bus.url}: board {board} holds {found} as {what} of frame {index} of motion {number}, not "
-                    f"{wanted}; upload it again.",
-                    field=f"board {board}, motion {number}, frame {index}, {what}",
-                    value=found,
-                    allowed=wanted,
+                    f"{wanted}; upload it again."
+                )
+                raise VerifyError(
+                    text, field=f"board {board}, motion {number}, frame {index}, {what}", value=found, allowed=wanted
                 )
 
     def _set_count(self, board: int, number: int, count: int) -> None:
         self._bus.ask(c.Code.SET_FRAME_COUNT, board, (number, count))
         stored = self._bus.ask(c.Code.GET_FRAME_COUNT, board, (number,)).values[0]
         if stored != count:
-            raise VerifyError(
+            text = (
                 f"{self._bus.url}: board {board} answers SET_FRAME_COUNT {count} of {number}, but holds {stored}; try "
-                "again.",
-                field=f"board {board}, motion {number}, frames",
-                value=stored,
-                allowed=count,
+                "again."
             )
+            raise VerifyError(text, field=f"board {board}, motion {number}, frames", value=stored, allowed=count)
 
 
 def sampled(
@@ -173,11 +168,8 @@ def sampled(
     """
     unknown = [joint for joint in joints if joint not in angles]
     if unknown:
-        raise InputError(
-            f"the motion does not name {', '.join(unknown)}; it has {', '.join(angles)}.",
-            joint=unknown[0],
-            allowed=tuple(angles),
-        )
+        text = f"the motion does not name {', '.join(unknown)}; it has {', '.join(angles)}."
+        raise InputError(text, joint=unknown[0], allowed=tuple(angles))
     frames = np.column_stack([angles[joint] for joint in joints])
     if start is not None:
         way = float(np.degrees(np.max(np.abs(frames[0] - start)))) * SECONDS_PER_DEGREE[-1]
@@ -188,12 +180,8 @@ def sampled(
 
 def _check(number: int) -> None:
     if number not in range(c.MOTIONS):
-        raise InputError(
-            f"motion {number}: a board has numbers 0 to {c.MOTIONS - 1}.",
-            field="motion",
-            value=number,
-            allowed=f"0 to {c.MOTIONS - 1}",
-        )
+        text = f"motion {number}: a board has numbers 0 to {c.MOTIONS - 1}."
+        raise InputError(text, field="motion", value=number, allowed=f"0 to {c.MOTIONS - 1}")
 
 
 def _reported(progress: Progress | None, done: int, total: int) -> int:

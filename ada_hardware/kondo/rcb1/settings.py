@@ -36,9 +36,8 @@ class Rcb1Settings(ServoSettings):
             InputError: both boards have one ID.
         """
         if self.first_id == self.second_id:
-            raise InputError(
+            text = (
                 f"first_id and second_id are both {self.first_id}; boards on one line need different IDs. Connect one "
-                "board alone and set its ID (ada hw service khr1 set-id).",
-                field="second_id",
-                value=self.second_id,
+                "board alone and set its ID (ada hw service khr1 set-id)."
             )
+            raise InputError(text, field="second_id", value=self.second_id)

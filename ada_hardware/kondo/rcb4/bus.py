@@ -42,12 +42,11 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
         """
         reply = self._until_answered(command, retries)
         if not reply.is_ack:
-            raise DeviceAlarm(
+            text = (
                 f"khr3: {self.url}: the board refuses {code_of(command).name} (NACK, {NACK:#04x}); is it an RCB-4, and "
-                "does the angle map have the right ids and sios?",
-                field="command",
-                value=code_of(command).name,
+                "does the angle map have the right ids and sios?"
             )
+            raise DeviceAlarm(text, field="command", value=code_of(command).name)
         return reply.data
 
     def _question(self, command: CommandFrame) -> Question[Reply]:

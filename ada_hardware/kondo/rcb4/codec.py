@@ -166,12 +166,8 @@ def encode_reply(reply: Reply) -> bytes:
         InputError: more data than one byte can count.
     """
     if len(reply.data) > c.LONGEST_DATA:
-        raise InputError(
-            f"RCB-4 reply: {len(reply.data)} bytes of data; at most {c.LONGEST_DATA} fit.",
-            field="data",
-            value=len(reply.data),
-            allowed=f"at most {c.LONGEST_DATA} bytes",
-        )
+        text = f"RCB-4 reply: {len(reply.data)} bytes of data; at most {c.LONGEST_DATA} fit."
+        raise InputError(text, field="data", value=len(reply.data), allowed=f"at most {c.LONGEST_DATA} bytes")
     return closed(bytes((reply.code,)) + (reply.data or bytes((ACK if reply.is_ack else NACK,))))
 
 

@@ -85,18 +85,11 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             NoAnswer: the board does not answer.
         """
         if not 1 <= motion <= c.MOTIONS:
-            raise Refused(
-                f"khr3: motion {motion}; the board has 1 to {c.MOTIONS}.",
-                field="motion",
-                value=motion,
-                allowed=f"1 to {c.MOTIONS}",
-            )
+            text = f"khr3: motion {motion}; the board has 1 to {c.MOTIONS}."
+            raise Refused(text, field="motion", value=motion, allowed=f"1 to {c.MOTIONS}")
         if self._is_started:
-            raise Refused(
-                "khr3: it follows commands, and the board's own motion would fight them; stop() first.",
-                field="state",
-                value="started",
-            )
+            text = "khr3: it follows commands, and the board's own motion would fight them; stop() first."
+            raise Refused(text, field="state", value="started")
         self._configure(run=False, ics=False)
         self.bus.ask(m.WriteRam(c.PROGRAM_COUNTER, c.MAIN_LOOP.to_bytes(3, "little") + bytes(7)))
         self.bus.ask(m.Call(c.motion_address(motion)))
@@ -120,11 +113,8 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             NoAnswer: the board does not answer.
         """
         if is_running and self._is_started:
-            raise Refused(
-                "khr3: it follows commands, and the board's program would fight them; stop() first.",
-                field="state",
-                value="started",
-            )
+            text = "khr3: it follows commands, and the board's program would fight them; stop() first."
+            raise Refused(text, field="state", value="started")
         self._configure(run=is_running)
 
     # --- helpers --------------------------------------------------------------------------------------------------
