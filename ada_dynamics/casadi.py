@@ -95,20 +95,13 @@ def _residual(dynamics: Dynamics) -> Function:
 def _of_loops(dynamics: Dynamics, quantity: str, by: By) -> Quantity:
     closed = dynamics.kernels.closed
     if closed is None:
-        raise InputError(
-            f"model {dynamics.model.name!r} has no loops, and no {quantity}.",
-            field=quantity,
-            value=dynamics.model.name,
-            allowed="a model with loops",
-        )
+        text = f"model {dynamics.model.name!r} has no loops, and no {quantity}."
+        raise InputError(text, field=quantity, value=dynamics.model.name, allowed="a model with loops")
     if quantity == "velocity_map":
         found = dynamics.velocity_map_quantity(by)
         if found is None:
-            raise InputError(
-                f"the velocity map of model {dynamics.model.name!r} is found on numbers alone.",
-                field="velocity_map",
-                value=dynamics.model.name,
-            )
+            text = f"the velocity map of model {dynamics.model.name!r} is found on numbers alone."
+            raise InputError(text, field="velocity_map", value=dynamics.model.name)
         return found
     of_loops: dict[str, Callable[[], Quantity]] = {
         "gaps": lambda: closed_quantities.gap(closed.tree),

@@ -32,8 +32,7 @@ class Clock:
 
     def since_boot(self) -> float:
         """Steady time that counts suspends of the machine [s]; the same as `now` where the system has none."""
-        number = getattr(time, "CLOCK_BOOTTIME", None)  # Linux only
-        return self.now() if number is None else time.clock_gettime(number)
+        return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else self.now()
 
     def wall(self) -> float:
         """Time of day as seconds since 1970, for stamps that people or other machines read."""

@@ -40,12 +40,11 @@ def forward(dynamics: Dynamics, q: Array, v: Array, tau: Array) -> Array:
 def inverse(dynamics: Dynamics, q: Array, v: Array, a: Array) -> Array:
     """Joint efforts, (..., nv), as `Dynamics.inverse`, of models without loops; `dynamics` is a static argument."""
     if dynamics.model.loops:
-        raise InputError(
+        text = (
             f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
-            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead.",
-            field="inverse",
-            value=dynamics.model.name,
+            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead."
         )
+        raise InputError(text, field="inverse", value=dynamics.model.name)
     return _called(dynamics.inverse, (dynamics.model.nv,), q, v, a)
 
 

@@ -74,10 +74,8 @@ def _as_rows(found: object, count: int) -> Array:
     if isinstance(found, np.ndarray) and found.shape[:1] == (count,):
         return found
     what = f"an array of shape {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
-    raise InputError(
+    text = (
         f"the function gives {what} for {count} states; in_threads needs one array with a row for each of them, as "
-        "Dynamics.forward or Dynamics.energies gives. Of several arrays, return one: lambda q, v: f(q, v).dq.",
-        field="function",
-        value=what,
-        allowed=f"({count}, ...)",
+        "Dynamics.forward or Dynamics.energies gives. Of several arrays, return one: lambda q, v: f(q, v).dq."
     )
+    raise InputError(text, field="function", value=what, allowed=f"({count}, ...)")

@@ -43,12 +43,11 @@ def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
         InputError: the model has loops, whose efforts `Dynamics.inverse` shares among the motors.
     """
     if dynamics.model.loops:
-        raise InputError(
+        text = (
             f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
-            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead.",
-            field="inverse",
-            value=dynamics.model.name,
+            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead."
         )
+        raise InputError(text, field="inverse", value=dynamics.model.name)
     return _over_states(lambda *x: _Inverse.apply(dynamics, *x), q, v, a)
 
 
@@ -125,12 +124,11 @@ def _pulled(
     """Gradients by the arguments of a function: here by its product with w, on a device from its matrices."""
     if w.is_cuda:
         if not dynamics.ambient.is_plain:
-            raise InputError(
+            text = (
                 f"model {dynamics.model.name!r} has quaternions or Euler angles, whose gradients are computed on the "
-                "processor alone: call with tensors of the processor, q.cpu().",
-                field="device",
-                allowed=("cpu",),
+                "processor alone: call with tensors of the processor, q.cpu()."
             )
+            raise InputError(text, field="device", allowed=("cpu",))
         return (None, *_products(matrices(*_arrays(*state)), w))
     positions, *rest = _arrays(*state)
     found = product(positions, *rest, *_arrays(w))

@@ -76,7 +76,7 @@ class Device:
 
     def __init__(self, strategy: str, friction: float, chosen: Settings) -> None:
         """Open the device, and let it come to rest on its servos."""
-        self.clock = ManualClock()
+        self.clock, self._horizon, self._duration = ManualClock(), chosen.sweep.horizon, chosen.sweep.duration
         given = {"robot": FREE, "joint_friction": friction, "cycle_rate": chosen.rate, "physics_rate": chosen.rate}
         self.driver = SimulatedDriver(checked(SimulatedSettings, given), clock=self.clock)
         self.controller: Any = make(
@@ -86,7 +86,6 @@ class Device:
         self._commanded = [names.index(name) for name in self.controller.joints]
         model = self.controller.model
         self._measured = [names.index(name) for name in model.joint_names if model.joints[name].nv]
-        self._horizon, self._duration = chosen.sweep.horizon, chosen.sweep.duration
         self.driver.open()
         assert self.driver.plant is not None
         self._rest = self.driver.plant.simulation.q.copy()

@@ -206,11 +206,8 @@ class Chain:
         bodies = tree.bodies
         n = len(bodies)
         if n & (n - 1) or threads & (threads - 1) or n < 2 * threads:
-            raise InputError(
-                f"{n} links and {threads} threads: give powers of two, and two links for each thread.",
-                field="threads",
-                value=(n, threads),
-            )
+            text = f"{n} links and {threads} threads: give powers of two, and two links for each thread."
+            raise InputError(text, field="threads", value=(n, threads))
         each = n // threads
         within, among = _bit_reversed(each), _bit_reversed(threads)
         self._where = [(block, block * each + within) for block in range(threads)]
@@ -259,13 +256,7 @@ class Chain:
         joint = {"place": top.place[:1], "q": top.q[:1], "tau": top.tau[:1]}
         way = zeros(1, assembly_steps.way_size(TIP))
         up = steps.up[TIP].on(
-            own=top.joined[-1],
-            v=top.v[:1],
-            w=zeros(1, 3),
-            upward=upward,
-            joined=zeros(1, ONE),
-            way=way,
-            **joint,
+            own=top.joined[-1], v=top.v[:1], w=zeros(1, 3), upward=upward, joined=zeros(1, ONE), way=way, **joint
         )
         down = steps.down[TIP].on(way=way, forces=zeros(1, 6), rate=top.rate[:1], outer=top.forces[-1], **joint)
         return [up, down]

@@ -67,9 +67,7 @@ class HexaTable(MotionTable):
             after_exchange: called between the exchange with the table and the reading of the sensor; where both are
                 emulated, it tells the sensor what the plate does to the probe.
         """
-        self.cycle = SafeCycle(
-            driver, safety or SafetySettings(max_step=LARGEST_STEP), clock=SYSTEM_CLOCK if clock is None else clock
-        )
+        self.cycle = SafeCycle(driver, safety or SafetySettings(max_step=LARGEST_STEP), clock=clock or SYSTEM_CLOCK)
         self.sensor = sensor
         self._driver, self._clock, self._after = driver, clock, after_exchange
         self._kinematics = HexaKinematics()

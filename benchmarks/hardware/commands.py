@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.clock import SYSTEM_CLOCK
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
@@ -30,11 +30,7 @@ PERIOD = 0.002  # [s]
 
 
 def bad_commands(
-    rules: JointRules,
-    where: NDArray[np.float64],
-    count: int,
-    seed: int,
-    clock: Callable[[], float] = SYSTEM_CLOCK,
+    rules: JointRules, where: NDArray[np.float64], count: int, seed: int, clock: Clock = SYSTEM_CLOCK
 ) -> Iterator[Demand]:
     """Commands each of which breaks one rule, in one joint: not finite, over a limit, a jump, old, from the future."""
     random = np.random.default_rng(seed)
@@ -48,7 +44,7 @@ def bad_commands(
         random.exponential(1.0, count),
         strict=True,
     ):
-        mode, now = modes[mode_index], clock()
+        mode, now = modes[mode_index], clock.now()
         values = where.copy() if mode is Mode.POSITION else np.zeros(joints)
         if kind == 0:
             values[i] = np.nan
