@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from lock_step import LockStep
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode
@@ -87,38 +88,39 @@ def test_a_pose_that_sags_when_the_brakes_open_is_held_where_it_is_measured_then
 def test_requests_that_a_phase_does_not_allow_are_refused():
     world = LockStep()
     for request in (world.cycle.activate, world.cycle.deactivate, world.cycle.step):
-        with pytest.raises(Refused, match="the robot is closed"):
+        with refused(Refused, field="phase", value="closed"):
             request(world.now)
     world.open()
     world.cycle.deactivate(world.now)  # is so already
     world.active()
-    with pytest.raises(Refused, match="the robot is active"):
+    with refused(Refused, field="phase", value="active"):
         world.cycle.activate(world.now)
     world.cycle.stop(world.now, "a person fell")
     world.until_rest()
-    with pytest.raises(Refused, match=r"stopped: stop: a person fell. Reset it first"):
+    with refused(Refused, field="phase", value="stopped"):
         world.cycle.activate(world.now)
-    with pytest.raises(Refused, match="stopped"):
+    with refused(Refused, field="phase", value="stopped"):
         world.cycle.deactivate(world.now)
-    with pytest.raises(InputError, match="wider than the device's own limit"):
+    with refused(InputError, joint="j2", field="velocity", value=2.0, allowed=1.0):
         SafeCycle(world.arm, SafetySettings(velocity=(1.0, 2.0, 1.0)))
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("fault", "facts", "words"),
     [
-        ({"speed": np.array([0.0, 0.06, 0.0])}, "'j2' moves at 0.06"),
-        ({"position": np.array([0.6, 0.0, 0.0])}, r"'j1' is at 0.6, outside of \[-2, 0.5\].*Move it inside"),
-        ({"is_silent": True}, "its pose was not reported lately.*no answer"),
-        ({"position": np.array([0.0, math.nan, 0.0])}, "its pose was not reported lately.*nothing of j2"),
+        ({"speed": np.array([0.0, 0.06, 0.0])}, {"field": "speed"}, "'j2' moves at 0.06"),
+        ({"position": np.array([0.6, 0.0, 0.0])}, {"field": "limits"}, "'j1' is at 0.6, outside of [-2, 0.5]"),
+        ({"is_silent": True}, {"joint": "j1", "field": "position"}, "no answer"),
+        ({"position": np.array([0.0, math.nan, 0.0])}, {"field": "position", "value": ("j2",)}, "j2"),
     ],
 )
-def test_activation_is_refused_where_the_pose_moves_is_beyond_a_limit_or_not_known(fault, words):
+def test_activation_is_refused_where_the_pose_moves_is_beyond_a_limit_or_not_known(fault, facts, words):
     world = LockStep(SafetySettings(position_upper=(0.5, 0.5, 0.5))).open()
     vars(world.arm).update(fault)
     world.seconds(0.12)
-    with pytest.raises(Refused, match=words):
+    with refused(Refused, **facts) as caught:
         world.cycle.activate(world.now)
+    assert words in str(caught.value)
 
 
 def test_motion_of_a_robot_without_speeds_is_seen_and_a_step_of_a_coarse_sensor_is_none():
@@ -127,7 +129,7 @@ def test_motion_of_a_robot_without_speeds_is_seen_and_a_step_of_a_coarse_sensor_
     for _ in range(200):
         world.arm.position = world.arm.position + np.array([0.0, 0.0, 0.2 * T])
         world.step()
-    with pytest.raises(Refused, match=r"'j3' moves"):
+    with refused(Refused, field="speed"):
         world.cycle.activate(world.now)
     world.seconds(3.0)
     world.cycle.activate(world.now)
@@ -145,14 +147,14 @@ def test_activation_is_refused_with_an_alarm():
     world.open()
     assert world.cycle.phase is Phase.STOPPED
     assert "j2: velocity deviation (0x60)" in world.cycle.reason
-    with pytest.raises(Refused, match="Reset it first"):
+    with refused(Refused, field="phase", value="stopped"):
         world.cycle.activate(world.now)
 
 
 def test_a_start_that_fails_latches():
     world = LockStep().open()
     world.arm.on_start = lambda: setattr(world.arm, "alarms", (BUTTON,))
-    with pytest.raises(DeviceAlarm, match="emergency stop"):
+    with pytest.raises(DeviceAlarm):
         world.cycle.activate(world.now)
     assert world.cycle.phase is Phase.STOPPED
     assert world.arm.told[-1] == "stop"
@@ -160,7 +162,7 @@ def test_a_start_that_fails_latches():
 
 def test_a_stop_while_starting_comes_before_any_demand():
     world = LockStep().open()
-    with pytest.raises(Refused, match="stopped while starting: operator"):
+    with refused(Refused, field="stop", value="operator"):
         world.cycle.activate(world.now, lambda: "operator")
     assert world.cycle.phase is Phase.STOPPED
     assert world.cycle.reason == "stop: operator"
@@ -221,16 +223,16 @@ def test_an_alarm_that_goes_by_itself_stays_latched_until_a_reset():
 
 def test_a_reset_fails_while_the_robot_is_driven_the_alarm_stays_or_the_device_is_silent():
     world = LockStep().active()
-    with pytest.raises(Refused, match="active"):
+    with refused(Refused, field="phase", value="active"):
         world.cycle.reset(world.now)
     world.arm.alarms, world.arm.stays_alarmed = (BUTTON,), True
     world.step()
-    with pytest.raises(DeviceAlarm, match="pressed"):
+    with pytest.raises(DeviceAlarm):
         world.cycle.reset(world.now)
     assert world.cycle.phase is Phase.STOPPED
     world.arm.is_silent = True
     world.arm.stays_alarmed = False
-    with pytest.raises(NoAnswer, match="did not answer in 5 exchanges"):
+    with refused(NoAnswer, field="exchanges", value=5):
         world.cycle.reset(world.now)
     assert world.cycle.phase is Phase.STOPPED
 
@@ -432,7 +434,7 @@ def test_a_wire_that_is_gone_stops_the_robot_and_a_reset_opens_it_anew():
     feedback = world.step()
     assert not feedback.is_fresh
     assert len(world.arm.told) == before, "nothing is sent any more"
-    with pytest.raises(TransportError, match="no such port"):
+    with pytest.raises(TransportError):
         world.cycle.reset(world.now)
     world.arm.is_unplugged = False
     world.cycle.reset(world.now)
@@ -522,7 +524,7 @@ def test_a_robot_that_cannot_be_opened_stays_closed_and_can_be_opened_later(faul
     setattr(world.arm, fault, False)
     world.open()
     assert world.cycle.phase is Phase.INACTIVE
-    with pytest.raises(Refused, match="inactive; only one that is closed"):
+    with refused(Refused, field="phase", value="inactive"):
         world.cycle.open(world.now)
 
 
