@@ -53,7 +53,10 @@ def _device(*sources: str, names: str) -> Room:
 ROOMS = {
     "expr": _library("expr", "jit/test_tape"),
     "jit": _library(
-        "jit", "expr/test_columns", "dynamics/test_generic_ada", *_of("simulation", "marches motion_derivatives")
+        "jit",
+        "expr/test_columns",
+        "dynamics/test_trees_against_pinocchio",
+        *_of("simulation", "marches motion_derivatives"),
     ),
     "spatial": _library("spatial"),
     "model": _library("model", *_of("algorithms", "ada_thin_links joint_types springs"), "dynamics/test_helical"),

@@ -36,8 +36,6 @@ from ada_dynamics.algorithms import (
 
 linalg = pytest.importorskip("scipy.linalg")
 
-g = 9.81
-
 
 def derivative(f: Callable[[float], Any], h: float = 1e-3) -> Array:
     """At 0, by five points: truncation h⁴ = 1e-12 times the fifth derivative, rounding 1e-16/h = 1e-13."""
@@ -145,12 +143,3 @@ def test_velocity_and_acceleration_of_a_link_are_the_rates_of_its_pose(model: ad
 # --- published kinematics -------------------------------------------------------------------------------------------
 # docs/pa10_kinematics.md: L_b, L_s, L_e, L_w
 # --- closed forms ---------------------------------------------------------------------------------------------------
-def test_a_heavy_symmetric_top_precesses_steadily() -> None:
-    """In z-y-z angles, with the spin s and the tilt t: (C (s + p cos t) - A p cos t) p = m g l gives θ̈ = 0."""
-    m, l, A, C = 0.8, 0.3, 0.11, 0.05  # A about the pivot
-    builder = ada.Builder("top").link("base").link("top", m, (0, 0, l), (A - m * l**2, A - m * l**2, C))
-    model = builder.joint("tip", "spherical_euler", "base", "top").build()
-    t, p = 0.7, 2.5
-    s = (m * g * l / p + A * p * np.cos(t)) / C - p * np.cos(t)
-    a = aba.forward_dynamics(model.tree, [0.4, t, 1.1], [p, 0.0, s], [0.0] * 3)
-    assert np.max(np.abs(a)) < 1e-11  # spin 40 rad/s, so its square's rounding is 1e-13, over s2 and A

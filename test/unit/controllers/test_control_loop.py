@@ -181,13 +181,6 @@ def test_a_bad_state_is_refused_with_the_reason_and_the_last_command_holds(field
     assert robot.send() is not None, "the next good one is taken"
 
 
-def test_the_same_state_again_keeps_the_loop_alive_without_new_commands():
-    loop, robot = running(state_timeout=0.02)
-    for _ in range(100):
-        assert robot.send(later=-DT) is None
-    assert loop.is_active
-
-
 @pytest.mark.parametrize("later", [0.0, -50.0])
 def test_a_robot_that_was_put_elsewhere_or_a_clock_set_back_makes_the_controller_begin_there(later):
     loop, robot = running()
@@ -301,29 +294,6 @@ def test_a_robot_that_was_never_active_is_told_to_stay_and_takes_no_reference():
     robot.send(moved)
     loop.activate(robot.time)
     assert robot.send(moved) is None and loop.deactivate() is None, "a stopped robot gets nothing at all"
-
-
-def test_a_robot_that_is_active_again_before_its_states_are_waits_for_them():
-    loop, robot = running(Follow(MODEL))
-    loop.robot_is(RobotPhase("active"), robot.time)
-    loop.robot_is(RobotPhase("stopped"), robot.time)
-    robot.clock.advance(0.5)  # no states meanwhile
-    loop.robot_is(RobotPhase("active"), robot.time)
-    with refused(ReferenceRefused, field="phase", value="active"):
-        loop.offer(JointReference(BENT + 0.5))
-    assert robot.send(BENT + 0.1).position == pytest.approx(BENT + 0.1)
-    loop.offer(JointReference(BENT + 0.5))
-
-
-# --- states that go on ------------------------------------------------------------------------------------------------
-def test_a_fast_joint_is_no_jump():
-    loop, robot = running()
-    q, v = BENT.copy(), REST.copy()
-    for k in range(400):
-        v[0] = 6.0 * math.sin(0.01 * k)
-        q = q + v * 0.05
-        robot.send(q, v, later=0.049)
-    assert loop.restarts == 0
 
 
 # --- references -------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pinocchio")
 from mechanism_oracle import Oracle, least_efforts
 from refused import refused
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State, make
@@ -45,7 +46,7 @@ class Moving:
         return particular + T @ (np.linalg.pinv(T[motors]) @ (wanted - particular[motors]))
 
 
-@pytest.fixture(scope="module", params=list(MOTORS))
+@pytest.fixture(scope="module", params=["five_bar", "four_bar", *map(nightly, ("delta", "stewart"))])
 def moving(request: pytest.FixtureRequest) -> Moving:
     return Moving(request.param)
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from refused import refused
-from virtual_motion import angle, moved, off_parallel
 
 import ada_dynamics as ada
-from ada_controllers import PoseReference, State, StateRefused, make
+from ada_controllers import JointReference, PoseReference, State, StateRefused, make
 from ada_controllers.errors import ReferenceRefused
+from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual.motions import Manifold
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
@@ -22,6 +22,24 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import CompiledController, Simulation
 
 Array = NDArray[np.float64]
+
+
+def angle(degrees: float) -> JointReference:
+    """A target of the first joint."""
+    return JointReference(np.array([np.radians(degrees), 0.0, 0.0, 0.0]))
+
+
+def moved(controller: Any, q: Array, reference: Any, duration: float, **more: Any) -> tuple[Any, InSimulation]:
+    """The log of a simulation, and the loop that ran in it."""
+    loop = InSimulation(controller, reference, period=1e-3, **more)
+    return loop.simulation(controller.model, q, step=1e-3).run(duration), loop
+
+
+def off_parallel(q: Array) -> float:
+    """How far joints are, at most, from where a parallel four-bar has them [rad]."""
+    turned = (q - q[0]) * [1.0, -1.0, 1.0, -1.0]
+    return float(np.abs(turned - turned[:, :1]).max())
+
 
 FOUR_BAR, SLIDER = "loops/parallel_four_bar.yaml", "loops/slider_crank.yaml"
 START = np.radians([60.0, 30.0, 150.0, -60.0])  # sec. 7.2.2

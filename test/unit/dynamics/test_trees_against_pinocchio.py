@@ -12,6 +12,8 @@ from pin_tree import PinTree
 from random_trees import Array, assert_same, random_tree, sprung_chain, states_of
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.jit.fallback import reason_for_fallback
 
 MODELS = {
     "oblique": lambda: random_tree(4, ["revolute", "prismatic", "revolute"]),
@@ -24,7 +26,11 @@ MODELS = {
 ALGORITHMS = ("aba", "ada", "dca", "crba", "lagrange", "order_n", "hybrid", "lanes")
 CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in MODELS]
 CASES += [("oblique", {"algorithm": name}) for name in ALGORITHMS]
-CASES += [("oblique", {"kernel": "generic"}), ("eight in a row", {"kernel": "generic", "algorithm": "ada"})]
+CASES += [
+    ("oblique", {"kernel": "generic"}),
+    ("oblique", {"kernel": "generic", "algorithm": "ada"}),
+    ("eight in a row", {"kernel": "generic", "algorithm": "ada"}),
+]
 CASES += [("mimics", {"algorithm": "crba"}), ("oblique", {"algorithm": "ada", "order": "chain"})]
 
 
@@ -145,4 +151,27 @@ def test_wrenches_of_tree_joints_are_made_of_multipliers_and_efforts() -> None:
         if joint.armature == joint.damping == joint.friction == 0.0:
             along = one[name][:3] if joint.kind == "prismatic" else one[name][3:]
             assert along @ joint.axis == pytest.approx(U[1][model.v_index(name)][0], abs=1e-10)
-    assert repr(one) == "<JointWrenches of 3 joints: 3 of them unique, tier 'fast'>"
+
+
+def test_links_that_must_be_taken_in_groups_are_refused_by_kernels_for_all_robots() -> None:
+    builder = ada.Builder("pendulum").link("base").link("bob", 1.0, (0, 0, -1))
+    model = builder.joint("hook", "universal", "base", "bob", axis=(1, 0, 0), axis2=(0, 1, 0)).build()
+    with pytest.raises(ada.ModelError):
+        ada.Dynamics(model, "ada", kernel="generic").forward(*np.zeros((3, 2)))
+
+
+@pytest.mark.skipif(reason_for_fallback() is not None, reason="code cannot be compiled here")
+@pytest.mark.parametrize("legs", [1, 4])
+def test_the_algorithm_chosen_takes_the_fewest_instructions_in_lanes_where_limbs_are_alike(legs: int) -> None:
+    builder = ada.Builder("walker").link("body", 5.0, inertia=(0.2, 0.3, 0.4))
+    for i in range(legs):
+        before = "body"
+        for k, axis in enumerate(((1, 0, 0), (0, 1, 0), (0, 1, 0))):
+            builder.link(f"link_{i}{k}", 1.0, (0, 0.01, -0.1), (0.02, 0.03, 0.01))
+            builder.joint(f"joint_{i}{k}", "revolute", before, f"link_{i}{k}", (0.1 * i, 0, -0.2), axis=axis)
+            before = f"link_{i}{k}"
+    model = builder.build(base="floating")
+    kernels = ada.Dynamics(model).kernels
+    names = ["aba", "crba", *["lanes"] * (legs > 1)]
+    costs = kernels.costs({name: quantities.forward(model.tree, name, external=False).trace() for name in names})
+    assert kernels.algorithm == min(costs, key=costs.__getitem__) == ("lanes" if legs > 1 else kernels.algorithm)

@@ -6,17 +6,17 @@ Accelerations of random trees are compared as efforts, M (a - a'), which takes t
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from lanes_examples import Assembly, humanoid, walker
+from joint_constants import constants
 from mechanism_oracle import Oracle
-from pin_tree import PinTree, pin
-from random_trees import Array, floats, random_tree, state_of
+from pin_tree import PinTree
+from random_trees import Array, floats, random_tree, solid, state_of
 from random_trees import assert_same as same
 from refused import refused
 from tiers import nightly
@@ -37,6 +37,54 @@ from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vec3 import Vec3
 
+AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+class Assembly:
+    """A model that grows limb by limb."""
+
+    def __init__(self, name: str, seed: int = 0, trunk_axes: str = "") -> None:
+        self.builder = ada.Builder(name)
+        self.rng = np.random.default_rng(seed)
+        self.builder.link("root", *solid(self.rng))
+        parent = "root"
+        for i, axis in enumerate(trunk_axes):
+            parent = self._add(f"trunk_{i}", parent, "revolute", AXES[axis], {})
+
+    def limb(self, name: str, parent: str, kinds: Sequence[str], **loads: float) -> Assembly:
+        """A chain of joints, each "x", "y" or "z" for a revolute one, or a joint type; constants are random."""
+        for i, kind in enumerate(kinds):
+            axis: Any = AXES.get(kind, AXES["z"])
+            parent = self._add(f"{name}_{i}", parent, "revolute" if kind in AXES else kind, axis, loads)
+        return self
+
+    def _add(self, name: str, parent: str, kind: str, axis: Any, loads: dict[str, float]) -> str:
+        self.builder.link(name, *solid(self.rng))
+        options: dict[str, Any] = {"axis": axis, "axis2": (0.0, 1.0, 0.0)} if kind == "universal" else {"axis": axis}
+        xyz = self.rng.uniform(-0.4, 0.4, 3)
+        self.builder.joint(f"to_{name}", kind, parent, name, xyz, **options, **constants(kind), **loads)
+        return name
+
+    def build(self, base: str = "floating") -> ada.Model:
+        """The model."""
+        return self.builder.build(base)
+
+
+def humanoid() -> ada.Model:
+    """A free trunk of two joints, two legs on the pelvis, two arms on the chest, and a neck."""
+    made = Assembly("humanoid", trunk_axes="zy")
+    made.limb("leg_l", "root", "zxyyyx").limb("arm_l", "trunk_1", "yxzyz")
+    made.limb("leg_r", "root", "zxyyyx").limb("arm_r", "trunk_1", "yxzyz")
+    return made.limb("neck", "trunk_1", "zy").build()
+
+
+def walker(legs: int, kinds: Sequence[str] = "xyy", base: str = "floating") -> ada.Model:
+    """Equal legs on one body."""
+    made = Assembly(f"walker_{legs}")
+    for leg in range(legs):
+        made.limb(f"leg_{leg}", "root", kinds)
+    return made.build(base)
+
 
 def assert_same(model: ada.Model, q: Array, v: Array, tau: Array, found: Any, pull: Any = 0.0) -> None:
     """As pinocchio's mass matrix and bias have it; `pull` holds the efforts of forces on links."""
@@ -49,15 +97,6 @@ def names(model: ada.Model) -> list[str]:
 
 
 # --- open mechanisms ------------------------------------------------------------------------------------------------
-def test_the_pa10_cut_anywhere_accelerates_as_by_pinocchios_aba() -> None:
-    model = ada.load("pa10")
-    peer = PinTree(model)
-    q, v, tau = state_of(model)
-    expected = pin.aba(peer.model, peer.data, q, v, tau - peer.damping * v - peer.friction * np.sign(v))
-    every_pair = [list(pair) for count in (0, 1) for pair in combinations(names(model), count)]
-    for cuts in [*every_pair, names(model)[1::3], names(model), "auto"]:
-        found = forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)
-        assert np.max(np.abs(found - expected)) < 1e-10 * np.max(np.abs(expected)), cuts
 
 
 @pytest.mark.parametrize("straight", [True, False])
