@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from ada_dynamics.arrays import Array
@@ -79,7 +77,7 @@ class CommandSliders(JointSliders):
 
     def tick(self, q: Array) -> None:
         """Once a frame. Args: present positions of the robot."""
-        now = time.monotonic()
+        now = self._page.clock.now()
         if not self.motors or now < self._due:
             return
         present = q[self._places]
@@ -111,13 +109,7 @@ class JointTargets(CommandSliders):
     """Sliders shown while a controller follows joint positions; an unchanged target is sent once."""
 
     def __init__(self, page: Page, model: Model, follower: Follower) -> None:
-        """Add them to the page, hidden.
-
-        Args:
-            page: to draw on.
-            model: the robot.
-            follower: the controller.
-        """
+        """Add them to the page, hidden. Args: to draw on; the robot; the controller."""
         super().__init__(page, model, self._follow, "joint targets", "send targets")
         self._follower = follower
         self._sent: Positions | None = None

@@ -9,7 +9,6 @@ hold.py.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -311,7 +310,7 @@ class DevicePanel:
     # --- requests and messages ----------------------------------------------------------------------------------
     def _stop(self) -> None:
         """On the server's thread."""
-        now = time.monotonic()
+        now = self._page.clock.now()
         if now - self._stopped_at < _ONE_PRESS:
             return
         self._stop_until, self._stopped_at = now + _REPEATS, now
@@ -319,7 +318,7 @@ class DevicePanel:
 
     def _repeat_stop(self, state: HardwareState) -> None:
         """Ask for a stop again until the node says that it is latched: a message may be lost, or come too early."""
-        now = time.monotonic()
+        now = self._page.clock.now()
         if state.stopped:
             self._stop_until = -math.inf
         elif now < self._stop_until and now - self._stopped_at > _AGAIN:

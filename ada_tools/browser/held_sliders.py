@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import html
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -95,7 +94,7 @@ class HeldSliders(JointSliders):
             is_held: whether the robot may move now.
         """
         self.device = device
-        present = self._all(_fresh(self._node.measured(device.name)))
+        present = self._all(self._fresh(self._node.measured(device.name)))
         if device.phase in (STOPPED, CLOSED) or present is None:
             self.end()
             if self.wanted:
@@ -104,8 +103,8 @@ class HeldSliders(JointSliders):
             self._command(present)
         else:
             self.end()
-        if time.monotonic() - self._shown_at > LOOK:
-            self._shown_at = time.monotonic()
+        if self._page.clock.now() - self._shown_at > LOOK:
+            self._shown_at = self._page.clock.now()
             self._show(present)
 
     def end(self) -> None:
@@ -114,16 +113,20 @@ class HeldSliders(JointSliders):
             self.is_commanding = False
             self._send(None)
 
+    def _fresh(self, heard: Heard | None) -> Positions:
+        """Positions that are new; none where nothing is."""
+        return heard.positions if heard is not None and self._page.clock.now() - heard.arrived <= _FRESH else {}
+
     def _all(self, positions: Positions) -> Array | None:
         """Positions of all joints; None where one of them is not known."""
         found = np.array([positions.get(motor.name, math.nan) for motor in self.motors])
         return found if np.isfinite(found).all() else None
 
     def _command(self, present: Array) -> None:
-        now = time.monotonic()
+        now = self._page.clock.now()
         if not self.is_commanding:
             # From the commanded pose: a joint that sags under its load would sink with each new start.
-            before = self._all(_fresh(self._node.commanded(self.device.name)))
+            before = self._all(self._fresh(self._node.commanded(self.device.name)))
             is_near = before is not None and bool((np.abs(before - present) < self.lead).all())
             self.commanded = before if is_near and before is not None else present.copy()
             self.is_commanding, self._last = True, now
@@ -136,7 +139,7 @@ class HeldSliders(JointSliders):
         self.advance(goal, present, elapsed)
 
     def _show(self, present: Array | None) -> None:
-        commanded = _fresh(self._node.commanded(self.device.name))
+        commanded = self._fresh(self._node.commanded(self.device.name))
         with self._page.server.atomic():
             for i, motor in enumerate(self.motors):
                 if present is not None and i not in self.wanted:
@@ -157,11 +160,6 @@ class HeldSliders(JointSliders):
         if scale is not None:
             parts.append(f"servo {scale.angle(at):.0f} deg")
         return ", ".join(parts)
-
-
-def _fresh(heard: Heard | None) -> Positions:
-    """Positions that are new; none where nothing is."""
-    return heard.positions if heard is not None and time.monotonic() - heard.arrived <= _FRESH else {}
 
 
 def _degrees(angle: float) -> float:

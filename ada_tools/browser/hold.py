@@ -11,8 +11,6 @@ guard refuses count for nothing.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 from ada_tools.browser.page import Page
@@ -45,7 +43,7 @@ class Hold:
         self.presses = self.refusals = 0
         self._page = page
         self._why, self._refused_at = "", -1e9
-        self._clock: Callable[[], float] = time.monotonic
+        self._clock = page.clock
         self._lock = threading.Lock()
         self._holder: int | None = None
         self._last = -1e9  # [s] when a sign came that counted

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.drawing.marks import Mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
@@ -29,7 +29,7 @@ class Pace:
         self.step = step
         self.speed = 1.0
         self._owed = 0.0
-        self._cost = 0.0  # [s] of one step
+        self._cost: float | None = None  # [s] of one step
 
     def due(self, elapsed: float) -> int:
         """Steps to take now, no more than fit into a frame; what does not fit is dropped: the motion is slower then.
@@ -39,17 +39,17 @@ class Pace:
         """
         self._owed += elapsed * self.speed / self.step
         steps = int(self._owed)
-        if self._cost > 0.0:
+        if self._cost is None:
+            steps = min(steps, 1)  # what a step costs is not known yet
+        elif self._cost > 0.0:
             steps = min(steps, max(1, int(_BUSY / RATE / self._cost)))
-        elif steps:
-            steps = 1  # what a step costs is not known yet
         self._owed = min(self._owed - steps, self.speed / (RATE * self.step))
         return steps
 
     def took(self, steps: int, seconds: float) -> None:
         """Learn the time of steps."""
         if steps:
-            self._cost = seconds / steps if not self._cost else 0.8 * self._cost + 0.2 * seconds / steps
+            self._cost = seconds / steps if self._cost is None else 0.8 * self._cost + 0.2 * seconds / steps
 
     def forget(self) -> None:
         """Restart after a pause, without catching up."""
@@ -66,27 +66,28 @@ class LocalRobot:
 
     name = "the simulation"
 
-    def __init__(self, simulation: Simulation, say: Callable[[str], None]) -> None:
+    def __init__(self, simulation: Simulation, say: Callable[[str], None], clock: Clock = SYSTEM_CLOCK) -> None:
         """Begin with a pause.
 
         Args:
             simulation: that is run.
             say: takes a message for the person who looks.
+            clock: that it keeps up with.
         """
         self.goes_on = False
-        self._simulation, self._say = simulation, say
+        self._simulation, self._say, self._clock = simulation, say, clock
         self._pace = Pace(simulation.step_length)
-        self._last = time.monotonic()
+        self._last = self._clock.now()
         self._moments: list[Moment] = []
 
     # --- state --------------------------------------------------------------------------------------------------
     def newest(self) -> SeenState:
         """The state now."""
-        now = time.monotonic()
+        now = self._clock.now()
         elapsed, self._last = now - self._last, now
         if self.goes_on:
             self.advance(self._pace.due(elapsed))
-        return SeenState(time.monotonic(), *self._moment())
+        return SeenState(self._clock.now(), *self._moment())
 
     def passed(self) -> Sequence[Moment]:
         """Moments between the last two states."""
@@ -113,7 +114,7 @@ class LocalRobot:
 
     def advance(self, steps: int) -> None:
         """Take steps; a simulation that fails is paused where it is."""
-        begin = time.perf_counter()
+        begin = self._clock.now()
         each = max(1, round(POINT / self._pace.step))
         try:
             for first in range(0, steps, each):
@@ -122,12 +123,12 @@ class LocalRobot:
         except AdaError as problem:
             self.goes_on = False
             self._say(f"paused at t = {self._simulation.t:.4g} s: {problem}")
-        self._pace.took(steps, time.perf_counter() - begin)
+        self._pace.took(steps, self._clock.now() - begin)
 
     # --- requests -----------------------------------------------------------------------------------------------
     def pause(self, is_paused: bool, then: Answer) -> None:
         """Pause, or go on."""
-        self.goes_on, self._last = not is_paused, time.monotonic()
+        self.goes_on, self._last = not is_paused, self._clock.now()
         self._pace.forget()
         then(None)
 
@@ -184,4 +185,4 @@ def live(simulation: Simulation, *, ground: float | None = None, **options: Any)
 def live_page(page: Page, simulation: Simulation, ground: float | None = None) -> RobotPage:
     """The page of a simulation, which is paused. Arguments as of `live`."""
     dynamics = getattr(simulation, "dynamics", None) or Dynamics(simulation.model)
-    return RobotPage(page, LocalRobot(simulation, page.say), dynamics, ground=ground)
+    return RobotPage(page, LocalRobot(simulation, page.say, page.clock), dynamics, ground=ground)

@@ -13,11 +13,11 @@ import os
 import socket
 import sys
 import threading
-import time
 import webbrowser
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.extras import how_to_install
 from ada_tools.browser.door import VARIABLE, Door
@@ -39,6 +39,7 @@ class Page:
         door: who may come in.
         gui: viser's, for controls.
         scene: viser's.
+        clock: of all that is on the page.
         guard: why a browser, by its number, may move nothing; "" where it may. Of pages of real robots.
 
     Example::
@@ -49,7 +50,16 @@ class Page:
             page.run()
     """
 
-    def __init__(self, title: str, host: str = HOST, port: int = PORT) -> None:
+    def __init__(
+        self,
+        title: str,
+        host: str = HOST,
+        port: int = PORT,
+        *,
+        server: Any = None,
+        clock: Clock = SYSTEM_CLOCK,
+        rate: float = RATE,
+    ) -> None:
         """Start the server.
 
         Args:
@@ -57,25 +67,25 @@ class Page:
             host: address to listen on; 127.0.0.1 is seen from this machine alone; any other one needs a token, which
                 is drawn by lot, or taken from the environment (ADA_VIEW_TOKEN).
             port: to listen on; 0 takes any free one.
+            server: one of viser's that listens already; its page needs no token.
+            clock: of all that is on the page.
+            rate: frames per second.
 
         Raises:
             InputError: viser is not installed, or host, port or token are not to be had.
         """
-        viser = _viser()
-        _refuse_taken(host, port)
+        self.clock, self._rate = clock, rate
+        if server is None:
+            _refuse_taken(host, port)
         self.door = Door(host)
-        with _silent(), contextlib.ExitStack() as undone:  # a page without its door must not stay open
-            with self.door.hung():
-                self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
-                undone.callback(self.server.stop)
-            undone.pop_all()
+        self.server = _started(self.door, title, host, port) if server is None else server
         self.host, self.port = host, int(self.server.get_port())
         self._notes: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._is_open = True
         self.guard: Callable[[int], str] = lambda browser: ""
-        if port and self.port != port:  # taken between the look and the start
+        if server is None and port and self.port != port:  # taken between the look and the start
             self.close()
             raise InputError(_taken(host, port))
         self.gui, self.scene = self.server.gui, self.server.scene
@@ -172,14 +182,14 @@ class Page:
             tick: called once a frame.
             duration: [s]; without one it goes on.
         """
-        begin = due = time.monotonic()
+        begin = due = self.clock.now()
         with contextlib.suppress(KeyboardInterrupt):
-            while not self._ended.is_set() and (duration is None or time.monotonic() - begin < duration):
+            while not self._ended.is_set() and (duration is None or self.clock.now() - begin < duration):
                 self.act()
                 if tick:
                     tick()
-                due = max(due + 1.0 / RATE, time.monotonic())
-                self._ended.wait(due - time.monotonic())
+                due = max(due + 1.0 / self._rate, self.clock.now())
+                self.clock.wait(self._ended, due - self.clock.now())
 
     def act(self) -> None:
         """Do what was noted until now, but for what an action before it cleared."""
@@ -246,12 +256,7 @@ def serve(
 
 
 def nearest_free(host: str, port: int) -> int:
-    """The port itself, or the next one that is free; the port where none is, or where the host is no address.
-
-    Args:
-        host: address to listen on.
-        port: to begin with; 0 is any free one.
-    """
+    """The port itself, or the next one that is free; the port where none is, or where the host is no address."""
     if not 0 < port <= _LAST_PORT:
         return port
     with contextlib.suppress(OSError):
@@ -291,6 +296,17 @@ def _viser() -> Any:
     except ImportError:
         raise InputError(f"the browser view needs viser: {how_to_install('view')}") from None
     return viser
+
+
+def _started(door: Door, title: str, host: str, port: int) -> Any:
+    """A server of viser's behind a door."""
+    viser = _viser()
+    with _silent(), contextlib.ExitStack() as undone:  # a page without its door must not stay open
+        with door.hung():
+            server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+            undone.callback(server.stop)
+        undone.pop_all()
+    return server
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,7 @@ class PlaybackPage:
         self._thin = log[:: max(1, -(-len(log) // _PLOTTED))]
         self.scene.frame(list(self._thin.q[:: max(1, len(self._thin) // _FRAMED)]))
         self._plots: list[LogPlot] = []
-        self._last = time.monotonic()
+        self._last = self.page.clock.now()
         self._cursor_due = 0.0
         gui = page.gui
         self.status = Words(gui, 2)
@@ -182,7 +181,7 @@ class PlaybackPage:
     # --- showing ------------------------------------------------------------------------------------------------
     def tick(self) -> None:
         """Once a frame: go on where it plays."""
-        now = time.monotonic()
+        now = self.page.clock.now()
         elapsed, self._last = now - self._last, now
         if self.clock.is_playing:
             self.clock.advance(elapsed)
@@ -201,8 +200,8 @@ class PlaybackPage:
             self._time.show(t)
             gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.log.model.loops else ""
             self.status.content = f"t = **{t:.3f}** s of {self.clock.end:.3f} s, row {row} of {len(self.log) - 1}{gap}"
-            if not self.clock.is_playing or time.monotonic() >= self._cursor_due:
-                self._cursor_due = time.monotonic() + 1.0 / _CURSORS_PER_SECOND
+            if not self.clock.is_playing or self.page.clock.now() >= self._cursor_due:
+                self._cursor_due = self.page.clock.now() + 1.0 / _CURSORS_PER_SECOND
                 for plot in self._plots:
                     plot.show(t)
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from ada_dynamics.arrays import Array
@@ -109,7 +107,7 @@ class PushPanel:
     @property
     def arrows(self) -> list[Arrow]:
         """Forces to be drawn."""
-        return [self._arrow[1]] if self._arrow and time.monotonic() < self._arrow[0] else []
+        return [self._arrow[1]] if self._arrow and self._page.clock.now() < self._arrow[0] else []
 
     def _push_at(self, link: str, force: Array, point: Array) -> None:
         if link not in self._scene.poses or not np.any(force):
@@ -121,7 +119,7 @@ class PushPanel:
             self._is_refused, self.pull = self.pull is not None, None
             self._page.say(str(problem))
             return
-        self._arrow = (time.monotonic() + _SHOWN, Arrow(point, force))
+        self._arrow = (self._page.clock.now() + _SHOWN, Arrow(point, force))
 
 
 def moving_links(model: Model) -> list[str]:

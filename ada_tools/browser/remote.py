@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -40,6 +39,12 @@ class Wanted(NamedTuple):
     is_driven: bool = False  # a node of devices was seen: from then on its controls alone move robots
 
 
+def _start_thread(work: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=work, name="robot", daemon=True)
+    thread.start()
+    return thread
+
+
 class RemotePage:
     """A page that shows whatever robot a plant has at the time."""
 
@@ -52,6 +57,7 @@ class RemotePage:
         pose_sliders: bool = False,
         follower: Follower | None = None,
         push: tuple[str, str, float] | None = None,
+        start: Callable[[Callable[[], None]], Any] = _start_thread,
     ) -> None:
         """Show what the page waits for.
 
@@ -62,15 +68,16 @@ class RemotePage:
             pose_sliders: sliders that put the robot into a pose, rather than command its motors.
             follower: the controller that moves the robot, if there may be one.
             push: link, direction and force that its controls say at first; None: as for any robot.
+            start: begins to make a model beside the page's own work; what it returns has `join(timeout)`.
         """
         self.page, self.plant, self._follower = page, plant, follower
-        self._push = push
+        self._push, self._start = push, start
         self.devices = DevicePanel(page, plant)
         self.robot: RobotPage | None = None
         self.problem = ""  # why the present description cannot be shown
         self._base, self._pose_sliders = base, pose_sliders
         self._asked: Wanted | None = None  # is being made, or was made, or cannot be made
-        self._maker: threading.Thread | None = None
+        self._maker: Any = None
         self._text, self._since = "", 0.0  # the description, and since when
         self._shown_text = ""
         self._differs_since: float | None = None
@@ -117,7 +124,7 @@ class RemotePage:
     # --- the robot ----------------------------------------------------------------------------------------------
     def _make_if_needed(self, text: str, seen: Seen | None) -> None:
         """Begin to make the model that the messages speak of, unless it is there."""
-        now = time.monotonic()
+        now = self.page.clock.now()
         if text != self._text:
             self._text, self._since = text, now
         if self._maker is not None:
@@ -135,8 +142,7 @@ class RemotePage:
         if not is_settled and now - self._differs_since < _WAITED:
             return  # a state before its description, or a description before its first state
         self._asked, self._differs_since = wanted, None
-        self._maker = threading.Thread(target=self._make, args=(wanted,), name="robot", daemon=True)
-        self._maker.start()
+        self._maker = self._start(partial(self._make, wanted))
 
     def _is_shown(self, wanted: Wanted) -> bool:
         """True if the robot that is shown is the wanted one."""

@@ -9,7 +9,6 @@ panel of its node alone, and by a controller whose target is here.
 from __future__ import annotations
 
 import os
-import time
 from typing import Any, Literal
 
 import numpy as np
@@ -173,7 +172,7 @@ class RobotPage:
     # --- state --------------------------------------------------------------------------------------------------
     def tick(self) -> None:
         """Once a frame."""
-        now = time.monotonic()
+        now = self.page.clock.now()
         if self.pushes:
             self.pushes.tick()
         seen = self._newest()
@@ -231,14 +230,14 @@ class RobotPage:
     @property
     def is_lost(self) -> bool:
         """True if no state arrived for a while."""
-        return self.seen is None or time.monotonic() - self.seen.arrived > LOST
+        return self.seen is None or self.page.clock.now() - self.seen.arrived > LOST
 
     # --- display ------------------------------------------------------------------------------------------------
     def show(self) -> None:
         """Show the present state, everywhere."""
         if self._is_closed:
             return
-        self._drawn_at = time.monotonic()
+        self._drawn_at = self.page.clock.now()
         t = self.t
         if not self.is_simulated:  # stamps of devices are seconds since 1970
             if self._began is None and self.seen is not None:
@@ -256,7 +255,7 @@ class RobotPage:
         self.scene.has_com = bool(self.com.value)
         self.scene.show(self.q, self.pushes.arrows if self.pushes else ())
         self._sample(t, self.q, self.v)
-        now = time.monotonic()
+        now = self.page.clock.now()
         if self.is_playing and now < self._plotted_at + 1.0 / _PLOTS_PER_SECOND:
             return
         self._plotted_at = now
@@ -283,7 +282,7 @@ class RobotPage:
         if self.seen is None:
             return f"**{name} has sent no state yet.**"
         if self.is_lost:
-            age = time.monotonic() - self.seen.arrived
+            age = self.page.clock.now() - self.seen.arrived
             return f"**{name} has sent nothing for {age:.0f} s.** This is its last state; waiting for it."
         return self._partly
 
@@ -337,7 +336,7 @@ class RobotPage:
     def _paused(self, is_paused: bool, problem: str | None) -> None:
         self._say(problem)
         if problem is None:
-            self._answered_at, self._answer = time.monotonic(), not is_paused
+            self._answered_at, self._answer = self.page.clock.now(), not is_paused
             self.motion.forget()
             self.is_playing = not is_paused
             self.show()
@@ -349,7 +348,7 @@ class RobotPage:
             self.page.say(remark.replace("**", ""))
         q = self.pose_sliders.posing.q
         names = [n for n in self.model.joint_names if self.model.joints[n].nq == 1]
-        self._posed_at = time.monotonic()
+        self._posed_at = self.page.clock.now()
         self.source.set_state({n: float(q[self.model.q_index(n).start]) for n in names})
         self.pose_sliders.show()
 

@@ -45,6 +45,7 @@ class Scene:
         weight: likewise [N]; at least 1.
         poses: of its links in the world, as shown.
         parts: that it is drawn of.
+        batches: of these, as nodes of the scene.
         overlays: what else can be seen of it, where a page offers that.
     """
 
@@ -68,7 +69,7 @@ class Scene:
         self.weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
         rows = {link: i for i, link in enumerate(self.dynamics.poses(model.neutral()))}
         self.parts = parts_of(model)
-        self._batches = Batches(server.scene, self.parts, rows)
+        self.batches = Batches(server.scene, self.parts, rows)
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._forces = MarksLayer(server, "/forces")
@@ -95,7 +96,7 @@ class Scene:
         if not self._is_set_up:
             self.frame([at])
         with self._server.atomic():
-            self._batches.move(stacked)
+            self.batches.move(stacked)
             if self._loops:
                 self._loops.move(at, stacked)
             if self._com.visible:
@@ -106,7 +107,7 @@ class Scene:
 
     def remove(self) -> None:
         """Take everything away that this scene drew."""
-        nodes = [batch.node for batch in self._batches.each] + (self._loops.nodes if self._loops else [])
+        nodes = [batch.node for batch in self.batches.each] + (self._loops.nodes if self._loops else [])
         for node in (*nodes, self._com, self._grid):
             if node is not None:
                 node.remove()
@@ -135,12 +136,12 @@ class Scene:
 
     def part_positions(self) -> Array:
         """Where all parts of the robot are drawn, (n, 3)."""
-        return self._batches.positions
+        return self.batches.positions
 
     def on_pull(self, action: Callable[[Pull], None]) -> None:
         """Call a function while a link is dragged with the left mouse button."""
-        grabs = Grabs(self._batches)
-        for batch in self._batches.each:
+        grabs = Grabs(self.batches)
+        for batch in self.batches.each:
 
             async def pulled(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
                 index = event.instance_index
@@ -152,8 +153,8 @@ class Scene:
 
     def on_click(self, action: Callable[[str, Array, Array], None]) -> None:
         """Call a function with link, origin and direction of the ray of sight when a link is clicked."""
-        grabs = Grabs(self._batches)
-        for batch in self._batches.each:
+        grabs = Grabs(self.batches)
+        for batch in self.batches.each:
 
             async def clicked(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
                 origin, direction = np.array(event.ray_origin), np.array(event.ray_direction)
@@ -192,7 +193,7 @@ class Scene:
         seen = []
         for q in several:
             poses = np.array(list(self.dynamics.poses(np.asarray(q, dtype=np.float64)).values()))
-            self._batches.move(poses)
+            self.batches.move(poses)
             seen += [poses[:, :3, 3], self.part_positions()]
         drawn = np.concatenate(seen)
         low, high = drawn.min(axis=0), drawn.max(axis=0)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 
 import numpy as np
@@ -53,7 +52,7 @@ class SensorBars:
             poses: of the robot's links in the world; none where no robot is shown.
             size: of the robot [m].
         """
-        now = time.monotonic()
+        now = self._page.clock.now()
         if now - self._shown_at < _SHOWN:
             return
         self._shown_at = now

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.clock import Clock
 from ada_dynamics.simulation import Simulation
 from ada_tools.browser.exhibits import EXHIBITS, Targets
 from ada_tools.browser.live import LocalRobot
@@ -20,9 +21,9 @@ _PERIOD = 0.01  # [s] of the motion between two commands to the servos
 class Performer(LocalRobot):
     """A simulation whose servos follow a motion."""
 
-    def __init__(self, simulation: Simulation, targets: Targets, say: Callable[[str], None]) -> None:
-        """Args: the simulation, with servos; where they shall be; takes a message for the person who looks."""
-        super().__init__(simulation, say)
+    def __init__(self, simulation: Simulation, targets: Targets, say: Callable[[str], None], clock: Clock) -> None:
+        """Args: the simulation, with servos; where they shall be; takes a message for the person who looks; clock."""
+        super().__init__(simulation, say, clock)
         self._targets, self._servos = targets, simulation.servos
         self._each = max(1, round(_PERIOD / simulation.step_length))
         self._held = simulation.q[self._servos.q_index]
@@ -61,7 +62,7 @@ class Showroom:
         )
         self.page.when(self.choice, lambda: self.choose(words[str(self.choice.value)]))
         simulation, targets = EXHIBITS[self.chosen].staged()
-        source = Performer(simulation, targets, self.page.say)
+        source = Performer(simulation, targets, self.page.say, self.page.clock)
         ground = None if simulation.contact is None else 0.0
         robot = RobotPage(self.page, source, simulation.dynamics, ground=ground)
         robot.toggle()

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -95,7 +94,7 @@ class StopButton:
             hint: beside it, when a mouse is over it.
             press: called on the server's own thread, for one press more than once; it does not wait for the page's.
         """
-        self._clock: Callable[[], float] = time.monotonic
+        self._clock = page.clock
         self._lock = threading.Lock()
         self._seen: dict[int, float] = {}  # [s] when a browser said so last
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,7 +78,7 @@ class TargetGizmo:
         with self._page.server.atomic():
             if self.handles.visible != is_wanted:
                 self.handles.visible = is_wanted
-            if not self._is_held and time.monotonic() > self._kept_until:
+            if not self._is_held and self._page.clock.now() > self._kept_until:
                 self._move(place)
             self._say(place)
 
@@ -132,7 +131,7 @@ class TargetGizmo:
     # --- dragging ---------------------------------------------------------------------------------------------------
     def _drag(self, pose: Array, is_end: bool) -> None:
         self._is_held = not is_end
-        self._kept_until = time.monotonic() + _SETTLED
+        self._kept_until = self._page.clock.now() + _SETTLED
         self._shown = pose
         self._send(pose)
 

@@ -2,16 +2,31 @@
 """Pages in the browser: stand-ins for a robot's node and a controller behind them, without ROS, and the view node."""
 
 import json
-import time
+from types import SimpleNamespace
 
 import numpy as np
 
 import ada_dynamics as ada
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.robots.writers import render
 from ada_robot.node_state import read_hardware_state
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import Heard
 from ada_tools.browser.seen import SeenState
+
+
+def at_once(work):
+    """Start of a RemotePage: the model is made before the next frame."""
+    work()
+    return SimpleNamespace(join=lambda timeout: None)
+
+
+def passes(shown, frames=2, period=0.0):
+    """So many frames of a page, on a clock that moves on by the period [s] with each."""
+    for _ in range(frames):
+        shown.page.clock.advance(period)
+        shown.page.act()
+        shown.tick()
 
 
 def described(model):
@@ -26,14 +41,15 @@ class RobotNode:
 
     name, driver, waits_for, is_there, goes_on = "plant", "hardware_node", "Waiting for it.", True, None
 
-    def __init__(self, text=None, said=None):
+    def __init__(self, text=None, said=None, clock=SYSTEM_CLOCK):
+        self.clock = clock
         self.text, self.seen, self.known, self.problem, self.seen_marks = text, None, {}, None, []
         self.asked, self.pushed, self.commands, self.posed = [], [], [], []
         self.said, self.at, self.told_at, self.felt, self.rivals, self.follows = said, None, None, None, (), True
 
     def sends(self, t, q, v=None):
         q = np.asarray(q, dtype=float)
-        self.seen = SeenState(time.monotonic(), t, q, np.zeros(len(q)) if v is None else np.asarray(v, dtype=float))
+        self.seen = SeenState(self.clock.now(), t, q, np.zeros(len(q)) if v is None else np.asarray(v, dtype=float))
 
     def _answers(self, what, then):
         self.asked.append(what)
@@ -102,10 +118,10 @@ class RobotNode:
         return None if self.said is None else read_hardware_state(json.dumps(self.said))
 
     def measured(self, device):
-        return None if self.at is None else Heard(time.monotonic(), dict(self.at))
+        return None if self.at is None else Heard(self.clock.now(), dict(self.at))
 
     def commanded(self, device):
-        return None if self.told_at is None else Heard(time.monotonic(), dict(self.told_at))
+        return None if self.told_at is None else Heard(self.clock.now(), dict(self.told_at))
 
     def wrench(self, device):
         return self.felt

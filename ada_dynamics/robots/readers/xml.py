@@ -64,8 +64,7 @@ def parse_xml(data: bytes | str, where: str, *, max_elements: int = MAX_ELEMENTS
         max_elements: a document with more elements is refused.
 
     Raises:
-        ModelError: it is empty, too big, nested too deeply, not well-formed, in an unknown encoding, or has a document
-            type declaration.
+        ModelError: empty, too big, nested too deeply, not well-formed, of unknown encoding, or with a document type.
     """
     raw = _checked(data, where)
     return _Parser(where, "utf-8" if isinstance(data, str) else None, max_elements).parse(raw)

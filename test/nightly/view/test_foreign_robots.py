@@ -52,7 +52,7 @@ def test_the_browser_gets_a_foreign_robot_with_every_mesh_where_pinocchio_has_it
         with Page("test", port=0) as page:
             scene = Scene(page.server, model)
             scene.show(model.neutral())
-            nodes = [batch.node for batch in scene._batches.each]
+            nodes = [batch.node for batch in scene.batches.each]
     assert not [record for record in caplog.records if "meshes" in record.message]
     boxes = {}
     for part in scene.parts:

@@ -147,6 +147,23 @@ def test_control_c_ends_without_a_traceback(ada, monkeypatch):
     assert (code, err) == (130, "ada: interrupted\n")
 
 
+WITHOUT_GYM = "import sys; sys.modules['gymnasium'] = None; import ada_dynamics as ada"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys, ada_dynamics as ada; names = dir(ada); assert {'load', 'robots', 'simulation', 'ik'} <= {*names};"
+        "assert 'ada_dynamics.simulation' not in sys.modules and 'numpy' not in sys.modules;"
+        "assert ada.simulation.Simulation is ada.Simulation",
+        f"{WITHOUT_GYM}; assert not hasattr(ada, 'gym')",
+    ],
+    ids=["names are offered without being loaded", "a package whose framework is missing is not there"],
+)
+def test_the_library_is_imported_lazily(code):
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def process(*arguments: str, **options) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "ada_tools.cli", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)

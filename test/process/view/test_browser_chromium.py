@@ -5,29 +5,21 @@ buttons do, and that controls stay where they are whatever the words above them 
 Screenshots are kept under build/test-artifacts, or where ADA_ARTIFACTS says.
 """
 
-import math
 import threading
 
 import numpy as np
 import pytest
 from browser_robots import pushable
 from chromium import Visit, chromium, plain_light
-from foreign_robots import foreign_robot
-from page_world import RobotNode
 
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_dynamics.simulation.log import EventRecord
-from ada_robot.node_state import DeviceState, Motor
-from ada_tools.browser import page as pages
 from ada_tools.browser.grabs import sight_of
-from ada_tools.browser.held_sliders import HeldSliders
 from ada_tools.browser.live import live_page
 from ada_tools.browser.page import Page
 from ada_tools.browser.playback import PlaybackPage
 from ada_tools.browser.pose_page import PosePage
-from ada_tools.browser.robot_node import Wrench
-from ada_tools.browser.sensor_bars import SensorBars
 
 pytestmark = pytest.mark.slow
 
@@ -70,10 +62,9 @@ class Stage(Visit):
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch, chromium(tmp_path_factory.mktemp("chromium")) as browser:
-        patch.setattr(pages, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
+    with chromium(tmp_path_factory.mktemp("chromium")) as browser:
         browser.set_window_size(1000, 900)
-        with Page("test", port=0) as page:
+        with Page("test", port=0, rate=4.0) as page:  # frames are drawn without a GPU before the next ones arrive
             shown = Stage(browser, page)
             yield shown
             shown.leave()
@@ -93,7 +84,7 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(stage):
     thumb = here.browser.find_elements(By.CSS_SELECTOR, "[role=slider]")[0]
     thumb.send_keys(Keys.END, Keys.ARROW_LEFT)  # 180 deg, less one step
     here.until(lambda: abs(here.shown.posing.q[0] - np.radians(179.9)) < 1e-6, "the crank follows its slider")
-    here.until(lambda: not here.page._notes, "all notes are done")
+    here.on_page(lambda: None)  # what was noted before is done
     assert np.abs(here.shown.posing.q[1:] - start[1:]).min() > np.radians(13.0)  # the other joints follow
     assert here.shown.posing.gap < 1e-10
     assert np.abs(here.shown.scene.part_positions() - parts).max() > 0.1
@@ -102,26 +93,12 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(stage):
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys("110")
     here.until(lambda: abs(here.shown.posing.q[0] - np.radians(110.0)) < 1e-6, "the crank follows what is typed")
-    here.until(lambda: not here.page._notes, "all notes are done")
+    here.on_page(lambda: None)  # what was noted before is done
     assert field.get_attribute("value") == "110"
     follower = float(here.shown.sliders[1][1].value)
     fields = [e.get_attribute("value") for e in here.browser.find_elements(By.CSS_SELECTOR, "input[type=text]")]
     assert any(abs(float(f) - follower) < 0.06 for f in fields if f)
     here.keep("view-four_bar")
-
-
-def test_a_robot_of_meshes_is_drawn_in_its_colours(stage):
-    model = ada.load(foreign_robot("so101"))  # yellow; as boxes or sticks it would be grey, blue and orange
-    here = stage.show(lambda page: PosePage(page, model))
-
-    def yellow():
-        x, y = here.drawn().T
-        red, green, blue = here.picture()[y, x].T
-        return (green > 0.75 * red) & (blue < red - 20)
-
-    here.until(lambda: np.count_nonzero(yellow()) > 1000, "the robot is drawn", every=1.0)
-    assert np.mean(yellow()) > 0.9
-    here.keep("view-so101")
 
 
 def test_a_log_plays_and_pauses_and_its_plots_are_there(stage):
@@ -181,7 +158,7 @@ def test_a_link_that_moves_under_the_mouse_is_pulled_by_finite_forces_or_not_at_
     simulation, pushed = pushable(ada.planar_chain(3))
     seen = []
     here = stage.show(lambda page: live_page(page, simulation))
-    for batch in here.shown.scene._batches.each:
+    for batch in here.shown.scene.batches.each:
 
         async def see(event):
             seen.append((event.instance_index, sight_of(event), np.array(event.end_position)))
@@ -210,7 +187,7 @@ def test_a_link_that_moves_under_the_mouse_is_pulled_by_finite_forces_or_not_at_
         pixels = pixels[(pixels[:, 0] > 100) & (pixels[:, 0] < canvas - 60)]
         x, y = pixels[random.integers(len(pixels))].tolist()
         goes(x, y)  # pointed at: from now on an outline is there, which lags behind
-        here.page._ended.wait(0.3)
+        here.drawn()
         goes(x, y, *((x + 8 * step, y) for step in range(1, 5)))
     here.until(lambda: here.shown.pushes.pull is None, "the mouse lets go")
     assert pushed, "some of it pulled"
@@ -254,8 +231,7 @@ def places_at_rest(here):
 def stay(here, first, is_shown):
     """They are where they were, once the page shows something, and for a little while after."""
     here.until(is_shown, "the words are on the page")
-    here.page._ended.wait(0.3)
-    now = here.browser.execute_script(PLACES)
+    now = places_at_rest(here)
     assert len(now) == len(first)
     np.testing.assert_allclose(now, first, atol=0.5)
 
@@ -281,29 +257,3 @@ def test_controls_stay_where_they_are_whatever_the_status_says(stage, make):
         status.content = words
         wanted = words.replace("*", "").split("\n\n")[0]
         stay(here, first, lambda wanted=wanted: wanted in here.text())
-
-
-class Device:
-    """Bars of two sensors and sliders of a robot."""
-
-    def __init__(self, page):
-        self.node = RobotNode()
-        motors = (Motor("knee", -1.0, 1.5, 6.0),)
-        self.robot = DeviceState("leg", "khr1", "inactive", "", (), "", ("position",), motors, {}, {}, (), "", "")
-        self.bars = SensorBars(page, self.node, ["hand", "foot"])
-        self.sliders = HeldSliders(page, self.node, self.robot)
-
-    def tick(self):
-        self.bars.tick({}, 1.0)
-        self.sliders.tick(self.robot, is_held=False)
-
-
-def test_sliders_and_bars_of_hardware_stay_where_they_are_whether_it_is_heard_or_not(stage):
-    here = stage.show(Device)
-    node, first = here.shown.node, places_at_rest(here)
-    assert "not measured" in here.text() and "nothing is measured" in here.text()
-    node.at = node.told_at = {"knee": -0.123}
-    node.felt = Wrench(math.inf, "a_frame_whose_name_is_longer_than_the_panel_is_wide", np.full(6, -123.4))
-    stay(here, first, lambda: "commanded -7.0" in here.text() and "-123.40 N m" in here.text())
-    node.at = node.told_at = node.felt = None
-    stay(here, first, lambda: "not measured" in here.text())

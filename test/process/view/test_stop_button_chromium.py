@@ -4,7 +4,6 @@ where it is out of sight, nothing on the page moves a robot.
 """
 
 import contextlib
-import random
 import threading
 
 import pytest
@@ -12,7 +11,6 @@ from chromium import Visit, chromium
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
-from ada_tools.browser import stop_button
 from ada_tools.browser.hold import Hold
 from ada_tools.browser.page import Page
 from ada_tools.browser.stop_button import StopButton
@@ -119,7 +117,6 @@ def test_each_press_arrives_while_another_button_is_held(here):
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.keys import Keys
 
-    random.seed(1)
     stop, browser = here.visit.button("STOP"), here.browser
     ActionChains(browser).click_and_hold(here.visit.button("hold to play")).perform()
     here.visit.until(lambda: here.play.is_held, "the other one is held")
@@ -127,17 +124,16 @@ def test_each_press_arrives_while_another_button_is_held(here):
     for press in (here.visit.touch, lambda element: browser.execute_script("arguments[0].click()", element)):
         for _ in range(PRESSES):
             here.arrives(lambda press=press: press(stop))
-            here.page._ended.wait(random.uniform(0.0, 0.1))
+            here.visit.text()  # the page draws on
     assert here.play.presses == presses, "it was held all the time"
     ActionChains(browser).release().perform()
     here.arrives(ActionChains(browser).send_keys(Keys.ESCAPE).perform)
     here.visit.keep("stop-button")
 
 
-def test_a_page_that_goes_out_of_sight_lets_go_at_once_and_for_good(here, monkeypatch):
+def test_a_page_that_goes_out_of_sight_lets_go_at_once_and_for_good(here):
     from selenium.webdriver import ActionChains
 
-    monkeypatch.setattr(stop_button, "SEEN", 1e9)  # what it says of STOP does not end it
     ActionChains(here.browser).click_and_hold(here.visit.button("hold to play")).perform()
     here.visit.until(lambda: here.play.is_held, "it is held")
     presses, page = here.play.presses, here.browser.current_window_handle
@@ -145,7 +141,7 @@ def test_a_page_that_goes_out_of_sight_lets_go_at_once_and_for_good(here, monkey
     here.visit.until(lambda: not here.play.is_held, "it is let go", every=0.01)
     here.browser.close()
     here.browser.switch_to.window(page)
-    here.page._ended.wait(1.0)
+    here.rests(here.visit.button("hold to play"))
     assert not here.play.is_held and here.play.presses == presses, "the mouse is still down"
     ActionChains(here.browser).release().perform()
     assert here.holds()

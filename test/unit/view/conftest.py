@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of pictures and pages share."""
+"""A page whose server is a stand-in, on a clock that tests advance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
+from ada_dynamics.clock import ManualClock
 from ada_tools.browser.page import Page
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    """A page; what it says to those who look at it is kept in `said`."""
+def page() -> Page:
+    """One browser has it open; what it says to people is in `page.server.said`."""
     pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
-    with Page("test", port=0) as shown:
-        shown.said = []  # type: ignore[attr-defined]
-        shown.say = shown.said.append  # type: ignore[attr-defined,method-assign]
-        yield shown
+    from viser_stand_in import StandIn
+
+    return Page("test", server=StandIn(), clock=ManualClock(100.0))

@@ -9,7 +9,6 @@ from turning_robots import HIP, merged_hip
 import ada_dynamics as ada
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.loops.assembly import flipped
-from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser.posing import Posing
@@ -93,18 +92,6 @@ def test_a_free_body_has_places_and_angles_and_keeps_its_quaternion_unit():
     found = [shown.value(knob) for knob in roots.values()]
     np.testing.assert_allclose(found, [0.1, -0.2, 0.3, 0.4, -0.5, 2.0], atol=1e-12)
     assert np.linalg.norm(shown.q[3:7]) == pytest.approx(1.0, abs=1e-15)
-
-
-@pytest.mark.parametrize("name", ["stewart", "slider_crank", "parallel_gripper"])
-def test_compiled_conditions_are_those_on_numbers(name):
-    model = ada.load(name)
-    compiled, numbers = CompiledLoopNumbers(ada.Dynamics(model).kernels), LoopNumbers(model)
-    rng = np.random.default_rng(5)
-    for _ in range(3):
-        q = model.integrate(ada.assemble(model), rng.normal(scale=0.5, size=model.nv))
-        np.testing.assert_allclose(compiled.gap(q), numbers.gap(q), atol=1e-13)
-        np.testing.assert_allclose(compiled.jacobian(q), numbers.jacobian(q), atol=1e-13)
-        assert compiled.is_flipped(q) == bool(flipped(model.tree, q))
 
 
 def test_a_loop_with_its_axis_the_wrong_way_round_is_told_from_a_closed_one():

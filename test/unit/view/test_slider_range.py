@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import ada_dynamics as ada
 from ada_tools.browser.command_sliders import motors_of
 from ada_tools.browser.joint_sliders import JointSliders
-from ada_tools.browser.page import Page
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.slider_range import slider_range
 
@@ -49,15 +48,12 @@ def test_a_value_outside_of_the_limits_is_on_the_slider_and_one_that_rounding_le
 
 
 @pytest.mark.parametrize("name", ["pa10", "khr1", "hoap2_10dof"])
-def test_sliders_of_robots_have_readable_ends_within_the_limits_of_their_joints(name):
-    pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+def test_sliders_of_robots_have_readable_ends_within_the_limits_of_their_joints(page, name):
     model = ada.load(name)
-    with Page("test", port=0) as page:
-        motors = JointSliders(page, motors_of(model))
-        motors.add()
-        poses = PosePage(page, model).sliders
-        limits = [(m.lower, m.upper, s) for m, s in zip(motors.motors, motors.sliders, strict=True)]
-        limits += [(knob.lower, knob.upper, s) for knob, s in poses if knob.is_angle]
+    motors = JointSliders(page, motors_of(model))
+    motors.add()
+    limits = [(m.lower, m.upper, s) for m, s in zip(motors.motors, motors.sliders, strict=True)]
+    limits += [(knob.lower, knob.upper, s) for knob, s in PosePage(page, model).sliders if knob.is_angle]
     assert len(limits) > 2 * model.nv - 13
     for lower, upper, slider in limits:
         assert max(digits(slider.min), digits(slider.max)) <= 2

@@ -1,28 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target of a controller on the page, seen from the server; robot and controller are stand-ins without ROS."""
-
-import time
+"""The target of a controller on the page; robot, controller and server are stand-ins."""
 
 import numpy as np
 import pytest
-from page_world import Controller, RobotNode, described
+from page_world import Controller, RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
 from ada_dynamics.spatial.orientation import to_quaternion
-from ada_tools.browser import command_sliders, target_gizmo
+from ada_dynamics.spatial.rotation import from_rpy
+from ada_tools.browser import command_sliders
 from ada_tools.browser.follower import TargetPose
 from ada_tools.browser.remote import RemotePage
-from ada_tools.browser.target_gizmo import TargetGizmo
+from ada_tools.browser.target_gizmo import NODE, TargetGizmo
 
-pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
-import gizmo_drag
-from gizmo_drag import placed
+def placed(xyz, rpy=(0.0, 0.0, 0.0)):
+    """A 4x4 pose."""
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = from_rpy(*rpy), xyz
+    return pose
 
 
 def drag(page, pose, *phases):
-    """Drag the handles, and let the page act on it."""
-    gizmo_drag.drag(page, pose, *phases)
+    """A person drags the handles, and the page acts on it."""
+    handles = page.scene.named(NODE)
+    for phase in phases:
+        handles.wxyz, handles.position = to_quaternion(pose[:3, :3]), pose[:3, 3]
+        handles.act("update", phase=phase)
     page.act()
 
 
@@ -33,7 +37,8 @@ def test_the_handles_are_where_the_controllers_target_is_in_the_frame_that_it_na
     controller = Controller()
     gizmo = TargetGizmo(page, controller, 1.0)
     gizmo.tick(POSES)
-    assert gizmo.handles is None and not gizmo._folder.visible
+    folder = page.gui.named("target")
+    assert gizmo.handles is None and not folder.visible
     for frame, base in (("base", POSES["base"]), ("world", np.eye(4))):
         controller.pose = TargetPose(frame, placed((0.2, 0.3, 0.1), (0.4, 0.0, 0.0)))
         gizmo.tick(POSES)
@@ -43,22 +48,11 @@ def test_the_handles_are_where_the_controllers_target_is_in_the_frame_that_it_na
         assert gizmo.handles.visible
     controller.pose = None
     gizmo.tick(POSES)
-    assert not gizmo.handles.visible and not gizmo._folder.visible
+    assert not gizmo.handles.visible and not folder.visible
     gizmo.remove()
 
 
-def test_how_far_the_link_is_from_the_target_is_told(page):
-    controller = Controller()
-    gizmo = TargetGizmo(page, controller, 1.0)
-    controller.pose = TargetPose("world", POSES["hand"] @ placed((0.003, 0.0, 0.004), (0.0, 0.0, np.radians(2.0))))
-    gizmo.tick(POSES)
-    assert "hand is **5.0 mm** and **2.0 deg** from the target of boss" in gizmo.words.content
-    controller.link = ""
-    gizmo.tick(POSES)
-    assert gizmo.words.content == "of boss"
-
-
-def test_what_a_person_drags_is_asked_of_the_controller_and_what_it_does_not_take_is_not_kept(page, monkeypatch):
+def test_what_a_person_drags_is_asked_of_the_controller_and_what_it_does_not_take_is_not_kept(page):
     controller = Controller()
     gizmo = TargetGizmo(page, controller, 1.0)
     controller.pose = TargetPose("base", placed((0.2, 0.3, 0.1)))
@@ -73,8 +67,7 @@ def test_what_a_person_drags_is_asked_of_the_controller_and_what_it_does_not_tak
     drag(page, wanted, "end")
     gizmo.tick(POSES)
     np.testing.assert_allclose(gizmo.handles.position, wanted[:3, 3], atol=1e-12)
-    soon = time.monotonic() + 2.0 * target_gizmo._SETTLED
-    monkeypatch.setattr(target_gizmo.time, "monotonic", lambda: soon)
+    page.clock.advance(1.0)
     gizmo.tick(POSES)
     np.testing.assert_allclose(gizmo.handles.position, (POSES["base"] @ controller.pose.pose)[:3, 3], atol=1e-12)
 
@@ -84,20 +77,20 @@ def test_the_target_goes_to_where_the_robot_is_when_a_person_says_stay_here(page
     gizmo = TargetGizmo(page, controller, 1.0)
     controller.pose = TargetPose("base", placed((0.2, 0.3, 0.1)))
     gizmo.tick(POSES)
-    gizmo._stay()
+    gizmo.stay.click()
+    page.act()
     np.testing.assert_allclose(POSES["base"] @ controller.asked[-1].pose, POSES["hand"], atol=1e-12)
     controller.link = ""
     gizmo.tick(POSES)
-    with pytest.raises(ada.InputError, match="target_link"):
-        gizmo._stay()
+    gizmo.stay.click()
+    page.act()
+    assert len(controller.asked) == 1 and len(page.server.said) == 1
 
 
-def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sent_once(page, monkeypatch):
-    clock = [100.0]
-    monkeypatch.setattr(command_sliders.time, "monotonic", lambda: clock[0])
+def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sent_once(page):
     model, controller = ada.load("pa10"), Controller()
     targets = command_sliders.JointTargets(page, model, controller)
-    folder = targets._folder
+    folder = page.gui.named("joint targets")
     q = np.linspace(-0.3, 0.3, 7)
     targets.tick(q)
     assert not folder.visible
@@ -107,14 +100,14 @@ def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sen
     assert folder.visible
     targets.switch(True)
     for _ in range(5):
-        clock[0] += 0.05
+        page.clock.advance(0.05)
         targets.tick(q)
     assert len(controller.asked) == 1
     assert list(controller.asked[0]) == names
     np.testing.assert_allclose(list(controller.asked[0].values()), q[:5], atol=1e-6)
     targets.sliders[0].value = 90.0
     for _ in range(40):
-        clock[0] += 0.05
+        page.clock.advance(0.05)
         targets.tick(q)
     assert controller.asked[-1][names[0]] == pytest.approx(q[0] + command_sliders.CommandSliders.lead)
     controller.joints = None
@@ -124,19 +117,14 @@ def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sen
 
 def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_joints(page):
     model = ada.load("pa10")
-    plant, controller = RobotNode(described(model)), Controller()
+    plant, controller = RobotNode(described(model), clock=page.clock), Controller()
     plant.sends(0.0, model.neutral())
     controller.is_there = False
-    shown = RemotePage(page, plant, follower=controller)
-    deadline = time.monotonic() + 20.0
-    while shown.robot is None:
-        assert time.monotonic() < deadline
-        page.act()
-        shown.tick()
+    shown = RemotePage(page, plant, follower=controller, start=at_once)
+    passes(shown)
     robot = shown.robot
-    plant.sends(0.0, model.neutral())  # however long the robot was being made
-    shown.tick()
-    assert robot.commands._folder.visible and not robot.targets._folder.visible
+    commands, targets = (page.gui.named(f"joint {name}") for name in ("commands", "targets"))
+    assert commands.visible and not targets.visible
     robot.commands.switch(True)
     shown.tick()
     assert plant.commands[-1] is not None
@@ -144,7 +132,7 @@ def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_
     controller.pose = TargetPose(model.root, placed((0.3, 0.0, 0.8)))
     shown.tick()
     assert plant.commands[-1] is None
-    assert not robot.commands._folder.visible and robot.targets._folder.visible
+    assert not commands.visible and targets.visible
     assert robot.gizmo.handles.visible
     robot.close()
     assert robot.gizmo.handles is None
