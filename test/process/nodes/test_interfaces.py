@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -88,19 +89,14 @@ def test_transforms_travel_over_dds_as_the_type_that_released_systems_use(built)
 
 
 @needs_compilers
-def test_a_second_build_finds_it_there_and_touches_nothing(built):
+def test_a_second_build_finds_it_there_and_what_was_built_with_other_wheels_is_built_again(built):
     python, _ = built
+    mark = site_of(python) / "tf2_msgs" / MARK
+    was = mark.read_text()
     files = {path: path.stat().st_mtime_ns for path in (site_of(python) / "tf2_msgs").rglob("*.so")}
     assert files
     assert "tf2_msgs: there already" in run(python, *builder())
     assert files == {path: path.stat().st_mtime_ns for path in files}
-
-
-@needs_compilers
-def test_what_was_built_with_other_wheels_is_built_again(built):
-    python, _ = built
-    mark = site_of(python) / "tf2_msgs" / MARK
-    was = mark.read_text()
     mark.write_text(was.replace("ros-rclpy", "ros-rclpy-of-last-year"))
     assert "tf2_msgs: built in" in run(python, *builder())
     assert mark.read_text() == was
@@ -117,7 +113,7 @@ def test_a_package_that_came_from_elsewhere_is_left_alone_even_by_force(fresh):
 
 
 @needs_compilers
-def test_a_killed_build_leaves_nothing_that_imports_and_the_next_one_succeeds(fresh, tmp_path):
+def test_a_killed_build_leaves_nothing_that_imports_and_of_the_next_two_at_once_one_builds(fresh, tmp_path):
     hanging = tmp_path / "hanging"
     os.mkfifo(tmp_path / "started")
     hanging.write_text(f"#!/bin/sh\necho > {tmp_path}/started\nexec sleep 100\n")
@@ -129,24 +125,14 @@ def test_a_killed_build_leaves_nothing_that_imports_and_the_next_one_succeeds(fr
         (tmp_path / "started").read_text()  # comes when the first compiler runs
     finally:
         os.killpg(child.pid, signal.SIGKILL)
-        child.wait(10)
+        child.wait(60)
     root = fresh.parents[1]
     assert list(root.glob(".ada_interfaces-*"))
     assert "No module named 'tf2_msgs'" in run(fresh, "-c", "import tf2_msgs", code=1)
-    assert "tf2_msgs: built in" in run(fresh, *builder())
-    assert not list(root.glob(".ada_interfaces-*"))
-    run(fresh, "-c", "from tf2_msgs.msg import TFMessage; TFMessage()")
-
-
-@needs_compilers
-def test_of_two_builds_at_once_one_builds_and_both_succeed(fresh):
-    said = []
-    threads = [threading.Thread(target=lambda: said.append(run(fresh, *builder()))) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        said = [future.result() for future in [pool.submit(run, fresh, *builder()) for _ in range(2)]]
     assert sorted("built in" in text for text in said) == [False, True]
+    assert not list(root.glob(".ada_interfaces-*"))
     run(fresh, "-c", "from tf2_msgs.msg import TFMessage; TFMessage()")
 
 
@@ -190,29 +176,21 @@ def test_packages_of_ones_own_may_use_one_another_and_have_services(built, tmp_p
 
 @needs_compilers
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "compiler", "says"),
     [
-        ("float65 x\n", "Bad.msg: the generators of ROS 2 refuse it"),
-        ("not a definition\n", "Bad.msg: the generators of ROS 2 refuse it"),
-        ("nav_msgs/Path path\n", "pip install ros-nav-msgs"),
+        ("float65 x\n", "", "Bad.msg"),
+        ("nav_msgs/Path path\n", "", "pip install ros-nav-msgs"),
+        ("float64 side\n", "false", "false ended with code 1"),
     ],
 )
-def test_a_definition_that_cannot_be_built_is_named_with_the_reason(tmp_path, capsys, text, says):
-    folder = definitions(tmp_path, shapes={"Bad.msg": text})
-    assert main(["--from", str(folder)]) == 2
+def test_a_definition_that_cannot_be_built_is_named_in_one_line(tmp_path, capsys, monkeypatch, text, compiler, says):
+    if compiler:
+        monkeypatch.setenv("CC", compiler)
+    assert main(["--from", str(definitions(tmp_path, shapes={"Bad.msg": text}))]) == 2
     said = capsys.readouterr().err
-    assert says in said
-    assert "Traceback" not in said
-    assert len(said.splitlines()) == 1
-    assert not list(Path(sys.prefix).glob("**/site-packages/shapes"))
-
-
-@needs_compilers
-def test_what_a_compiler_refuses_is_told_in_one_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("CC", "false")
-    assert main(["--from", str(definitions(tmp_path, shapes={"Box.msg": "float64 side\n"}))]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not list(Path(sys.prefix).glob(".ada_interfaces-*"))
+    assert says in said and said.count("\n") == 1
+    for left in ("lib/python3*/site-packages/shapes", ".ada_interfaces-*"):
+        assert not list(Path(sys.prefix).glob(left))
 
 
 @pytest.fixture
@@ -234,37 +212,32 @@ def test_a_missing_compiler_is_named_with_the_apt_line_and_may_be_waived(unbuilt
 
 
 def test_missing_headers_of_python_are_named_with_the_apt_line(unbuilt, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(toolchain.sysconfig, "get_path", lambda kind: str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda kind: str(tmp_path))
     assert main(unbuilt) == 2
     said = capsys.readouterr().err
     assert "Python.h" in said and toolchain.headers_package() in said
-    assert toolchain.headers_package() in ("python3-dev", f"python3.{sys.version_info.minor}-dev")
 
 
 def test_a_compiler_that_the_user_named_and_that_is_not_there_is_named(unbuilt, capsys, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler -O3")
     assert main(unbuilt) == 2
-    said = capsys.readouterr().err
-    assert "'no-such-compiler' that CXX names" in said
-    assert "apt" not in said or "g++" not in said.split("apt", 1)[1]
+    assert "'no-such-compiler' that CXX names" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("prefix", "environment", "words"),
-    [
-        (sys.base_prefix, {}, r"python3 -m venv \.venv"),
+def test_an_environment_that_nothing_can_be_built_into_is_refused_with_the_fix(monkeypatch):
+    for prefix, environment, fix in (
+        (sys.base_prefix, {}, "python3 -m venv .venv"),
         (sys.prefix, {"ROS_DISTRO": "jazzy"}, "sudo apt install ros-jazzy-tf2-msgs"),
-        ("/nowhere", {}, r"pip install .*\[ros\]"),
-    ],
-    ids=["no virtual environment", "a sourced ROS", "no wheels"],
-)
-def test_an_environment_that_nothing_can_be_built_into_is_refused_with_the_fix(monkeypatch, prefix, environment, words):
-    monkeypatch.setattr(sys, "prefix", prefix)
-    with pytest.raises(InputError, match=words):
-        this_prefix(environment)
+        ("/nowhere", {}, "pip install"),
+    ):
+        monkeypatch.setattr(sys, "prefix", prefix)
+        with pytest.raises(InputError) as refusal:
+            this_prefix(environment)
+        assert fix in str(refusal.value)
 
 
 def test_packages_come_after_those_that_they_use(tmp_path):
+    assert list(packages_in(DEFINITIONS)) == ["tf2_msgs"], "which PyPI lacks"
     folder = definitions(
         tmp_path,
         a_first={"A.msg": "z_last/Z z\n"},
@@ -275,17 +248,11 @@ def test_packages_come_after_those_that_they_use(tmp_path):
 
 
 def test_folders_without_usable_packages_are_refused(tmp_path, capsys):
-    with pytest.raises(InputError, match="has no interface packages"):
-        packages_in(tmp_path)
-    with pytest.raises(InputError, match="has no interface packages"):
-        packages_in(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="small letters"):
-        packages_in(definitions(tmp_path / "name", **{"Big-Name": {"A.msg": "bool a\n"}}))
-    with pytest.raises(InputError, match="in a circle: "):
-        packages_in(definitions(tmp_path / "circle", one={"A.msg": "two/B b\n"}, two={"B.msg": "one/A a\n"}))
+    circle = definitions(tmp_path / "circle", one={"A.msg": "two/B b\n"}, two={"B.msg": "one/A a\n"})
+    named = definitions(tmp_path / "name", **{"Big-Name": {"A.msg": "bool a\n"}})
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "nowhere", named, circle):
+        with pytest.raises(InputError):
+            packages_in(folder)
     assert main(["--only", "tf_msgs"]) == 2
     assert "Did you mean 'tf2_msgs'" in capsys.readouterr().err
-
-
-def test_the_definitions_that_the_package_brings_are_those_that_pypi_lacks():
-    assert list(packages_in(DEFINITIONS)) == ["tf2_msgs"]
