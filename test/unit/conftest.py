@@ -74,7 +74,7 @@ def _guard_clock(name: str) -> None:
     """Let a clock fail the running unit test where code of the project reads it."""
     original, own, venv = getattr(time, name), f"{ROOT}{os.sep}", f"{ROOT}{os.sep}.venv{os.sep}"
 
-    def guarded() -> Any:
+    def guarded(*_: Any) -> Any:  # as the attribute of a class it gets the object
         if Guard.active:
             file = sys._getframe(1).f_code.co_filename
             if file.startswith(own) and not file.startswith(venv) and file[len(own) :] not in CLOCK_READERS:

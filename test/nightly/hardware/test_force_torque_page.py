@@ -23,13 +23,11 @@ def test_its_examples_run_and_find_the_tool() -> None:
     assert scope["found"].mass == pytest.approx(1.2) and scope["found"].com == pytest.approx((0.0, 0.01, 0.08))
 
 
-@pytest.mark.parametrize("name", ["bias_samples", "motion_timeout", "max_force", "max_moment", "limit_samples",
-                                  "stop_on_fault", "filter_cutoff", "silence_timeout", "reopen_after"])  # fmt: skip
-def test_the_settings_that_it_names_are_there(name: str) -> None:
-    assert name in {one.name for one in fields_of(ForceSensorSettings)} and f"`{name}`" in TEXT
-
-
-def test_the_faults_that_it_names_are_there() -> None:
+def test_the_settings_and_faults_that_it_names_are_there() -> None:
+    settings = {one.name for one in fields_of(ForceSensorSettings)}
+    for name in ("bias_samples", "motion_timeout", "max_force", "max_moment", "limit_samples", "stop_on_fault",
+                 "filter_cutoff", "silence_timeout", "reopen_after"):  # fmt: skip
+        assert name in settings and f"`{name}`" in TEXT
     for name in ("fx", "fy", "fz", "mx", "my", "mz", "frozen", "reboot"):
         assert name in DynPickEmulator.FAULTS and name in NetFtEmulator.FAULTS
     assert {"status", "deaf_starts"} <= set(NetFtEmulator.FAULTS)

@@ -29,7 +29,7 @@ from ada_hardware.emulation.ends import PtyEnd, UdpEnd, open_end
 from ada_hardware.emulation.host import EmulatorHost
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.emulation.talk import Lines, answer
+from ada_hardware.emulation.talk import answer
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.registry import DEVICES
 from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream
@@ -116,54 +116,38 @@ def test_a_link_that_a_killed_device_left_is_taken_over(tmp_path: Path, is_same_
     assert not path.is_symlink()
 
 
-def test_another_device_keeps_its_link(tmp_path: Path) -> None:
+def test_a_link_that_belongs_to_another_device_or_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "robot"
     end = PtyEnd(str(path))
     before = path.readlink()
-    with refused(TransportError, field="link", value=str(path)):
-        PtyEnd(str(path))
-    assert path.readlink() == before
+    (tmp_path / "file").write_text("somebody's")
+    (tmp_path / "link").symlink_to("file")
+    for place in ("robot", "file", "link", "no folder/robot"):
+        with refused(TransportError, field="link", value=str(tmp_path / place)):
+            PtyEnd(str(tmp_path / place))
+    assert path.readlink() == before and (tmp_path / "link").read_text() == "somebody's"
     path.unlink()
     path.symlink_to(tmp_path)  # somebody's, made since
     end.close()
     assert path.readlink() == tmp_path
 
 
-@pytest.mark.parametrize("place", ["file", "link", "no folder/robot"])
-def test_a_link_that_cannot_be_made_is_refused(tmp_path: Path, place: str) -> None:
-    (tmp_path / "file").write_text("somebody's")
-    (tmp_path / "link").symlink_to("file")
-    with refused(TransportError, field="link", value=str(tmp_path / place)):
-        PtyEnd(str(tmp_path / place))
-    assert (tmp_path / "file").read_text() == "somebody's"
-
-
-def test_a_udp_end_keeps_its_port_when_the_cable_comes_back() -> None:
+def test_answers_go_to_whom_the_newest_packet_came_from_also_after_the_cable_was_out() -> None:
     end = UdpEnd()
     url = end.url
     end.disconnect()
-    assert end.arrivals(0.0) == [] and end.descriptors() == []
     end.send(b"to nobody")
+    assert end.arrivals(0.0) == [] and end.descriptors() == []
     end.reconnect()
     assert end.url == url
-    end.send(b"to nobody")  # nobody has said anything yet
-    end.close()
-
-
-def test_answers_go_to_whom_the_newest_packet_came_from() -> None:
-    end = UdpEnd()
     one, other = open_packets(end.url), open_packets(end.url, exclusive=False)
-    for port in (one, other, one):
+    for port in (one, other, one, other):
         port.send(b"question")
         until(lambda: end.arrivals(0.0), "the question")
         end.send(b"answer")
         assert port.receive(LIMIT) == b"answer"
     one.close()
     end.send(b"to one that is gone")
-    other.send(b"question")
-    until(lambda: end.arrivals(0.0), "the question")
-    end.send(b"answer")
-    assert other.receive(LIMIT) == b"answer"
     other.close()
     end.close()
 
@@ -172,12 +156,9 @@ def test_answers_go_to_whom_the_newest_packet_came_from() -> None:
     ("stream", "udp://127.0.0.1:0", "listen"), ("packets", "pty:", "listen"), ("stream", "com1", "listen"),
     ("packets", "udp:", "url"), ("packets", "udp://:5", "url"), ("packets", "udp://127.0.0.1", "url"),
 ])  # fmt: skip
-def test_an_address_of_another_kind_or_without_host_and_port_is_refused(wire: str, listen: str, field: str) -> None:
+def test_an_address_that_an_emulator_cannot_have_is_refused(wire: str, listen: str, field: str) -> None:
     with refused(TransportError, field=field, value=listen):
         open_end(wire, listen)
-
-
-def test_a_port_that_is_taken_is_refused() -> None:
     end = UdpEnd()
     with refused(TransportError, field="port", value=int(end.url.rpartition(":")[2])):
         UdpEnd(end.url)
@@ -216,42 +197,14 @@ def test_a_line_that_is_not_understood_is_answered_by_an_error() -> None:
     host.close()
 
 
-def test_lines_come_whole_however_they_are_cut() -> None:
-    reading, writing = os.pipe()
-    lines: list[str] = []
-    ends: list[bool] = []
-    control = Lines(reading, lines.append, lambda: ends.append(True))
-    for piece in (b'{"a', b'":1}\n\n{"b":2}\n{"c', b'":3}\nrest'):
-        os.write(writing, piece)
-        assert control.handle()
-    os.close(writing)
-    assert not control.handle() and ends == [True]
-    assert [json.loads(line) for line in lines] == [{"a": 1}, {"b": 2}, {"c": 3}]
-    os.close(reading)
-
-
 # --- a process of its own ---------------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def streaming() -> Iterator[EmulatorProcess]:
-    with EmulatorProcess(STREAM, {"greeting": "grüß = Gott"}) as one:
-        yield one
-
-
 @pytest.fixture(scope="module")
 def packeting() -> Iterator[EmulatorProcess]:
     with EmulatorProcess(PACKETS) as one:
         yield one
 
 
-def test_a_device_in_a_process_answers_on_its_wire(streaming: EmulatorProcess, packeting: EmulatorProcess) -> None:
-    for port in (open_stream(streaming.url, Serial()), open_packets(packeting.url)):
-        for content in (b"", b"a", bytes(range(200))):
-            assert exchanged(port, content) == frame(content)
-        port.close()
-    assert streaming.state()["greeting"] == "grüß = Gott"
-
-
-def test_faults_are_in_force_when_the_call_returns(packeting: EmulatorProcess) -> None:
+def test_faults_are_in_force_when_the_call_returns_and_violations_have_their_time(packeting: EmulatorProcess) -> None:
     port = open_packets(packeting.url)
     packeting.fault("silence", 1)
     heard = packeting.state()["heard"]
@@ -264,11 +217,6 @@ def test_faults_are_in_force_when_the_call_returns(packeting: EmulatorProcess) -
     packeting.fault("deaf", 0)
     with refused(InputError, field="blind", value=1):
         packeting.fault("blind", 1)
-    port.close()
-
-
-def test_violations_are_reported_with_their_time(packeting: EmulatorProcess) -> None:
-    port = open_packets(packeting.url)
     assert packeting.violations() == []
     exchanged(port, b"X")
     (violation,) = packeting.violations()
@@ -380,41 +328,27 @@ def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal
 
 
 # --- addresses "emulator:" and "dry:" ---------------------------------------------------------------------------------
-def opened_stream(settings: dict[str, object] | None = None) -> ByteStream:
-    return opening.open_device_stream(STREAM, "emulator:", Serial(), emulator_settings=settings)
 
 
-def opened_packets() -> PacketPort:
-    return opening.open_device_packets(PACKETS, "emulator:")
-
-
-def test_a_stream_leads_to_a_device_on_a_pseudo_terminal() -> None:
-    wire = opened_stream({"greeting": "hello"})
-    assert exchanged(wire, b"abc") == frame(b"abc")
-    assert wire.device.url.startswith("/dev/") and wire.device.state()["greeting"] == "hello"
-    wire.write(frame(b"later"))
-    assert wire.device.state()["heard"]  # a question is answered after the bytes that were sent before it
-    wire.discard_input()
-    wire.close()
-    wire.close()
-
-
-def test_packets_lead_to_a_device_on_udp_with_the_faults_in_its_address() -> None:
-    port = opening.open_device_packets(PACKETS, "emulator:deaf=1,greeting=good day")
-    assert port.device.state()["greeting"] == "good day" and port.device.url.startswith("udp://127.0.0.1:")
-    assert port.device.state()["is_deaf"]
-    port.device.fault("deaf", 0)
-    assert exchanged(port, b"abc") == frame(b"abc")
-    port.close()
-    port.close()
-
-
-def test_a_device_ends_with_its_wire_and_each_wire_has_its_own() -> None:
-    wires = [opened_stream(), opened_packets(), opened_packets()]
-    pids = [wire.device.pid for wire in wires]
-    assert len(set(pids)) == 3 and len({wire.device.url for wire in wires}) == 3
+def test_each_wire_has_a_device_of_its_own_which_ends_with_it() -> None:
+    wires = [
+        opening.open_device_stream(STREAM, "emulator:", Serial(), emulator_settings={"greeting": "grüß = Gott"}),
+        opening.open_device_packets(PACKETS, "emulator:deaf=1,greeting=good day"),
+        opening.open_device_packets(PACKETS, "emulator:"),
+    ]
+    devices = [wire.device for wire in wires]
+    assert [one.state()["greeting"] for one in devices] == ["grüß = Gott", "good day", "hello"]
+    assert [one.state()["is_deaf"] for one in devices] == [False, True, False]
+    devices[1].fault("deaf", 0)
+    for wire in wires:
+        for content in (b"", b"a", bytes(range(200))):
+            assert exchanged(wire, content) == frame(content)
+        wire.discard_input()
+    pids = [one.pid for one in devices]
+    assert len(set(pids)) == len({one.url for one in devices}) == 3
     assert all(os.getsid(pid) != os.getsid(0) for pid in pids)  # an interrupt at the terminal is for the host
     for wire in wires:
+        wire.close()
         wire.close()
     assert not any(is_alive(pid) for pid in pids)
 
@@ -469,11 +403,3 @@ def test_each_dry_run_has_a_device_of_its_own_with_the_settings_asked_for() -> N
     one.send(frame(b"b"))
     assert one.receive(LIMIT) == frame(b"b")
     assert one.emulator.state()["heard"] == 1 and other.emulator.state()["heard"] == 0
-
-
-def test_other_addresses_are_opened_for_real() -> None:
-    with refused(TransportError, field="port", value="/dev/ttyNOPE"):
-        opening.open_device_stream("khr1", "/dev/ttyNOPE", Serial())
-    port = opening.open_device_packets("netft", "udp://127.0.0.5:9")
-    assert port.url == "udp://127.0.0.5:9"
-    port.close()

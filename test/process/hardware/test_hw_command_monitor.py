@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import threading
@@ -83,7 +85,7 @@ SAFETY = SafetySettings(max_missed=400, host_timeout=60.0, hold_without_commands
 
 
 class Relay(threading.Thread):
-    """Stands between hosts and the device, passes everything on, and takes note of who sent what."""
+    """Passes packets between hosts and the device, and notes sender and kind of each of the hosts'."""
 
     def __init__(self, device: str) -> None:
         super().__init__(daemon=True)
@@ -93,26 +95,18 @@ class Relay(threading.Thread):
         self.url = f"udp://127.0.0.1:{self.host.getsockname()[1]}"
         self.came: list[tuple[int, str]] = []
         self.is_over = False
-        for one in (self.host, self.device):
-            one.settimeout(0.05)
 
     def run(self) -> None:
-        threading.Thread(target=self._back, daemon=True).start()
         while not self.is_over:
-            try:
-                data, self.peer = self.host.recvfrom(1000)
-            except OSError:
-                continue
-            self.came.append((self.peer[1], chr(data[5])))
-            self.device.send(data)
-
-    def _back(self) -> None:
-        while not self.is_over:
-            try:
-                data = self.device.recv(1000)
-            except OSError:
-                continue
-            self.host.sendto(data, self.peer)
+            for one in select.select([self.host, self.device], [], [], 0.05)[0]:
+                with contextlib.suppress(OSError):
+                    data, sender = one.recvfrom(1000)
+                    if one is self.host:
+                        self.peer = sender
+                        self.came.append((sender[1], chr(data[5])))
+                        self.device.send(data)
+                    else:
+                        self.host.sendto(data, self.peer)
 
 
 @pytest.fixture

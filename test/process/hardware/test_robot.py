@@ -127,15 +127,6 @@ def test_a_robot_is_opened_moved_deactivated_and_closed(either, trace):
     assert not violations(trace)
 
 
-def test_a_driver_made_by_hand_runs_in_a_thread_also_without_a_flight_recorder():
-    arm = ArmDriver(ArmSettings(**PATIENT))
-    with Robot.of(arm, SafetySettings(record_seconds=0.0, hold_without_commands=True, host_timeout=60.0)) as one:
-        moving(one)
-        with refused(Refused, field="record_seconds"):
-            one.save_flight_record()
-    assert not arm.violations and not arm.is_open
-
-
 def test_a_closed_robot_refuses_every_request_but_a_stop_and_can_be_opened_repeatedly(robot):
     for _ in range(2):
         for call in (robot.activate, robot.deactivate, robot.reset, robot.wait_feedback, robot.save_flight_record):
@@ -222,14 +213,18 @@ def test_a_stop_is_latched_until_a_reset(either, trace):
 
 
 def test_a_stop_that_comes_after_a_reset_was_requested_stays(slow):
-    moving(slow)
-    slow.stop("first")
-    reset = Asked(slow.reset)
-    while reset.is_alive():  # the reset waits for the ramp; one of these comes after it
-        slow.stop("second")
-    raised = reset.ended()
+    raised = None
+    while raised is None:  # on a busy machine the reset may come after the ramp, and is carried out
+        moving(slow)
+        slow.stop("first")
+        reset = Asked(slow.reset)
+        while reset.is_alive():  # the reset waits for the ramp; one of these comes after it
+            slow.stop("second")
+        raised = reset.ended()
+        until(lambda: slow.phase is Phase.STOPPED, "the end of the ramp")
+        if raised is None:
+            slow.reset()
     assert isinstance(raised, Refused) and (raised.field, raised.value) == ("phase", "stopped")
-    until(lambda: slow.phase is Phase.STOPPED, "the end of the ramp")
 
 
 def test_a_stop_overtakes_a_deactivation(slow):
@@ -353,10 +348,12 @@ def test_an_alarm_stops_the_robot_is_reported_and_recorded(safety):
     arm = ArmDriver(ArmSettings(**PATIENT))
     with Robot.of(arm, safety) as one:
         moving(one)
+        requested = Path(one.save_flight_record("to look at", timeout=LIMIT))
         arm.alarms = (Alarm(0x60, "velocity deviation", "j2"),)
         until(lambda: one.phase is Phase.STOPPED and one.status().alarms == arm.alarms, "the alarm")
         assert one.feedback.alarms == arm.alarms
-        path = Path(until(lambda: one.status().flight_record, "the record's name"))
+        until(lambda: one.status().flight_record not in ("", str(requested)), "the record's name")
+        path = Path(one.status().flight_record)
         until(path.exists, "the flight record")
         arm.stays_alarmed = True
         with pytest.raises(DeviceAlarm):
@@ -364,14 +361,11 @@ def test_an_alarm_stops_the_robot_is_reported_and_recorded(safety):
         arm.stays_alarmed = False
         one.reset()
         assert one.phase is Phase.INACTIVE
+    assert not arm.violations and not arm.is_open
     found = flight_file.read(path)
     assert "j2" in found.why and "active" in found.phases
-
-
-def test_a_flight_record_can_be_requested(robot, tmp_path):
-    moving(robot)
-    path = Path(robot.save_flight_record("to look at", timeout=LIMIT))
-    assert path.parent == tmp_path / "flights"
-    found = flight_file.read(path)
-    assert found.why == "to look at"
-    assert (found.vector(0) == [0.5, -0.5, 0.0]).all(axis=1).any()
+    found = flight_file.read(requested)
+    assert found.why == "to look at" and (found.vector(0) == [0.5, -0.5, 0.0]).all(axis=1).any()
+    without = Robot(ARM, PATIENT, SafetySettings(record_seconds=0.0), place="thread")
+    with without, refused(Refused, field="record_seconds"):
+        without.save_flight_record()

@@ -69,13 +69,6 @@ def test_a_read_returns_what_is_there_and_nothing_after_the_timeout(pty: Pty, st
     assert [stream.read(10, timeout) for timeout in (0.05, 0.0, -1.0)] == [b""] * 3
 
 
-def test_a_read_wakes_when_bytes_come(pty: Pty, stream: ByteStream) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(stream.read, 10, LIMIT)
-        os.write(pty.master, b"now")
-        assert reading.result(LIMIT) == b"now"
-
-
 def test_bytes_from_before_the_opening_and_discarded_ones_are_not_read(pty: Pty) -> None:
     for is_open in (False, True):
         stream = open_stream(pty.path, LINE) if is_open else None
@@ -90,31 +83,22 @@ def test_bytes_from_before_the_opening_and_discarded_ones_are_not_read(pty: Pty)
         stream.close()
 
 
-def test_an_unplugged_line_is_an_error_when_read_and_when_written(pty: Pty, stream: ByteStream) -> None:
-    pty.unplug()
-    with refused(TransportError, field="state", value="gone"):
-        stream.read(10, 1.0)
-    with refused(TransportError, field="state", value="gone"):
-        stream.write(b"a")
-    stream.discard_input()
-    stream.close()
-    stream.close()
-
-
-def test_unplugging_wakes_a_read_that_waits(pty: Pty, stream: ByteStream) -> None:
+def test_a_waiting_read_wakes_when_bytes_come_and_when_the_line_is_unplugged(pty: Pty, stream: ByteStream) -> None:
     with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(stream.read, 10, LIMIT)
+        os.write(pty.master, b"now")
+        assert reading.result(LIMIT) == b"now"
         reading = pool.submit(stream.read, 10, LIMIT)
         pty.unplug()
         with refused(TransportError, field="state", value="gone"):
             reading.result(LIMIT)
-
-
-def test_a_closed_stream_says_so(stream: ByteStream) -> None:
-    stream.close()
-    with refused(TransportError, field="state", value="closed"):
-        stream.write(b"a")
-    with refused(TransportError, field="state", value="closed"):
-        stream.read(1, 0.0)
+    for state in ("gone", "closed"):
+        with refused(TransportError, field="state", value=state):
+            stream.read(10, LIMIT)
+        with refused(TransportError, field="state", value=state):
+            stream.write(b"a")
+        stream.discard_input()
+        stream.close()
 
 
 def test_a_line_that_takes_no_bytes_is_an_error_and_does_not_hold_the_caller(stream: ByteStream) -> None:

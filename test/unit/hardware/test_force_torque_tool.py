@@ -15,9 +15,6 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.force_torque.pipeline import Pipeline
-from ada_hardware.force_torque.sensor_driver import Sample
-from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.force_torque.tool_identification import identify_tool
 from ada_hardware.force_torque.tool_load import ToolLoad
 from ada_hardware.force_torque.tool_motion import SensorMotion, ToolMotion
@@ -101,51 +98,6 @@ def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(
     holding = body * spatial + velocity.cross(body * velocity)
     found = ToolLoad(MASS, COM, INERTIA).wrench(motion)
     np.testing.assert_allclose(found, -np.concatenate([holding.linear, holding.angular]), rtol=0.0, atol=1e-9)
-
-
-@given(numbers)
-def test_what_touches_the_tool_is_left_when_the_tool_is_taken_off(dynamics: ada.Dynamics, values: list[float]) -> None:
-    """With a force on the tool, what the mount carries less the tool is that force (finite differences of poses)."""
-    q, v, a = np.split(np.array(values), 3)
-    touch = np.array([7.0, -3.0, 11.0, 0.4, 0.2, -0.6])  # on the tool, at its origin, in its axes
-    seen = _held_by_mount(dynamics, q, v, a, touch) + BIAS
-    use = ForceSensorSettings(tool_mass=MASS, tool_com=COM, tool_inertia=INERTIA)
-    pipeline = Pipeline(use, 1e-3)
-    pipeline.bias = BIAS
-    motion = SensorMotion(dynamics, "wrist", SENSOR_XYZ, SENSOR_RPY).of(q, v, a)
-    reading = pipeline.process(Sample(0.0, seen), motion)
-    # second differences of places of about 1 m at steps of 0.1 ms: rounding of 1e-16 m / (0.1 ms)² x 1.3 kg
-    np.testing.assert_allclose(reading.wrench, touch, rtol=0.0, atol=1e-6)
-
-
-def _held_by_mount(
-    dynamics: ada.Dynamics, q: np.ndarray, v: np.ndarray, a: np.ndarray, touch: np.ndarray
-) -> np.ndarray:
-    """The mount's load by a finite-difference momentum balance of the tool alone: m r̈_c and d/dt of its spin."""
-    model = dynamics.model
-    h = 1e-4
-
-    def state(t: float) -> tuple[np.ndarray, np.ndarray]:
-        T = dynamics.pose("wrist", q + v * t + 0.5 * a * t * t) @ pose_of(SENSOR_XYZ, SENSOR_RPY)
-        return T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(COM)
-
-    times = h * np.arange(-3, 4)
-    places = np.array([state(t)[1] for t in times])
-    turns = np.array([state(t)[0] for t in times])
-    second = np.array([2, -27, 270, -490, 270, -27, 2]) / (180.0 * h * h)  # sixth order
-    first = np.array([-1, 9, -45, 0, 45, -9, 1]) / (60.0 * h)
-    R = turns[3]
-    xx, yy, zz, xy, xz, yz = INERTIA
-    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    rate = np.tensordot(first, turns, 1)
-    W = R.T @ rate
-    w = np.array([W[2, 1], W[0, 2], W[1, 0]])
-    bent = R.T @ np.tensordot(second, turns, 1)  # [ẇ×] + [w×]²
-    wd = 0.5 * np.array([bent[2, 1] - bent[1, 2], bent[0, 2] - bent[2, 0], bent[1, 0] - bent[0, 1]])
-    gravity = np.array(model.gravity)
-    force = MASS * (R.T @ (np.tensordot(second, places, 1) - gravity)) - touch[:3]  # of the mount on the tool
-    moment_com = I @ wd + np.cross(w, I @ w) - (touch[3:] - np.cross(COM, touch[:3]))
-    return -np.concatenate([force, moment_com + np.cross(COM, force)])
 
 
 def test_a_tool_that_spins_pulls_with_its_centrifugal_force() -> None:

@@ -20,7 +20,6 @@ from ada_hardware.kondo.rcb1.commands import Code as Rcb1Code
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.codec import encode_command
 from ada_hardware.kondo.rcb4.commands import Config, Move
-from ada_hardware.kondo.rcb4.servo_memory import blocks
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
@@ -77,13 +76,6 @@ def test_the_map_of_the_khr3_has_the_servos_of_heart_to_heart_4_and_the_joints_o
 )
 def test_the_period_is_what_the_line_needs(name, settings, period):
     assert KondoWorld(name, **settings).driver.period == pytest.approx(period)
-
-
-def test_all_servos_of_an_rcb4_are_read_with_as_few_questions_as_fit():
-    found = blocks([0, 2, 3, 4, 5, 8, 9, *range(12, 22)])
-    assert [block.servos for block in found] == [(0, 2, 3, 4, 5, 8, 9, 12), tuple(range(13, 22))]
-    assert all(block.command.size <= 252 for block in found)
-    assert [len(block.servos) for block in blocks(range(35))] == [13, 13, 9]
 
 
 # --- open, start, stop ------------------------------------------------------------------------------------------------
@@ -256,7 +248,7 @@ def test_a_late_answer_is_not_taken_for_that_of_the_next_question():
     assert answer.values == world.device.boards[1].home
 
 
-def test_questions_are_asked_again_and_counted():
+def test_questions_are_asked_again_and_counted_and_none_is_needed_for_positions_as_commanded():
     world = KondoWorld("khr1")
     world.driver.open()
     counts = world.driver.counts
@@ -266,6 +258,12 @@ def test_questions_are_asked_again_and_counted():
         world.driver.home_position()
     assert counts.refused == counts.retries > 0
     assert counts.sent - sent == 20 + counts.retries
+    world = KondoWorld("khr1", feedback="commanded").started()
+    q = world.turned(left_knee=6)
+    sent = world.driver.counts.sent
+    feedback = world.run(q)
+    assert world.driver.counts.sent - sent == 2 and feedback.is_fresh
+    np.testing.assert_allclose(feedback.position, q)
 
 
 def test_a_cycle_asks_once_and_tells_that_nothing_came():
@@ -322,16 +320,6 @@ def test_on_a_disturbed_line_a_fresh_position_is_where_the_servo_is_and_nothing_
             world.clock.sleep(0.02)
         world.driver.stop()
         assert fresh > 20 and world.device.violations == [], fault
-
-
-def test_positions_as_commanded_need_no_readings():
-    world = KondoWorld("khr1", feedback="commanded").started()
-    q = world.turned(left_knee=6)
-    sent = world.driver.counts.sent
-    feedback = world.run(q)
-    assert world.driver.counts.sent - sent == 2
-    np.testing.assert_allclose(feedback.position, q)
-    assert feedback.is_fresh
 
 
 def test_a_refusal_of_the_board_is_an_alarm_and_its_restart_leaves_the_robot_undriven():
@@ -476,9 +464,8 @@ def test_only_positions_are_taken_an_address_is_needed_and_settings_must_fit(nam
         made(name, **{field: value})
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new", "facts"),
-    [
+def test_a_map_that_does_not_fit_the_robot_is_refused_by_line_and_key(tmp_path):
+    for name, old, new, facts in (
         ("khr1", "max: 180", "max: 181", {"line": 19, "field": "map.servos.0.max"}),
         ("khr1", "left_knee", "left_nee", {"field": "map.servos.9.joint"}),
         ("khr1", "  - {channel: 15, joint: left_knee", "  # - {channel: 15", {"joint": "left_knee"}),
@@ -491,12 +478,10 @@ def test_only_positions_are_taken_an_address_is_needed_and_settings_must_fit(nam
         ("khr3", "min: -90", "min: -136", {"field": "map.servos.0.min"}),
         ("khr3", "id: 0,", "channel: 1,", {"field": "map.servos.0", "value": "channel"}),
         ("khr3", "  - {id: 8, sio: 2", "  # - {id: 8", {"joint": "right_knee"}),
-    ],
-)  # fmt: skip
-def test_a_map_that_does_not_fit_the_robot_is_refused_by_line_and_key(tmp_path, name, old, new, facts):
-    text = MAPS[name].read_text(encoding="utf-8")
-    assert old in text
-    path = tmp_path / "map.yaml"
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    with refused(MotionError, file=str(path), **facts):
-        made(name, angle_map=str(path), robot="khr1")
+    ):
+        text = MAPS[name].read_text(encoding="utf-8")
+        assert old in text
+        path = tmp_path / "map.yaml"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        with refused(MotionError, file=str(path), **facts):
+            made(name, angle_map=str(path), robot="khr1")
