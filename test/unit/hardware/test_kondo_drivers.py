@@ -58,22 +58,15 @@ def test_the_map_of_the_khr3_has_the_servos_of_heart_to_heart_4_and_the_joints_o
     assert set(found.joints) == set(HOME)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "period"),
-    [
-        ("khr1", {}, 0.05),  # 6.1 ms of bytes and four times 8 ms of the port
-        ("khr1", {"latency": 0.0}, 0.025),  # 40 Hz is the most that is planned with
-        ("khr1", {"latency": 0.016}, 0.09),
-        ("khr1", {"feedback": "commanded"}, 0.025),
-        ("khr1", {"period": 0.2}, 0.2),
-        ("khr3", {}, 0.09),  # 485 bytes of 11 bits are 46 ms; and three times 8 ms of the port
-        ("khr3", {"latency": 0.001}, 0.065),
-        ("khr3", {"com_speed": 1_250_000, "latency": 0.001}, 0.015),
-        ("khr3", {"com_speed": 1_250_000}, 0.04),
-        ("khr3", {"com_speed": 625_000, "feedback": "commanded"}, 0.015),
-        ("khr3", {"period": 0.02}, 0.02),
-    ],
-)
+@pytest.mark.parametrize(("name", "settings", "period"), [
+    ("khr1", {}, 0.05),  # 6.1 ms of bytes and four times 8 ms of the port
+    ("khr1", {"latency": 0.0}, 0.025),  # 40 Hz is the most that is planned with
+    ("khr1", {"latency": 0.016}, 0.09), ("khr1", {"feedback": "commanded"}, 0.025), ("khr1", {"period": 0.2}, 0.2),
+    ("khr3", {}, 0.09),  # 485 bytes of 11 bits are 46 ms; and three times 8 ms of the port
+    ("khr3", {"latency": 0.001}, 0.065), ("khr3", {"com_speed": 1_250_000, "latency": 0.001}, 0.015),
+    ("khr3", {"com_speed": 1_250_000}, 0.04), ("khr3", {"com_speed": 625_000, "feedback": "commanded"}, 0.015),
+    ("khr3", {"period": 0.02}, 0.02),
+])  # fmt: skip
 def test_the_period_is_what_the_line_needs(name, settings, period):
     assert KondoWorld(name, **settings).driver.period == pytest.approx(period)
 
@@ -374,13 +367,10 @@ def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_firs
 
 @BOTH
 def test_servos_are_let_go_only_where_that_is_confirmed_and_nothing_follows_commands(name):
-    world = KondoWorld(name, device={"free_is_allowed": True})
-    world.driver.open()
-    with refused(Refused, field="confirm"):
-        world.driver.release()
-    world.driver.start()
-    with refused(Refused, field="state", value="started"):
-        world.driver.release(confirm=True)
+    world = KondoWorld(name, device={"free_is_allowed": True}).started()
+    for options, field in (({}, "confirm"), ({"confirm": True}, "state")):
+        with refused(Refused, field=field):
+            world.driver.release(**options)
     world.driver.stop()
     assert world.device.state()["free"] == []
     world.driver.release(confirm=True)

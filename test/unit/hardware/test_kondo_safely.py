@@ -214,7 +214,7 @@ class Robot(KondoWorld):
 
     def __init__(self, name):
         super().__init__(name, **QUICK[name])
-        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0))
+        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0), clock=self.clock)
         self.device.advance(0.0)
         self.do("open")
         self.steps(10)
