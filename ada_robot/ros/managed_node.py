@@ -58,6 +58,11 @@ class ManagedNode(LifecycleNode):
         """After an unexpected error."""
         return self._attempt("recover", self._clean_up, UNCONFIGURED)
 
+    def destroy_node(self) -> None:
+        """Destroy the state machine, too: rclpy leaves it, and it keeps the participant until the process has ended."""
+        super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()
+
     def _attempt(self, what: str, action: Callable[[], None], phase: str) -> TransitionCallbackReturn:
         """Run a transition, and log errors: rclpy swallows them."""
         self.problem = None

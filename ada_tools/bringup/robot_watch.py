@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import rclpy
@@ -29,6 +30,7 @@ from ada_robot.ros.qos import LATCHED
 _MOVED = 0.02  # [rad, m] more than a servo sags
 _NAME = "ada_up"
 _GLANCE = 0.02  # [s]
+_TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 # Deep enough to count bursts in full; best effort blocks no publisher.
 _QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
 
@@ -72,14 +74,15 @@ class RobotWatch:
         self._context = Context()
         rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         # Namespace from the argument alone: ROS_NAMESPACE must not move it away from the robot.
-        self._node = Node(
-            _NAME,
-            context=self._context,
-            namespace=namespace or "/",
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
+        with _udp_only():
+            self._node = Node(
+                _NAME,
+                context=self._context,
+                namespace=namespace or "/",
+                use_global_arguments=False,
+                enable_rosout=False,
+                start_parameter_services=False,
+            )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         # Bytes: messages that are only counted need no decoding.
@@ -146,3 +149,19 @@ class RobotWatch:
             self._start = positions
         elif any(abs(now - then) > _MOVED for now, then in zip(positions, self._start, strict=True)):
             self.moved = time.monotonic()
+
+
+@contextmanager
+def _udp_only() -> Iterator[None]:
+    """Create participants of Fast DDS without shared memory, unless the user has chosen transports.
+
+    After a peer was killed, the thread that listens to a port in shared memory maps the port again; a participant that
+    is deleted meanwhile locks a mutex in the old mapping, which ends the process with SIGSEGV.
+    """
+    chosen = os.environ.get(_TRANSPORTS)
+    os.environ.setdefault(_TRANSPORTS, "UDPv4")
+    try:
+        yield
+    finally:
+        if chosen is None:
+            del os.environ[_TRANSPORTS]
