@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections import Counter
@@ -196,7 +197,7 @@ TWO = {
 }
 
 
-# Limits of a KHR-1 that a busy machine keeps; test/process/hardware has what happens where they are exceeded.
+# Limits that a busy machine keeps; test/process/hardware has what happens where they are exceeded.
 KHR1_PATIENT = {
     "device": "khr1",
     "khr1__safety__longest_gap": 1.0,
@@ -204,6 +205,28 @@ KHR1_PATIENT = {
     "khr1__safety__host_timeout": 30.0,
     "khr1__driver__blind_time": 2.0,
     "tf_rate": 0.0,
+}
+# The old PA-10-7C accepts 0.4 s of silence, a PA10-7CE 10 ms. The cycle of 6 ms leaves 2 ms between late packets, so
+# that the judge, who counts by arrivals, sees up to three times the 63 rad/s^2 of the fastest axes.
+JUDGED_7C = {
+    "variant": "7c",
+    "start": [0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0],
+    "max_acceleration": 200.0,
+    "watchdog": 60.0,
+}
+PA10_7C_PATIENT = {
+    "device": "pa10",
+    "pa10__driver__variant": "7c",
+    "pa10__driver__device_timeout": 0.4,
+    "pa10__driver__period": 0.006,
+    "pa10__driver__reply_timeout": 0.0055,
+    "pa10__driver__command_timeout": 0.1,
+    "pa10__driver__start_timeout": 10.0,
+    "pa10__safety__command_timeout": 2.0,
+    "pa10__safety__host_timeout": 20.0,
+    "pa10__safety__max_missed": 1000,
+    "pa10__safety__longest_gap": 1.0,
+    "pa10__safety__max_following_error": 1.0,
 }
 
 
@@ -238,6 +261,17 @@ def active_hardware(ros: Any, **parameters: Any) -> Any:
     node = hardware(ros, **parameters, autostart="inactive", until="inactive")
     ros.wait(lambda: transition(ros, "activate"), what="an active node")
     return node
+
+
+def hardware_process(ros: Any, **parameters: Any) -> Any:
+    """A hardware node in a process."""
+    given = [f"{one.name}:={_text(one.value)}" for one in overrides(parameters)]
+    words = [word for one in given for word in ("-p", one)]
+    return ros.start(sys.executable, "-m", "ada_hardware.node.hardware_node", "--ros-args", *words)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def ask(ros: Any, name: str) -> Any:

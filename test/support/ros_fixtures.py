@@ -43,7 +43,11 @@ def browser(tmp_path: Path) -> Iterator[Any]:
 def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
     """A DDS domain of its own, nodes that spin, processes that end with the test; see ros_world.py."""
     pytest.importorskip("rclpy")
+    # After a peer was killed, Fast DDS may crash where it closes a port in shared memory.
+    monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # of flight records
     with world_of_its_own(tmp_path / "ros_log") as world:
+        world.environment["XDG_STATE_HOME"] = str(tmp_path / "state")
         for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR", "AMENT_PREFIX_PATH"):
             monkeypatch.setenv(name, world.environment[name])
         for name in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS"):

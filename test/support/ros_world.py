@@ -48,6 +48,7 @@ _MANY_THREADS = 60  # of this process
 def world_environment(domain: int, log_folder: Path) -> dict[str, str]:
     """Environment of processes in the world: its domain, this machine only, and no trace of other settings."""
     environment = {key: value for key, value in child_environment().items() if key not in OTHER_NETWORKS}
+    environment.pop("FASTDDS_BUILTIN_TRANSPORTS", None)
     environment["ROS_DOMAIN_ID"] = str(domain)
     environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment["ROS_LOG_DIR"] = str(log_folder)

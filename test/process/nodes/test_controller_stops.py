@@ -2,7 +2,6 @@
 """A controller whose robot stops: no commands until the robot is active again, and then from where it is."""
 
 import json
-import os
 import signal
 import sys
 import time
@@ -25,76 +24,68 @@ pytestmark = pytest.mark.ros
 
 
 class Served:
-    """An arm on a hardware node that goes where it is told, and a controller of positions."""
+    """An arm on a hardware node that moves to its commands at once, and a controller of positions."""
 
     def __init__(self, ros, fleet):
         self.ros, self.at = ros, np.array(BENT)
         self.commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
         self.reports = ros.collect(DiagnosticArray, "/diagnostics")
-        self.driving = hardware(ros, **ONE, until="inactive", autostart="inactive")
+        self.driving = hardware(ros, fleet, **ONE, until="inactive", autostart="inactive")
         self.robot = fleet.robot
         self.node = controller(ros, controller="joint_trajectory", blend=0.0)
-        self.until(lambda: self.node.phase == "active", what="an active controller")
+        self.until(lambda: self.node.phase == "active", "an active controller")
         self.control = self.node.thread.control
         self.references = referenced(ros)
 
-    def tick(self):
-        if self.robot.demand is not None and self.robot.phase is Phase.ACTIVE:
-            self.at = self.robot.demand.values.copy()
-        self.robot.measure(self.at)
-
-    def until(self, condition, what="a condition"):
+    def until(self, condition, what):
         def act():
-            self.tick()
+            if self.robot.demand is not None and self.robot.phase is Phase.ACTIVE:
+                self.at = self.robot.demand.values.copy()
+            self.robot.measure(self.at)
             return condition()
 
         return self.ros.wait(act, what=what)
 
     def some_states(self, count=60):
-        """Let states come and be looked at."""
-        begin = self.control.latest.stamp
+        """Let the controller take some states."""
         for _ in range(count):
             stamp = self.control.latest.stamp
-            self.until(lambda s=stamp: self.control.latest.stamp > s, what="a state")
-        assert self.control.latest.stamp > begin
+            self.until(lambda s=stamp: self.control.latest.stamp > s, "a state")
+
+    def refers(self, position):
+        self.references.publish(JointState(name=["s1"], position=[float(position)]))
 
 
-def test_after_a_stop_the_arm_does_not_resume_its_old_target(ros, fleet):
+def test_before_the_start_commands_are_counted_and_after_a_stop_the_old_target_is_not_resumed(ros, fleet):
     arm = Served(ros, fleet)
+    arm.until(lambda: arm.control.waits == "the robot is inactive", "the controller to know it")
+    arm.until(lambda: arm.driving.connection.is_commanded(), "commands that are counted")
+    assert not arm.control.is_silent
+    assert np.abs(np.array(arm.commands.newest().position) - BENT).max() < 1e-9
     assert transition(ros, "activate")
-    arm.until(lambda: not arm.control.waits, what="the controller to know it")
-    arm.references.publish(JointState(name=["s1"], position=[1.5]))
-    arm.until(lambda: arm.at[0] > 0.3, what="some way")
+    arm.until(lambda: not arm.control.waits, "the controller to know it")
+    arm.refers(1.5)
+    arm.until(lambda: arm.at[0] > 0.3, "some way")
     assert call(ros, "stop").success
-    arm.until(lambda: arm.control.is_silent, what="the controller to know of the stop")
+    arm.until(lambda: arm.control.is_silent, "the controller to know of the stop")
     stopped = arm.at.copy()
     arm.some_states(2)  # one command may be under way
     count = len(arm.commands)
     arm.some_states()
     assert len(arm.commands) == count, "no commands while it is stopped"
-    words = "the robot is stopped: the service ~/stop was called"
-    arm.until(lambda: words in diagnosed(arm.reports, "control").get("message", ""), what="the report")
-    arm.references.publish(JointState(name=["s1"], position=[1.5]))
-    arm.until(lambda: "takes references once it is active" in arm.control.last_refusal, what="the refusal")
+    arm.until(lambda: "the robot is stopped" in diagnosed(arm.reports, "control").get("message", ""), "the report")
+    arm.refers(1.5)
+    arm.until(lambda: "takes references once it is active" in arm.control.last_refusal, "the refusal")
     assert call(ros, "reset").success
     arm.some_states()
     assert len(arm.commands) == count, "nor while it is inactive again"
     assert transition(ros, "activate")
-    arm.until(lambda: len(arm.commands) > count + 100, what="commands")
+    arm.until(lambda: len(arm.commands) > count + 100, "commands")
     told = np.array([message.position for message in arm.commands[count:]])
     assert np.abs(told - stopped).max() < 1e-6, "it stays where it was stopped"
     assert arm.node.phase == "active" and arm.control.restarts >= 1
-    arm.references.publish(JointState(name=["s1"], position=[float(stopped[0]) + 0.1]))
-    arm.until(lambda: abs(arm.at[0] - stopped[0] - 0.1) < 1e-6, what="the way that is asked for now")
-
-
-def test_a_hardware_node_that_waits_for_commands_gets_them_before_its_robot_is_active(ros, fleet):
-    arm = Served(ros, fleet)
-    arm.until(lambda: arm.control.waits == "the robot is inactive", what="the controller to know it")
-    assert not arm.control.is_silent
-    arm.until(lambda: arm.driving.connection.is_commanded(), what="commands that are counted")
-    arm.until(lambda: arm.commands, what="one that is heard here, too")
-    assert np.abs(np.array(arm.commands[-1].position) - BENT).max() < 1e-9
+    arm.refers(stopped[0] + 0.1)
+    arm.until(lambda: abs(arm.at[0] - stopped[0] - 0.1) < 1e-6, "the new target")
 
 
 def test_states_of_other_robots_do_not_stop_a_controller(ros):
@@ -120,26 +111,23 @@ def test_states_of_other_robots_do_not_stop_a_controller(ros):
     assert heard[1].phase == "closed"
 
 
-NODE = (sys.executable, "-m", "ada_controllers.node.controller_node", "--ros-args")
-SETTINGS = ("robot:=pa10", "controller:=joint_trajectory", "state_timeout:=10.0")
-
-
 def test_a_frozen_process_that_goes_on_does_not_make_up_for_what_it_missed(ros):
-    """SIGSTOP for 1 s, five times max_gap; other kinds of commands: test/controllers/test_control_loop.py."""
+    """SIGSTOP for 1 s, five times max_gap."""
     simulated = plant(ros)
     commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
-    process = ros.start(*NODE, *(word for setting in SETTINGS for word in ("-p", setting)))
-    ros.wait(lambda: commands, what="commands")
-    references = referenced(ros)
-    references.publish(JointState(name=["s1"], position=[2.5]))
+    settings = ("robot:=pa10", "controller:=joint_trajectory", "state_timeout:=10.0")
+    words = [word for setting in settings for word in ("-p", setting)]
+    process = ros.start(sys.executable, "-m", "ada_controllers.node.controller_node", "--ros-args", *words)
+    commands.newest()
+    referenced(ros).publish(JointState(name=["s1"], position=[2.5]))
     ros.wait(lambda: simulated.loop.latest.v[0] > 0.2, what="some speed")
-    os.kill(process.pid, signal.SIGSTOP)
+    process.signal(signal.SIGSTOP)
     try:
-        begin = time.monotonic()
-        ros.wait(lambda: time.monotonic() - begin > 1.0, what="1 s")
+        end = time.monotonic() + 1.0
+        ros.wait(lambda: time.monotonic() > end, what="1 s")
         stood, count = simulated.loop.latest.q.copy(), len(commands)
     finally:
-        os.kill(process.pid, signal.SIGCONT)
+        process.signal(signal.SIGCONT)
     ros.wait(lambda: len(commands) > count + 200, what="commands again")
     # The joint that was on its way, about a vertical axis: the others also sag where a hold begins at what is measured.
     told = np.array([message.position[0] for message in commands[count:]])

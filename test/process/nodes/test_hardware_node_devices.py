@@ -2,7 +2,6 @@
 """The hardware node on real DDS with emulated devices on real wires: sensors and the other robots."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -20,118 +19,167 @@ from hardware_world import (
     call,
     diagnosed,
     hardware,
+    hardware_process,
     set_parameter,
     transition,
 )
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 import ada_dynamics as ada
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_robot.ros import environment, qos
 from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
+WITH_ARM = {
+    "devices": ["arm", "hand"],
+    "arm__kind": "pa10",
+    "arm__driver__url": "udp://127.0.0.1:9",
+    "hand__kind": "dynpick",
+    "hand__frame": "flange",
+    "autostart": "active",
+    "until": "active",
+}
 
 
-@pytest.fixture(autouse=True)
-def flights(tmp_path, monkeypatch):
-    """Flight records go where the test's other files are."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+@pytest.fixture
+def sensor():
+    with EmulatorProcess("dynpick") as sensor:
+        yield sensor
+
+
+def force_of(wrench):
+    return np.array([wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z])
 
 
 # --- sensors ----------------------------------------------------------------------------------------------------------
-def test_the_wrenches_of_a_sensor_are_told_and_zeroed(ros):
-    reports = ros.collect(DiagnosticArray, "/diagnostics")
-    found = ros.collect(WrenchStamped, "wrench")
-    with EmulatorProcess("dynpick") as sensor:
-        node = hardware(
-            ros,
-            device="dynpick",
-            url=sensor.url,
-            dynpick__frame="hand",
-            dynpick__sensor__bias_samples=20,
-            autostart="active",
-            until="active",
-        )
-        ros.wait(lambda: len(found) > 50, what="wrenches")
-        assert found[-1].header.frame_id == "hand"
-        # on a busy machine the samples may take longer than the sensor has for them
-        answer = ros.wait(lambda: (one := call(ros, "bias")).success and one, what="a zero")
-        assert answer.message.startswith("dynpick: [")
-        count = len(found)
-        ros.wait(lambda: len(found) > count + 20, what="wrenches after it")
-        last = found[-1].wrench.force
-        assert max(abs(last.x), abs(last.y), abs(last.z)) < 2.0  # [N]; noise of two counts
-        report = ros.wait(lambda: diagnosed(reports, "dynpick").get("zero was taken") == "true" and reports)
-        assert diagnosed(report, "dynpick")["level"] < 2, diagnosed(report, "dynpick")
-        sensor.freeze()
-        ros.wait(lambda: diagnosed(reports, "dynpick").get("level") == 2, what="the silence")
-        sensor.thaw()
-        ros.wait(lambda: diagnosed(reports, "dynpick").get("level", 2) < 2, what="the sensor again")
-        assert node.phase == "active"
+def test_the_wrenches_of_a_sensor_are_published_and_zeroed_and_its_silence_is_reported(ros, sensor):
+    reports, wrenches = ros.collect(DiagnosticArray, "/diagnostics"), ros.collect(WrenchStamped, "wrench")
+    given = {"device": "dynpick", "url": sensor.url, "dynpick__frame": "hand", "autostart": "active"}
+    node = hardware(ros, **given, dynpick__sensor__bias_samples=20, until="active")
+    assert wrenches.newest().header.frame_id == "hand"
+    # on a busy machine the samples may take longer than the sensor has for them
+    ros.wait(lambda: call(ros, "bias").success, what="a zero")
+    assert np.abs(force_of(wrenches.next())).max() < 2.0  # [N]; noise of two counts
+    ros.wait(lambda: diagnosed(reports, "dynpick").get("zero was taken") == "true", what="the report")
+    for act, is_silent in ((sensor.freeze, True), (sensor.thaw, False)):
+        act()
+        ros.wait(lambda s=is_silent: (diagnosed(reports, "dynpick").get("level") == 2) is s, what="the silence")
+    # a zero that takes long does not keep the node active
+    assert set_parameter(ros, "dynpick.sensor.bias_samples", 100_000).successful is False
+    assert node.phase == "active"
 
 
-def test_a_node_is_deactivated_while_a_zero_is_taken(ros):
-    with EmulatorProcess("dynpick") as sensor:
-        many = {"dynpick__sensor__bias_samples": 100_000}
-        node = hardware(ros, device="dynpick", url=sensor.url, **many, autostart="active", until="active")
-        client = ros.tester.create_client(Trigger, "hardware_node/bias")
-        ros.wait(client.service_is_ready, what="the service")
-        zero = client.call_async(Trigger.Request())
-        ros.wait(lambda: node.devices.sensors["dynpick"]._reader._zero, what="the zero to be under way")
-        assert transition(ros, "deactivate")
-        assert not zero.done()
-        assert transition(ros, "cleanup")
-        ros.wait(zero.done, what="an answer")
-        assert not zero.result().success
+def test_a_node_can_be_deactivated_and_cleaned_up_while_a_zero_is_taken(ros, sensor):
+    many = {"dynpick__sensor__bias_samples": 100_000}
+    hardware(ros, device="dynpick", url=sensor.url, **many, autostart="active", until="active")
+    client = ros.tester.create_client(Trigger, "hardware_node/bias")
+    ros.wait(client.service_is_ready, what="the service")
+    zero = client.call_async(Trigger.Request())
+    assert transition(ros, "deactivate") and transition(ros, "cleanup")
+    ros.wait(zero.done, what="an answer")
+    assert not zero.result().success
 
 
-SENSOR = {"hand__kind": "dynpick", "hand__frame": "flange", "autostart": "active", "until": "active"}
-WITH_ARM = {"devices": ["arm", "hand"], "arm__kind": "pa10", "arm__driver__url": "udp://127.0.0.1:9", **SENSOR}
+def test_a_force_over_its_limit_stops_the_robots_of_the_node(ros, fleet, sensor):
+    reports, wrenches = ros.collect(DiagnosticArray, "/diagnostics"), ros.collect(WrenchStamped, "wrench")
+    limits = {"hand__sensor__max_force": 20.0, "tf_rate": 0.0}
+    node = hardware(ros, fleet, **WITH_ARM, **limits, hand__driver__url=sensor.url)
+    sensor.fault("fx", 15.0)
+    wrenches.newest(lambda one: one.wrench.force.x > 14.0)
+    assert node.phase == "active" and fleet.robot.phase is Phase.ACTIVE, "within the limit"
+    sensor.fault("fx", 25.0)
+    ros.wait(lambda: node.phase == "inactive", what="the node to follow")
+    assert fleet.robot.phase is Phase.STOPPED and fleet.robot.reason.startswith("hand: ")
+    assert node.devices.latched == fleet.robot.reason
+    ros.wait(lambda: diagnosed(reports, "hand").get("limit that was passed"), what="the sensor's report")
+    ros.wait(lambda: diagnosed(reports, "node")["level"] == 2, what="the node's report")
+    sensor.fault("fx", 0.0)
+    wrenches.newest(lambda one: abs(one.wrench.force.x) < 1.0)
+    assert call(ros, "reset").success
+    assert transition(ros, "activate"), node.problem
 
 
-def test_a_force_over_its_limit_stops_the_robots_of_the_node(ros, fleet):
-    reports = ros.collect(DiagnosticArray, "/diagnostics")
-    with EmulatorProcess("dynpick") as sensor:
-        node = hardware(ros, fleet, **WITH_ARM, hand__driver__url=sensor.url, hand__sensor__max_force=20.0, tf_rate=0.0)
-        sensor.fault("fx", 15.0)
-        found = ros.collect(WrenchStamped, "wrench")
-        ros.wait(lambda: found and found[-1].wrench.force.x > 14.0, what="a force within the limit")
-        assert node.phase == "active" and fleet.robot.phase is Phase.ACTIVE
-        sensor.fault("fx", 25.0)
-        ros.wait(lambda: node.phase == "inactive", what="the node to follow")
-        assert fleet.robot.phase is Phase.STOPPED and fleet.robot.reason.startswith("hand: ")
-        assert node.devices.latched == fleet.robot.reason
-        ros.wait(lambda: diagnosed(reports, "hand").get("limit that was passed"), what="the sensor's report")
-        ros.wait(lambda: diagnosed(reports, "node")["level"] == 2, what="the node's report")
-        sensor.fault("fx", 0.0)
-        ros.wait(lambda: abs(found[-1].wrench.force.x) < 1.0, what="the end of the force")
-        assert call(ros, "reset").success
-        assert transition(ros, "activate"), node.problem
+def test_the_weight_of_a_tool_is_compensated_as_the_robot_turns(ros, fleet, sensor):
+    """The emulated sensor measures nothing, so that the result is the compensation: 0.8 kg, upwards in the world."""
+    dynamics, wrenches = ada.Dynamics(ada.load("pa10")), ros.collect(WrenchStamped, "wrench")
+    hardware(ros, fleet, **WITH_ARM, hand__driver__url=sensor.url, hand__sensor__tool_mass=0.8, tf_rate=0.0)
+    for position in (AT, AT + np.array([0.3, -0.5, 0.4, 0.6, -0.2, 0.7, 0.1])):
+        up = dynamics.pose("flange", position)[:3, :3].T @ [0.0, 0.0, 0.8 * 9.81]
+
+        def is_compensated(position=position, up=up):
+            fleet.robot.measure(position)
+            return wrenches and np.abs(force_of(wrenches[-1]) - up).max() < 1.0  # [N] noise
+
+        ros.wait(is_compensated, what="the weight")
 
 
-def test_the_weight_of_a_tool_is_taken_off_as_the_robot_turns(ros, fleet):
-    """The emulated sensor feels nothing, so that what is told is what was taken off: 0.8 kg, up in the world."""
-    dynamics = ada.Dynamics(ada.load("pa10"))
-    found = ros.collect(WrenchStamped, "wrench")
-    with EmulatorProcess("dynpick") as sensor:
-        hardware(ros, fleet, **WITH_ARM, hand__driver__url=sensor.url, hand__sensor__tool_mass=0.8, tf_rate=0.0)
-        for position in (AT, AT + np.array([0.3, -0.5, 0.4, 0.6, -0.2, 0.7, 0.1])):
-            up = dynamics.pose("flange", position)[:3, :3].T @ [0.0, 0.0, 0.8 * 9.81]
-
-            def told(position=position):
-                fleet.robot.measure(position)
-                force = found[-1].wrench.force if found else None
-                return np.array([math.nan] * 3 if force is None else [force.x, force.y, force.z])
-
-            ros.wait(lambda up=up, told=told: np.abs(told() - up).max() < 1.0, what="the weight, within the noise")
+def test_a_tool_on_a_frame_that_no_robot_moves_is_refused(ros, sensor):
+    node = hardware(ros, device="dynpick", url=sensor.url, dynpick__sensor__tool_mass=0.8, autostart="unconfigured")
+    assert not transition(ros, "configure") and "dynpick.frame" in str(node.problem)
 
 
-def test_a_tool_of_which_nobody_says_how_it_moves_is_refused(ros):
-    with EmulatorProcess("dynpick") as sensor:
-        node = hardware(ros, device="dynpick", url=sensor.url, dynpick__sensor__tool_mass=0.8, autostart="unconfigured")
-        assert not transition(ros, "configure")
-        assert "dynpick.frame is 'dynpick', which is no link of a robot" in str(node.problem)
+# --- frames of sensors ------------------------------------------------------------------------------------------------
+def frames(ros, topic, profile):
+    """Transforms by child, of all messages; the dict grows."""
+    from tf2_msgs.msg import TFMessage
+
+    found = {}
+    ros.tester.create_subscription(
+        TFMessage, topic, lambda message: found.update({one.child_frame_id: one for one in message.transforms}), profile
+    )
+    return found
+
+
+needs_tf = pytest.mark.skipif(not environment.can_send_tf(), reason="tf2_msgs is not there")
+
+
+@needs_tf
+def test_the_frame_of_a_single_sensor_is_fixed_in_the_world_at_its_mounting(ros, sensor):
+    rpy, wrenches = (0.3, -0.7, 2.1), ros.collect(WrenchStamped, "wrench")
+    hardware(
+        ros,
+        device="dynpick",
+        url=sensor.url,
+        dynpick__frame="hand",
+        dynpick__parent="world",
+        dynpick__mounting=[0.1, -0.2, 0.3, *rpy],
+        dynpick__sensor__xyz=[0.0, 0.0, 0.05],  # the wrenches are transformed into the frame with these
+        dynpick__sensor__rpy=[0.0, 0.0, 1.0],
+        frame_prefix="left/",
+        base_pose=[1.0, 2.0, 0.0, 0.0],
+        until="inactive",
+    )
+    static = frames(ros, "/tf_static", qos.LATCHED)
+    found = ros.wait(lambda: static.get(wrenches.newest().header.frame_id), what="the frame of the wrench")
+    assert (found.header.frame_id, found.child_frame_id) == ("left/world", "left/hand")
+    place, turn = found.transform.translation, found.transform.rotation
+    assert (place.x, place.y, place.z) == (0.1, -0.2, 0.3)
+    turned = Rotation.from_quat([turn.x, turn.y, turn.z, turn.w])
+    assert np.abs((turned * Rotation.from_euler("xyz", rpy).inv()).as_rotvec()).max() < 1e-12
+    root = static["left/world"]
+    assert (root.header.frame_id, root.transform.translation.x, root.transform.translation.y) == ("world", 1.0, 2.0)
+
+
+@needs_tf
+def test_the_frame_of_a_sensor_on_an_arm_is_connected_to_the_world_by_the_arms_links(ros, fleet, sensor):
+    wrenches = ros.collect(WrenchStamped, "wrench")
+    static, moving = frames(ros, "/tf_static", qos.LATCHED), frames(ros, "/tf", qos.STATES)
+
+    def way():
+        """Frames from a wrench's up to the root, as far as they are published."""
+        found = [wrench.header.frame_id for wrench in wrenches[-1:]]
+        known = {**static, **moving}
+        while found and found[-1] in known:
+            found.append(known[found[-1]].header.frame_id)
+        return found
+
+    given = {**WITH_ARM, "hand__frame": "ft", "hand__parent": "flange", "autostart": "inactive", "until": "inactive"}
+    hardware(ros, fleet, **given, hand__driver__url=sensor.url)
+    ros.wait(lambda: fleet.robot.measure() or "world" in way(), what="the way to the world")
+    assert way()[:2] == ["ft", "flange"] and set(moving) < set(way())  # of a reader that keeps one message
 
 
 # --- other robots -----------------------------------------------------------------------------------------------------
@@ -148,85 +196,63 @@ def frame(number, speed, **channels):
 def test_a_humanoid_plays_a_motion_from_its_file_and_a_stop_ends_it(ros, tmp_path):
     path = tmp_path / "wave.csv"
     path.write_text(MOTION + frame(0, 5) + frame(1, 7, ch8=-40) + frame(2, 7, ch8=0))
-    found = ros.collect(JointState, "joint_states")
+    measured = ros.collect(JointState, "joint_states")
+    given = {**KHR1_PATIENT, "tf_rate": 20.0, "khr1__safety__hold_without_commands": True, "motion": str(path)}
     with EmulatorProcess("khr1") as robot:
-        node = active_hardware(
-            ros,
-            **{**KHR1_PATIENT, "tf_rate": 20.0},
-            url=robot.url,
-            khr1__safety__hold_without_commands=True,
-            motion=str(path),
-        )
-        ros.wait(lambda: found and len(found[-1].velocity) == 17, what="joint states with velocities")
+        node = active_hardware(ros, **given, url=robot.url)
+        last = measured.newest(lambda one: len(one.velocity) == 17)
         sender = Commander(ros).ready()
         answer = call(ros, "play_motion")
         assert answer.success, answer.message
         playing = node.connection.playing
         row = playing.rows[:, list(node.devices.robots["khr1"].joints).index("right_shoulder_roll")]
         assert abs(row[0] - row[-1]) < 0.1 < np.ptp(row)
-        heard = node.connection.robots["khr1"].commands
-        sender.until(
-            lambda: heard.refused["a motion is played"], names=found[-1].name, position=found[-1].position.tolist()
-        )
+        refused = node.connection.robots["khr1"].commands.refused
+        sender.until(lambda: refused["a motion is played"], names=last.name, position=last.position)
         ros.wait(lambda: playing.ended, what="the end")
-        assert playing.ended == f"{path} was played", playing.ended
+        assert playing.ended == f"{path} was played"
         assert call(ros, "play_motion").success
         playing = node.connection.playing
         ros.wait(lambda: playing.row > 3, what="the motion to be under way")
         assert call(ros, "stop").success
         ros.wait(lambda: playing.ended, what="its end")
-        assert "was left off after" in playing.ended
-        assert not robot.violations()
+        assert playing.ended != f"{path} was played" and not robot.violations()
 
 
-def test_servos_go_free_only_when_a_person_says_twice_so(ros):
+def test_servos_go_free_only_after_a_confirmation_for_each_request(ros):
+    def free():
+        return ros.call(SetBool, "hardware_node/release", SetBool.Request(data=True)).success
+
     with EmulatorProcess("khr1", {"free_is_allowed": True}) as robot:
         node = hardware(ros, device="khr1", url=robot.url, until="inactive")
-
-        def free():
-            return ros.call(SetBool, "hardware_node/release", SetBool.Request(data=True))
-
-        assert "set the parameter release_confirmed to true" in free().message
+        assert not free()
         assert set_parameter(ros, "release_confirmed", True).successful
-        answer = free()
-        assert answer.success, answer.message
-        assert answer.message == "the servos of khr1 are free."
-        assert node.settings.release_confirmed is False and node.phase == "inactive"
-        assert not free().success, "each time anew"
+        assert free() and node.settings.release_confirmed is False and node.phase == "inactive"
+        assert not free()
         assert transition(ros, "activate")
         assert set_parameter(ros, "release_confirmed", True).successful
-        assert not free().success and node.settings.release_confirmed is False, "a yes is for one request"
+        assert not free() and node.settings.release_confirmed is False, "refused while it is active"
         assert not robot.violations()
 
 
-def test_the_plate_of_a_motion_table_follows_its_cranks(ros):
-    found = ros.collect(JointState, "joint_states")
-    node = hardware(ros, device="hexa", dry_run=True, until="inactive", hexa__place="thread")
-    ros.wait(lambda: found, what="joint states")
-    assert sorted(found[-1].name) == [f"leg_{i}_crank" for i in range(1, 7)]
-    frames = node.connection._frames.get("hexa")
-    if frames is not None:
-        ros.wait(lambda: not frames.whole.problem and frames._stamp > 0, what="poses")
-        model = frames.whole.model
-        assert float(np.max(ada.Dynamics(model).largest_gap(frames.whole._q))) < 1e-6
+def test_a_motion_table_publishes_its_cranks_and_a_simulated_robot_is_one_of_the_devices(ros):
+    measured = ros.collect(JointState, "joint_states")
+    node = hardware(ros, device="hexa", dry_run=True, until="inactive", hexa__place="thread", tf_rate=0.0)
+    assert sorted(measured.newest().name) == [f"leg_{i}_crank" for i in range(1, 7)]
+    ros.remove(node)
+    given = {"simulated__driver__robot": "pa10", "simulated__driver__physics_rate": 100.0}
+    given |= {"simulated__driver__cycle_rate": 50.0, "simulated__place": "thread", "tf_rate": 0.0}
+    node = hardware(ros, device="simulated", **given, until="inactive")
+    last = measured.next(lambda one: len(one.velocity) and "s1" in one.name)
+    assert sorted(last.name) == sorted(ARM) and math.isfinite(last.position[0])
+    assert node.devices.robots["simulated"].feedback.position == pytest.approx(last.position, abs=1e-3)
 
 
-def test_a_simulated_robot_is_one_of_the_devices(ros):
-    """What it does when it is commanded is shown in lock step (test_simulated_driver.py)."""
-    found = ros.collect(JointState, "joint_states")
-    settings = {"robot": "pa10", "physics_rate": 100.0, "cycle_rate": 50.0}
-    given = {f"simulated__driver__{name}": value for name, value in settings.items()}
-    node = hardware(ros, device="simulated", simulated__place="thread", tf_rate=0.0, **given, until="inactive")
-    ros.wait(lambda: found and len(found[-1].velocity), what="joint states with velocities")
-    assert sorted(found[-1].name) == sorted(ARM)
-    assert node.devices.robots["simulated"].feedback.position == pytest.approx(found[-1].position, abs=1e-3)
-
-
-def test_a_port_that_is_not_there_ends_the_process_with_what_to_do(ros):
-    words = ["-p", "device:=khr1", "-p", "url:=/dev/ttyNONE0"]
-    process = ros.start(sys.executable, "-m", "ada_hardware.node.hardware_node", "--ros-args", *words)
-    wrong = ros.start(sys.executable, "-m", "ada_hardware.node.hardware_node", "--ros-args", "-p", "device:=khr9")
+@pytest.mark.smoke
+def test_a_port_that_is_not_there_ends_the_process_and_an_unknown_device_is_refused(ros):
+    process = hardware_process(ros, device="khr1", url="/dev/ttyNONE0")
+    wrong = hardware_process(ros, device="khr9")
     assert process.wait() == 1
     assert "khr1: /dev/ttyNONE0" in process.output and "Traceback" not in process.output
     assert wrong.wait() == 2
-    assert "hardware_node: error:" in wrong.output and "khr3" in wrong.output and "Traceback" not in wrong.output
+    assert "hardware_node: error:" in wrong.output and "Traceback" not in wrong.output

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.contact.frames import ContactFrame
 from ada_dynamics.contact.stops import JointStops
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, UnknownNameError
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
@@ -48,10 +49,10 @@ def test_every_wrench_is_in_a_frame_that_the_transforms_have(name):
     states = StateMessages(model, ada.Dynamics(model), "ground")
     frames = {"ground"} | {row.child for row in states.static_transforms()}
     frames |= {joint.child for joint in model.joints.values() if joint.kind != "fixed"}  # /tf has these
-    written = WrenchMessages(loads, "ground")
-    for joint, message in written._messages.items():
+    _, row = state(model)
+    for joint, raw in WrenchMessages(loads, "ground").encode(row, 0).items():
         # CDR: 4 bytes say which, 8 are the stamp, 4 the length of the frame's name
-        frame = bytes(message.fill_one(0, np.zeros(6)))[16:].split(b"\0")[0].decode()
+        frame = bytes(raw)[16:].split(b"\0")[0].decode()
         assert frame in frames, f"the wrench of {joint} is in a frame that nobody publishes"
 
 
@@ -69,6 +70,17 @@ def momentum_rate(model, dynamics, row, a, link):
 def at_point(wrench, shift):
     """A wrench about a point, about one that lies `shift` away from there; world's axes."""
     return np.concatenate([wrench[:3], wrench[3:] - np.cross(shift, wrench[:3])])
+
+
+def add_contact(applied, poses, frame, wrench):
+    """Add a contact wrench, at its point in the axes of the world, to wrenches at and in the frames of links."""
+    point = poses[frame.link][:3, 3] + poses[frame.link][:3, :3] @ np.asarray(frame.xyz)
+    for link, sign in ((frame.link, 1.0), (frame.other, -1.0)):
+        if link in poses:
+            pose = poses[link]
+            world = sign * at_point(wrench, pose[:3, 3] - point)
+            own = np.concatenate([pose[:3, :3].T @ world[:3], pose[:3, :3].T @ world[3:]])
+            applied[link] = applied.get(link, np.zeros(6)) + own
 
 
 def hung():
@@ -99,9 +111,12 @@ def test_the_wrenches_of_its_joints_explain_how_each_link_moves(name):
     row = row._replace(external={pushed: rng.normal(size=6)}, contact=contact)
     loads = JointLoads(model, dynamics, contact_frames=frames)
     found = loads.at(row)
-    a = dynamics.forward(row.q, row.v, row.tau, loads._applied(row))
-
     poses = dynamics.poses(row.q)
+    applied = {pushed: row.external[pushed].copy()}
+    for name, frame in frames.items():
+        add_contact(applied, poses, frame, contact[name])
+    a = dynamics.forward(row.q, row.v, row.tau, applied)
+
     left = {link: -momentum_rate(model, dynamics, row, a, link) for link in moving}
 
     def act(link, wrench, point):
@@ -131,7 +146,7 @@ def test_the_wrenches_of_its_joints_explain_how_each_link_moves(name):
         assert np.max(np.abs(rest)) < 1e-9 * (1.0 + largest), link
 
 
-def pendulum(damping=0.0, friction=0.0):
+def pendulum(friction=0.0):
     """A mass of 2 kg, 1 m below its pivot, that turns about y and can go no further than 0.5 rad."""
     builder = ada.Builder("pendulum")
     builder.link("base")
@@ -141,23 +156,16 @@ def pendulum(damping=0.0, friction=0.0):
     return builder.build()
 
 
-def test_a_pendulum_at_rest_hangs_with_its_weight_on_its_pivot():
-    model = pendulum()
+def test_weight_stops_and_friction_of_a_pendulum_are_carried_by_its_pivot():
+    model = pendulum(friction=0.7)
     found = JointLoads(model, ada.Dynamics(model)).at(Row(0.0, np.zeros(1), np.zeros(1), np.zeros(1)))
     assert found["pivot"] == pytest.approx([0, 0, 2 * G, 0, 0, 0], abs=1e-12)
-
-
-def test_stops_and_friction_count_among_what_the_joint_carries():
-    model = pendulum(friction=0.7)
     stops = JointStops(stiffness=1000.0, damping=0.0)
     without = ada.Dynamics(frictionless(model))
     loads = JointLoads(model, without, efforts=passive_efforts(model, stops, friction_speed=1e-6))
     row = Row(0.0, np.array([0.6]), np.array([2.0]), np.array([3.0]))
     # Motor, stop at a depth of 0.1 rad, and friction that is all there at this speed.
     assert loads.at(row)["pivot"][4] == pytest.approx(3.0 - 100.0 - 0.7, abs=1e-9)
-
-
-def test_a_joint_without_stops_and_friction_has_no_efforts_of_its_own():
     assert passive_efforts(pendulum()) is None
 
 
@@ -178,22 +186,12 @@ def test_the_load_of_a_lifting_contact_leaves_the_joint():
     assert list(loads.links.items()) == [("knee", "foot")]
 
 
-def test_all_joints_are_those_that_carry_something():
-    model = ada.load("khr1")
-    assert set(JointLoads(model, ada.Dynamics(model)).links) == set(model.joints) - {"root_joint"}
-    assert JointLoads(model, ada.Dynamics(model), []).links == {}
-
-
-def test_a_joint_that_nobody_has_is_refused_with_near_names():
+def test_unknown_joints_and_contacts_are_refused():
     model = pendulum()
-    with pytest.raises(InputError, match="Did you mean 'pivot'"):
+    with refused(UnknownNameError, value="pivott"):
         JointLoads(model, ada.Dynamics(model), ["pivott"])
-
-
-def test_a_contact_without_a_place_is_refused():
-    model = pendulum()
     row = Row(0.0, np.zeros(1), np.zeros(1), np.zeros(1), {}, {"toe": np.ones(6)})
-    with pytest.raises(InputError, match="where contact 'toe' is"):
+    with pytest.raises(InputError):
         JointLoads(model, ada.Dynamics(model)).at(row)
 
 

@@ -25,7 +25,6 @@ from visualization_msgs.msg import (
 from visualization_msgs.srv import GetInteractiveMarkers
 
 from ada_robot.ros.qos import COMMANDS, STATES
-from ada_tools.nodes import target_node
 from ada_tools.nodes.target_node import TargetNode
 
 pytestmark = pytest.mark.ros
@@ -111,32 +110,8 @@ def made(ros):
     return make
 
 
-def test_the_handle_is_at_the_controllers_target_and_follows_it_and_goes_with_it(ros, made, monkeypatch):
-    controller, _ = made(scale=0.5)
-    rviz = RViz(ros)
-    assert rviz.markers == {}
-    controller.target = target_at("base", 0.5, 0.1, 0.8, 0.3)
-    ros.wait(lambda: rviz.look(), what="a handle")
-    handle = rviz.markers["target"]
-    assert (handle.header.frame_id, handle.scale) == ("base", 0.5)
-    assert (handle.header.stamp.sec, handle.header.stamp.nanosec) == (0, 0)  # else RViz answers in its own frame
-    assert handle.pose == controller.target.pose
-    late = RViz(ros, "late")
-    assert late.markers["target"] == handle
-    controller.target = target_at("base", 0.6, 0.1, 0.8, 0.3)
-    ros.wait(lambda: rviz.look()["target"].pose == controller.target.pose, what="a handle that follows")
-    ros.wait(lambda: late.look()["target"].pose == controller.target.pose, what="the same elsewhere")
-    monkeypatch.setattr(target_node, "_GONE", 0.1)
-    controller.target = None
-    ros.wait(lambda: not rviz.look(), what="no handle without a target")
-
-
-def test_the_handle_moves_and_turns_about_all_three_axes_and_can_be_seen(ros, made):
-    controller, _ = made()
-    controller.target = target_at("base", 0.5, 0.1, 0.8)
-    rviz = RViz(ros)
-    ros.wait(rviz.look, what="a handle")
-    controls = rviz.markers["target"].controls
+def check_controls(controls):
+    """The handle moves along, and turns about, all three axes, and can be seen."""
     names = [control.name for control in controls]
     assert len(set(names)) == len(names) == 7
     for mode in (InteractiveMarkerControl.MOVE_AXIS, InteractiveMarkerControl.ROTATE_AXIS):
@@ -151,7 +126,27 @@ def test_the_handle_moves_and_turns_about_all_three_axes_and_can_be_seen(ros, ma
     assert cube.markers[0].type == Marker.CUBE and cube.markers[0].color.a > 0.5
 
 
-def test_where_a_person_drags_the_handle_the_controller_is_asked_to_go(ros, made, monkeypatch):
+def test_the_handle_is_at_the_controllers_target_and_follows_it_and_goes_with_it(ros, made):
+    controller, _ = made(scale=0.5)
+    rviz = RViz(ros)
+    assert rviz.markers == {}
+    controller.target = target_at("base", 0.5, 0.1, 0.8, 0.3)
+    ros.wait(lambda: rviz.look(), what="a handle")
+    handle = rviz.markers["target"]
+    assert (handle.header.frame_id, handle.scale) == ("base", 0.5)
+    assert (handle.header.stamp.sec, handle.header.stamp.nanosec) == (0, 0)  # else RViz answers in its own frame
+    assert handle.pose == controller.target.pose
+    check_controls(handle.controls)
+    late = RViz(ros, "late")
+    assert late.markers["target"] == handle
+    controller.target = target_at("base", 0.6, 0.1, 0.8, 0.3)
+    ros.wait(lambda: rviz.look()["target"].pose == controller.target.pose, what="a handle that follows")
+    ros.wait(lambda: late.look()["target"].pose == controller.target.pose, what="the same elsewhere")
+    controller.target = None
+    ros.wait(lambda: not rviz.look(), what="no handle without a target")
+
+
+def test_where_a_person_drags_the_handle_the_controller_is_asked_to_go(ros, made):
     controller, _ = made()
     controller.target = target_at("base", 0.5, 0.1, 0.8)
     rviz = RViz(ros)
@@ -171,23 +166,17 @@ def test_where_a_person_drags_the_handle_the_controller_is_asked_to_go(ros, made
     assert controller.asked[-1].pose == last
 
 
-@pytest.mark.parametrize(
-    ("pose", "frame"),
-    [
-        (pose_at(math.nan, 0.0, 0.0), "base"),
-        (pose_at(math.inf, 0.0, 0.0), "base"),
-        (Pose(orientation=pose_at(0.0, 0.0, 0.0).orientation.__class__(w=0.0)), "base"),
-        (pose_at(0.5, 0.0, 0.0), "map"),
-    ],
-    ids=["nan", "inf", "no rotation", "another frame"],
-)
-def test_a_pose_that_cannot_be_a_target_is_left_out_and_counted(ros, made, pose, frame):
+def test_a_pose_that_cannot_be_a_target_is_refused_and_counted(ros, made):
     controller, node = made()
     controller.target = target_at("base", 0.5, 0.1, 0.8)
     rviz = RViz(ros)
     ros.wait(rviz.look, what="a handle")
-    rviz.does(InteractiveMarkerFeedback.POSE_UPDATE, pose, frame)
-    ros.wait(lambda: node.refused == 1, what="a refusal")
+    no_rotation = Pose()
+    no_rotation.orientation.w = 0.0
+    bad = [(pose_at(x, 0.0, 0.0), "base") for x in (math.nan, math.inf)]
+    for count, (pose, frame) in enumerate([*bad, (no_rotation, "base"), (pose_at(0.5, 0.0, 0.0), "map")], start=1):
+        rviz.does(InteractiveMarkerFeedback.POSE_UPDATE, pose, frame)
+        ros.wait(lambda count=count: node.refused == count, what="a refusal")
     rviz.does(InteractiveMarkerFeedback.POSE_UPDATE, pose_at(0.5, 0.0, 0.7), "base")
     ros.wait(lambda: controller.asked, what="the next good one")
     assert len(controller.asked) == 1
@@ -211,22 +200,8 @@ def test_first_targets_are_sent_once_when_the_controller_is_at_work(ros, made):
     assert len(controller.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("parameters", "part"),
-    [
-        ({"joints": ["a"], "positions": [0.1, 0.2]}, "2 numbers and parameter joints 1 names"),
-        ({"pose": [0.0, 1.0]}, "2 numbers; it must have 6"),
-        ({"scale": 0.0}, "scale is 0.0"),
-    ],
-)
-def test_unusable_parameters_are_refused(ros, parameters, part):
-    overrides = [Parameter(name, value=value) for name, value in parameters.items()]
-    with pytest.raises(ada.InputError, match=part):
-        TargetNode(context=ros.context, parameter_overrides=overrides)
-
-
 @pytest.mark.smoke
 def test_it_starts_and_ends_as_a_process(ros):
     process = ros.start(sys.executable, "-m", "ada_tools.nodes.target_node")
-    ros.wait(lambda: ("target_node", "/") in ros.tester.get_node_names_and_namespaces(), 60.0, "the node")
+    ros.wait(lambda: ("target_node", "/") in ros.tester.get_node_names_and_namespaces(), what="the node")
     assert process.stop() == 0, process.output

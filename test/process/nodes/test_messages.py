@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences of refusals in this folder: parameters of nodes that cannot be used."""
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from hardware_world import ONE, TWO, overrides
+
+from ada_dynamics.errors import InputError
+from ada_hardware.node.hardware_node import HardwareNode
+from ada_tools.nodes.target_node import TargetNode
+
+pytestmark = pytest.mark.ros
+
+HARDWARE = (
+    ({}, "no device is named: set the parameter device to one of pa10, khr1"),
+    ({"device": "pa11"}, r"parameter device is 'pa11'; it must be one of .*'pa10'"),
+    ({**ONE, "urll": "x"}, "Did you mean 'url'"),
+    ({**ONE, "pa10__driver__varriant": "7c"}, r"pa10\.driver\.variant"),
+    ({**ONE, "pa10__driver__variant": "8c"}, r"pa10\.driver\.variant is '8c'; it must be one of"),
+    ({**ONE, "pa10__safety__velocity_scale": 2.0}, r"pa10\.safety\.velocity_scale .* from 0\.01 to 1"),
+    ({**ONE, "pa10__safty__velocity_scale": 0.5}, r"pa10\.safty"),
+    ({**ONE, "pa10__safety__host_timeout": 0.05}, "host_timeout is 0.05 s, shorter than command_timeout"),
+    ({**ONE, "pa10__topic": "force"}, r"parameter pa10\.topic is for a sensor"),
+    ({**ONE, "pa10__driver__url": "udp://127.0.0.1:7"}, "give one of them"),
+    ({**ONE, "pa10__kind": "khr1"}, r"pa10\.kind is 'khr1', but device is 'pa10'"),
+    ({**ONE, "devices": ["a"]}, "device and devices are both given"),
+    ({"devices": ["a", "a"], "a__kind": "pa10"}, "a name is there twice"),
+    ({"devices": ["a"]}, r"parameter a\.kind is not set"),
+    ({"devices": ["rate"], "rate": 100.0}, "'rate' cannot be a device's name"),
+    ({"devices": ["A b"]}, "cannot be a device's name"),
+    ({**TWO, "url": "udp://127.0.0.1:7"}, "url is for the parameter device"),
+    ({**TWO, "right__prefix": ""}, r"devices left and right would have the same topics; set right\.prefix"),
+    ({**ONE, "pa10__prefix": "1 b/"}, r"parameter pa10\.prefix is '1 b/'"),
+    ({"device": "dynpick", "dynpick__place": "thread"}, r"parameter dynpick\.place is for a robot"),
+)
+TARGET = (
+    ({"joints": ["a"], "positions": [0.1, 0.2]}, "2 numbers and parameter joints 1 names"),
+    ({"pose": [0.0, 1.0]}, "2 numbers; it must have 6"),
+    ({"scale": 0.0}, "scale is 0.0"),
+)
+
+
+@pytest.mark.parametrize(("node", "table"), [(HardwareNode, HARDWARE), (TargetNode, TARGET)])
+def test_a_node_with_unusable_parameters_is_refused_at_its_start(ros, node, table):
+    for parameters, words in table:
+        with pytest.raises(InputError, match=words):
+            ros.add(node(context=ros.context, parameter_overrides=overrides(parameters)))
