@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hardware node on real DDS with emulated devices on real wires: sensors and the other robots."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -67,8 +65,6 @@ def test_the_wrenches_of_a_sensor_are_published_and_zeroed_and_its_silence_is_re
     for act, is_silent in ((sensor.freeze, True), (sensor.thaw, False)):
         act()
         ros.wait(lambda s=is_silent: (diagnosed(reports, "dynpick").get("level") == 2) is s, what="the silence")
-    # a zero that takes long does not keep the node active
-    assert set_parameter(ros, "dynpick.sensor.bias_samples", 100_000).successful is False
     assert node.phase == "active"
 
 
@@ -235,20 +231,16 @@ def test_servos_go_free_only_after_a_confirmation_for_each_request(ros):
         assert not robot.violations()
 
 
-def test_a_motion_table_publishes_its_cranks_and_a_simulated_robot_is_one_of_the_devices(ros):
+def test_a_simulated_robot_is_one_of_the_devices(ros):
     measured = ros.collect(JointState, "joint_states")
-    node = hardware(ros, device="hexa", dry_run=True, until="inactive", hexa__place="thread", tf_rate=0.0)
-    assert sorted(measured.newest().name) == [f"leg_{i}_crank" for i in range(1, 7)]
-    ros.remove(node)
     given = {"simulated__driver__robot": "pa10", "simulated__driver__physics_rate": 100.0}
     given |= {"simulated__driver__cycle_rate": 50.0, "simulated__place": "thread", "tf_rate": 0.0}
     node = hardware(ros, device="simulated", **given, until="inactive")
-    last = measured.next(lambda one: len(one.velocity) and "s1" in one.name)
-    assert sorted(last.name) == sorted(ARM) and math.isfinite(last.position[0])
+    last = measured.newest(lambda one: len(one.velocity))
+    assert sorted(last.name) == sorted(ARM)
     assert node.devices.robots["simulated"].feedback.position == pytest.approx(last.position, abs=1e-3)
 
 
-@pytest.mark.smoke
 def test_a_port_that_is_not_there_ends_the_process_and_an_unknown_device_is_refused(ros):
     process = hardware_process(ros, device="khr1", url="/dev/ttyNONE0")
     wrong = hardware_process(ros, device="khr9")

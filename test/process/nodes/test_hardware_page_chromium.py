@@ -2,7 +2,6 @@
 """The hardware panel in a real browser, the hardware node with an emulated robot behind DDS: held, stopped, killed."""
 
 import signal
-import sys
 
 import pytest
 from chromium import Visit, browser_processes, plain_light, signal_all
@@ -10,7 +9,7 @@ from chromium import Visit, browser_processes, plain_light, signal_all
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
-from hardware_world import Commander
+from hardware_world import JUDGED_7C, PA10_7C_PATIENT, Commander, hardware_process
 from page_world import view
 from sensor_msgs.msg import JointState
 
@@ -19,26 +18,12 @@ from ada_tools.browser import hold, robot_page, stop_button
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-NODE = (sys.executable, "-m", "ada_hardware.node.hardware_node", "--ros-args", "-p", "tf_rate:=0.0")
-# An old PA10-7C, which forgives 0.4 s of silence; a PA10-7CE, 10 ms, which no machine keeps that draws without a GPU.
-JUDGED = {"variant": "7c", "start": [0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0], "max_acceleration": 200.0, "watchdog": 60.0}
-PATIENT = {
-    "driver__variant": "7c",
-    "driver__device_timeout": 0.4,
-    "driver__period": 0.006,
-    "driver__reply_timeout": 0.0055,
-    "driver__command_timeout": 0.1,
-    "driver__start_timeout": 10.0,
-    "safety__host_timeout": 20.0,
-    "safety__max_missed": 1000,
-}
 EXPIRES = 1.5  # [s] here: a browser that draws without a GPU is late with its signs of life
 
 
 @pytest.fixture(autouse=True)
-def world(tmp_path, monkeypatch):
-    """Flight records go where the test's other files are; and as many drawings as can be drawn without a GPU."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+def world(monkeypatch):
+    """As many drawings as can be drawn without a GPU."""
     monkeypatch.setattr(robot_page, "DRAWN", 1.0)
     monkeypatch.setattr(hold, "EXPIRES", EXPIRES)
     monkeypatch.setattr(hold, "FORGOTTEN", 4.0 * EXPIRES)
@@ -57,10 +42,8 @@ class Stand:
     def __init__(self, ros, browser, device, url, **settings):
         self.ros, self.device = ros, device
         self.states = ros.collect(JointState, "joint_states")
-        settings = {"safety__hold_without_commands": "true", **settings}
-        own = [f"{device}.{name.replace('__', '.')}:={value}" for name, value in settings.items()]
-        words = [word for one in (f"device:={device}", f"url:={url}", *own) for word in ("-p", one)]
-        ros.start(*NODE, *words)
+        given = {"device": device, "url": url, "tf_rate": 0.0, f"{device}__safety__hold_without_commands": True}
+        hardware_process(ros, **{**settings, **given})
         self.node = view(ros, plant="hardware_node")
         plain_light(self.node.page)
         self.panel = self.node.shown.devices
@@ -69,7 +52,7 @@ class Stand:
         self.page.until(lambda: f"{device}: inactive" in self.page.text(), "the phase is on the page", every=0.5)
 
     def where(self, joint):
-        newest = self.states[-1]
+        newest = self.states.newest()
         return newest.position[list(newest.name).index(joint)]
 
     def types(self, joint, degrees):
@@ -145,8 +128,8 @@ def test_a_humanoid_follows_its_sliders_while_a_person_holds_the_button_and_is_s
 
 
 def test_an_arm_comes_to_rest_on_its_way_when_the_browser_freezes_or_is_killed(ros, browser):
-    with EmulatorProcess("pa10", JUDGED) as robot:
-        here = Stand(ros, browser, "pa10", robot.url, **PATIENT)
+    with EmulatorProcess("pa10", JUDGED_7C) as robot:
+        here = Stand(ros, browser, "pa10", robot.url, **PA10_7C_PATIENT)
         here.types("w1", -80)
         pids = browser_processes(browser)
         assert len(pids) > 3

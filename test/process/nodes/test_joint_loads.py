@@ -169,23 +169,6 @@ def test_weight_stops_and_friction_of_a_pendulum_are_carried_by_its_pivot():
     assert passive_efforts(pendulum()) is None
 
 
-def test_the_load_of_a_lifting_contact_leaves_the_joint():
-    """A foot that the ground carries wholly: what hangs on it by a joint is the rest."""
-    builder = ada.Builder("feet")
-    builder.link("body", mass=3.0, inertia=(0.1, 0.1, 0.1))
-    builder.link("foot", mass=1.0, inertia=(0.1, 0.1, 0.1))
-    builder.joint("knee", "prismatic", "body", "foot", xyz=(0, 0, -1), axis=(0, 0, 1))
-    model = builder.build("floating")
-    frames = {"sole": ContactFrame("foot", (0.0, 0.0, 0.0))}
-    loads = JointLoads(model, ada.Dynamics(model), ["knee"], contact_frames=frames)
-    # The motor holds the body up, so that nothing moves: 3 kg press on the foot.
-    tau = np.zeros(model.nv)
-    tau[model.v_index("knee")] = -3.0 * G
-    row = Row(0.0, model.neutral(), np.zeros(model.nv), tau, {}, {"sole": np.array([0, 0, 4 * G, 0, 0, 0])})
-    assert loads.at(row)["knee"] == pytest.approx([0, 0, -3 * G, 0, 0, 0], abs=1e-9)
-    assert list(loads.links.items()) == [("knee", "foot")]
-
-
 def test_unknown_joints_and_contacts_are_refused():
     model = pendulum()
     with refused(UnknownNameError, value="pivott"):

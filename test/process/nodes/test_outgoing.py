@@ -75,17 +75,7 @@ def stamp():
 # --- joint states ---------------------------------------------------------------------------------------------------
 @pytest.mark.ros
 @pytest.mark.parametrize("name", ROBOTS)
-def test_a_joint_state_has_the_bytes_of_ros(name):
-    sensor_msgs = pytest.importorskip("sensor_msgs.msg")
-    model, _, outgoing, row = made(name)
-    message = sensor_msgs.JointState(name=list(outgoing.joint_names))
-    message.header.stamp = stamp()
-    message.position, message.velocity, message.effort = map(list, JointStates(model).numbers(*row[1:]))
-    assert_bytes_of_ros(outgoing.joint_state(row, STAMP), message)
-
-
-@pytest.mark.parametrize("name", ROBOTS)
-def test_every_joint_of_one_position_has_the_numbers_of_the_state_bit_for_bit(name):
+def test_joint_states_have_the_numbers_of_the_state_bit_for_bit_and_the_bytes_of_ros(name):
     model, _, outgoing, row = made(name)
     awkward = (-0.0, 5e-324, np.nextafter(1.0, 2.0))
     q, v, tau = (np.resize([*x, *awkward][::-1], len(x)) for x in row[1:])
@@ -99,6 +89,10 @@ def test_every_joint_of_one_position_has_the_numbers_of_the_state_bit_for_bit(na
         numbers = [found.position[i], found.velocity[i], found.effort[i]]
         wanted = [q[model.q_index(joint)][0], v[model.v_index(joint)][0], tau[model.v_index(joint)][0]]
         assert np.array(numbers).tobytes() == np.array(wanted).tobytes()
+    sensor_msgs = pytest.importorskip("sensor_msgs.msg")
+    message = sensor_msgs.JointState(name=found.name, position=found.position, velocity=found.velocity)
+    message.effort, message.header.stamp = found.effort, stamp()
+    assert_bytes_of_ros(outgoing.joint_state(Row(0.0, q, v, tau), STAMP), message)
 
 
 def test_a_mimic_joint_follows_its_driver_and_leaves_it_the_effort():

@@ -101,7 +101,7 @@ def services_of(ros, node):
 @pytest.mark.skipif(standard_services.LACKING is None, reason="simulation_interfaces is there")
 def test_without_the_package_the_node_offers_its_own_services_alone(ros):
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=[Parameter("robot", value="pa10")]))
-    assert ros.call(Trigger, "dynamics_node/reset").success
+    ros.wait(lambda: ros.call(Trigger, "dynamics_node/reset").success, what="a reset of the compiled physics")
     assert "reset" in services_of(ros, node) and not services_of(ros, node) & NAMES
 
 

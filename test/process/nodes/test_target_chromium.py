@@ -2,6 +2,7 @@
 """A person drags the target of a real arm in a real browser; robot and controller behind DDS."""
 
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 
 from page_world import view
 
-from ada_tools.browser import page, target_gizmo
+import ada_dynamics as ada
+from ada_tools.browser import page
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -65,8 +67,8 @@ def test_a_person_drags_the_target_with_the_mouse_and_the_arm_goes_there(ros, br
     here.until(lambda: "from the target of controller_node" in here.text(), "the distance to the target is told")
     here.keep("target-before")
     start = np.array(robot.gizmo.handles.position)
-    R = np.array(robot.gizmo._shown[:3, :3])
-    size = target_gizmo._SIZE * robot.scene.size
+    R = np.array(ada.spatial.rotation.from_quaternion(*np.roll(robot.gizmo.handles.wxyz, -1)))
+    size = robot.gizmo.handles.scale
 
     def moved():
         return float(np.linalg.norm(robot.gizmo.handles.position - start))
@@ -74,7 +76,8 @@ def test_a_person_drags_the_target_with_the_mouse_and_the_arm_goes_there(ros, br
     for axis in (*R.T, *R.T):  # an arrow may be hidden by the robot, and a browser that is busy may miss the mouse
         middle, begin = pixel(here, start), pixel(here, start + 0.7 * size * axis)
         drag(here, begin, tuple(2 * a - b for a, b in zip(begin, middle, strict=True)))
-        here.page._ended.wait(2.0)
+        end = time.monotonic() + 2.0
+        here.until(lambda e=end: moved() > 0.02 or time.monotonic() > e, "a drag", every=0.1)
         if moved() > 0.02:
             break
     here.keep("target-dragged")
