@@ -20,8 +20,6 @@ SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FA
 class ManagedNode(LifecycleNode):
     """A lifecycle node; `run_node` keeps it running when one of its callbacks fails.
 
-    A node of this kind says what its transitions do: `_configure`, `_activate`, `_deactivate`, `_clean_up`.
-
     Attributes:
         outlives_callbacks: a failed callback must not release what it holds, such as a robot.
         failure: what ended the node, for `run_node`; None while all is well.
@@ -80,7 +78,6 @@ class ManagedNode(LifecycleNode):
         self._has_changed()
         return SUCCESS
 
-    # --- implemented by nodes ---------------------------------------------------------------------------------------
     def _configure(self) -> None:
         raise NotImplementedError
 
@@ -108,10 +105,8 @@ class ManagedNode(LifecycleNode):
         allowed = {number: label for number, label, *_ in self._state_machine.available_transitions}
         if transition_id not in allowed:
             _, state = self._state_machine.current_state
-            self.get_logger().warning(
-                f"transition {transition_id} is refused: the node is {state}, which can be left by "
-                + (", ".join(f"{label} ({number})" for number, label in sorted(allowed.items())) or "nothing")
-                + "."
-            )
+            ways = ", ".join(f"{label} ({number})" for number, label in sorted(allowed.items())) or "nothing"
+            text = f"transition {transition_id} is refused: the node is {state}, which can be left by {ways}."
+            self.get_logger().warning(text)
             return FAILURE
         return super()._LifecycleNodeMixin__change_state(transition_id)

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches from outside, over DDS, whether a robot or a sensor is published and moves; imports rclpy.
-
-`ada up` says by this when the robot moves, and whether another node publishes one of the same name.
-"""
+"""Watches over DDS whether a robot or a sensor is published and moves, and whether there is another one of its name."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import rclpy
@@ -28,9 +25,7 @@ from ada_robot.ros.decoding import decoded
 from ada_robot.ros.qos import LATCHED
 
 _MOVED = 0.02  # [rad, m] more than a servo sags
-_NAME = "ada_up"
 _GLANCE = 0.02  # [s]
-_TRANSPORTS = "FASTDDS_BUILTIN_TRANSPORTS"
 # Deep enough to count bursts in full; best effort blocks no publisher.
 _QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
 
@@ -64,25 +59,26 @@ class RobotWatch:
             wrench: topic of a sensor's wrenches, which are counted instead; "": joint states are.
             reports_devices: whether the node is one of devices, with ~/state.
         """
-        self.others = 0
-        self.count = 0
+        self.others = self.count = 0
         self.first: float | None = None
         self.moved: float | None = None
         self.devices: dict[str, Any] = {}
         self._robot = (robot, namespace or "/")
         self._start: Sequence[float] | None = None
+        # After a peer was killed, Fast DDS maps a port in shared memory again; a participant that is deleted meanwhile
+        # locks a mutex in the old mapping: SIGSEGV. Programs that were started before have shared memory.
+        os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
         self._context = Context()
         rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         # Namespace from the argument alone: ROS_NAMESPACE must not move it away from the robot.
-        with _udp_only():
-            self._node = Node(
-                _NAME,
-                context=self._context,
-                namespace=namespace or "/",
-                use_global_arguments=False,
-                enable_rosout=False,
-                start_parameter_services=False,
-            )
+        self._node = Node(
+            "ada_up",
+            context=self._context,
+            namespace=namespace or "/",
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         # Bytes: messages that are only counted need no decoding.
@@ -128,8 +124,7 @@ class RobotWatch:
         if not self.count and self.robots <= self.others:
             return False  # only another robot's, so far
         self.count += 1
-        if self.first is None:
-            self.first = time.monotonic()
+        self.first = self.first or time.monotonic()
         return True
 
     def _seen(self, message: bytes) -> None:
@@ -140,28 +135,11 @@ class RobotWatch:
             state = decoded(message, JointState)
         except InputError:  # another program's messages on that topic
             return
-        if not state.velocity:  # the start pose of a simulation that is still being compiled
-            return
-        if not self._counted(message):
+        # without velocities: the start pose of a simulation that is still being compiled
+        if not state.velocity or not self._counted(message):
             return
         positions = state.position
         if self._start is None or len(self._start) != len(positions):
             self._start = positions
         elif any(abs(now - then) > _MOVED for now, then in zip(positions, self._start, strict=True)):
             self.moved = time.monotonic()
-
-
-@contextmanager
-def _udp_only() -> Iterator[None]:
-    """Create participants of Fast DDS without shared memory, unless the user has chosen transports.
-
-    After a peer was killed, the thread that listens to a port in shared memory maps the port again; a participant that
-    is deleted meanwhile locks a mutex in the old mapping, which ends the process with SIGSEGV.
-    """
-    chosen = os.environ.get(_TRANSPORTS)
-    os.environ.setdefault(_TRANSPORTS, "UDPv4")
-    try:
-        yield
-    finally:
-        if chosen is None:
-            del os.environ[_TRANSPORTS]
