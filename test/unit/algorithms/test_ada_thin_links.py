@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ADA and DCA where links have singular inertias: thin rods as in the thesis, massless links, point masses.
-
-The reference is the joint-space solution, which needs no inverse of a link's inertia.
-"""
+"""ADA and DCA where links have singular inertias: thin rods as in the thesis, massless links, point masses."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees keep the invariants of mechanics and reproduce closed forms; mimics, derivatives, published kinematics.
-
-Trees are drawn by hypothesis: any topology, every joint type, oblique axes, rotor inertia, damping, friction, fixed
-joints and every kind of base. `test_trees` compares their accelerations with pinocchio's.
-"""
+"""Trees keep the invariants of mechanics and reproduce closed forms; mimics, derivatives, published kinematics."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every joint type is consistent with its own pose, and with tables 2.1 and 2.2 of Takahashi 2012.
-
-The reference is the pose alone: velocities, their rates and the manifold are differences of it in 80-bit floats, and
-the duals are checked by multiplying them out.
-"""
+"""Every joint type is consistent with its own pose, and with tables 2.1 and 2.2 of Takahashi 2012."""
 
 from __future__ import annotations
 

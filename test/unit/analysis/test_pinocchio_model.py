@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model in pinocchio has our coordinates and moves as closed forms, our own dynamics, and an exact solution say.
-
-Our dynamics are compiled from other equations; the exact solution is the extended-precision one of `mechanism_oracle`.
-"""
+"""A model in pinocchio has our coordinates and moves as closed forms, our own dynamics, and an exact solution say."""
 
 from __future__ import annotations
 

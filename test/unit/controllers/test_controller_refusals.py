@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that no law can have, and robots that a law is not for, are refused by name when a controller is made.
-
-Plain ranges of settings are checked by `ada_dynamics.settings` for all laws alike; here are the laws' own rules.
-"""
+"""Settings that no law can have, and robots that a law is not for, are refused by name when a controller is made."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from ada_controllers import JointReference, State, make
 from ada_controllers.errors import ActivationRefused
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.support.loop_conditions import carried_weight
-from ada_controllers.support.variable_gains import turned
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
@@ -90,15 +89,6 @@ def test_carried_weight_is_what_holds_a_robot_at_rest_with_the_least_efforts(nam
     assert np.abs(dynamics.forward(q, rest, weight)).max() < 1e-9 * max(scale, 1.0)
     if len(model.actuated) == model.nv:
         assert weight == pytest.approx(dynamics.inverse(q, rest, rest), abs=1e-9)
-
-
-def test_turns_are_roll_pitch_and_yaw(pa10: ada.Model) -> None:
-    for axis, joints in (("z", {"s1": 0.4}), ("y", {"s2": 0.3}), ("x", {"s1": np.pi / 2, "s2": 0.3, "s3": -np.pi / 2})):
-        q = np.zeros(7)
-        for name, angle in joints.items():
-            q[pa10.q_index(name)] = angle
-        angle = turned(pa10.tree, q.tolist(), "link_3", axis)
-        assert abs(angle) == pytest.approx(0.4 if axis == "z" else 0.3, abs=1e-12)
 
 
 # --- computed torque --------------------------------------------------------------------------------------------------

@@ -153,40 +153,10 @@ def test_the_virtual_model_must_be_the_robot_with_loops(fixed: Arms) -> None:
 
 
 # --- contacts with the ground -----------------------------------------------------------------------------------------
-EARTH = (0.0, 0.0, -9.81)
 
 
 def tie(link: str, kind: str, xyz: Array) -> dict[str, object]:
     return {"name": "tie", "type": kind, "parent": {"link": "world", "xyz": list(xyz)}, "child": {"link": link}}
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("feedback", ["force", "path"])
-def test_a_floating_robot_that_is_bolted_to_the_ground_is_controlled_as_a_fixed_one(feedback: str) -> None:
-    fixed, floating = Arms("fixed", EARTH), Arms("floating", EARTH)
-    place = np.array([0.3, -0.2, 0.5])
-    q = floating.q.copy()
-    q[:3] = place
-    bolted = with_loops(floating.bar, [tie(arms.BODY, "fixed", place)])
-    settings = {**PULL, "feedback": feedback, "joint_stiffness": [3.0], "hold": 0.0}
-    ours = VirtualClosedChain(floating.model, settings, virtual=bolted)
-    other = VirtualClosedChain(fixed.model, settings, virtual=fixed.bar)
-    assert ours.mechanism.study.mobility == other.mechanism.study.mobility
-    rng = np.random.default_rng(2)
-    v = ada.Dynamics(fixed.bar).project(fixed.q, 0.2 * rng.normal(size=fixed.model.nv))[1]
-    whole = np.concatenate([np.zeros(6), v])
-    ours.reset(State(q, 0.0 * whole), 0.0)
-    other.reset(State(fixed.q, 0.0 * v), 0.0)
-    pose = ada.Dynamics(fixed.model).pose(arms.LEFT, fixed.q)
-    pose[:3, 3] += [0.03, 0.01, 0.02]
-    moved = pose.copy()
-    moved[:3, 3] += place  # poses are those in the world
-    ends = fixed.q + 0.02 * rng.normal(size=len(fixed.q)) if feedback == "force" else fixed.q
-    for mine, theirs in ((PoseReference(moved), PoseReference(pose)), (JointReference(ends), JointReference(ends))):
-        found = ours.update(State(q, whole), mine, 0.1).effort
-        wanted = other.update(State(fixed.q, v), theirs, 0.1).effort
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
-    assert ours.joints == other.joints
 
 
 # --- contacts that only press -----------------------------------------------------------------------------------------

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every robot of PyPI's `example-robot-data` gives what pinocchio gives: floating, some fixed to the ground, too.
-
-Errors are relative to the size of what was added up to get a number: a torque is compared against the weight and
-inertia of the whole robot where these cancel, never against an entry that is zero by chance.
-"""
+"""Every robot of PyPI's `example-robot-data` gives what pinocchio gives: floating, some fixed to the ground, too."""
 
 from __future__ import annotations
 

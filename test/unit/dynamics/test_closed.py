@@ -103,16 +103,6 @@ def test_what_cannot_close_loops_says_so() -> None:
         ada.Dynamics(model, kernel="generic")
 
 
-@pytest.mark.fuzz
-def test_work_along_a_ladder_grows_with_its_length() -> None:
-    sizes = {}
-    for cells in (100, 200):
-        model, q = mechanisms.ladder(cells)
-        kernel = ada.Dynamics(model, pose=q).kernel("forward")
-        sizes[cells] = kernel.info().flops
-    assert sizes[200] < 2.1 * sizes[100]
-
-
 @pytest.mark.parametrize("short_of", [0.0, *(pytest.param(x, marks=pytest.mark.fuzz) for x in (1e-8, 1e-5, 1e-3))])
 def test_a_stretched_leg_is_no_singularity_of_the_mechanism(short_of: float) -> None:
     model = two_legs()

@@ -312,28 +312,6 @@ def test_an_empty_batch_has_an_empty_result(warmed: ada.Dynamics) -> None:
     assert warmed.forward(np.zeros((0, 7)), np.zeros(7), np.zeros(7)).shape == (0, 7)
 
 
-def test_quantities_of_links_and_steps_take_a_batch() -> None:
-    model = oblique("fixed")
-    dynamics = ada.Dynamics(model)
-    Q, V, A = random_states(model, 4)
-    calls: list[Callable[..., Any]] = [
-        lambda q, v, a: dynamics.mass_matrix(q, "jacobian"),
-        lambda q, v, a: dynamics.pose("tool", q),
-        lambda q, v, a: dynamics.poses(q)["tool"],
-        lambda q, v, a: dynamics.velocity("tool", q, v),
-        lambda q, v, a: dynamics.acceleration("tool", q, v, a),
-        lambda q, v, a: dynamics.jacobian("tool", q),
-        lambda q, v, a: dynamics.jacobian_rate("tool", q, v),
-        lambda q, v, a: model.integrate(q, v, 0.1),
-        lambda q, v, a: model.difference(q, model.integrate(q, v, 0.1)),
-    ]
-    for call in calls:
-        together = call(Q, V, A)
-        single = np.array([call(*one) for one in zip(Q, V, A, strict=True)])
-        assert together.shape == single.shape
-        assert np.max(np.abs(together - single)) < 1e-13 * max(1.0, np.max(np.abs(single)))
-
-
 def test_unchecked_dynamics_give_nan_instead_of_an_error(kernel: str) -> None:
     model = oblique()
     dynamics = ada.Dynamics(model, kernel=kernel, checked=False)

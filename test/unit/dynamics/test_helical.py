@@ -37,20 +37,6 @@ def test_derivatives_are_those_of_pinocchio():
         assert near(ours, other, 1e-11)
 
 
-def test_the_wrench_of_a_screw_does_no_work_along_it_but_the_motors():
-    """Sᵀ w = τ: force along the axis times pitch, and moment about it."""
-    model = chain(1)
-    rng = np.random.default_rng(2)
-    q, v = model.random_state(rng)
-    tau = rng.normal(size=model.nv)
-    wrenches = Dynamics(model).joint_wrenches(q, v, tau)
-    for name in ("joint_1", "joint_3", "joint_7"):
-        joint, wrench = model.joints[name], wrenches[name]
-        axis = joint.axis / np.linalg.norm(joint.axis)
-        effort = axis @ wrench[3:] + joint.constants["pitch"] * axis @ wrench[:3]
-        assert effort == pytest.approx(tau[model.v_index(name).start], abs=1e-12 * np.max(np.abs(wrench)))
-
-
 # --- the nut on its spindle -------------------------------------------------------------------------------------
 PITCH = 0.01 / (2 * np.pi)  # [m/rad], 10 mm per turn
 

@@ -150,16 +150,6 @@ def test_a_batch_is_projected_to_the_bits_of_its_states(name: str, copies: int) 
     assert [x.shape for x in nothing] == [(0, model.nq), (0, model.nv)]
 
 
-def test_a_singular_configuration_among_many_is_warned_of() -> None:
-    model, q = four_bar()
-    dynamics, way = ada.Dynamics(model), BRANCHES["parallelogram"]
-    poses = np.tile(q, (1030, 1))
-    poses[1027] = FLAT
-    with pytest.warns(ada.SingularPoseWarning) as caught:
-        dynamics.project(poses, np.tile(way, (1030, 1)))
-    assert [type(one.message) for one in caught] == [ada.SingularPoseWarning]
-
-
 def test_one_motor_at_rest_drives_the_branch_that_it_can_in_a_batch_as_alone(rhombus: ada.Dynamics) -> None:
     model = rhombus.model
     links, joints, loops = (list(x.values()) for x in (model.links, model.joints, model.loops))

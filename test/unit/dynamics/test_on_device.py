@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches on a device give what the processor at hand gives, wherever their arrays lie; what cannot be is refused.
-
-The kernels of devices run on the processor at hand here, and with `make test-gpu` on a graphics processor.
-"""
+"""Batches on a device give what the processor at hand gives, wherever their arrays lie; what cannot be is refused."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of derivatives with vectors, and second derivatives as such: against matrices, differences and pinocchio.
-
-Differences are taken, in extended precision, of the graph of `forward_vjp`; matrices are judged by other tests.
-"""
+"""Products of derivatives with vectors, and second derivatives as such: against matrices, differences and pinocchio."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import numpy as np
 import pytest
 from loop_robots import massless_rocker
 from numpy.typing import NDArray
-from pin_tree import PinTree, pin
 from random_trees import KINDS, random_tree
 from refused import refused
 
@@ -170,37 +166,6 @@ def test_first_products_are_those_of_the_matrices(algorithm: str) -> None:
         assert np.max(np.abs(along(q, v, third, d_q, d_v, d_third) - wanted)) < 1e-11 * size
         for mine, matrix in zip(against(q, v, third, w), found, strict=True):
             assert np.max(np.abs(mine - w @ matrix)) < 1e-11 * size
-
-
-# --- pinocchio ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("make", [robots.pa10, pytest.param(robots.humanoid, marks=pytest.mark.fuzz)])
-def test_unit_vectors_give_all_second_derivatives_of_efforts_as_pinocchios_first_ones_change(make: Any) -> None:
-    model = make().model()
-    other, dynamics, n = PinTree(model), ada.Dynamics(model), model.nv
-    rng, unit, still = np.random.default_rng(0), np.eye(model.nv), np.zeros((model.nv, model.nv))
-    q, v, a = model.random_state(rng)[0], *rng.normal(size=(2, model.nv))
-    assert not other.passive(q, other.velocity(v)).any()
-
-    def first(at: Array, speed: Array, rate: Array) -> Array:
-        data, G = other.model.createData(), other.G
-        pin.computeRNEADerivatives(other.model, data, other.position(at), other.velocity(speed), other.velocity(rate))
-        upper = np.triu(data.M)
-        return np.array([G.T @ x @ G for x in (data.dtau_dq, data.dtau_dv, upper + np.triu(upper, 1).T)])
-
-    angles = 2.0 * np.pi / 8 * np.arange(8)
-    orders = 1j * np.fft.fftfreq(8, 1 / 8)
-    by_q = [np.fft.fft([first(model.integrate(q, e, s), v, a) for s in angles], axis=0).T @ orders / 8 for e in unit]
-    by_v = [(first(q, v + e, a) - first(q, v - e, a)) / 2.0 for e in unit]
-    by_a = [(first(q, v, a + e) - first(q, v, a - e)) / 2.0 for e in unit]
-    wanted = np.array([*(x.real.T for x in by_q), *by_v, *by_a]).swapaxes(1, 2)  # direction, effort, by which argument
-    count = 3 * n * n
-    moving = (
-        np.repeat(np.vstack(x), n, axis=0) for x in ((unit, still, still), (still, unit, still), (still, still, unit))
-    )
-    found = dynamics.inverse_hvp(*(np.tile(x, (count, 1)) for x in (q, v, a)), np.tile(unit, (3 * n, 1)), *moving)
-    for argument, ours in enumerate(found):
-        theirs = wanted[:, :, argument].reshape(count, n)
-        assert np.max(np.abs(ours - theirs)) < 1e-10 * np.max(np.abs(wanted))
 
 
 # --- states that have none ------------------------------------------------------------------------------------------

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hybrid modelling: wherever a mechanism is cut, its pieces accelerate as pinocchio or a closed form says.
-
-Accelerations of random trees are compared as efforts, M (a - a'), which takes the condition of the mass matrix out.
-"""
+"""Hybrid modelling: wherever a mechanism is cut, its pieces accelerate as pinocchio or a closed form says."""
 
 from __future__ import annotations
 

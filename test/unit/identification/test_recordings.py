@@ -92,11 +92,6 @@ def test_wrenches_from_outside_are_refused(log: ada.Log) -> None:
         ada.identify(log.model, pushed)
 
 
-def test_efforts_that_nobody_measured_are_refused(log: ada.Log) -> None:
-    with refused(ada.InputError, joint="s1", field="tau"):
-        ada.identify(log.model, ada.Log(log.model, log.t, log.q, log.v))
-
-
 # --- gaps and filters -----------------------------------------------------------------------------------------------
 def test_rows_beside_a_gap_are_dropped(log: ada.Log) -> None:
     kept = (log.t < 3.0) | (log.t > 3.5)

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from mechanism_oracle import Oracle
-from random_trees import solid
 from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
@@ -27,10 +25,6 @@ DIGITS = [4, *(pytest.param(digits, marks=pytest.mark.fuzz) for digits in (None,
 
 def unit(x: Array) -> Array:
     return np.asarray(x) / np.linalg.norm(x)
-
-
-def turn(rng: np.random.Generator) -> Array:
-    return Rotation.from_quat(rng.normal(size=4)).as_matrix()
 
 
 def rounded(model: ada.Model, decimals: int | None) -> ada.Model:
@@ -66,21 +60,6 @@ def rounded(model: ada.Model, decimals: int | None) -> ada.Model:
 
 
 # --- overconstrained mechanisms -------------------------------------------------------------------------------------
-def parallel_cranks(rng: np.random.Generator, count: int = 3, flat: bool = False) -> ada.Model:
-    """A coupler on parallel cranks of one length, which carries a pendulum: mobility 2."""
-    R = np.eye(3) if flat else turn(rng)
-    angle, length = rng.uniform(-1, 1), rng.uniform(0.4, 0.8)
-    tip, y = R @ (length * np.sin(angle), 0, length * np.cos(angle)), R[:, 1]
-    feet = [R @ (0.0, 0, 0)] + [R @ (rng.uniform(0.2, 1.2), 0, rng.uniform(-0.2, 0.2)) for _ in range(count - 1)]
-    builder = ada.Builder("cranks").link("base")
-    for i, foot in enumerate(feet):
-        builder.link(f"crank_{i}", *solid(rng)).joint(f"foot_{i}", "revolute", "base", f"crank_{i}", foot, axis=y)
-    builder.link("coupler", *solid(rng)).link("bob", *solid(rng))
-    builder.joint("first", "revolute", "crank_0", "coupler", tip, axis=y)
-    for i in range(1, count):
-        builder.loop(f"loop_{i}", "revolute", f"crank_{i}", "coupler", tip, child_xyz=feet[i], axis=y)
-    builder.joint("pendulum", "revolute", "coupler", "bob", R @ (0.3, 0, 0.1), axis=y)
-    return builder.build()
 
 
 @pytest.mark.parametrize("decimals", DIGITS)
@@ -91,23 +70,6 @@ def test_mobility_holds_under_rounding_in_any_frames_and_with_any_joint_cut(fami
     cut = [int(rng.integers(len(linkage.pins)))] if len(linkage.loops) == 1 else None
     made = model_of(linkage, rng, cut, decimals)
     assert study(made.model, made.start).mobility == linkage.mobility
-
-
-def closed_by_a_ball() -> ada.Model:
-    """A planar four-bar."""
-    model, _ = mechanisms.four_bar()
-    loops = [replace(loop, kind="spherical") for loop in model.loops.values()]
-    return ada.Model("ball", model.root, list(model.links.values()), list(model.joints.values()), loops=loops)
-
-
-@pytest.mark.parametrize("decimals", DIGITS)
-@pytest.mark.parametrize(
-    ("make", "mobility"), [(closed_by_a_ball, 1), (lambda: parallel_cranks(np.random.default_rng(0), 4), 2)]
-)
-def test_mobility_of_other_overconstrained_mechanisms_holds_under_rounding(
-    make: Callable[[], ada.Model], mobility: int, decimals: int | None
-) -> None:
-    assert study(rounded(make(), decimals)).mobility == mobility
 
 
 @pytest.mark.parametrize("decimals", [4, pytest.param(6, marks=pytest.mark.fuzz)])

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spatial algebra is that of Takahashi 2012, appendix A, on floats and through the expression graph alike.
-
-The reference is dense numpy: 3x3 and 6x6 matrices written here as the appendix prints them, scipy's matrix exponential
-and rotations, and transforms3d.
-"""
+"""The spatial algebra is that of Takahashi 2012, appendix A, on floats and through the expression graph alike."""
 
 from __future__ import annotations
 
