@@ -63,14 +63,16 @@ def motors_of(model: Model) -> list[Motor]:
         InputError: the model has loops, or joints that are not of one turn.
     """
     if model.loops:
-        raise InputError(f"model {model.name!r} has loops; the chains of Awa 2009 have none.")
+        raise InputError(f"model {model.name!r} has loops; the chains of Awa 2009 have none.", field="loops")
     joints = [joint for joint in model.joints.values() if not joint.type.leaves_free()]
     for joint in joints:
         if joint.type.moves_as not in (Revolute.kind, Fixed.kind) or joint.mimic is not None:
             what = "mimics another" if joint.mimic is not None else f"is {joint.kind}"
             raise InputError(
                 f"model {model.name!r}: joint {joint.name!r} {what}; the motors of Awa 2009 are revolute, continuous "
-                "or fixed joints."
+                "or fixed joints.",
+                joint=joint.name,
+                value=joint.kind,
             )
     tips = {joint.parent: joint.xyz for joint in reversed(joints)} | {model.root: np.zeros(3)}
     columns = angle_columns(model)

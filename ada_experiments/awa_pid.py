@@ -41,7 +41,7 @@ class Pid:
         """Args: the gains, the control period [s] and the number of joints."""
         for name, value in (("K_p", gains.kp), ("T_i", gains.ti), ("the control period", period)):
             if not 0.0 < value < np.inf:
-                raise InputError(f"{name} is {value}; it must be positive.")
+                raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
         self.gains = gains
         self.period = period
         self._equation = equation(count)

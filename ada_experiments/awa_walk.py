@@ -39,7 +39,7 @@ class Walk:
         columns = angle_columns(model)
         self.times = np.array(times, dtype=np.float64)
         if len(self.times) < 2:
-            raise InputError(f"the motion has {len(self.times)} key frames; it needs two or more.")
+            raise InputError(f"the motion has {len(self.times)} key frames; it needs two or more.", field="times")
         self.frames = np.zeros((len(self.times), len(columns)))
         for joint, values in angles.items():
             if joint not in columns:

@@ -50,13 +50,16 @@ DOP853 = {"integrator": "dop853", "tolerance": 1e-13, "simulation.step": 1e-2}
 def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """The motion in pinocchio and MuJoCo, where it can be compared, and by RKF45 with several steps."""
     if scenario.simulation is None:
-        raise InputError(f"{scenario.file}: experiment: other_engines compares a simulation; the scenario has none.")
+        words = f"{scenario.file}: experiment: other_engines compares a simulation; the scenario has none."
+        raise InputError(words, file=scenario.file, field="simulation")
     part = scenario.simulation
     has_stops = part.stops is not None and (part.stops != AUTO or bool(limited_joints(build_model(scenario))))
     if scenario.disturbances or part.efforts.entries or part.contact is not None or has_stops:
         raise InputError(
             f"{scenario.file}: experiment: other_engines compares free motions; take out disturbances, efforts, "
-            "contact and stops (stops: none)."
+            "contact and stops (stops: none).",
+            file=scenario.file,
+            field="experiment",
         )
     told = settings_of(scenario, ("mujoco", "finer"))
     with_mujoco = told.flag("mujoco", True)

@@ -75,7 +75,8 @@ class Twin:
             ModelError: our writer cannot write the model as MJCF.
         """
         if not model.joint_names or model.joints[model.joint_names[0]].kind != Floating.kind:
-            raise InputError(f"model {model.name!r} has no floating base; the twin is for robots that stand on ground.")
+            words = f"model {model.name!r} has no floating base; the twin is for robots that stand on ground."
+            raise InputError(words, field="base")
         self.model, self.step = model, step
         self._other = MujocoModel(model, twin_text(model, points, step, ground or Ground()))
         self._touching = {self._other.model.body(link).id: link for link in points}

@@ -127,7 +127,8 @@ def write_html(results: Sequence[Result], path: Path, facts: Sequence[tuple[str,
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as problem:
-        raise InputError(f"the report cannot be written to {path}: {problem.strerror}.") from None
+        words = f"the report cannot be written to {path}: {problem.strerror}."
+        raise InputError(words, file=path, value=problem.errno) from None
 
 
 def _summary(results: Sequence[Result]) -> str:
@@ -241,7 +242,7 @@ def _picture(path: Path, caption: str) -> str:
     try:
         data = base64.b64encode(path.read_bytes()).decode("ascii")
     except OSError as problem:
-        raise InputError(f"the figure {path} cannot be read: {problem.strerror}.") from None
+        raise InputError(f"the figure {path} cannot be read: {problem.strerror}.", file=path) from None
     kind = _KINDS.get(path.suffix.lower(), "application/octet-stream")
     words = f"<figcaption>{_text(caption)}</figcaption>" if caption else ""
     alternative = _text(caption or path.stem)

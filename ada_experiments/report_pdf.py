@@ -64,7 +64,8 @@ def write_pdf(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, 
             paper.rows([[name, value] for name, value in facts], (0.0, 1.6), 9)
             paper.finish()
     except OSError as problem:
-        raise InputError(f"the report cannot be written to {path}: {problem.strerror}.") from None
+        words = f"the report cannot be written to {path}: {problem.strerror}."
+        raise InputError(words, file=path, value=problem.errno) from None
 
 
 class _Paper:

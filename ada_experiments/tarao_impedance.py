@@ -30,7 +30,8 @@ def platform_jacobian(table: Mechanism, platform: str) -> Array:
     others = np.setdiff1d(np.arange(model.nv), motors)
     values = np.linalg.svd(conditions[:, others], compute_uv=False)
     if len(values) < len(others) or values[-1] < _DEPENDENT * values[0]:
-        raise InputError(f"the motors of {model.name!r} do not hold its plate {platform!r} in the pose given.")
+        words = f"the motors of {model.name!r} do not hold its plate {platform!r} in the pose given."
+        raise InputError(words, link=platform)
     moved = np.zeros((model.nv, len(motors)))
     moved[motors] = np.eye(len(motors))
     moved[others] = np.linalg.lstsq(conditions[:, others], -conditions[:, motors], rcond=None)[0]

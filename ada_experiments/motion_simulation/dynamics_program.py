@@ -157,7 +157,7 @@ class DynamicsProgram:
             return
         if packet.flags & Flags.REFUSED:
             self.phase = Phase.ENDED
-            raise Refused(f"the motion table stopped: {packet.text}")
+            raise Refused(f"the motion table stopped: {packet.text}", field="table", value=packet.text)
         if packet.flags & Flags.STALE:
             return
         self._newest, self._heard = packet, now
@@ -238,7 +238,10 @@ class DynamicsProgram:
             raise NoAnswer(
                 f"no new force came from the motion table for {1e3 * silent:.0f} ms (allowed "
                 f"{1e3 * self.settings.silence:g} ms); the motion ended. Look whether its program runs, whether its "
-                "devices answer, and at the network between the machines."
+                "devices answer, and at the network between the machines.",
+                field="silence",
+                value=silent,
+                allowed=self.settings.silence,
             )
 
     def _wrench(self, time: float, now: float) -> Array:

@@ -250,8 +250,8 @@ def checked_pose(what: str, value: ArrayLike) -> Array:
     """
     pose = np.asarray(value, dtype=np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all() or np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > 0.0:
-        raise InputError(f"{what} is {value!r:.120}; it must be a pose, 4x4 with the last row 0 0 0 1.")
+        raise InputError(f"{what} is {value!r:.120}; it must be a pose, 4x4 with the last row 0 0 0 1.", field=what)
     R = pose[:3, :3]
     if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0.0:
-        raise InputError(f"{what}: its upper left 3x3 numbers are no rotation (right-handed, orthonormal).")
+        raise InputError(f"{what}: its upper left 3x3 numbers are no rotation (right-handed, orthonormal).", field=what)
     return pose

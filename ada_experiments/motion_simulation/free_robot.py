@@ -50,7 +50,7 @@ class Hold:
         for name in ("stiffness", "damping"):
             value: float = getattr(self, name)
             if not 0.0 <= value < np.inf:
-                raise InputError(f"hold: {name} is {value!r}; it must be a finite number, not negative.")
+                raise InputError(f"hold: {name} is {value!r}; it must be a finite number, not negative.", field=name)
 
 
 class Place(NamedTuple):
@@ -102,12 +102,14 @@ class FreeRobot:
             InputError: an algorithm or step that cannot be, a link that is not there.
         """
         if algorithm not in ALGORITHMS:
-            raise InputError(f"algorithm is {algorithm!r}; it must be one of {', '.join(ALGORITHMS)}.")
+            words = f"algorithm is {algorithm!r}; it must be one of {', '.join(ALGORITHMS)}."
+            raise InputError(words, field="algorithm", allowed=ALGORITHMS)
         if not 0.0 < step <= 0.1:
-            raise InputError(f"step is {step!r}; it must be positive, at most 0.1 s.")
+            raise InputError(f"step is {step!r}; it must be positive, at most 0.1 s.", field="step", value=step)
         self.model = with_gravity(model, (0.0, 0.0, 0.0))
         if place.link not in self.model.links:
-            raise InputError(f"robot {model.name!r} has no link {place.link!r}; it has {', '.join(model.links)}.")
+            words = f"robot {model.name!r} has no link {place.link!r}; it has {', '.join(model.links)}."
+            raise InputError(words, link=place.link)
         self.place, self.hold, self._step_length = place, hold, float(step)
         self.dynamics = Dynamics(self.model, algorithm)
         self._home = np.array(q, dtype=np.float64)
@@ -161,7 +163,9 @@ class FreeRobot:
         x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)])
         if x.shape != (self.model.nq + self.model.nv,) or not np.isfinite(x).all():
             raise InputError(
-                f"robot {self.model.name!r} needs {self.model.nq} positions and {self.model.nv} velocities."
+                f"robot {self.model.name!r} needs {self.model.nq} positions and {self.model.nv} velocities.",
+                field="state",
+                allowed=(self.model.nq, self.model.nv),
             )
         self._stepper.restart(x)
         self._done, self.lost = 0, 0.0
@@ -241,6 +245,7 @@ def with_masses(model: Model, masses: dict[str, float]) -> Model:
     parts = Parts.of(model)
     for name, mass in masses.items():
         if name not in parts.links:
-            raise InputError(f"robot {model.name!r} has no link {name!r}; it has {', '.join(parts.links)}.")
+            words = f"robot {model.name!r} has no link {name!r}; it has {', '.join(parts.links)}."
+            raise InputError(words, link=name)
         parts.links[name] = replace(parts.links[name], mass=mass)
     return parts.build()

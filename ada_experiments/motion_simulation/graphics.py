@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit import merge
@@ -46,7 +46,15 @@ class Graphics:
         lost: that never came.
     """
 
-    def __init__(self, settings: PairSettings, listen: str = ANY_UDP, *, host: str = HOST, port: int = PORT) -> None:
+    def __init__(
+        self,
+        settings: PairSettings,
+        listen: str = ANY_UDP,
+        *,
+        host: str = HOST,
+        port: int = PORT,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         """Draw both robots at their start.
 
         Args:
@@ -54,12 +62,13 @@ class Graphics:
             listen: udp://HOST:PORT, for pictures.
             host: of the page.
             port: of the page; 0: any free one.
+            clock: for the time without pictures.
 
         Raises:
             TransportError: the address cannot be listened on.
             InputError: viser is not installed, or the port is taken.
         """
-        self._end = UdpEnd(listen)
+        self._end, self._clock = UdpEnd(listen), clock
         self.url = self._end.url
         self._page = Page("hybrid motion simulation", host, port)
         self.page_url = self._page.url
@@ -72,7 +81,7 @@ class Graphics:
         self._delay = LivePlot(gui, "delay of the loop [ms]", ("delay",), _PLOTTED)
         self.pictures = self.lost = 0
         self._newest: PicturePacket | None = None
-        self._came = time.monotonic()
+        self._came = self._clock.now()
         self._show(pair.one.q, pair.two.q, ())
 
     def run(self, duration: float | None = None) -> dict[str, Any]:
@@ -106,8 +115,8 @@ class Graphics:
             )
             self._force.draw()
             self._delay.draw()
-        elif time.monotonic() - self._came > _SILENT:
-            self._words.content = f"no picture has come for {time.monotonic() - self._came:.0f} s"
+        elif self._clock.now() - self._came > _SILENT:
+            self._words.content = f"no picture has come for {self._clock.now() - self._came:.0f} s"
 
     def _take(self, packet: PicturePacket) -> bool:
         newest = self._newest
@@ -115,7 +124,7 @@ class Graphics:
         if newest is not None and not 0 < ahead < _WRAP // 2:
             return False
         self.lost += ahead - 1
-        self._newest, self._came = packet, time.monotonic()
+        self._newest, self._came = packet, self._clock.now()
         self.pictures += 1
         self._force.add(packet.time, [float(np.linalg.norm(packet.wrench[:3]))])
         self._delay.add(packet.time, [1e3 * packet.delay])

@@ -154,7 +154,9 @@ class ImpedanceTable(MotionTable):
                 f"motion table impedance: the plate was sent {1e3 * np.linalg.norm(away[:3]):.4g} mm and "
                 f"{np.degrees(np.linalg.norm(away[3:])):.3g} deg away from the touch; its impedance is that of one "
                 f"pose and holds to {1e3 * _FARTHEST:g} mm and {np.degrees(_MOST_TURNED):.0f} deg. End the motion "
-                "earlier, or take the table 'hexa'."
+                "earlier, or take the table 'hexa'.",
+                field="pose",
+                allowed=_FARTHEST,
             )
         return away
 

@@ -104,6 +104,7 @@ def run(
     phase: float = 5e-4,
     follow: FollowSettings | None = None,
     on_share: Callable[[float], object] | None = None,
+    longest_wait: int = LONGEST_WAIT,
 ) -> Record:
     """Let a hybrid motion happen.
 
@@ -117,6 +118,7 @@ def run(
         phase: of the table's cycles behind those of the dynamics [s].
         follow: how the table follows.
         on_share: told how much is done.
+        longest_wait: cycles until the table must be ready.
 
     Raises:
         Refused: the table cannot go where the motion leads.
@@ -125,10 +127,15 @@ def run(
     step = pair.settings.step
     if abs(table.period - step) > 1e-9:
         raise InputError(
-            f"the table's period is {table.period:g} s and the step of the dynamics {step:g} s; make them equal."
+            f"the table's period is {table.period:g} s and the step of the dynamics {step:g} s; make them equal.",
+            field="period",
+            value=table.period,
+            allowed=step,
         )
     if not 0.0 <= phase < step:
-        raise InputError(f"phase is {phase!r}; it must be from 0 to less than the step, {step:g} s.")
+        raise InputError(
+            f"phase is {phase!r}; it must be from 0 to less than the step, {step:g} s.", field="phase", value=phase
+        )
     pair.reset()
     network = WireFaults(faults, is_stream=False, seed=seed)
     dynamics, follower = DynamicsProgram(pair, loop), TableProgram(table, follow)
@@ -150,8 +157,9 @@ def run(
                 network.answers.send(answer, then)
             cycles += 1
             waited += dynamics.phase is Phase.WAITING
-            if waited > LONGEST_WAIT:
-                raise NoAnswer(f"the motion table is not ready after {LONGEST_WAIT} cycles; look at what it says.")
+            if waited > longest_wait:
+                words = f"the motion table is not ready after {longest_wait} cycles; look at what it says."
+                raise NoAnswer(words, field="ready", value=longest_wait)
             if on_share is not None and cycles % 50 == 0:
                 on_share(pair.time / duration)
     finally:

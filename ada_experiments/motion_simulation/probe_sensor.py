@@ -92,7 +92,10 @@ class DriverSensor(ProbeSensor):
             raise InputError(
                 f"sensor {self._driver.NAME}: it measures every {1e3 * self._driver.period:g} ms, and the table would "
                 f"wait for it. It must measure twice in the table's period of {1e3 * self._period:g} ms, or have a "
-                "thread of its own."
+                "thread of its own.",
+                field="period",
+                value=self._driver.period,
+                allowed=0.5 * self._period,
             )
 
     def sense(self) -> Sensed:  # noqa: D102

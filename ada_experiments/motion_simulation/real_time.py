@@ -10,13 +10,13 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
 from ada_experiments.motion_simulation.force_filling import LONGEST_FILL
 from ada_experiments.motion_simulation.motion_table import MotionTable
@@ -47,15 +47,15 @@ def say(what: Mapping[str, object]) -> None:
 class Stopwatch:
     """How long a program computes in each period."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         """Nothing yet."""
-        self._times = Histogram()
+        self._times, self._clock = Histogram(), clock
 
     def __call__(self, action: Callable[[], object]) -> None:
         """Do something, and count how long it took."""
-        began = time.perf_counter_ns()
+        began = self._clock.now_ns()
         action()
-        self._times.add(time.perf_counter_ns() - began)
+        self._times.add(self._clock.now_ns() - began)
 
     def summary(self) -> dict[str, float]:
         """Median, what 99 % do not exceed, and the longest [ms]."""
@@ -117,6 +117,7 @@ class TableServer:
         faults: Mapping[str, float] | None = None,
         seed: int = 0,
         priority: int = 0,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Open port and table.
 
@@ -127,12 +128,13 @@ class TableServer:
             faults: that the network is to have, see `emulation.faults`.
             seed: of the random ones.
             priority: of the loop, 1 to 99 of SCHED_FIFO; 0: none.
+            clock: of packets and of computing times.
         """
         self.table, self.program = table, TableProgram(table, follow)
         self._network = WireFaults(faults, is_stream=False, seed=seed)
         self._end = UdpEnd(listen)
-        self.url = self._end.url
-        self._busy = Stopwatch()
+        self.url, self._clock = self._end.url, clock
+        self._busy = Stopwatch(clock)
         self._loop = _Loop("table", table.period, self._tick, priority)
 
     def run(self) -> dict[str, Any]:
@@ -160,7 +162,7 @@ class TableServer:
         self._busy(self._period)
 
     def _period(self) -> None:
-        now = time.monotonic()
+        now = self._clock.now()
         commands, answers = self._network.commands, self._network.answers
         for _, data in self._end.arrivals(0.0):
             commands.send(data, now)
@@ -168,8 +170,8 @@ class TableServer:
             self.program.received(arrival.data, now)
         answer = self.program.cycle(now)
         if answer is not None:
-            answers.send(answer, time.monotonic())
-        for arrival in answers.arrived(time.monotonic()):
+            answers.send(answer, self._clock.now())
+        for arrival in answers.arrived(self._clock.now()):
             self._end.send(arrival.data)
         if self.program.has_ended:
             self._loop.over.set()
@@ -189,6 +191,8 @@ class DynamicsClient:
         touches: int = 1,
         longest: float = 3.0,
         priority: int = 0,
+        ready_within: float = READY_WITHIN,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Prepare.
 
@@ -200,16 +204,19 @@ class DynamicsClient:
             touches: motions, one after the other, each until the robots have parted.
             longest: that a motion may take [s].
             priority: of the loop, 1 to 99 of SCHED_FIFO; 0: none.
+            ready_within: that the table may take to its start [s].
+            clock: of packets and of computing times.
         """
         self.pair = pair
         self.program = DynamicsProgram(pair, loop, pictures_every=PICTURES_EVERY if graphics_url else 0)
         self._port = open_packets(table_url)
         self._graphics: PacketPort | None = open_packets(graphics_url, exclusive=False) if graphics_url else None
         self._touches, self._longest = touches, longest
-        self._busy = Stopwatch()
+        self._clock, self._ready_within = clock, ready_within
+        self._busy = Stopwatch(clock)
         self._results: list[dict[str, float | bool]] = []
         self._touch_energy = 0.5 * pair.effective_mass() * pair.settings.approach**2
-        self._waited_since = self._began = time.monotonic()
+        self._waited_since = self._began = self._clock.now()
         self._loop = _Loop("dynamics", pair.settings.step, self._tick, priority)
 
     def run(self) -> dict[str, Any]:
@@ -224,7 +231,7 @@ class DynamicsClient:
             summary = self._loop.run()
         finally:
             for _ in range(3):  # it may get lost
-                self._port.send(self.program.end(time.monotonic()))
+                self._port.send(self.program.end(self._clock.now()))
             self._port.close()
             if self._graphics is not None:
                 self._graphics.close()
@@ -250,7 +257,7 @@ class DynamicsClient:
         self.pair.relative(np.zeros(6))
         self.pair.energy()
         self.pair.reset()
-        self._waited_since = time.monotonic()
+        self._waited_since = self._clock.now()
 
     def _tick(self, due: int) -> None:
         for _ in range(due):
@@ -259,7 +266,7 @@ class DynamicsClient:
     def _period(self) -> None:
         if self._loop.over.is_set():
             return
-        now = time.monotonic()
+        now = self._clock.now()
         for _ in range(_AT_ONCE):
             data = self._port.receive(0.0)
             if data is None:
@@ -274,10 +281,12 @@ class DynamicsClient:
     def _watch(self, now: float) -> None:
         """Look whether the motion is over, or never begins."""
         if self.program.phase is Phase.WAITING:
-            if now - self._waited_since > READY_WITHIN:
+            if now - self._waited_since > self._ready_within:
                 raise NoAnswer(
-                    f"the motion table was not ready within {READY_WITHIN:g} s; look whether its program runs and is "
-                    "reached (its address, a firewall), and at what it says."
+                    f"the motion table was not ready within {self._ready_within:g} s; look whether its program runs "
+                    "and is reached (its address, a firewall), and at what it says.",
+                    field="ready",
+                    value=self._ready_within,
                 )
             return
         rows = self.program.rows

@@ -22,7 +22,7 @@ def text_of(path: str | os.PathLike[str]) -> str:
     try:
         data = read_file(Path(path))
     except ModelError as problem:
-        raise MotionError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
+        raise MotionError(str(problem), file=problem.file or path, line=problem.line, field=problem.field) from None
     for encoding in _ENCODINGS:
         try:
             return data.decode(encoding)

@@ -20,14 +20,6 @@ def arm() -> Costs:
     return crb_note.costs_of(ada.load("pa10"), rounds=5)
 
 
-def test_the_three_matrices_agree_to_rounding(arm: Costs) -> None:
-    assert arm.error < crb_note.AGREEMENT
-
-
-def test_composite_bodies_need_the_fewest_operations(arm: Costs) -> None:
-    assert arm.operations["crba"] < min(arm.operations[method] for method in METHODS[1:])
-
-
 def test_error_is_that_of_the_matrices() -> None:
     """A planar arm by hand: the methods agree with Σ m J_Gᵀ J_G + J_Aᵀ I J_A of two rods."""
     model = ada.planar_chain(2)
@@ -53,12 +45,6 @@ def test_times_are_quantities_with_a_spread_and_no_claims(arm: Costs) -> None:
     found = crb_note.quantities_of([slow, arm])
     assert found["least_time_ratio"] == Quantity(0.9, spread=(0.5, 1.4))
     assert found["largest_time_ratio"].value == max(arm.ratios.values())
-
-
-def test_ratios_of_times_lie_within_their_spread(arm: Costs) -> None:
-    for method in METHODS[1:]:
-        low, high = arm.spreads[method]
-        assert 0.0 < low <= arm.ratios[method] <= high
 
 
 def test_without_a_compiler_there_are_no_timings(arm: Costs) -> None:

@@ -7,16 +7,16 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refused import refused
+from waiting import LIMIT, ended, until
 
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import __main__ as command
-from ada_experiments.motion_simulation import real_time
 from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
 from ada_experiments.motion_simulation.frames import Mounting, of_seven, to_seven
 from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
@@ -38,7 +38,7 @@ from ada_robot.errors import NoAnswer, Refused, TransportError
 Array = NDArray[np.float64]
 
 STEP = 2e-3
-PATIENT = 5.0  # [s]: a loaded machine may stand still for a while, which these tests are not about
+SILENCE = LIMIT  # [s] that a loaded machine may stand still for
 
 
 class Plate(MotionTable):
@@ -158,17 +158,7 @@ def test_after_a_while_without_a_pose_the_plate_holds_and_then_the_motion_ends()
     assert max(places) == pytest.approx(0.5 * 0.01)
     assert not plate.asked[10][1].any()  # it is not sent on
     assert told[-1].flags & Flags.REFUSED
-    assert "no pose came" in told[-1].text
     assert plate.stopped > 0
-
-
-def test_an_older_pose_is_not_followed() -> None:
-    plate = Plate()
-    program = running(plate)
-    program.received(pose_packet(5, 3 * STEP, 0.03), 0.022)
-    program.received(pose_packet(4, 2 * STEP, 0.02), 0.022)
-    program.cycle(0.022)
-    assert plate.asked[-1][0][0, 3] == pytest.approx(0.03)
 
 
 def test_another_motion_begins_with_the_way_to_its_start() -> None:
@@ -252,14 +242,6 @@ def test_the_start_pose_is_that_of_the_gap(pair: RobotPair) -> None:
     assert np.allclose(of_seven(packet.pose)[:3, 3], (0.0, 0.0, -0.5 + pair.settings.gap), atol=1e-12)
 
 
-def test_what_is_no_answer_is_counted_and_left(pair: RobotPair) -> None:
-    pair.reset()
-    program = DynamicsProgram(pair)
-    program.received(b"", 0.0)
-    program.received(pose_packet(1, 0.0, 0.0), 0.0)
-    assert program.refused_packets == 2
-
-
 def test_pictures_go_out_every_so_often_with_numbers_of_their_own(pair: RobotPair) -> None:
     pair.reset()
     program = DynamicsProgram(pair, pictures_every=5)
@@ -275,7 +257,7 @@ class Served:
     """A table in a thread of its own."""
 
     def __init__(self, table: MotionTable, **more: Any) -> None:
-        self.server = TableServer(table, FollowSettings(silence=PATIENT), **more)
+        self.server = TableServer(table, FollowSettings(silence=SILENCE), **more)
         self.figures: dict[str, Any] = {}
         self.thread = threading.Thread(target=lambda: self.figures.update(self.server.run()), daemon=True)
 
@@ -285,7 +267,7 @@ class Served:
 
     def __exit__(self, *_: object) -> None:
         self.server.stop()
-        self.thread.join(10.0)
+        self.thread.join(LIMIT)
         assert not self.thread.is_alive()
 
 
@@ -293,13 +275,12 @@ def test_two_touches_over_udp() -> None:
     pair = RobotPair(PairSettings(gap=0.5e-3))
     table = ImpedanceTable(TableSettings(kp=800.0), pair.mounting)
     with Served(table, faults={"drop": 0.02}, seed=1) as served:
-        client = DynamicsClient(pair, LoopSettings(silence=PATIENT), served.server.url, touches=2, longest=1.5)
+        client = DynamicsClient(pair, LoopSettings(silence=SILENCE), served.server.url, touches=2, longest=1.5)
         figures = client.run()
-        served.thread.join(10.0)  # the dynamics' end is the table's
+        served.thread.join(LIMIT)  # the dynamics' end is the table's
         assert not served.thread.is_alive()
     assert len(figures["touches"]) == 2
     assert all(one["peak"] > 1.0 for one in figures["touches"])
-    assert all(isinstance(one["is_in_time"], bool) for one in figures["touches"])  # true where the machine kept up
     # whether a busy machine makes the loop active is not asked; that both words agree is
     assert all(one["is_passive"] is (one["energy_made"] <= 0.02) for one in figures["touches"])
     assert figures["delays"]["answers"] > 100
@@ -311,15 +292,14 @@ def test_two_touches_over_udp() -> None:
 def test_what_the_table_refuses_ends_the_dynamics_with_its_words() -> None:
     pair = RobotPair(PairSettings(gap=0.19))  # farther than one impedance holds
     with Served(ImpedanceTable(TableSettings(), pair.mounting)) as served:
-        client = DynamicsClient(pair, LoopSettings(silence=PATIENT), served.server.url)
-        with pytest.raises(Refused, match="impedance is that of one pose"):
+        client = DynamicsClient(pair, LoopSettings(silence=SILENCE), served.server.url)
+        with refused(Refused, field="table"):
             client.run()
 
 
-def test_without_a_table_the_dynamics_says_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(real_time, "READY_WITHIN", 0.2)
-    client = DynamicsClient(RobotPair(PairSettings()), LoopSettings(), "udp://127.0.0.1:9")
-    with pytest.raises(NoAnswer, match="not ready"):
+def test_without_a_table_the_dynamics_ends() -> None:
+    client = DynamicsClient(RobotPair(PairSettings()), LoopSettings(), "udp://127.0.0.1:9", ready_within=0.2)
+    with refused(NoAnswer, field="ready"):
         client.run()
 
 
@@ -346,63 +326,44 @@ def test_graphics_show_the_newest_picture_and_count_the_lost() -> None:
             picture = PicturePacket(sequence, time, force, place, plate, 0.005, pair.one.q, pair.two.q, flags)
             port.send(encode(picture))
         port.send(b"no picture")
-        _until(lambda: (graphics.tick(), graphics.pictures)[1] == 3)
+        until(lambda: (graphics.tick(), graphics.pictures)[1] == 3, "three pictures")
         assert graphics.lost == 2
-        assert "t = 0.08 s" in graphics._words.content
-        assert "touching" in graphics._words.content
         port.close()
     finally:
         graphics.run(0.0)
 
 
-def _until(is_so: Callable[[], bool]) -> None:
-    """Packets over the loopback are there at once, or at the next look."""
-    for _ in range(1000):
-        if is_so():
-            return
-    raise AssertionError("it never came")
-
-
 # --- the command ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    "arguments",
     [
-        (["dynamics"], "--table-url"),
-        (["dynamics", "--table-url", "udp://127.0.0.1:9", "--touches", "0"], "--touches"),
-        (["table", "--table", "impedance", "--table-set", "kq=3"], "kq"),
-        (["table", "--table-set", "kp"], "NAME=VALUE"),
-        (["table", "--hexa-url", "udp://127.0.0.1:9"], "--sensor-url"),
-        (["table", "--hexa-url", "dry:", "--sensor-url", "dry:", "--table-set", "kp=3"], "--table-set"),
-        (["table", "--hexa-url", "dry:", "--sensor-url", "dry:", "--sensor", "jr3"], "jr3"),
-        (["table", "--table-set", "kp=-1"], "kp"),
-        (["table", "--table", "impedance", "--fault", "drops=1"], "drops"),
+        ["dynamics"],
+        ["dynamics", "--table-url", "udp://127.0.0.1:9", "--touches", "0"],
+        ["table", "--table", "impedance", "--table-set", "kq=3"],
+        ["table", "--table-set", "kp"],
+        ["table", "--hexa-url", "udp://127.0.0.1:9"],
+        ["table", "--hexa-url", "dry:", "--sensor-url", "dry:", "--table-set", "kp=3"],
+        ["table", "--hexa-url", "dry:", "--sensor-url", "dry:", "--sensor", "jr3"],
+        ["table", "--table-set", "kp=-1"],
+        ["table", "--table", "impedance", "--fault", "drops=1"],
     ],
 )
-def test_wrong_arguments_are_refused_by_name(
-    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_are_refused(arguments: list[str]) -> None:
     assert command.main(arguments) == 2
-    assert named in capsys.readouterr().err
-
-
-def test_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["all", "--list"]) == 0
-    told = capsys.readouterr().out
-    for name in ("compensation", "approach", "kp", "coasts"):
-        assert name in told
 
 
 def test_all_programs_on_this_machine() -> None:
     """Three processes; the table is the stand-in, so that a loaded machine cannot trip the HEXA's watchdog."""
-    arguments = ["all", "--table", "impedance", "--pair-set=gap=0.0005", "--loop-set=silence=5.0"]
-    arguments += ["--follow-set=silence=5.0", "--longest=1.5"]
-    ran = subprocess.run(
+    arguments = ["all", "--table", "impedance", "--pair-set=gap=0.0005", "--loop-set=silence=10.0"]
+    arguments += ["--follow-set=silence=10.0", "--longest=1.5"]
+    process = subprocess.Popen(
         [sys.executable, "-m", "ada_experiments.motion_simulation", *arguments],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
     )
-    assert ran.returncode == 0, ran.stderr
-    figures = json.loads(ran.stdout)
+    output, errors = ended(process, 2 * LIMIT)
+    assert process.returncode == 0, errors
+    figures = json.loads(output)
     assert figures["dynamics"]["touches"][0]["peak"] > 1.0
     assert figures["table"]["problem"] == ""

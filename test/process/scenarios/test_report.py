@@ -7,12 +7,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_experiments.report import cells, is_numeric, limit_text, number, write_html
+from ada_experiments.report import write_html
 from ada_experiments.report_pdf import write_pdf
 from ada_tools.scenario import Result
-from ada_tools.scenario.machine import facts
 from ada_tools.scenario.registry import Claim, Outcome, Table
 
 # A picture of one black point.
@@ -100,12 +100,6 @@ def test_texts_are_escaped(page):
     assert "<odd>" not in page
 
 
-def test_the_page_says_how_many_hold_and_where_it_ran(page):
-    assert "1 of 3 experiments hold" in page
-    assert "processor" in page
-    assert "Traceback: line 1" in page
-
-
 def test_the_pdf_has_a_page_for_each_experiment(results, tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "report.pdf"
@@ -127,35 +121,13 @@ def test_long_reports_flow_over_pages(tmp_path):
     assert len(re.findall(rb"/Type /Page\b(?!s)", (tmp_path / "l.pdf").read_bytes())) > 4
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0.0, "0"), (5.0, "5"), (2.5e-10, "2.50e-10"), (0.597, "0.597"), (1234.5, "1.23e+03"), (math.nan, "not a number")],
-)
-def test_figures_are_short(value, shown):
-    assert number(value) == shown
-
-
-def test_limits_carry_relation_and_unit():
-    assert limit_text(Claim("", 1.0, 1e-12, unit="m")) == "≤ 1e-12 m"
-    assert limit_text(Claim("", 1.0, 0.66, ">=")) == "≥ 0.66"
-
-
-def test_columns_of_numbers_are_known():
-    rows = cells(Table("", ["a", "b", "c"], [[1, 2.0, "-"], [2, "-", "x"]]))
-    assert [is_numeric(rows, i) for i in range(3)] == [False, True, False]
-
-
 def test_a_page_that_cannot_be_written_is_told(results, tmp_path):
-    with pytest.raises(InputError, match="the report cannot be written"):
-        write_html(results, tmp_path / "none" / "report.html", MACHINE)
-    with pytest.raises(InputError, match="the report cannot be written"):
-        write_pdf(results, tmp_path / "none" / "report.pdf", MACHINE)
-    results[0].outcome.figures[0].unlink()
-    with pytest.raises(InputError, match=r"fig\.png cannot be read"):
+    nowhere = tmp_path / "none"
+    with refused(InputError, file=str(nowhere / "report.html")):
+        write_html(results, nowhere / "report.html", MACHINE)
+    with refused(InputError, file=str(nowhere / "report.pdf")):
+        write_pdf(results, nowhere / "report.pdf", MACHINE)
+    figure = results[0].outcome.figures[0]
+    figure.unlink()
+    with refused(InputError, file=str(figure)):
         write_html(results, tmp_path / "report.html", MACHINE)
-
-
-def test_the_facts_name_machine_and_versions():
-    names = [name for name, _ in facts()]
-    assert {"ada_dynamics", "Python", "numpy", "processor", "date"} <= set(names)
-    assert all(value for _, value in facts())

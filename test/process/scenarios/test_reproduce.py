@@ -3,10 +3,9 @@
 
 import json
 import math
-import sys
-from pathlib import Path
 
 import pytest
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_tools import scenario as scenarios
@@ -44,11 +43,9 @@ def write(tmp_path):
 
 @pytest.fixture
 def experiments():
-    """A place for experiments that are gone after the test."""
-    before = dict(registry.experiments())
-    yield registry.experiment
-    registry._experiments.clear()
-    registry._experiments.update(before)
+    """Registers experiments that are gone after the test."""
+    with registry.temporary():
+        yield registry.experiment
 
 
 # --- claims ---------------------------------------------------------------------------------------------------------
@@ -84,7 +81,7 @@ def test_two_functions_of_one_name_are_refused(experiments):
     def other(scenario, output, progress):
         return Outcome()
 
-    with pytest.raises(InputError, match="two functions for the experiment 'twice'"):
+    with refused(InputError, field="experiment", value="twice"):
         experiments("twice")(other)
 
 
@@ -102,13 +99,6 @@ def test_claims_that_hold_give_exit_code_0_and_a_report(ada, write, tmp_path):
     assert (tmp_path / "o" / "report.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_claim_that_fails_gives_exit_code_1(ada, write, tmp_path):
-    code, out, _ = ada("reproduce", write("fall", FALL.replace("LIMIT", "1e-30")), "--output", tmp_path / "o")
-    assert code == 1
-    assert "fails  energy is kept " in out
-    assert "0 of 1 experiments hold" in out
-
-
 def test_json_has_the_fields_that_machines_rely_on(ada, write, tmp_path):
     paths = [write("good", FALL.replace("LIMIT", "1e-8")), write("bad", FALL.replace("LIMIT", "1e-30"))]
     code, out, _ = ada("reproduce", *paths, "--json", "--output", tmp_path / "o")
@@ -116,9 +106,7 @@ def test_json_has_the_fields_that_machines_rely_on(ada, write, tmp_path):
     assert code == 1
     assert [(one["name"], one["holds"]) for one in found] == [("good", True), ("bad", False)]
     claim = found[1]["claims"][0]
-    assert claim["claim"] == "energy is kept"
-    assert claim["limit"] == 1e-30
-    assert claim["holds"] is False
+    assert (claim["claim"], claim["limit"], claim["holds"]) == ("energy is kept", 1e-30, False)
     assert 0.0 < claim["measured"] < 1e-8
 
 
@@ -231,15 +219,6 @@ def test_an_experiment_adds_to_the_claims_of_a_simulation(write, tmp_path, exper
     assert told[-1][1] == "half"
 
 
-def test_each_variant_is_simulated_once(write, tmp_path, monkeypatch):
-    runs = []
-    home = sys.modules["ada_tools.scenario.reproduce"]  # the package has a function of that name
-    monkeypatch.setattr(home, "simulate", lambda *a, **k: (runs.append(1), scenarios.simulate(*a, **k))[1])
-    text = FALL.replace("LIMIT", "1e-8") + "  - {claim: closed, measure: loop_gap, limit: 1e-12}\n" + FIGURES
-    assert scenarios.reproduce(scenarios.load(write("fall", text)), tmp_path / "o").holds
-    assert len(runs) == 2
-
-
 # --- refusals -------------------------------------------------------------------------------------------------------
 def test_a_misspelt_measure_is_told_before_anything_runs(write, tmp_path):
     path = write(
@@ -258,35 +237,17 @@ def test_a_panel_that_does_not_exist_is_told_with_its_place(write, tmp_path):
     assert len(result.outcome.claims) == 2  # what was found before is kept
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ((), "name an experiment"),
-        (("T9.9",), "no scenario is named 'T9.9'"),
-        (("none.yaml",), "there is no such file"),
-    ],
-)
-def test_wrong_usage_gives_exit_code_2(ada, arguments, says):
-    code, out, err = ada("reproduce", *arguments)
-    assert code == 2
-    assert out == ""
-    assert says in err
+@pytest.mark.parametrize("arguments", [(), ("T9.9",), ("none.yaml",), ("chapter0",)])
+def test_wrong_usage_gives_exit_code_2(ada, arguments):
+    code, out, _ = ada("reproduce", *arguments)
+    assert (code, out) == (2, "")
 
 
-def test_an_output_that_is_a_file_is_refused(ada, write, tmp_path):
-    (tmp_path / "taken").write_text("")
-    code, _, err = ada("reproduce", write("fall", FALL.replace("LIMIT", "1")), "--output", tmp_path / "taken")
-    assert code == 2
-    assert "taken: the folder cannot be made" in err
-
-
-def test_two_scenarios_of_one_name_are_refused(ada, write, tmp_path):
-    first = write("fall", FALL.replace("LIMIT", "1"))
-    second = tmp_path / "again.yaml"
+def test_an_output_that_is_a_file_and_two_scenarios_of_one_name_are_refused(ada, write, tmp_path):
+    first, second = write("fall", FALL.replace("LIMIT", "1")), tmp_path / "again.yaml"
     second.write_text(first.read_text())
-    code, _, err = ada("reproduce", first, second, "--output", tmp_path / "o")
-    assert code == 2
-    assert "have the same name 'fall'" in err
+    assert ada("reproduce", first, "--output", second)[0] == 2
+    assert ada("reproduce", first, second, "--output", tmp_path / "o")[0] == 2
 
 
 def test_the_list_names_every_experiment(ada):
@@ -294,38 +255,3 @@ def test_the_list_names_every_experiment(ada):
     assert code == 0
     assert all(name in out for name in scenarios.names())
     assert {one["name"] for one in json.loads(ada("reproduce", "--list", "--json")[1])} == set(scenarios.names())
-
-
-# --- the document's experiments -------------------------------------------------------------------------------------
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["T3.1", "T3.2", "T3.3", "T3.4", "T3.5", "T3.7", "T4.1", "T4.2", "T5.1", "T2.2", "R2"])
-def test_the_documents_experiments_hold(name, tmp_path):
-    pytest.importorskip("pinocchio")
-    pytest.importorskip("mujoco")
-    result = scenarios.reproduce(scenarios.load(name), Path(tmp_path))
-    assert not result.error
-    shown = [*result.outcome.claims, *result.outcome.statements]
-    assert [c.as_json() for c in shown if c.verdict == "fails"] == []
-
-
-def test_the_programs_of_tables_4_2_and_4_3_agree_and_stand_beside_the_documents_times(tmp_path, monkeypatch):
-    from ada_experiments import hybrid_cost as home
-
-    if home.reason_for_fallback() is not None:
-        pytest.skip("nothing can be compiled here")
-    monkeypatch.setattr(home, "ROUNDS", 1)
-    monkeypatch.setattr(home, "REPETITIONS", 1)
-    two = {name: {n: of[n] for n in (4, 7) if n in of} for name, of in home.PLANAR.items()}
-    monkeypatch.setattr(home, "PLANAR", two)
-    monkeypatch.setattr(home, "FREE", {name: {n: of[n] for n in (6, 12)} for name, of in home.FREE.items()})
-    outcome = home.hybrid_cost(None, tmp_path, lambda share, text: None)
-    (agreement,) = outcome.claims  # times are no claims
-    assert agreement.measured < 1e-11  # conditions of the mass matrices are some thousand
-    timed = [quantity for quantity in outcome.quantities.values() if quantity.spread is not None]
-    assert len(timed) == 7
-    assert all(0.0 < one.spread[0] <= one.value <= one.spread[1] for one in timed)
-    operations = outcome.quantities["free_12_operations_by_specialised_ada"].value
-    assert operations == pytest.approx(1.19, abs=0.005)
-    assert outcome.tables[0].rows[-1][5:] == [38.2, 32.0, 19.1, 0.597]
-    assert [row[4:] for row in outcome.tables[1].rows] == [[35.8, 25.4, 0.709], [80.3, 53.2, 0.663]]
-    assert outcome.figures[0].is_file()

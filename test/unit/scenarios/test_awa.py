@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_experiments import awa_dynamics, awa_ground, awa_kinematics, awa_motors, awa_own_robot
+from ada_experiments import awa_dynamics, awa_ground, awa_kinematics, awa_motors
 from ada_experiments.awa_control import standing_start, with_armature
 from ada_experiments.awa_kinematics import Frame, Samples
 from ada_experiments.awa_pid import LARGEST_TORQUE, Gains, Pid
@@ -154,9 +155,9 @@ def test_differences_are_exact_on_a_parabola_but_for_their_lag() -> None:
 def test_motors_refuse_what_the_paper_has_not() -> None:
     slider = ada.Builder("slider").link("base").link("box", 1.0, inertia=(1, 1, 1))
     slider.joint("rail", "prismatic", "base", "box")
-    with pytest.raises(InputError, match=r"'rail' is prismatic"):
+    with refused(InputError, joint="rail", value="prismatic"):
         awa_motors.motors_of(slider.build())
-    with pytest.raises(InputError, match="has loops"):
+    with refused(InputError, field="loops"):
         awa_motors.motors_of(ada.load("four_bar"))
 
 
@@ -179,9 +180,11 @@ def test_torque_stays_within_that_of_the_servo() -> None:
     assert pytest.approx(0.8532, abs=1e-4) == LARGEST_TORQUE
 
 
-@pytest.mark.parametrize(("gains", "period", "named"), [(Gains(kp=0.0), 1e-3, "K_p"), (Gains(), -1.0, "period")])
-def test_pid_refuses_gains_that_are_none(gains: Gains, period: float, named: str) -> None:
-    with pytest.raises(InputError, match=named):
+@pytest.mark.parametrize(
+    ("gains", "period", "field"), [(Gains(kp=0.0), 1e-3, "K_p"), (Gains(), -1.0, "the control period")]
+)
+def test_pid_refuses_gains_that_are_none(gains: Gains, period: float, field: str) -> None:
+    with refused(InputError, field=field):
         Pid(gains, period, 3)
 
 
@@ -196,18 +199,10 @@ def study(khr1: ada.Model) -> Study:
     return Study(khr1, khr1_walk(khr1))
 
 
-def test_the_smooth_walk_passes_its_key_frames_at_rest(study: Study) -> None:
-    walk = study.walk
-    samples = walk.smooth(walk.times)
-    assert np.allclose(samples.angles, walk.frames)
-    assert np.allclose(samples.rates, 0.0)
-    assert np.allclose(walk.linear(walk.times), walk.frames)
-
-
 def test_a_walk_refuses_joints_that_are_not_there_and_a_lone_frame(khr1: ada.Model) -> None:
-    with pytest.raises(InputError, match=r"'left_nee'.*Did you mean 'left_knee'"):
+    with refused(InputError, value="left_nee"):
         Walk(khr1, [0.0, 1.0], {"left_nee": [0.0, 0.1]})
-    with pytest.raises(InputError, match="two or more"):
+    with refused(InputError, field="times"):
         Walk(khr1, [0.0], {})
 
 
@@ -238,24 +233,12 @@ def test_the_start_stands_with_both_soles_on_the_ground(khr1: ada.Model, study: 
         assert dynamics.pose(foot, q)[2, 2] == pytest.approx(1.0, abs=1e-12)
 
 
-def test_rotors_are_added_to_turning_joints_only(khr1: ada.Model) -> None:
-    armature = with_armature(khr1, 3e-3).armature
-    assert armature[:6].tolist() == [0.0] * 6
-    assert armature[6:].tolist() == [3e-3] * 17
-
-
 # --- two simulators -------------------------------------------------------------------------------------------------
 def run_of(roll: float = 0.0, left: float = 6.0, steps: int = 100) -> Run:
     """A robot of 12 N that leans by an angle and has so much of its weight on its left foot."""
     q = np.tile([0.0, 0.0, 0.19, np.sin(roll / 2.0), 0.0, 0.0, np.cos(roll / 2.0), 0.1], (steps, 1))
     vertical = {"left_sole": np.full(steps, left), "right_sole": np.full(steps, 12.0 - left)}
     return Run(0.02 * np.arange(steps), q, np.full((steps, 1), 0.1), vertical)
-
-
-def test_tilt_and_roll_are_those_of_the_body() -> None:
-    run = run_of(roll=np.radians(30.0))
-    assert run.largest_tilt == pytest.approx(30.0)
-    assert np.allclose(run.tilts, [30.0, 0.0])
 
 
 def test_equal_runs_hold_all_claims_and_a_fall_or_another_support_does_not() -> None:
@@ -301,21 +284,19 @@ def test_khr1_settles_alike_in_both_simulators(khr1: ada.Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "named"),
+    ("name", "change", "field"),
     [
-        ("A1", {"settings.periods": ["5 ms", "10 ms"]}, "longest first"),
-        ("A1", {"settings.periods": ["5 ms", "5 m"]}, "settings.periods.*a time"),
-        ("A1", {"settings.period": "5 ms"}, "no key 'period'.*periods"),
-        ("A2", {"settings.gains.kp": 0.0}, "settings.gains.kp.*greater than 0"),
-        ("A2", {"settings.gains.tp": 1.0}, "no key 'tp'"),
-        ("A2", {"settings.touch_time": "5 mm"}, "settings.touch_time.*a time"),
-        ("A2", {"settings.robot": "khr2"}, "'khr2'"),
+        ("A1", {"settings.periods": ["5 ms", "10 ms"]}, "settings.periods"),
+        ("A1", {"settings.periods": ["5 ms", "5 m"]}, "settings.periods"),
+        ("A1", {"settings.period": "5 ms"}, "settings"),
+        ("A2", {"settings.gains.kp": 0.0}, "settings.gains.kp"),
+        ("A2", {"settings.touch_time": "5 mm"}, "settings.touch_time"),
     ],
 )
-def test_wrong_settings_are_refused_by_key(name: str, change: dict[str, object], named: str, tmp_path: Path) -> None:
+def test_wrong_settings_are_refused_by_key(name: str, change: dict[str, object], field: str, tmp_path: Path) -> None:
     scenario = load(name).with_changes(change)
     assert scenario.experiment is not None
-    with pytest.raises(ada.AdaError, match=named):
+    with refused(ada.AdaError, field=field):
         find_experiment(scenario.experiment)(scenario, tmp_path, lambda share, text: None)
 
 
@@ -329,17 +310,3 @@ def test_the_papers_robot_has_the_parts_of_table_4(khr1: ada.Model) -> None:
     )
     assert sole.mass == 0.002 and np.diag(sole.inertia)[2] == pytest.approx(0.002 / 12 * (0.08**2 + 0.045**2))
     assert model.joint_names == khr1.joint_names
-
-
-def test_a_fall_is_told_from_a_walk_and_cut_where_the_body_lies(tmp_path: Path) -> None:
-    pytest.importorskip("mujoco")
-    changes = [{"step": "10 ms"}, {"control_period": "5 ms", "td": "0.2 s", "pace": "2"}]
-    scenario = load("A3").with_changes({"settings.changes": changes, "settings.rest": "0 s"})
-    (plain, falls, both), logs = awa_own_robot.try_all(scenario, lambda share, text: None)
-    assert [one.change.text for one in (falls, both)] == ["step 10 ms", "control every 5 ms, T_d 0.2 s, pace 2"]
-    assert max(plain.tilts) < 5.0 and min(falls.tilts) > 90.0 and max(both.tilts) < 20.0
-    assert both.ours.t[-1] == pytest.approx(plain.ours.t[-1] / 2.0, abs=0.02)
-    for panel in awa_own_robot.tilts([plain, falls, both]):
-        assert [series.label for series in panel.series] == ["as the paper has it", "step 10 ms"]
-        assert 80.0 <= panel.series[1].y[-1] < 120.0 and panel.series[1].x[-1] < 5.0
-    assert [len(log.t) for log in logs] == [len(one.ours.t) for one in (plain, falls, both)]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments.motion_simulation import lock_step
 from ada_experiments.motion_simulation.delay_meter import DelayMeter
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.force_filling import ForceFilling
@@ -45,11 +45,6 @@ def test_a_steady_turn_is_predicted_exactly() -> None:
     now = Motion(pose_of((0.0, 0.0, 0.0), (0.4, -0.1, 0.2)), np.array([0.0, 0.0, 0.0, 0.3, 0.1, -0.2]), np.zeros(6))
     found = predicted(now, 0.5, order=1)
     assert np.allclose(found.pose[:3, :3], rotation_of(0.5 * now.twist[3:]) @ now.pose[:3, :3], atol=1e-15)
-
-
-def test_order_zero_predicts_nothing() -> None:
-    now = Motion(np.eye(4), np.ones(6), np.ones(6))
-    assert predicted(now, 0.01, order=0) is now
 
 
 def late_touch(rate: float, delay: float, order: int) -> float:
@@ -186,14 +181,7 @@ def test_the_compensated_loop_feeds_nothing_in(pair: RobotPair, faults: dict[str
     assert -0.03 < found.gain < 1e-3
 
 
-def test_an_ideal_spring_bears_the_delay_of_the_bound(pair: RobotPair) -> None:
-    """Where a real plate does not, it is the plate's: 43 ms at the stiffness of the touch on a table with K_p = 200."""
-    found = run(pair, SpringTable(9458.0), 0.6, faults={"delay": 0.019})
-    assert found.delays.delay_p50 == pytest.approx(0.043, abs=1e-3)
-    assert found.gain < 0.0
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_tenth_of_all_packets_lost_feeds_nothing_in(pair: RobotPair, seed: int) -> None:
     found = touch(pair, 2, faults={"drop": 0.1}, seed=seed)
     assert found.delays.lost > 0
@@ -238,7 +226,7 @@ def test_a_run_is_the_same_each_time(pair: RobotPair) -> None:
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 def test_a_silent_table_ends_the_motion(pair: RobotPair) -> None:
-    with pytest.raises(NoAnswer, match="no new force"):
+    with refused(NoAnswer, field="silence"):
         run(pair, _Dying(STIFFNESS), 0.45)
 
 
@@ -258,27 +246,24 @@ def test_a_table_that_says_what_is_wrong_ends_the_motion_with_its_words(pair: Ro
         def exchange(self, pose: Array, twist: Array) -> Reading:
             return super().exchange(pose, twist)._replace(problem="motor 3 is hot")
 
-    with pytest.raises(Refused, match="motor 3 is hot"):
+    with refused(Refused, value="motor 3 is hot"):
         run(pair, Broken(STIFFNESS), 0.45)
 
 
-def test_a_table_that_is_never_ready_is_not_waited_for_for_ever(
-    pair: RobotPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_is_never_ready_is_not_waited_for_for_ever(pair: RobotPair) -> None:
     class Slow(SpringTable):
         def prepare(self, pose: Array) -> Reading:
             return super().prepare(pose)._replace(is_ready=False)
 
-    monkeypatch.setattr(lock_step, "LONGEST_WAIT", 50)
-    with pytest.raises(NoAnswer, match="not ready"):
-        run(pair, Slow(STIFFNESS), 0.45)
+    with refused(NoAnswer, field="ready"):
+        run(pair, Slow(STIFFNESS), 0.45, longest_wait=50)
 
 
 def test_steps_that_differ_and_phases_that_cannot_be_are_refused(pair: RobotPair) -> None:
     other = RobotPair(replace(pair.settings, step=1e-3))
-    with pytest.raises(InputError, match="period"):
+    with refused(InputError, field="period"):
         run(other, SpringTable(STIFFNESS), 0.1)
-    with pytest.raises(InputError, match="phase"):
+    with refused(InputError, field="phase"):
         run(pair, SpringTable(STIFFNESS), 0.1, phase=STEP)
 
 
@@ -325,12 +310,6 @@ def test_a_lost_force_goes_on_along_the_slope() -> None:
     assert found[2] == pytest.approx(-8000.0 * 1e-5 * 63, rel=1e-9)
     assert found[4] / found[2] == pytest.approx(known[4] / known[2])  # the place of the force stays
     assert filling.filled == 1
-
-
-def test_a_force_that_came_is_left_as_it_is() -> None:
-    filling, known = taught(8000.0), np.arange(6.0)
-    assert filling.filled_in(59 * STEP, 59 * STEP, known) is known
-    assert filling.filled == 0
 
 
 def test_a_guess_never_pulls() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import Dynamics
@@ -16,7 +17,7 @@ from ada_dynamics.settings import checked
 from ada_dynamics.simulation.profiles import constant
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
-from ada_experiments.motion_simulation.robot_pair import BASE, LAST, LINKS, PairSettings, RobotPair
+from ada_experiments.motion_simulation.robot_pair import BASE, LAST, PairSettings, RobotPair
 from ada_tools.scenario.reader import load
 
 Array = NDArray[np.float64]
@@ -69,30 +70,10 @@ def test_the_work_of_the_wrench_is_the_energy_of_the_robots(pair: RobotPair) -> 
 
 
 # --- relative motion ------------------------------------------------------------------------------------------------
-def test_the_start_is_a_gap_before_the_tip_and_comes_nearer(pair: RobotPair) -> None:
-    found = pair.relative(np.zeros(6))
-    assert found.pose[:3, 3] == pytest.approx((0.0, 0.0, pair.settings.gap), abs=1e-12)
-    assert found.pose[:3, 2] == pytest.approx((0.0, 0.0, -1.0), abs=1e-12)
-    assert found.twist == pytest.approx((0.0, 0.0, -pair.settings.approach, 0.0, 0.0, 0.0), abs=1e-12)
-
-
 def test_an_offset_is_seen_from_the_tip(pair: RobotPair) -> None:
     found = RobotPair(replace(pair.settings, offset=0.05)).relative(np.zeros(6)).pose[:3, 3]
     assert np.linalg.norm(found[:2]) == pytest.approx(0.05, abs=1e-12)
     assert found[2] == pytest.approx(pair.settings.gap, abs=1e-12)
-
-
-def test_relative_velocity_is_the_rate_of_the_relative_place(pair: RobotPair) -> None:
-    for _ in range(50):
-        pair.step(WRENCH)
-    h = pair.settings.step
-    before = pair.relative(WRENCH)
-    pair.step(WRENCH)
-    middle = pair.relative(WRENCH)
-    pair.step(WRENCH)
-    after = pair.relative(WRENCH)
-    # central differences of 2 ms: h²/6 times third derivatives, of the hold's 100 rad/s and 0.01 m/s
-    assert np.allclose((after.pose[:3, 3] - before.pose[:3, 3]) / (2.0 * h), middle.twist[:3], atol=2e-5)
 
 
 def test_relative_acceleration_is_the_rate_of_the_velocity_where_no_hold_rings() -> None:
@@ -150,42 +131,26 @@ def test_both_robots_start_as_those_of_s1(pair: RobotPair) -> None:
     assert pair.effective_mass() == pytest.approx(other.effective_mass(Dynamics(other.model)), rel=1e-12)
 
 
-def test_masses_of_figure_15_are_those_of_s1() -> None:
-    heavy = RobotPair(PairSettings(link_mass_1=20.0, base_mass_2=100.0))
-    one, two = space_robots.heavier(ada.load("space_robot_a"), ada.load("space_robot_b"))
-    for robot, model in ((heavy.one, one), (heavy.two, two)):
-        assert robot.model.total_mass == pytest.approx(model.total_mass)
-        for name in (BASE, *LINKS):
-            assert np.array_equal(robot.model.links[name].inertia, model.links[name].inertia)
-
-
 # --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("values", "named"),
-    [
-        ({"arm_1": [0.0, 1.0]}, "arm_1"),
-        ({"algorithm": "newton"}, "algorithm"),
-        ({"step": 0.0}, "step"),
-        ({"approach": -0.01}, "approach"),
-        ({"link_mass_1": float("nan")}, "link_mass_1"),
-        ({"gapp": 0.1}, "gapp"),
-    ],
+    "values",
+    [{"arm_1": [0.0, 1.0]}, {"algorithm": "newton"}, {"step": 0.0}, {"approach": -0.01}, {"link_mass_1": np.nan}],
 )
-def test_wrong_settings_are_refused_by_name(values: dict[str, object], named: str) -> None:
-    with pytest.raises(InputError, match=named):
+def test_wrong_settings_are_refused_by_name(values: dict[str, object]) -> None:
+    with refused(InputError, field=next(iter(values))):
         checked(PairSettings, values)
 
 
 def test_what_a_robot_cannot_be_is_refused() -> None:
     model = ada.load("space_robot_b")
     q, v = model.neutral(), np.zeros(model.nv)
-    with pytest.raises(InputError, match="link_9"):
+    with refused(InputError, link="link_9"):
         FreeRobot(model, q, v, Place("link_9", np.eye(4)))
-    with pytest.raises(InputError, match="algorithm"):
+    with refused(InputError, field="algorithm"):
         FreeRobot(model, q, v, Place(LAST, np.eye(4)), algorithm="dca")
-    with pytest.raises(InputError, match="velocities"):
+    with refused(InputError, field="state"):
         FreeRobot(model, q, v[:-1], Place(LAST, np.eye(4)))
-    with pytest.raises(InputError, match="stiffness"):
+    with refused(InputError, field="stiffness"):
         Hold(stiffness=-1.0)
-    with pytest.raises(InputError, match="arm"):
+    with refused(InputError, link="arm"):
         with_masses(model, {"arm": 1.0})

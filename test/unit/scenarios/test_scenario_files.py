@@ -3,14 +3,15 @@
 
 import math
 import pickle
-import re
 
 import numpy as np
 import pytest
+from refused import refused
 
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
 from ada_tools import scenario as scenarios
-from ada_tools.scenario import ScenarioError, registry, units
+from ada_tools.scenario import ScenarioError, units
 from ada_tools.scenario.rhombus import swing
 from ada_tools.scenario.states import build_model, start_state
 from ada_tools.scenario.units import BadValue, to_si
@@ -26,6 +27,7 @@ simulation:
 claims:
   - {claim: energy is kept, measure: energy_drift, limit: 1e-8}
 """
+PUSH = "{link: link_1, wrench: [1, 0, 0, 0, 0, 0], duration: 1 s}"
 
 
 @pytest.fixture
@@ -63,61 +65,35 @@ def test_values_with_units_become_si(text, dimension, value):
     assert to_si(text, dimension) == pytest.approx(value, rel=1e-15)
 
 
+def test_values_of_another_dimension_are_refused_with_both():
+    with refused(BadValue, value=units.TIME, allowed=units.LENGTH):
+        to_si("1 ms", units.LENGTH)
+    with refused(BadValue, value=units.ANGLE, allowed=units.ANGULAR_SPEED):
+        to_si("135 deg", units.ANGULAR_SPEED)
+
+
 @pytest.mark.parametrize(
-    ("text", "dimension", "says"),
-    [
-        ("1 ms", units.LENGTH, "is a time [s], and not a length [m]"),
-        ("135 deg", units.ANGULAR_SPEED, "is an angle [rad], and not an angular velocity"),
-        ("3 parsec", units.LENGTH, "no known unit"),
-        ("1 N/m s", units.DAMPING, "two ways"),
-        ("1 m//s", units.SPEED, "two slashes"),
-        ("1 m/", units.SPEED, "ends with a slash"),
-        ("fast", units.SPEED, "not a number"),
-        ("nan", units.SPEED, "not a finite number"),
-        ("", units.SPEED, "empty"),
-        ("1e999", units.SPEED, "too large"),
-        ("1 " + "m" * 100, units.SPEED, "m"),
-    ],
+    "text", ["3 parsec", "1 N/m s", "1 m//s", "1 m/", "fast", "nan", "", "1e999", "1 " + "m" * 100]
 )
-def test_values_that_do_not_fit_are_refused_with_the_reason(text, dimension, says):
-    with pytest.raises(BadValue, match=re.escape(says)):
-        to_si(text, dimension)
+def test_what_is_no_value_is_refused(text):
+    with pytest.raises(BadValue):
+        to_si(text, units.SPEED)
 
 
 # --- what comes with the library ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", scenarios.names())
-def test_the_scenarios_of_the_library_are_read(name):
-    scenario = scenarios.load(name)
-    assert scenario.name == name
-    assert scenario.title != name
-    assert scenario.source
-    for claim in scenario.claims:
-        registry.find_measure(claim.measure)
-        scenario.with_changes(claim.changes)
-    if scenario.experiment is not None:
-        registry.find_experiment(scenario.experiment)
-
-
 @pytest.mark.parametrize("name", [n for n in scenarios.names() if scenarios.load(n).model is not None])
 def test_the_documents_starts_fit_their_robots(name):
     scenario = scenarios.load(name)
     model = build_model(scenario)
     q, v = start_state(scenario, model)
-    assert q.shape == (model.nq,)
-    assert v.shape == (model.nv,)
-
-
-def test_every_experiment_of_the_document_is_there():
-    wanted = {"T3.1", "T3.2", "T3.3", "T3.4", "T3.5", "T4.1", "T4.2", "T4.3", "T5.1"}
-    assert wanted <= set(scenarios.names())
+    assert (q.shape, v.shape) == ((model.nq,), (model.nv,))
 
 
 # --- start ----------------------------------------------------------------------------------------------------------
-def test_a_start_off_the_loops_says_by_how_much_and_which_key_closes_them(read):
+def test_a_start_off_the_loops_is_refused_unless_it_is_closed(read):
     scenario = read(FALL.replace("225 deg", "215 deg"))
     model = build_model(scenario)
-    # The third rod's end is off by a chord of 10 deg on a circle of 1 m: 0.174 m, 0.17 of it along an axis.
-    with pytest.raises(ScenarioError, match=r"own\.yaml, line 4: start\.joints: .*by 0\.1\d* .*close: true"):
+    with refused(ScenarioError, line=4, field="start.joints"):
         start_state(scenario, model)
     closed = scenario.with_changes({"start.close": True})
     q, _ = start_state(closed, model)
@@ -133,7 +109,7 @@ def test_what_closing_holds_stays(read):
 def test_a_start_velocity_that_opens_the_loops_is_refused(read):
     scenario = read(FALL.replace("225 deg}", "225 deg}\n  velocity: {joint_1: 1 rad/s}"))
     model = build_model(scenario)
-    with pytest.raises(ScenarioError, match=r"start\.velocity: it opens the loops: .*close: true"):
+    with refused(ScenarioError, field="start.velocity"):
         start_state(scenario, model)
     _, v = start_state(scenario.with_changes({"start.close": True}), model)
     assert v[0] + v[1] == pytest.approx(0.0, abs=1e-12)  # the second rod stays level
@@ -144,8 +120,6 @@ def test_the_centre_of_mass_can_be_put_at_rest():
     scenario = scenarios.load("T4.2")
     model = build_model(scenario)
     q, v = start_state(scenario, model)
-    from ada_dynamics.dynamics import Dynamics
-
     # rounding of six masses and their velocities of about 1 m/s
     assert np.max(np.abs(Dynamics(model).momentum(q, v)[:3])) < 1e-14
     printed = start_state(scenario.with_changes({"start.centre_of_mass": "as given"}), model)[1]
@@ -162,104 +136,91 @@ def test_other_masses_change_inertias_in_proportion(read):
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "line", "field"),
     [
-        ("simulation:", "simulations:", r"line 5: the scenario has no key 'simulations'\. Did you mean 'simulation'\?"),
-        ("step:", "steps:", r"line 7: simulation has no key 'steps'\. Did you mean 'step'\?"),
-        ("step: 1 ms", "step: 0", r"line 7: simulation\.step: it is 0; it must be a time \[s\] greater than 0"),
-        ("step: 1 ms", "step: -1 ms", r"simulation\.step: it is -0\.001"),
-        ("step: 1 ms", "step: 1 mm", r"line 7: simulation\.step: '1 mm' is a length \[m\], and not a time"),
-        ("step: 1 ms", "step: [1, 2]", r"simulation\.step: it is a list of 2; it must be a time"),
-        ("step: 1 ms", "integrator: rk5", r"line 7: simulation\.integrator: 'rk5' is not possible\..*rk4"),
-        ("step: 1 ms", "log_every: 0.5", r"simulation\.log_every: it is 0\.5; it must be a whole number"),
-        ("step: 1 ms", "stops: {stiffness: 3 kg}", r"simulation\.stops\.stiffness: '3 kg' is a mass"),
-        ("duration: 0.02 s", "duration: 0.1 ms", r"simulation\.duration: it is 0\.0001 s, less than one step"),
-        ("  duration: 0.02 s\n", "", r"simulation\.duration: it is missing"),
-        ("name: fall\n", "", r"name: it is missing"),
-        ("name: fall", "name: ../fall", r"line 1: name: '\.\./fall' is not possible"),
-        ("{robot: closed_4r}", "{}", r"model\.robot: it is missing"),
-        ("{robot: closed_4r}", "closed_4r", r"line 2: model is 'closed_4r', not a mapping"),
-        ("{robot: closed_4r}", "{robot: closed_4r, base: loose}", r"model\.base: 'loose' is not possible"),
-        ("{robot: closed_4r}", "{robot: closed_4r, gravity: [0, -9.81]}", r"model\.gravity: it is a list of 2"),
-        ("measure: energy_drift", "mesure: energy_drift", r"line 9: claims\.0 has no key 'mesure'"),
-        ("limit: 1e-8", "limit: soon", r"line 9: claims\.0\.limit: 'soon' is not a number"),
-        ("limit: 1e-8", "limit: 1e-8, relation: '<'", r"claims\.0\.relation: '<' is not possible"),
-        ("claims:", "figures: [{file: a}]\nclaims:", r"line 8: figures\.0\.panels: a figure has either panels"),
-        ("claims:", "figures: [{file: a/b, snapshots: 2}]\nclaims:", r"figures\.0\.file: 'a/b' is not possible"),
-        ("claims:", "disturbances: [{link: link_1}]\nclaims:", r"disturbances\.0\.wrench: it is missing"),
-        (
-            "claims:",
-            "disturbances: [{link: link_1, wrench: [1 m, 0, 0, 0, 0, 0], duration: 1 s}]\nclaims:",
-            r"disturbances\.0\.wrench: '1 m' is a length \[m\], and not a force",
-        ),
-        (
-            "claims:",
-            "disturbances: [{kind: sine, link: link_1, wrench: [1, 0, 0, 0, 0, 0], duration: 1 s}]\nclaims:",
-            r"disturbances\.0\.kind: 'sine' is not possible\. Did you mean 'half_sine'\?",
-        ),
+        ("simulation:", "simulations:", 5, None),
+        ("step:", "steps:", 7, "simulation"),
+        ("step: 1 ms", "step: 0", 7, "simulation.step"),
+        ("step: 1 ms", "step: -1 ms", 7, "simulation.step"),
+        ("step: 1 ms", "step: 1 mm", 7, "simulation.step"),
+        ("step: 1 ms", "step: [1, 2]", 7, "simulation.step"),
+        ("step: 1 ms", "integrator: rk5", 7, "simulation.integrator"),
+        ("step: 1 ms", "log_every: 0.5", 7, "simulation.log_every"),
+        ("step: 1 ms", "stops: {stiffness: 3 kg}", 7, "simulation.stops.stiffness"),
+        ("duration: 0.02 s", "duration: 0.1 ms", 6, "simulation.duration"),  # less than a step
+        ("  duration: 0.02 s\n", "", 6, "simulation.duration"),
+        ("name: fall\n", "", 1, "name"),
+        ("name: fall", "name: ../fall", 1, "name"),
+        ("{robot: closed_4r}", "{}", 2, "model.robot"),
+        ("{robot: closed_4r}", "closed_4r", 2, "model"),
+        ("{robot: closed_4r}", "{robot: closed_4r, base: loose}", 2, "model.base"),
+        ("{robot: closed_4r}", "{robot: closed_4r, gravity: [0, -9.81]}", 2, "model.gravity"),
+        ("measure: energy_drift", "mesure: energy_drift", 9, "claims.0"),
+        ("limit: 1e-8", "limit: soon", 9, "claims.0.limit"),
+        ("limit: 1e-8", "limit: 1e-8, relation: '<'", 9, "claims.0.relation"),
+        ("claims:", "figures: [{file: a}]\nclaims:", 8, "figures.0.panels"),
+        ("claims:", "figures: [{file: a/b, snapshots: 2}]\nclaims:", 8, "figures.0.file"),
+        ("claims:", "disturbances: [{link: link_1}]\nclaims:", 8, "disturbances.0.wrench"),
+        ("claims:", f"disturbances: [{PUSH.replace('[1,', '[1 m,')}]\nclaims:", 8, "disturbances.0.wrench"),
+        ("claims:", f"disturbances: [{PUSH.replace('{', '{kind: sine, ')}]\nclaims:", 8, "disturbances.0.kind"),
     ],
 )
-def test_mistakes_are_told_with_line_key_and_fix(read, old, new, says):
+def test_a_mistake_is_refused_with_line_and_key(read, old, new, line, field):
     assert old in FALL
-    with pytest.raises(ScenarioError, match=rf"own\.yaml.*{says}") as raised:
+    with refused(ScenarioError, line=line, field=field) as caught:
         read(FALL.replace(old, new))
-    assert isinstance(raised.value, AdaError)
+    assert caught.value.file.endswith("own.yaml")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "line", "field", "value"),
     [
-        ("joint_2:", "joint_5:", r"line 4: start\.joints\.joint_5: no joint is named 'joint_5'\. Did you mean"),
-        ("-45 deg", "-45 mm", r"line 4: start\.joints\.joint_2: '-45 mm' is a length \[m\], and not an angle"),
-        ("-45 deg", "[1, 2]", r"start\.joints\.joint_2: it is a list of 2; it must be a list of 1"),
-        ("robot: closed_4r", "robot: closed_5r", r"model: .*closed_5r.*Did you mean 'closed_4r'"),
-        ("robot: closed_4r", "robot: closed_4r, masses: {rod: 1 kg}", r"model: no link in model\.masses is named"),
-        ("robot: closed_4r", "robot: closed_4r, loops: none.yaml", r"model: .*none\.yaml"),
-        ("  step: 1 ms", "  efforts: {joint_9: 1 N m}", r"line 7: simulation\.efforts\.joint_9: no joint"),
-        ("  step: 1 ms", "  efforts: {joint_1: 1 N}", r"simulation\.efforts\.joint_1: '1 N' is a force"),
-        ("  step: 1 ms", "  algorithm: magic", r"simulation: .*magic"),
-        ("deg}\n", "deg}\n  centre_of_mass: at rest\n", r"start\.centre_of_mass: only .* floating base"),
-        (
-            "claims:",
-            "disturbances: [{link: foot, wrench: [1, 0, 0, 0, 0, 0], duration: 1 s}]\nclaims:",
-            r"disturbances\.0: no link is named 'foot'",
-        ),
+        ("joint_2:", "joint_5:", 4, "start.joints.joint_5", None),
+        ("-45 deg", "-45 mm", 4, "start.joints.joint_2", None),
+        ("-45 deg", "[1, 2]", 4, "start.joints.joint_2", None),
+        ("robot: closed_4r", "robot: closed_5r", None, "model", "closed_5r"),
+        ("robot: closed_4r", "robot: closed_4r, masses: {rod: 1 kg}", None, "model", "rod"),
+        ("robot: closed_4r", "robot: closed_4r, loops: none.yaml", None, "model", None),
+        ("  step: 1 ms", "  efforts: {joint_9: 1 N m}", 7, "simulation.efforts.joint_9", None),
+        ("  step: 1 ms", "  efforts: {joint_1: 1 N}", 7, "simulation.efforts.joint_1", None),
+        ("  step: 1 ms", "  algorithm: magic", None, "simulation", "magic"),
+        ("deg}\n", "deg}\n  centre_of_mass: at rest\n", 5, "start.centre_of_mass", None),
+        ("claims:", f"disturbances: [{PUSH.replace('link_1', 'foot')}]\nclaims:", None, "disturbances.0", "foot"),
     ],
 )
-def test_what_does_not_fit_the_robot_is_told_when_it_is_simulated(read, old, new, says):
+def test_what_does_not_fit_the_robot_is_refused_when_it_is_simulated(read, old, new, line, field, value):
     assert old in FALL
     scenario = read(FALL.replace(old, new, 1))
-    with pytest.raises(ScenarioError, match=rf"own\.yaml.*{says}"):
+    with refused(ScenarioError, line=line, field=field, value=value):
         scenarios.simulation_of(scenario)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "field"),
     [
-        ("name: [", r"own\.yaml, line \d+.*not well-formed"),
-        ("", r"own\.yaml.*empty"),
-        ("- 1\n", r"own\.yaml, line 1: the scenario is a list"),
-        ("name: a\nname: b\n", r"own\.yaml, line 2: the key 'name' is there twice"),
-        ("name: a\n", r"simulation: it is missing; a scenario has a simulation, an experiment or both"),
-        ("name: a\nexperiment: x\nclaims: [{claim: a, measure: b, limit: 1}]\n", r"claims: it needs a simulation"),
-        ("name: a\nsimulation: {duration: 1 s}\n", r"model: it is missing"),
-        ("name: !!python/object:os.system a\n", r"own\.yaml, line 1: it has the tag"),
+        ("name: [", None),
+        ("", None),
+        ("- 1\n", None),
+        ("name: a\nname: b\n", None),
+        ("name: !!python/object:os.system a\n", None),
+        ("name: a\n", "simulation"),
+        ("name: a\nexperiment: x\nclaims: [{claim: a, measure: b, limit: 1}]\n", "claims"),
+        ("name: a\nsimulation: {duration: 1 s}\n", "model"),
     ],
 )
-def test_files_that_are_no_scenarios_are_refused(read, text, says):
-    with pytest.raises(ScenarioError, match=says):
+def test_files_that_are_no_scenarios_are_refused(read, text, field):
+    with refused(ScenarioError, field=field):
         read(text)
 
 
-def test_sources_that_do_not_exist_are_told(tmp_path):
-    with pytest.raises(InputError, match=r"no scenario is named 'T3\.11'\. Did you mean 'T3\.1'"):
+def test_sources_that_do_not_exist_are_refused(tmp_path):
+    with refused(InputError, field="scenario", value="T3.11"):
         scenarios.load("T3.11")
-    with pytest.raises(ScenarioError, match="there is no such file"):
-        scenarios.load(tmp_path / "none.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9\n")
-    with pytest.raises(ScenarioError, match="line 1: it is not UTF-8"):
-        scenarios.load(tmp_path / "latin.yaml")
-    with pytest.raises(InputError, match="it must be a name, a path or a dict"):
+    for name in ("none.yaml", "latin.yaml"):
+        with pytest.raises(ScenarioError):
+            scenarios.load(tmp_path / name)
+    with refused(InputError, field="source"):
         scenarios.load(b"T3.1")
 
 
@@ -306,28 +267,23 @@ def test_plain_data_gives_the_same_scenario(read):
     np.testing.assert_array_equal(start_state(again, model)[1], start_state(scenario, model)[1])
 
 
-def test_json_files_are_read_like_yaml(read):
-    scenario = read('{"name": "a", "model": {"robot": "pa10"}, "simulation": {"duration": "1 s"}}', "own.json")
-    assert scenario.simulation.duration == 1.0
-
-
 def test_scenarios_travel_to_other_processes(read):
     scenario = read(FALL).with_changes({"step": "2 ms"})
     assert pickle.loads(pickle.dumps(scenario)).simulation.step == 2e-3
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "field", "value"),
     [
-        ({"simulation.stepp": 1}, "simulation has no key 'stepp'"),
-        ({"stepp": 1}, "simulation has no key 'stepp'"),
-        ({"step": "1 kg"}, "is a mass"),
-        ({"claims.7.limit": 1}, "number from 0 to 0"),
-        ({"name.first": 1}, "leads into a single value"),
+        ({"simulation.stepp": 1}, "simulation", "stepp"),
+        ({"stepp": 1}, "simulation", "stepp"),
+        ({"step": "1 kg"}, "simulation.step", None),
+        ({"claims.7.limit": 1}, "claims.7.limit", "7"),
+        ({"name.first": 1}, "name.first", "first"),
     ],
 )
-def test_changes_are_read_as_strictly(read, changes, says):
-    with pytest.raises(ScenarioError, match=re.escape(says)):
+def test_changes_are_read_as_strictly(read, changes, field, value):
+    with refused(ScenarioError, field=field, value=value):
         read(FALL).with_changes(changes)
 
 
@@ -339,7 +295,7 @@ def test_a_scenario_is_simulated_and_measured(read):
     assert scenarios.measure(scenario, log)["energy_drift"] < 1e-8
     # 20 ms of the closed form, by a method whose error there is rounding
     assert scenarios.measure(scenario, log, ["pendulum_error"])["pendulum_error"] < 1e-14
-    with pytest.raises(InputError, match=r"no measure is named 'energy_drif'\. Did you mean 'energy_drift'"):
+    with refused(InputError, field="measure", value="energy_drif"):
         scenarios.measure(scenario, log, ["energy_drif"])
 
 
@@ -360,12 +316,8 @@ def test_constant_efforts_act(read):
 def test_measures_refuse_motions_that_they_are_not_about(read):
     scenario = scenarios.load({"name": "a", "model": {"robot": "pa10"}, "simulation": {"duration": "2 ms"}})
     log = scenarios.simulate(scenario)
-    for name, says in (
-        ("pendulum_error", "no rhombus"),
-        ("quaternion_length", "no base with a quaternion"),
-        ("determinant_passings", "has no loops"),
-    ):
-        with pytest.raises(InputError, match=says):
+    for name, field in (("pendulum_error", "model"), ("quaternion_length", "base"), ("determinant_passings", "loops")):
+        with refused(InputError, field=field):
             scenarios.measure(scenario, log, [name])
 
 

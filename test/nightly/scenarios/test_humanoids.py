@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pushed, leaning and walking humanoids: fixed and free feet, a virtual closed chain over ground and wall, falls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ada_controllers import make
+from ada_controllers.in_simulation import InSimulation
+from ada_dynamics.analysis.fixed_feet import soles_of
+from ada_dynamics.robots.mechanisms import hoap2_reaching
+from ada_dynamics.simulation.profiles import half_sine
+from ada_experiments import awa_own_robot
+from ada_experiments.hand_on_wall import Settings as WallSettings
+from ada_experiments.hand_on_wall import bearable
+from ada_experiments.leaning_humanoid import CHAINS, controller_of, leaning, pushed, tip_of
+from ada_experiments.push_measures import phase, time_of_fall, trunk_angles
+from ada_experiments.push_sweep import Pushed, Settings, largest_survived
+from ada_experiments.pushed_humanoid import AT_THE_HAND, heights_of_corners, on_free_feet, survives
+from ada_experiments.upright_pose import eigenvalues
+from ada_tools.scenario.reader import load
+
+ROTATION = {"strategy": "upper_body_rotation"}
+STIFFNESS = 180e3  # [N/m]
+LEANING = 0.3  # [rad], with the centre of mass before the toes
+
+
+def test_feet_that_may_lift_stay_where_fixed_ones_would() -> None:
+    """The margin of fixed feet is positive, so free ones do not lift, and both robots, with rotors, move alike."""
+    free = on_free_feet(AT_THE_HAND, ROTATION, 1.5, stiffness=STIFFNESS, step=2e-4)
+    model = hoap2_reaching(rotors=True).model
+    loop = InSimulation(make("balance", model, ROTATION))
+    fixed = loop.simulation(model, np.zeros(10), step=1e-3, external=[AT_THE_HAND.profile]).run(1.5)
+    assert np.isnan(time_of_fall(free))
+    assert heights_of_corners(free).max() < 1e-4
+    yaws = [trunk_angles(free)[::5, 2], trunk_angles(fixed)[:, 2]]
+    assert yaws[1].max() > 10.0
+    # soles that sink by 0.05 mm under 60 N tilt by 0.1 deg under 1 N m: 0.19 deg are seen
+    assert np.abs(yaws[0] - yaws[1]).max() < 0.3
+    assert phase(free, 1.0) == pytest.approx(phase(fixed, 1.0), abs=0.05)
+
+
+def test_with_springs_alone_a_robot_on_free_feet_falls() -> None:
+    fallen = time_of_fall(on_free_feet(AT_THE_HAND, {"strategy": "springs"}, 3.5, stiffness=STIFFNESS))
+    assert 1.5 < fallen < 3.5
+
+
+def test_a_harder_push_is_not_survived() -> None:
+    chosen = Settings(
+        ("right_shoulder",), largest=1.2, spacing=0.6, resolution=0.2, duration=0.1, horizon=3.5, full_angle=0.785
+    )
+    tried = Pushed("combined", chosen).tried("right_shoulder", 1.0)
+    assert sorted(tried.items()) == [
+        (0.6, True),
+        (pytest.approx(0.75), True),
+        (pytest.approx(0.9), False),
+        (1.2, False),
+    ]
+    assert largest_survived(tried) == pytest.approx(0.75)
+
+
+def test_springs_alone_bear_a_push_until_the_robot_swings_back() -> None:
+    """Their slowest swing takes 5.4 s: in 1.6 s a push of 0.6 N s from behind is no fall yet."""
+    chosen = Settings(
+        ("right_shoulder",), largest=1.0, spacing=0.5, resolution=0.5, duration=0.1, horizon=5.0, full_angle=0.785
+    )
+    pushed = Pushed("springs", chosen)
+    assert survives(pushed.simulation("right_shoulder", 0.6).run(1.6))
+    assert not pushed.is_survived("right_shoulder", 0.6)
+
+
+def test_small_motions_of_the_upright_robot_are_those_of_its_simulation() -> None:
+    """Eigenvalues beside what a small start does, with rotors, where eq. 6.7 excites a swing of 3.6 rad/s."""
+    model = hoap2_reaching(rotors=True).model
+    growth = eigenvalues(model, "upper_body_rotation", None)[0]
+    loop = InSimulation(make("balance", model, ROTATION), period=5e-4)
+    nudge = [half_sine("body", [0.0, 0.0, 0.0, 0.0, 0.0, 0.02], 0.0, 0.1, frame="world")]
+    log = loop.simulation(model, np.zeros(10), step=5e-4, external=nudge, log_every=2).run(12.0)
+    turn = trunk_angles(log)[:, 2]
+    late = log.t > 6.0  # what is damped has gone
+    peaks = [i for i in np.flatnonzero(late)[1:-1] if turn[i] > turn[i - 1] and turn[i] >= turn[i + 1]]
+    periods, sizes = np.diff(log.t[peaks]), np.log(turn[peaks])
+    assert 2.0 * np.pi / np.mean(periods) == pytest.approx(abs(growth.imag), rel=0.02)
+    assert np.polyfit(log.t[peaks], sizes, 1)[0] == pytest.approx(growth.real, rel=0.15)
+
+
+def test_leaning_on_the_wall_the_robot_rests_and_presses_as_statics_asks_for() -> None:
+    """About the toes the wall takes at least what weight has there; so does what the law counts on."""
+    log, stand = pushed(LEANING, CHAINS["wall"], "body", 0.0, STIFFNESS).run(1.0), leaning(LEANING)
+    com, toes, tip = np.asarray(log.com), soles_of(*stand)[:, 0].max(), tip_of(stand)
+    assert np.abs(com - com[0]).max() < 5e-4
+    needed = stand.model.total_mass * 9.81 * (com[-1, 0] - toes)
+    assert needed > 0.0
+    force = log.contact_wrenches["hand"][-1]
+    assert -force[0] * tip[2] + force[2] * (tip[0] - toes) > 0.99 * needed  # soles sink by 0.05 mm
+    assert controller_of(LEANING, True).signals()["pressure"][2] * tip[2] > needed
+
+
+def test_without_the_wall_it_falls_from_there() -> None:
+    heights = np.asarray(pushed(LEANING, CHAINS["free"], "body", 0.0, STIFFNESS).run(0.8).com)[:, 2]
+    assert heights[-1] < heights[0] - 0.05
+
+
+def test_on_the_wall_it_bears_a_push_from_behind() -> None:
+    chosen = WallSettings({}, (), 2.4, 2.4, 2.4, horizon=1.0, stiffness=STIFFNESS, shown=1.0, full_angle=0.2)
+    assert bearable(chosen, LEANING, CHAINS["wall"], "body", 1.0) == 2.4
+
+
+def test_a_fall_is_told_from_a_walk_and_cut_where_the_body_lies() -> None:
+    pytest.importorskip("mujoco")
+    changes = [{"step": "10 ms"}, {"control_period": "5 ms", "td": "0.2 s", "pace": "2"}]
+    scenario = load("A3").with_changes({"settings.changes": changes, "settings.rest": "0 s"})
+    (plain, falls, both), logs = awa_own_robot.try_all(scenario, lambda share, text: None)
+    assert [one.change.text for one in (falls, both)] == ["step 10 ms", "control every 5 ms, T_d 0.2 s, pace 2"]
+    assert max(plain.tilts) < 5.0 and min(falls.tilts) > 90.0 and max(both.tilts) < 20.0
+    assert both.ours.t[-1] == pytest.approx(plain.ours.t[-1] / 2.0, abs=0.02)
+    for panel in awa_own_robot.tilts([plain, falls, both]):
+        assert 80.0 <= panel.series[1].y[-1] < 120.0 and panel.series[1].x[-1] < 5.0
+    assert [len(log.t) for log in logs] == [len(one.ours.t) for one in (plain, falls, both)]
