@@ -25,9 +25,11 @@ def named_values(option: str, texts: Iterable[str], example: str = "NAME=0.1") -
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise InputError(f"--{option} {text!r}: write NAME=VALUE, such as --{option} {example}.")
+            raise InputError(
+                f"--{option} {text!r}: write NAME=VALUE, such as --{option} {example}.", field=option, value=text
+            )
         if name in found:
-            raise InputError(f"--{option} {name} is given twice; give it once.")
+            raise InputError(f"--{option} {name} is given twice; give it once.", field=name)
         try:
             found[name] = json.loads(value)
         except ValueError:
@@ -44,6 +46,10 @@ def named_numbers(option: str, texts: Iterable[str], example: str = "NAME=0.1") 
     found = {}
     for name, value in named_values(option, texts, example).items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InputError(f"--{option} {name}={value}: it must be a number, such as --{option} {example}.")
+            raise InputError(
+                f"--{option} {name}={value}: it must be a number, such as --{option} {example}.",
+                field=name,
+                value=value,
+            )
         found[name] = float(value)
     return found

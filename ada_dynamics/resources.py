@@ -12,38 +12,38 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, get_args
 
-from ada_dynamics.errors import AdaError, InputError, unknown_name
+from ada_dynamics.errors import AdaError, unknown_name
 
 Kind: TypeAlias = Literal["urdf", "config", "launch"]
 
-_PACKAGE = Path(__file__).parent
 # From <prefix>/lib/python3.x/site-packages, which holds the package, up to <prefix>; after `pip install --target` it is
 # fewer. No further, lest the files of another installation be taken for this one's.
 _STEPS_TO_PREFIX = 4
 
 
-def find(kind: Kind, name: str) -> Path:
+def find(kind: Kind, name: str, folder: Path | None = None) -> Path:
     """Path of one data file.
 
     Args:
         kind: "urdf", "config" or "launch".
         name: The file's name below that folder, with "/" between folders, such as "pa10/pa10.urdf".
+        folder: The data folder; by default that of this installation.
 
     Raises:
         InputError: No such kind or no such file; the message says where it looked and which names are near.
         AdaError: The installation lacks its data files.
     """
-    folder = _folder(kind)
+    below = _folder(kind, folder)
     path = PurePosixPath(name)
-    if not name or path.is_absolute() or ".." in path.parts or not (folder / path).is_file():
-        raise unknown_name(f"{kind} file below {folder}", name, names(kind))
-    return folder / path
+    if not name or path.is_absolute() or ".." in path.parts or not (below / path).is_file():
+        raise unknown_name(f"{kind} file below {below}", name, names(kind, folder))
+    return below / path
 
 
-def names(kind: Kind) -> list[str]:
+def names(kind: Kind, folder: Path | None = None) -> list[str]:
     """Names of all data files of one kind, sorted, as `find` takes them."""
-    folder = _folder(kind)
-    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    below = _folder(kind, folder)
+    files = (path.relative_to(below) for path in below.rglob("*") if path.is_file())
     return sorted(path.as_posix() for path in files if not _is_litter(path))
 
 
@@ -52,20 +52,26 @@ def _is_litter(path: Path) -> bool:
     return path.name.endswith("~") or any(part == "__pycache__" or part.startswith(".") for part in path.parts)
 
 
-def _folder(kind: Kind) -> Path:
+def _folder(kind: Kind, folder: Path | None) -> Path:
     if kind not in get_args(Kind):
-        raise InputError(f"no kind of data file is named {kind!r}. Known: {', '.join(get_args(Kind))}.")
-    return _root() / kind
+        raise unknown_name("kind of data file", kind, get_args(Kind))
+    return (folder_of(Path(__file__).parent) if folder is None else folder) / kind
 
 
-def _root() -> Path:
-    searched = _candidates(_PACKAGE)
+def folder_of(package: Path) -> Path:
+    """The data folder of the package at a path.
+
+    Raises:
+        AdaError: There is none; the message says where it was looked for.
+    """
+    searched = _candidates(package)
     for root in searched:
         if (root / "package.xml").is_file():
             return root
     raise AdaError(
         "the data files of ada_dynamics (urdf, config, launch) are missing: package.xml, which lies beside them, is in "
-        f"none of {', '.join(map(str, searched))}. Install the package again, with pip or with colcon."
+        f"none of {', '.join(map(str, searched))}. Install the package again, with pip or with colcon.",
+        allowed=tuple(searched),
     )
 
 

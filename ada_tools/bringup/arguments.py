@@ -55,7 +55,7 @@ class Argument:
         text = str(value).strip()
         if self.choices:
             if text not in self.choices:
-                raise InputError(f"{self.name}:={text}: {unknown_name(f'value of {self.name}', text, self.choices)}")
+                raise unusable(self.name, text, str(unknown_name(f"value of {self.name}", text, self.choices)))
             return text
         return _CHECKS[self.name](self.name, text) if self.name in _CHECKS else text
 
@@ -113,11 +113,18 @@ def assignments(words: Iterable[str]) -> dict[str, str]:
     for word in words:
         name, sign, value = word.partition(":=")
         if not sign or not name:
-            raise InputError(f"{word!r} is no argument: write NAME:=VALUE, such as rviz:=false.")
+            raise InputError(f"{word!r} is no argument: write NAME:=VALUE, such as rviz:=false.", value=word)
         if name in found:
-            raise InputError(f"argument {name!r} is given twice, as {found[name]!r} and as {value!r}.")
+            raise InputError(
+                f"argument {name!r} is given twice, as {found[name]!r} and as {value!r}.", field=name, value=value
+            )
         found[name] = value
     return found
+
+
+def unusable(name: str, value: object, why: str) -> InputError:
+    """An error in the value of an argument."""
+    return InputError(f"{name}:={value}: {why}", field=name, value=value)
 
 
 def _number(name: str, text: str) -> str:
@@ -126,7 +133,7 @@ def _number(name: str, text: str) -> str:
     except ValueError:
         value = math.nan
     if not 0.0 <= value < math.inf:
-        raise InputError(f"{name}:={text}: it must be a number, 0 or more.")
+        raise unusable(name, text, "it must be a number, 0 or more.")
     return text
 
 
@@ -137,13 +144,13 @@ def _real(name: str, text: str) -> str:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{name}:={text}: it must be a number, or empty.")
+        raise unusable(name, text, "it must be a number, or empty.")
     return text
 
 
 def _port(name: str, text: str) -> str:
     if not text.isdecimal() or int(text) > _LAST_PORT:
-        raise InputError(f"{name}:={text}: it must be a port from 1 to {_LAST_PORT}, or 0 for any free one.")
+        raise unusable(name, text, f"it must be a port from 1 to {_LAST_PORT}, or 0 for any free one.")
     return text
 
 
@@ -161,7 +168,7 @@ def _pose(name: str, text: str, what: str = "x, y, z [m] and yaw [rad], such as 
     try:
         return " ".join(map(repr, numbers(text)))
     except ValueError:
-        raise InputError(f"{name}:={text}: it must be numbers, {what}.") from None
+        raise unusable(name, text, f"it must be numbers, {what}.") from None
 
 
 def _mounting(name: str, text: str) -> str:
@@ -175,7 +182,7 @@ def _file(name: str, text: str) -> str:
         return text
     path = Path(text).expanduser().absolute()
     if not path.is_file():
-        raise InputError(f"{name}:={text}: there is no file {path}.")
+        raise unusable(name, text, f"there is no file {path}.")
     return str(path)
 
 
@@ -185,7 +192,7 @@ def _new_file(name: str, text: str) -> str:
         return text
     path = Path(text).expanduser().absolute()
     if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"{name}:={text}: {path} must be a file in a folder that exists.")
+        raise unusable(name, text, f"{path} must be a file in a folder that exists.")
     return str(path)
 
 
@@ -199,8 +206,8 @@ def _robot(name: str, text: str) -> str:
     if path.is_file():
         return str(path)
     if "/" in text or path.suffix:
-        raise InputError(f"{name}:={text}: there is no file {path}.")
-    raise InputError(f"{name}:={text}: {unknown_name('file or robot of the catalogue', text, CATALOGUE)}")
+        raise unusable(name, text, f"there is no file {path}.")
+    raise unusable(name, text, str(unknown_name("file or robot of the catalogue", text, CATALOGUE)))
 
 
 def _namespace(name: str, text: str) -> str:
@@ -208,10 +215,8 @@ def _namespace(name: str, text: str) -> str:
     if not text or text == "/":
         return ""
     if not _NAMESPACE.fullmatch(text):
-        raise InputError(
-            f"{name}:={text}: parts between slashes must begin with a letter and hold letters, digits and underscores, "
-            "such as left or /cell_1/left."
-        )
+        words = "parts between slashes must begin with a letter and hold letters, digits and underscores"
+        raise unusable(name, text, f"{words}, such as left or /cell_1/left.")
     return text
 
 

@@ -111,19 +111,25 @@ def refuse_what_is_not_driven(values: Values) -> None:
             if values.is_wish(name):
                 raise InputError(
                     f"{name}:={values[name]} is for simulations, and the backend is {values['backend']}: leave it out, "
-                    f"or take backend:={SIM}."
+                    f"or take backend:={SIM}.",
+                    field=name,
+                    value=values[name],
                 )
         if values.flag("use_sim_time"):
             raise InputError(
                 f"use_sim_time:=true: with backend:={values['backend']} nothing simulates time; devices live by this "
-                "machine's clock. Leave it out."
+                "machine's clock. Leave it out.",
+                field="use_sim_time",
+                value="true",
             )
         return
     for name in _OF_DEVICES:
         if values.is_wish(name):
             raise InputError(
                 f"{name}:={values[name]} is for devices, and the backend is {values['backend']}: leave it out, or take "
-                f"backend:={EMULATOR} or {REAL}."
+                f"backend:={EMULATOR} or {REAL}.",
+                field=name,
+                value=values[name],
             )
 
 
@@ -133,14 +139,18 @@ def _checked_url(values: Values, name: str, argument: str) -> str:
         if url and not is_emulated(url):
             raise InputError(
                 f"{argument}:={url} is the address of a real device, and the backend is {EMULATOR}. Take "
-                f"backend:={REAL}, or leave {argument} out."
+                f"backend:={REAL}, or leave {argument} out.",
+                field=argument,
+                value=url,
             )
         return url or EMULATOR_URL
     if not url and not values["params_file"]:  # which may have the address
         example = find(name).addresses[0]
         raise InputError(
             f"{argument} is not set: where is the {name}? Give its address, such as {argument}:={example}. Without a "
-            f"device: backend:={EMULATOR} drives an emulated one, byte for byte the same way."
+            f"device: backend:={EMULATOR} drives an emulated one, byte for byte the same way.",
+            field=argument,
+            value="",
         )
     return url
 

@@ -7,8 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ada_dynamics.errors import InputError
-from ada_tools.bringup.arguments import Values, declared
+from ada_tools.bringup.arguments import Values, declared, unusable
 from ada_tools.bringup.devices import (
     AUTO,
     NONE,
@@ -128,12 +127,11 @@ def _sensor(values: Values) -> str:
     """
     wish, needs_one = values["sensor"], values["controller"] == _COMPLIANCE
     if wish == NONE and needs_one:
-        raise InputError(f"sensor:={NONE}: the controller {_COMPLIANCE} follows one; name it, or leave sensor out.")
+        raise unusable("sensor", NONE, f"the controller {_COMPLIANCE} follows one; name it, or leave sensor out.")
     found = SENSORS[0] if wish == AUTO and needs_one else wish if wish in SENSORS else ""
     if values["sensor_url"] and not found:
-        raise InputError(
-            f"sensor_url:={values['sensor_url']}: there is no sensor; say which it is, such as sensor:={SENSORS[0]}."
-        )
+        words = f"there is no sensor; name it, such as sensor:={SENSORS[0]}."
+        raise unusable("sensor_url", values["sensor_url"], words)
     return found
 
 

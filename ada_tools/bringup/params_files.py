@@ -25,13 +25,18 @@ def passed_over(path: Path, nodes: Sequence[str]) -> str:
     try:
         content = parsed(path)
     except AdaError as problem:
-        raise InputError(f"params_file cannot be read: {problem} As a whole, {_form(nodes)}") from None
+        raise InputError(
+            f"params_file cannot be read: {problem} As a whole, {_form(nodes)}", field="params_file"
+        ) from None
     found = list(blocks(content))
     if not found:
-        raise InputError(f"params_file {path} holds no parameters: {_form(nodes)}")
+        raise InputError(f"params_file {path} holds no parameters: {_form(nodes)}", field="params_file")
     for name, inner in found:
         if not is_empty(inner) and not isinstance(inner, Table):
-            raise InputError(f"params_file {path}: {name:.200}: {BLOCK} is {kind_of(inner)}; it must be a mapping.")
+            raise InputError(
+                f"params_file {path}: {name:.200}: {BLOCK} is {kind_of(inner)}; it must be a mapping.",
+                field="params_file",
+            )
     foreign = [name for name, _ in found if not any(_matches(name, node) for node in nodes)]
     if not foreign:
         return ""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ada_tools.nodes.executables import MODULES
 
 PACKAGE = "ada_dynamics"
-_PATIENCE = 10.0  # [s] with another Python that is asked what it has
+PATIENCE = 10.0  # [s] with another Python that is asked what it has
 
 ParameterValue = bool | int | float | str | list[str] | list[float]
 
@@ -180,12 +180,12 @@ class Machine(NamedTuple):
         return cls(shutil.which("rviz2") is not None, importlib.util.find_spec("viser") is not None)
 
     @classmethod
-    def of_nodes(cls) -> Machine:
+    def of_nodes(cls, patience: float = PATIENCE) -> Machine:
         """This one, with what the Python of the installed nodes has: `ros2` starts them, and runs on another one."""
         python = _python_of(_executable("view_node"))
         if python in ("", sys.executable):
             return cls.this()
-        return cls(shutil.which("rviz2") is not None, _can_import(python, "viser"))
+        return cls(shutil.which("rviz2") is not None, _can_import(python, "viser", patience))
 
 
 def _executable(name: str) -> Path | None:
@@ -208,10 +208,10 @@ def _python_of(executable: Path | None) -> str:
     return ""
 
 
-def _can_import(python: str, module: str) -> bool:
-    """True if another Python has a module. Args: its command; the module's name."""
+def _can_import(python: str, module: str, patience: float) -> bool:
+    """True if another Python has a module. Args: its command; the module's name; how long it is waited for [s]."""
     question = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
     with suppress(OSError, subprocess.TimeoutExpired):
-        asked = subprocess.run([*shlex.split(python), "-c", question], capture_output=True, timeout=_PATIENCE)
+        asked = subprocess.run([*shlex.split(python), "-c", question], capture_output=True, timeout=patience)
         return asked.returncode == 0
     return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -20,6 +19,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.ros.decoding import decoded
 from ada_robot.ros.qos import LATCHED
@@ -36,7 +36,7 @@ class RobotWatch:
     Attributes:
         others: robots of that name that were there before, by `look_around`.
         count: joint states seen, or wrenches of a sensor.
-        first: when the first one came (`time.monotonic`), or None.
+        first: when the first one came by the clock [s], or None.
         moved: when a joint had moved, or None.
         devices: state of a node of devices, from its ~/state; empty before the first message.
     """
@@ -49,6 +49,7 @@ class RobotWatch:
         *,
         wrench: str = "",
         reports_devices: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Begin.
 
@@ -58,7 +59,9 @@ class RobotWatch:
             joints: topic of its joint states.
             wrench: topic of a sensor's wrenches, which are counted instead; "": joint states are.
             reports_devices: whether the node is one of devices, with ~/state.
+            clock: of `first` and `moved`.
         """
+        self._clock = clock
         self.others = self.count = 0
         self.first: float | None = None
         self.moved: float | None = None
@@ -91,14 +94,14 @@ class RobotWatch:
 
     def look(self, seconds: float) -> None:
         """Process messages for some seconds."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0.0:
+        end = self._clock.now() + seconds
+        while (left := end - self._clock.now()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
 
     def look_around(self, seconds: float) -> None:
         """Find robots that are there already: to be called before the watched one begins."""
-        end = time.monotonic() + seconds
-        while not self.others and time.monotonic() < end:
+        end = self._clock.now() + seconds
+        while not self.others and self._clock.now() < end:
             self.look(_GLANCE)
             self.others = self.robots
         self.count, self.first, self.moved, self._start = 0, None, None, None
@@ -124,7 +127,7 @@ class RobotWatch:
         if not self.count and self.robots <= self.others:
             return False  # only another robot's, so far
         self.count += 1
-        self.first = self.first or time.monotonic()
+        self.first = self._clock.now() if self.first is None else self.first
         return True
 
     def _seen(self, message: bytes) -> None:
@@ -142,4 +145,4 @@ class RobotWatch:
         if self._start is None or len(self._start) != len(positions):
             self._start = positions
         elif any(abs(now - then) > _MOVED for now, then in zip(positions, self._start, strict=True)):
-            self.moved = time.monotonic()
+            self.moved = self._clock.now()

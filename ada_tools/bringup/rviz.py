@@ -54,7 +54,9 @@ def with_prefix(text: str, prefix: str) -> str:
     if not prefix.endswith("/"):
         raise InputError(
             f"frame_prefix:={prefix}: RViz puts a slash behind a prefix, whose frames have none. Write {prefix}/, or "
-            "leave RViz out: rviz:=false."
+            "leave RViz out: rviz:=false.",
+            field="frame_prefix",
+            value=prefix,
         )
     return text.replace("TF Prefix: ''", f"TF Prefix: {prefix.rstrip('/')}")
 

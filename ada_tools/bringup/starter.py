@@ -11,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_robot.child_process import ChildProcess, ending_in_words
 from ada_tools.bringup.console import Console
@@ -44,7 +44,8 @@ def program_of(process: Process) -> list[str]:
         return [process.module]
     path = shutil.which(process.executable)
     if path is None:
-        raise AdaError(f"{process.executable} is not on the PATH: install the ROS 2 package {process.package}.")
+        words = f"{process.executable} is not on the PATH: install the ROS 2 package {process.package}."
+        raise AdaError(words, field="program", value=process.executable)
     return [str(Path(path).absolute())]
 
 
@@ -110,14 +111,27 @@ class Starter:
             code = starter.run()
     """
 
-    def __init__(self, plan: Plan, console: Console, program: Program = program_of) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        console: Console,
+        program: Program = program_of,
+        *,
+        stages: Sequence[tuple[signal.Signals, float]] = STAGES,
+        respawn_delay: float = RESPAWN_DELAY,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         """Prepare.
 
         Args:
             plan: what to start.
             console: for everything that is said.
             program: the words with which `child` starts a process.
+            stages: signals that end a process, and how long each is given [s].
+            respawn_delay: before a process that may be is started again [s].
+            clock: of both.
         """
+        self._stages, self._respawn_delay, self._clock = stages, respawn_delay, clock
         self.plan = plan
         self.children: list[Child] = []
         self._console = console
@@ -172,9 +186,9 @@ class Starter:
             for child in self.children:
                 if child.code is not None and self._is_the_end(child):
                     return _exit_code(child.code) or 1
-            self._respawn(time.monotonic())
+            self._respawn(self._clock.now())
             if tick is None:
-                time.sleep(TICK)
+                self._clock.sleep(TICK)
             elif tick():
                 break
         return 0
@@ -182,7 +196,7 @@ class Starter:
     def close(self) -> None:
         """End all processes: SIGINT, then SIGTERM, then SIGKILL to those that remain."""
         try:
-            for number, seconds in STAGES:
+            for number, seconds in self._stages:
                 running = [child for child in self.children if child.code is None]
                 if running:
                     self._end(running, number, seconds)
@@ -201,10 +215,10 @@ class Starter:
             # Before it has begun there is nothing to clean up, and Python itself may not be ready for a SIGINT.
             child.send(number if child.has_begun or number != signal.SIGINT else signal.SIGTERM)
         asked = self._asked
-        deadline = time.monotonic() + seconds
+        deadline = self._clock.now() + seconds
         # Another Ctrl-C while they end: escalate at once.
-        while any(child.code is None for child in running) and time.monotonic() < deadline and self._asked == asked:
-            time.sleep(TICK / 5)
+        while any(child.code is None for child in running) and self._clock.now() < deadline and self._asked == asked:
+            self._clock.sleep(TICK / 5)
 
     def _start(self, process: Process) -> Child:
         folder = Path(self._folder.name) if self._folder is not None else Path()
@@ -219,8 +233,8 @@ class Starter:
             child.close()  # its own last words come first
             rest = "going on without it" if child.process.optional else "ending"
             if child.process.respawn:
-                rest = f"starting it again in {RESPAWN_DELAY:g} s"
-                self._again.append((time.monotonic() + RESPAWN_DELAY, child.process))
+                rest = f"starting it again in {self._respawn_delay:g} s"
+                self._again.append((self._clock.now() + self._respawn_delay, child.process))
             self._console.say(f"{child.process.name} has ended ({ending_in_words(child.code or 0)}); {rest}")
         return not child.process.optional
 

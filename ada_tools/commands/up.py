@@ -9,9 +9,9 @@ import os
 import shlex
 import shutil
 import sys
-import time
 from typing import TYPE_CHECKING
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.exit_codes import USAGE_ERROR
 from ada_hardware.registry import DEVICES, SENSOR
@@ -147,14 +147,14 @@ def _dry_lines(what: Plan) -> list[str]:
     return lines
 
 
-def _bring_up(what: Plan, duration: float | None) -> int:
+def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -> int:
     console = Console()
     names = ", ".join(process.name for process in what.processes)
     console.say(f"{what.setup}: starting {names} in ROS domain {os.environ.get('ROS_DOMAIN_ID') or 0}; Ctrl-C ends")
     for note in what.notes:
         console.say(note)
-    begin = time.monotonic()
-    with Starter(what, console) as starter:
+    begin = clock.now()
+    with Starter(what, console, clock=clock) as starter:
         from ada_tools.bringup.robot_watch import RobotWatch  # takes a while, in which the nodes start
 
         watch = RobotWatch(
@@ -162,11 +162,12 @@ def _bring_up(what: Plan, duration: float | None) -> int:
             what.plant,
             wrench="wrench" if _is_sensor(what) else "",
             reports_devices=bool(what.devices),
+            clock=clock,
         )
         try:
             watch.look_around(_AROUND)
             starter.begin()
-            watching = _Watching(what, console, starter, watch, begin, duration)
+            watching = Watching(what, console, starter, watch, begin, duration, clock)
             code = starter.run(watching.tick)
             console.progress("")
         finally:
@@ -180,12 +181,21 @@ def _is_sensor(what: Plan) -> bool:
     return bool(kinds) and all(DEVICES[str(kind)].kind == SENSOR for kind in kinds)
 
 
-class _Watching:
+class Watching:
     """Messages while the nodes run: waiting, published, moving, and what to try next."""
 
     def __init__(
-        self, what: Plan, console: Console, starter: Starter, watch: RobotWatch, begin: float, duration: float | None
+        self,
+        what: Plan,
+        console: Console,
+        starter: Starter,
+        watch: RobotWatch,
+        begin: float,
+        duration: float | None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        """Args: the plan, where news is shown, what runs and what watches it, begin and duration [s], the clock."""
+        self._clock = clock
         self.what = what
         self.console = console
         self.starter = starter
@@ -200,10 +210,10 @@ class _Watching:
     def tick(self) -> bool:
         """Look, report news, and return whether it is time to end."""
         if self._has_reported and self.duration is None:
-            time.sleep(_TICK)  # everything is reported: messages are no longer needed here
+            self._clock.sleep(_TICK)  # everything is reported: messages are no longer needed here
         else:
             self.watch.look(_TICK)
-        passed = time.monotonic() - self.begin
+        passed = self._clock.now() - self.begin
         if not self._has_reported:
             self._wait(passed)
         if not self._has_warned and passed > self._next_check:
@@ -233,7 +243,7 @@ class _Watching:
                 "nodes were doing; on a slow machine give a longer --duration."
             )
             return _FAILED
-        seen = max(time.monotonic() - self.watch.first, _TICK)
+        seen = max(self._clock.now() - self.watch.first, _TICK)
         self.console.say(f"{self.watch.count} {self._what} in {seen:.1f} s, {self.watch.count / seen:.0f} per second")
         return 0
 
@@ -259,7 +269,7 @@ class _Watching:
                     self.console.say(f"waiting for the robot, {passed:.0f} s")
         elif moved is not None:
             self._report(f"moving after {moved - self.begin:.1f} s")
-        elif time.monotonic() - first > (_STILL if self._has_settled() else _SETTLING):
+        elif self._clock.now() - first > (_STILL if self._has_settled() else _SETTLING):
             still = "" if _is_sensor(self.what) else f", standing still: {self._why_still()}"
             self._report(f"published after {first - self.begin:.1f} s{still}")
 

@@ -93,9 +93,9 @@ def requirements() -> Mapping[str, list[Requirement]]:
     return found
 
 
-def check_packages(checks: Checks) -> None:
+def check_packages(checks: Checks, wanted: Mapping[str, list[Requirement]] | None = None) -> None:
     """Note what is always needed, then each extra: a missing one by what it brings, and the line that installs it."""
-    wanted = requirements()
+    wanted = requirements() if wanted is None else wanted
     if not wanted:
         checks.leave_out("packages", f"{NAME} runs from a folder that pip has not installed, so none are named")
     for one in wanted.get("", []):

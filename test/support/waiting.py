@@ -43,6 +43,19 @@ def until(
         time.sleep(poll)
 
 
+def tick(condition: Callable[[], object], what: str, limit: float = LIMIT) -> Callable[[], bool]:
+    """Return a function for a loop that calls it again and again, and ends when it is true; see `until`."""
+    deadline = time.monotonic() + limit
+
+    def look() -> bool:
+        if time.monotonic() > deadline:
+            pytest.fail(f"waited {limit:g} s for {what}")
+        time.sleep(POLL)
+        return bool(condition())
+
+    return look
+
+
 def ended(process: subprocess.Popen[str], limit: float = LIMIT) -> tuple[str, str]:
     """Return output and errors of a process with pipes when it ends; kill it and fail the test after the limit [s]."""
     try:

@@ -85,7 +85,7 @@ ROOMS = {
             "test/unit/hardware/test_robot_dry_run.py",
             "test/unit/nodes/test_commands.py",
             "test/unit/nodes/test_lateness.py",
-            "test/unit/frame/test_parameters_file.py",
+            "test/unit/frame/test_pages.py",
         ),
     ),
     "pa10": _device("ada_hardware/pa10/packets.py", names="pa10_codec pa10_words"),

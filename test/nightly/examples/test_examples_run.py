@@ -53,11 +53,6 @@ def test_an_example_runs(name: str) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
-def test_the_table_of_the_examples_names_it(name: str) -> None:
-    assert f"[{name}]({name})" in (EXAMPLES / "README.md").read_text(encoding="utf-8")
-
-
 def test_the_export_without_a_compiler_says_so(tmp_path: Path) -> None:
     done = run("export_c.py", PATH=str(tmp_path))
     assert done.returncode == 1
@@ -72,12 +67,9 @@ def numbers(name: str, label: str) -> list[float]:
     return [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", line[len(label) :])]
 
 
-def test_the_four_bar_has_the_acceleration_of_its_closed_form_in_fifteen_lines() -> None:
+def test_the_four_bar_has_the_acceleration_of_its_closed_form() -> None:
     computed, closed_form = numbers("four_bar.py", "crank:")[0], numbers("four_bar.py", "crank:")[-1]
     assert computed == closed_form
-    text = (EXAMPLES / "four_bar.py").read_text(encoding="utf-8")
-    code = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", '"""'))]
-    assert len(code) <= 15
 
 
 def test_the_legs_of_the_platform_carry_what_virtual_work_says() -> None:
@@ -108,13 +100,11 @@ def test_a_linkage_is_the_same_in_every_spelling_that_can_say_it() -> None:
     assert max(map(float, same)) < 1e-10  # accelerations of up to 100 rad/s²
 
 
-def test_the_platform_arrives_in_forty_lines_with_its_loops_closed() -> None:
+def test_the_platform_arrives_with_its_loops_closed() -> None:
     missed, gap = numbers("stewart_move.py", "misses its goal by")
     assert missed < 1e-6 and gap < 1e-12
     seconds, strongest, *_ = numbers("stewart_move.py", "there in")
     assert seconds == 0.6 and strongest <= 80.0
-    text = (EXAMPLES / "stewart_move.py").read_text(encoding="utf-8")
-    assert sum(bool(line.strip()) and not line.startswith("#") for line in text.splitlines()) <= 40
 
 
 def test_the_payload_is_found_within_a_percent() -> None:
@@ -135,13 +125,10 @@ def test_lengths_are_calibrated_down_to_the_camera() -> None:
     assert off > 2.5 and known < 0.5
 
 
-def test_a_platform_is_moved_by_ipopt_in_forty_lines() -> None:
+def test_a_platform_is_moved_by_ipopt() -> None:
     missed, gap = numbers("casadi_stewart.py", "legs miss their goal by")
     assert missed < 1e-8 and gap < 1e-2  # fifteen midpoint steps
     assert numbers("casadi_stewart.py", "Solve_Succeeded after")[1] <= 80.0001
-    text = (EXAMPLES / "casadi_stewart.py").read_text(encoding="utf-8")
-    code = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", '"""'))]
-    assert len(code) <= 40
 
 
 def test_a_payload_is_found_through_torch() -> None:
@@ -153,20 +140,3 @@ def test_a_payload_is_found_through_torch() -> None:
 def test_a_linkage_learns_to_reach() -> None:
     _, before, after = numbers("learn_five_bar.py", "median distance of")
     assert after < 0.6 * before  # twelve generations of sixty
-
-
-# --- pictures ---------------------------------------------------------------------------------------------------
-def test_the_pictures_of_the_examples_are_there_and_small() -> None:
-    shown = re.findall(r"!\[[^]]+\]\(\.\./(\S+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
-    assert len(shown) >= 5
-    for path in shown:
-        assert (ROOT / path).stat().st_size < 60_000, path
-
-
-def test_a_picture_is_drawn_from_what_its_example_computes(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    script = f"import pictures; pictures.draw('four_bar', {str(tmp_path)!r})"
-    path = os.pathsep.join([str(ROOT), str(ROOT / "docs")])
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=300, env={**os.environ, "PYTHONPATH": path})
-    (picture,) = tmp_path.glob("*.png")
-    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import os
 import re
 import subprocess
@@ -20,7 +19,7 @@ import ada_hardware.registry
 import ada_robot.robot
 
 sys.path.insert(0, str(ROOT / "docs"))
-from makers import command_line, docstrings, errors, gallery, notebooks, reference
+from makers import command_line, errors, gallery, reference
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +58,6 @@ def test_functions_of_other_frameworks_are_there_without_these(name, pages):
     assert public and all(f"{{py:function}} {one}(" in shown for one in public)
 
 
-def test_a_docstring_becomes_fields_and_code():
-    text = docstrings.markdown("It is a < b.\n\nExample::\n\n    f(1)\n\nArgs:\n    a: one [m],\n        and more.\n")
-    assert text == "It is a \\< b.\n\n```python\nf(1)\n```\n\n:param a: one \\[m\\], and more."
-
-
 def test_every_command_with_its_options_is_on_a_page():
     text = command_line.text()
     for words in ("ada sim", "ada check", "ada hw test", "ada sweep", "--integrator"):
@@ -76,21 +70,6 @@ def test_every_error_is_explained_with_its_messages(failures):
     assert "no {what} is named {name}.{hint} Known: {...}." in failures["UnknownNameError"].messages
 
 
-def test_a_notebook_becomes_a_page_with_what_its_cells_print_and_show(tmp_path):
-    class_ = "class Shown:\n    def _repr_html_(self):\n        return '<b>seen</b>'\n\nprint('said')\nShown()"
-    cells = [
-        {"cell_type": "markdown", "source": ["# One\n", "Two words."]},
-        {"cell_type": "code", "source": ["x = 2"]},
-        {"cell_type": "code", "source": ["x + 3"]},
-        {"cell_type": "code", "source": [class_]},
-    ]
-    (tmp_path / "1_one.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
-    made = notebooks.texts(tmp_path)
-    assert set(made) == {"index.md", "1_one.md"} and "\n1_one\n" in made["index.md"]
-    for part in ("# One\nTwo words.", "```python\nx + 3\n```\n\n```text\n5\n```", "```text\nsaid\n```", "<b>seen</b>"):
-        assert part in made["1_one.md"], part
-
-
 def test_every_example_has_a_page_with_its_code_and_its_picture():
     every = list(gallery.examples())
     assert {one.file for one in every} >= {path.name for path in (ROOT / "examples").glob("*.py")}
@@ -99,11 +78,8 @@ def test_every_example_has_a_page_with_its_code_and_its_picture():
         assert not one.picture or (ROOT / "docs" / one.picture).exists()
 
 
-def test_the_readme_is_short_and_moves_and_its_links_lead_somewhere():
+def test_the_links_of_the_readme_lead_somewhere():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 120
-    moving = ROOT / "docs/images/moving.gif"
-    assert "docs/images/moving.gif" in text and moving.stat().st_size < 1_500_000
     for link in re.findall(r"\]\((?!http)([^)#]+)", text):
         assert (ROOT / link).exists(), link
 

@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from pages import NEEDS, PAGES, ROOT, blocks, commands, mentioned, run, words
 
@@ -12,6 +17,17 @@ from ada_tools.scenario import registry
 WITH_PYTHON = [
     page for page in PAGES if page.name != "force_sensors.md" and any(one.is_run for one in blocks(page, "python"))
 ]  # test_force_torque_page.py runs the one that is left out
+FIRST_PAGES = (ROOT / "README.md", ROOT / "docs/features.md")
+# Commands that wait for a user or for a device; their own tests run them.
+WAITING = {"view", "up", "record", "hw"}
+UNSEEN = ["--no-open", "--port", "0", "--duration", "1"]  # a view that nobody looks at
+HEADLESS = {"sim": ["--headless", "--duration", "1"], "demo": UNSEEN}
+# All experiments take minutes, and some of them measure times; test/nightly/scenarios runs the others.
+SHORTER = {
+    ("reproduce", "all"): ["reproduce", "T3.1"],
+    ("reproduce", "chapter6", "chapter7", "pa10"): ["reproduce", "R1"],
+    ("reproduce", "S2"): ["reproduce", "T3.2"],
+}
 # What no machine that runs tests has. A new mark is a line here, so that their number does not grow unseen.
 NOT_RUN = {
     "batches.md": "needs a graphics processor",
@@ -31,9 +47,8 @@ def checkout(tmp_path, monkeypatch):
         (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    registry.measures()  # finds all that there are
-    for name in ("_measures", "_experiments"):
-        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+    with registry.temporary():
+        yield tmp_path
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: str(page.relative_to(ROOT)))
@@ -70,3 +85,22 @@ def test_a_command_that_a_sentence_names_is_there(line, capsys):
         assert end.code == 0 or "the following arguments are required" in said, said
     else:
         assert all(":=" in word for word in rest), rest
+
+
+def ada_commands():
+    """Arguments of every `ada ...` line."""
+    for page in FIRST_PAGES:
+        for block in blocks(page, "console"):
+            for line in block.code.splitlines():
+                given = words(line.removeprefix("$ "))
+                if re.match(r"\$ (\S*/)?ada ", line) and given[0] not in WAITING:
+                    yield given
+
+
+@pytest.mark.parametrize("words", list(ada_commands()), ids=" ".join)
+def test_a_command_of_the_first_pages_runs(words, checkout):
+    words = SHORTER.get(tuple(words), words)
+    headless = UNSEEN if "--view" in words else [] if "--headless" in words else HEADLESS.get(words[0], [])
+    command = [str(Path(sys.executable).parent / "ada"), *words, *headless]
+    result = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 0, f"{command}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"

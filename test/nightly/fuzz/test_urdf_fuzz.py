@@ -2,8 +2,6 @@
 # ruff: noqa: E501
 """Whatever stands in a URDF, reading it gives a usable model or an AdaError, and nothing else."""
 
-import contextlib
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from ada_dynamics import AdaError
 from ada_dynamics.robots.catalogue import entry
 from ada_dynamics.robots.lint.description import check
-from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers.urdf import read_urdf
 
 quickly = settings(max_examples=60, suppress_health_check=list(HealthCheck))
@@ -205,16 +202,8 @@ def test_a_tree_with_absurd_numbers_is_read_or_refused(document):
     exercise(document)
 
 
-@settings(max_examples=50, suppress_health_check=list(HealthCheck))
-@given(st.text(max_size=60))
-def test_any_text_is_a_robot_or_refused(source):
-    for use in (load, check):
-        with contextlib.suppress(AdaError):
-            use(source)
-
-
 @pytest.mark.fuzz
 @thoroughly
-@given(st.one_of(mutated(), ROBOT, sound_tree(), st.binary(max_size=200)))
+@given(st.one_of(mutated(), ROBOT, sound_tree(), st.binary(max_size=200), st.text(max_size=60)))
 def test_documents_of_all_sorts_are_read_or_refused(document):
     exercise(document)

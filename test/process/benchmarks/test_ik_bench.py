@@ -33,10 +33,6 @@ def test_loops_are_what_pink_cannot(capsys):
     assert found["missing"] == "pink knows no loops: its tree falls apart at them"
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [(["pa10", "--goals", "0"], "--goals 0: give one"), (["pa10", "--link", "hnd"], "no link 'hnd'")],
-)
-def test_what_cannot_be_measured_is_refused(words, problem, capsys):
+@pytest.mark.parametrize("words", [["pa10", "--goals", "0"], ["pa10", "--link", "hnd"]])
+def test_what_cannot_be_measured_is_refused(words):
     assert main(["bench", "ik", *words]) == 2
-    assert problem in capsys.readouterr().err

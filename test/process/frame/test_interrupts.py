@@ -5,10 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from ada_dynamics.exit_codes import INTERRUPTED
 from ada_tools import cli
@@ -52,13 +52,14 @@ def test_a_program_ends_on_sigint_although_its_starter_ignores_that(words, code)
 
 def _until_it_heeds(program):
     """The kernel tells which signals a process ignores and catches, a bit for each."""
-    bit = 1 << (signal.SIGINT - 1)
-    caught = 0
-    while not caught & bit:
+
+    def heeds():
         assert program.poll() is None, "it waits for a word from its parent"
-        time.sleep(0.02)
         status = Path(f"/proc/{program.pid}/status").read_text()
         caught = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt"))
+        return caught & 1 << (signal.SIGINT - 1)
+
+    until(heeds, "a handler of SIGINT")
 
 
 def test_a_command_called_in_somebody_elses_program_leaves_its_signals_alone(capsys):

@@ -36,13 +36,6 @@ esac
 ADA = """#!/bin/sh
 echo "ada $*" >> asked
 """
-WITHOUT_ENSUREPIP = """
-import importlib.util, runpy, sys
-find = importlib.util.find_spec
-importlib.util.find_spec = lambda name: None if name == "ensurepip" else find(name)
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
 ROS = "" if os.environ.get("ROS_DISTRO") else ",ros"
 LIGHT = f"pip --progress-bar off --editable .[view,record,xacro{ROS}]"
 FULL = f"pip --progress-bar off --editable .[test,tools,xacro,docs,dev,fuzz,mutants{ROS}]"
@@ -73,7 +66,7 @@ def make(folder, *arguments, code=0, **environment):
         env={**kept, "CC": "true", "CXX": "true", **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert result.returncode == code, result.stdout + result.stderr
@@ -86,11 +79,6 @@ def asked(folder):
     lines = path.read_text().splitlines() if path.exists() else []
     path.write_text("")
     return [line for line in lines if line != "pip --upgrade pip"]
-
-
-def age(path):
-    """As if it had been made long ago."""
-    os.utime(path, (1e9, 1e9))
 
 
 @pytest.mark.smoke
@@ -108,35 +96,6 @@ def test_the_full_set_up_builds_upon_the_light_one_and_serves_the_simulation(che
     assert asked(checkout) == [FULL, *has_headers([BUILD])]
     make(checkout, "sim")
     assert asked(checkout) == ["ada up pa10_sim"]
-
-
-def test_what_the_package_needs_anew_is_installed_anew_and_no_more_than_before(checkout):
-    make(checkout, "sim")
-    asked(checkout)
-    age(checkout / ".venv/ready-sim")
-    make(checkout, "sim")
-    assert asked(checkout) == [LIGHT, *has_headers([BUILD]), "ada up pa10_sim"]
-    make(checkout, "setup")
-    asked(checkout)
-    age(checkout / ".venv/ready")
-    make(checkout, "sim")
-    assert asked(checkout) == [FULL, *has_headers([BUILD]), "ada up pa10_sim"]
-
-
-def test_a_sourced_ros_stays_the_only_one(checkout):
-    make(checkout, "sim", ROS_DISTRO="jazzy")
-    assert LIGHT.replace(",ros", "") in asked(checkout)
-
-
-def test_without_a_compiler_it_runs_says_so_once_and_builds_as_soon_as_there_is_one(checkout):
-    said = make(checkout, "sim", CC="no-such-compiler")
-    assert "no-such-compiler" in said
-    assert "/tf" in said
-    assert asked(checkout) == ["venv", LIGHT, "ada up pa10_sim"]
-    assert "no-such-compiler" not in make(checkout, "sim", CC="no-such-compiler")
-    assert asked(checkout) == ["ada up pa10_sim"]
-    make(checkout, "sim")
-    assert asked(checkout) == [*has_headers([BUILD]), "ada up pa10_sim"]
 
 
 def has_headers(lines):
@@ -157,70 +116,34 @@ def test_a_set_up_that_fails_says_why_and_is_tried_again(checkout):
     assert LIGHT in asked(checkout)
 
 
-def test_a_python_that_is_too_old_or_absent_is_refused_by_name(checkout):
-    said = make(checkout, "PYTHON=no-such-python", "sim", code=2)
-    assert "PYTHON=no-such-python" in said
-    assert "make PYTHON=python3.12 sim" in said
-
-
 def test_help_lists_every_target(checkout):
     (phony,) = re.findall(r"(?m)^\.PHONY: (.*)$", (checkout / "Makefile").read_text())
     listed = re.findall(r"(?m)^  make (\S+) ", make(checkout, "help"))
     assert sorted(listed) == sorted(phony.split())
 
 
-def precheck(*arguments, program=(), **environment):
-    return subprocess.run(
-        [sys.executable, *program, str(TOOLS / "precheck.py"), *arguments],
-        env={**os.environ, **environment},
+@pytest.mark.parametrize(("words", "code"), [((), 0), (("--compilers",), 1)])
+def test_missing_compilers_are_named_and_stop_nothing_unless_they_are_needed(words, code):
+    result = subprocess.run(
+        [sys.executable, str(TOOLS / "precheck.py"), *words],
+        env={**os.environ, "PATH": "", "CC": "", "CXX": ""},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
-
-
-def without_compilers():
-    return {"PATH": "", "CC": "", "CXX": ""}
-
-
-def test_all_that_a_stock_system_lacks_stands_in_one_apt_line():
-    result = precheck(program=("-c", WITHOUT_ENSUREPIP), **without_compilers())
-    assert result.returncode == 1
-    assert len(result.stderr.splitlines()) == 1
-    assert re.search(r"sudo apt install python3[.\d]*-venv g\+\+", result.stderr)
-
-
-def test_missing_compilers_are_named_and_stop_nothing():
-    result = precheck(**without_compilers())
-    assert result.returncode == 0
-    assert len(result.stderr.splitlines()) == 1
+    assert result.returncode == code
     assert "sudo apt install g++" in result.stderr
-    assert precheck("--compilers", **without_compilers()).returncode == 1
 
 
 def progress(*arguments):
     return [sys.executable, str(TOOLS / "progress.py"), *arguments]
 
 
-def test_long_waits_tell_how_long_and_at_what():
-    script = "import time\nprint('Collecting numpy', flush=True)\ntime.sleep(1)\nprint('done')"
-    result = subprocess.run(
-        progress("--every", "0.3", "Installing", sys.executable, "-c", script),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert result.returncode == 0
-    assert re.search(r"(?m)^Installing,\s+\d+ s: Collecting numpy$", result.stderr)
-    assert not re.search("(?m)^(Collecting|done)", result.stdout + result.stderr), "no line is only handed on"
-
-
 def test_a_command_that_fails_is_quoted_and_its_code_handed_on():
     script = "import sys; print('ERROR: no such package'); sys.exit(3)"
     result = subprocess.run(
-        progress("Installing", sys.executable, "-c", script), capture_output=True, text=True, timeout=60, check=False
+        progress("Installing", sys.executable, "-c", script), capture_output=True, text=True, timeout=120, check=False
     )
     assert result.returncode == 3
     assert "ERROR: no such package\nInstalling: failed with exit code 3" in result.stderr
@@ -247,6 +170,6 @@ except KeyboardInterrupt:
     )
     started.read_text()
     os.killpg(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=30)
+    _, said = child.communicate(timeout=120)
     assert child.returncode == 130
     assert "Traceback" not in said

@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 from pathlib import Path
 
 import pytest
 from processes import is_alive
-from waiting import until as wait_until
+from refused import refused
+from waiting import tick, until
 
 from ada_dynamics.errors import AdaError
 from ada_tools.bringup import Plan, Process
@@ -38,6 +37,7 @@ print("up", flush=True)
 while True:
     time.sleep(1)
 """
+UP = "[one] up --ros-args -r __node:=one"
 FAILING = "import sys; print('no robot'); sys.exit(5)"
 
 
@@ -51,8 +51,8 @@ class Runner:
             self.paths[name].write_text(textwrap.dedent(text))
         self.stream = io.StringIO()
 
-    def starter(self, *processes):
-        return Starter(Plan("test", {}, tuple(processes)), Console(self.stream), self.program)
+    def starter(self, *processes, **how):
+        return Starter(Plan("test", {}, tuple(processes)), Console(self.stream), self.program, **how)
 
     def program(self, process):
         return [sys.executable, str(self.paths[process.executable])]
@@ -62,19 +62,7 @@ class Runner:
         return self.stream.getvalue().splitlines()
 
     def has(self, line):
-        return lambda: line in self.lines
-
-
-def until(condition, seconds=60.0):
-    """A tick that ends the run when something holds."""
-    deadline = time.monotonic() + seconds
-
-    def tick():
-        time.sleep(0.01)
-        assert time.monotonic() < deadline
-        return condition()
-
-    return tick
+        return tick(lambda: line in self.lines, line)
 
 
 def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_interrupt(tmp_path):
@@ -82,7 +70,7 @@ def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_i
     process = Process("talk", "node", namespace="/n", parameters={"a": 1.5}, given={"b": "x"}, arguments=("-d", "f"))
     with runner.starter(process) as starter:
         starter.begin()
-        assert starter.run(until(lambda: any("up" in line for line in runner.lines))) == 0
+        assert starter.run(tick(lambda: runner.lines, "a line")) == 0
         (first,) = runner.lines
         words = first.split()
         assert first.startswith("[node] up -d f --ros-args -r __node:=node -r __ns:=/n --params-file")
@@ -98,7 +86,7 @@ def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_i
 def test_a_process_does_not_begin_before_it_is_told_to_and_ends_all_the_same(tmp_path):
     runner = Runner(tmp_path, talk=TALK)
     with runner.starter(Process("talk", "one")) as starter:
-        starter.run(until(lambda: Path(f"/proc/{starter.children[0].pid}/wchan").exists()))
+        starter.run(tick(lambda: Path(f"/proc/{starter.children[0].pid}").exists(), "a process"))
     assert runner.lines == []
     assert starter.children[0].code is not None
 
@@ -118,41 +106,37 @@ def test_an_optional_process_may_end(tmp_path):
     said = "two has ended (exit code 5); going on without it"
     with runner.starter(Process("talk", "one"), Process("failing", "two", optional=True)) as starter:
         starter.begin()
-        assert starter.run(until(runner.has(said))) == 0
+        assert starter.run(runner.has(said)) == 0
         assert starter.children[0].code is None
     assert runner.lines.count(said) == 1
 
 
-def test_a_process_that_may_be_is_started_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("ada_tools.bringup.starter.RESPAWN_DELAY", 0.1)
+def test_a_process_that_may_be_is_started_again(tmp_path):
     runner = Runner(tmp_path, talk=TALK, failing=FAILING)
-    with runner.starter(Process("talk", "robot"), Process("failing", "view", optional=True, respawn=True)) as starter:
+    view = Process("failing", "view", optional=True, respawn=True)
+    with runner.starter(Process("talk", "robot"), view, respawn_delay=0.1) as starter:
         starter.begin()
-        assert starter.run(until(lambda: runner.lines.count("[view] no robot") == 3)) == 0
+        assert starter.run(tick(lambda: runner.lines.count("[view] no robot") == 3, "three starts")) == 0
         assert [child.process.name for child in starter.children] == ["robot", "view"]
-    assert "view has ended (exit code 5); starting it again in 0.1 s" in runner.lines
 
 
 def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):
     runner = Runner(tmp_path, talk=TALK)
     with runner.starter(Process("talk", "one")) as starter:
         starter.begin()
-        starter.run(until(runner.has("[one] up --ros-args -r __node:=one")))
+        starter.run(runner.has(UP))
         os.kill(starter.children[0].pid, signal.SIGKILL)
         assert starter.run() == 128 + signal.SIGKILL
     assert "one has ended (SIGKILL); ending" in runner.lines
 
 
-def test_a_process_that_ignores_all_requests_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "ada_tools.bringup.starter.STAGES", ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 5.0))
-    )
+def test_a_process_that_ignores_all_requests_is_killed(tmp_path):
     runner = Runner(tmp_path, stubborn=STUBBORN)
-    with runner.starter(Process("stubborn", "one")) as starter:
+    stages = ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 60.0))
+    with runner.starter(Process("stubborn", "one"), stages=stages) as starter:
         starter.begin()
-        starter.run(until(runner.has("[one] up")))
+        starter.run(runner.has("[one] up"))
     assert starter.children[0].code == -signal.SIGKILL
-    assert "still running: one; sending SIGTERM" in runner.lines
 
 
 def test_an_interrupt_ends_the_run_with_success(tmp_path):
@@ -160,10 +144,8 @@ def test_an_interrupt_ends_the_run_with_success(tmp_path):
     before = signal.getsignal(signal.SIGINT)
     with runner.starter(Process("talk", "one")) as starter:
         starter.begin()
-        starter.run(until(runner.has("[one] up --ros-args -r __node:=one")))
-        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        assert starter.run() == 0
+        starter.run(runner.has(UP))
+        assert starter.run(lambda: os.kill(os.getpid(), signal.SIGINT)) == 0
         assert starter.is_asked_to_end
     assert runner.lines[-1] == "[one] bye"
     assert signal.getsignal(signal.SIGINT) is before
@@ -173,7 +155,7 @@ def test_an_address_that_a_process_prints_is_remembered(tmp_path):
     runner = Runner(tmp_path, talk="print('view: http://127.0.0.1:8081   (Ctrl-C ends)', flush=True)\n" + TALK)
     with runner.starter(Process("talk", "view")) as starter:
         starter.begin()
-        starter.run(until(lambda: starter.address))
+        starter.run(tick(lambda: starter.address, "an address"))
         assert starter.address == "http://127.0.0.1:8081"
 
 
@@ -199,25 +181,10 @@ def test_processes_do_not_outlive_a_parent_that_is_killed(tmp_path):
         assert "up" in parent.stdout.readline()
         parent.kill()
         parent.wait()
-        wait_until(lambda: not is_alive(pid), "the end of the child")
+        until(lambda: not is_alive(pid), "the end of the child")
 
 
 def test_a_program_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(AdaError, match="rviz2 is not on the PATH"):
+    with refused(AdaError, value="rviz2"):
         program_of(Process("rviz2", "rviz2", package="rviz2"))
-
-
-def test_progress_stays_below_the_lines_of_a_terminal_and_out_of_a_file():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal, file = Terminal(), io.StringIO()
-    for stream in (terminal, file):
-        console = Console(stream)
-        console.progress("waiting, 1 s")
-        console.say("a line")
-        console.progress("")
-    assert file.getvalue() == "a line\n"
-    assert terminal.getvalue() == "\r\x1b[Kwaiting, 1 s\r\x1b[Ka line\nwaiting, 1 s\r\x1b[K"

@@ -2,6 +2,7 @@
 """Setups that drive devices: what is planned for a simulated, an emulated and a real one, and what is refused."""
 
 import pytest
+from refused import refused
 from setup_world import BARE, FULL, executables
 
 from ada_controllers.node.controller_settings import ControllerSettings
@@ -60,11 +61,6 @@ def test_the_controller_is_the_same_beside_each_backend_but_for_where_the_state_
     assert parameters[0] == parameters[1]
 
 
-def test_a_jump_of_the_measured_pose_makes_a_controller_begin_anew_beside_a_device():
-    what = plan("pa10_control", {"backend": "emulator"}, BARE)
-    assert "max_position_jump" not in what.parameters("controller_node")  # as the node has it by itself
-
-
 def test_beside_a_device_states_come_as_often_as_the_arm_tells_them():
     what = plan("pa10_control", {"backend": "emulator"}, BARE)
     period = DEVICES["pa10"].driver_class().SETTINGS().period
@@ -82,14 +78,6 @@ def test_the_older_arm_has_its_own_protocol_and_model(name, argument):
         assert what.devices["pa10.model"] == model == what.parameters("controller_node")["robot"]
         assert what.process("hardware_node").given["pa10.model"] == model
         assert plan(name, {**values, "backend": "sim"}, BARE).robot["robot"] == model
-
-
-def test_a_map_of_the_servos_goes_to_the_driver(tmp_path):
-    file = tmp_path / "map.yaml"
-    file.write_text("{}")
-    what = plan("khr1_bringup", {"port": LINE, "angle_map": str(file)}, BARE)
-    assert what.devices["khr1.driver.angle_map"] == str(file)
-    assert "khr1.driver.angle_map" not in plan("khr1_bringup", {"port": LINE}, BARE).devices
 
 
 @pytest.mark.parametrize(
@@ -190,44 +178,32 @@ def test_a_sensor_alone_is_fixed_in_the_world_unless_its_frame_may_be_a_link(val
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "parts"),
+    ("name", "values", "field"),
     [
-        ("pa10_bringup", {}, ["url is not set", "where is the pa10", "url:=arcnet:arc0", "backend:=emulator"]),
-        ("khr1_bringup", {}, ["port is not set", "port:=/dev/ttyUSB0", "backend:=emulator"]),
-        ("ft_sensor", {"sensor": "dynpick"}, ["url is not set", "url:=/dev/ttyUSB0", "backend:=emulator"]),
-        ("pa10_control", {"backend": "real"}, ["url is not set"]),
-        (
-            "pa10_control",
-            {"backend": "real", "url": ARM, "controller": "compliance"},
-            ["sensor_url is not set", "where is the netft"],
-        ),
-        ("pa10_bringup", {"backend": "emulator", "url": ARM}, [f"url:={ARM}", "real device", "backend:=real"]),
-        ("pa10_control", {"url": ARM}, [f"url:={ARM} is for devices", "backend is sim", "backend:=emulator or real"]),
-        ("khr1_bringup", {"backend": "sim", "port": LINE}, [f"port:={LINE} is for devices"]),
-        ("pa10_control", {"activate": "true"}, ["activate:=true is for devices"]),
-        ("pa10_control", {"sensor": "netft"}, ["sensor:=netft is for devices"]),
-        ("pa10_control", {"backend": "emulator", "idle": "release"}, ["idle:=release is for simulations"]),
-        ("pa10_control", {"backend": "emulator", "real_time_factor": "0.5"}, ["real_time_factor:=0.5", "backend:=sim"]),
-        ("pa10_control", {"backend": "emulator", "use_sim_time": "true"}, ["use_sim_time:=true", "clock"]),
-        ("ft_sensor", {"backend": "emulator", "use_sim_time": "true"}, ["use_sim_time:=true", "clock"]),
-        ("ft_sensor", {"backend": "sim"}, ["backend:=sim", "real, emulator"]),
-        ("ft_sensor", {"mounting": "flat"}, ["mounting:=flat", "x, y, z [m], roll, pitch, yaw [rad]"]),
-        ("pa10_control", {"backend": "mujoco"}, ["backend:=mujoco", "sim, emulator, real"]),
-        (
-            "pa10_control",
-            {"backend": "emulator", "controller": "compliance", "sensor": "none"},
-            ["sensor:=none", "compliance"],
-        ),
-        ("pa10_bringup", {"url": ARM, "sensor_url": ARM}, [f"sensor_url:={ARM}", "there is no sensor"]),
-        ("khr1_bringup", {"port": LINE, "angle_map": "/none.yaml"}, ["angle_map:=/none.yaml", "no file"]),
-        ("pa10_bringup", {"url": ARM, "variant": "8c"}, ["variant:=8c", "ce, 7c"]),
+        ("pa10_bringup", {}, "url"),
+        ("khr1_bringup", {}, "port"),
+        ("ft_sensor", {"sensor": "dynpick"}, "url"),
+        ("pa10_control", {"backend": "real"}, "url"),
+        ("pa10_control", {"backend": "real", "url": ARM, "controller": "compliance"}, "sensor_url"),
+        ("pa10_bringup", {"backend": "emulator", "url": ARM}, "url"),
+        ("pa10_control", {"url": ARM}, "url"),
+        ("khr1_bringup", {"backend": "sim", "port": LINE}, "port"),
+        ("pa10_control", {"activate": "true"}, "activate"),
+        ("pa10_control", {"sensor": "netft"}, "sensor"),
+        ("pa10_control", {"backend": "emulator", "idle": "release"}, "idle"),
+        ("pa10_control", {"backend": "emulator", "real_time_factor": "0.5"}, "real_time_factor"),
+        ("pa10_control", {"backend": "emulator", "use_sim_time": "true"}, "use_sim_time"),
+        ("ft_sensor", {"backend": "sim"}, "backend"),
+        ("ft_sensor", {"mounting": "flat"}, "mounting"),
+        ("pa10_control", {"backend": "emulator", "controller": "compliance", "sensor": "none"}, "sensor"),
+        ("pa10_bringup", {"url": ARM, "sensor_url": ARM}, "sensor_url"),
+        ("khr1_bringup", {"port": LINE, "angle_map": "/none.yaml"}, "angle_map"),
+        ("pa10_bringup", {"url": ARM, "variant": "8c"}, "variant"),
     ],
 )
-def test_what_does_not_fit_the_backend_is_refused_with_what_does(name, values, parts):
-    with pytest.raises(InputError) as refused:
+def test_what_does_not_fit_the_backend_is_refused(name, values, field):
+    with refused(InputError, field=field, value=values.get(field, "")):
         plan(name, values, BARE)
-    for part in parts:
-        assert part in str(refused.value)
 
 
 def test_defaults_may_be_handed_through_to_any_backend():

@@ -2,6 +2,7 @@
 """NAME=VALUE on command lines: what is read, and what is said of what cannot be."""
 
 import pytest
+from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.named_values import named_numbers, named_values
@@ -21,18 +22,18 @@ def test_values_are_json_and_else_text():
 
 
 @pytest.mark.parametrize("text", ["period", "=1", ""])
-def test_a_value_without_a_name_or_a_sign_is_refused_with_an_example(text):
-    with pytest.raises(InputError, match=r"write NAME=VALUE, such as --setting period=0\.004"):
+def test_a_value_without_a_name_or_a_sign_is_refused(text):
+    with refused(InputError, field="setting", value=text):
         named_values("setting", [text], "period=0.004")
 
 
 def test_a_name_given_twice_is_refused():
-    with pytest.raises(InputError, match="--setting period is given twice"):
+    with refused(InputError, field="period"):
         named_values("setting", ["period=1", "period=2"])
 
 
-def test_numbers_are_finite_numbers():
+@pytest.mark.parametrize("value", ["x", "true", "NaN", "Infinity", "[1]", "null"])
+def test_numbers_are_finite_numbers(value):
     assert named_numbers("fault", ["drop=1", "late=0.5"]) == {"drop": 1.0, "late": 0.5}
-    for value in ("x", "true", "NaN", "Infinity", "[1]", "null"):
-        with pytest.raises(InputError, match=r"--fault drop=.*: it must be a number, such as --fault drop=0\.1"):
-            named_numbers("fault", [f"drop={value}"], "drop=0.1")
+    with refused(InputError, field="drop"):
+        named_numbers("fault", [f"drop={value}"], "drop=0.1")

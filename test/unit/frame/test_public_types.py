@@ -9,24 +9,8 @@ from typing import get_args
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.computation import ALGORITHMS
 from ada_dynamics.model.description import BASES, Base
 from ada_dynamics.simulation.methods import METHODS, IntegratorName
-
-CHOICES = [
-    ("Dynamics", "__init__", "algorithm"),
-    ("Dynamics", "__init__", "kernel"),
-    ("Dynamics", "__init__", "boundary"),
-    ("Dynamics", "jacobian", "frame"),
-    ("Dynamics", "jacobian", "by"),
-    ("Simulation", "__init__", "integrator"),
-    ("Simulation", "__init__", "algorithm"),
-    ("Simulation", "push", "frame"),
-    ("Log", "animate", "plane"),
-    ("load", "", "base"),
-    ("load", "", "mimic"),
-    ("check", "", "base"),
-]
 
 
 def functions(name):
@@ -55,16 +39,6 @@ def test_no_public_name_takes_or_returns_anything(name):
             assert not re.search(r"\bAny\b", str(kind)), f"{name}.{member}: {argument} is {kind}"
 
 
-@pytest.mark.parametrize(("name", "member", "argument"), CHOICES)
-def test_a_choice_is_spelled_out(name, member, argument):
-    function = dict(functions(name))[member]
-    kind = str(function.__annotations__[argument]).removesuffix(" | None")
-    assert kind != "str"
-    assert kind.startswith("Literal[") or kind in function.__globals__ or kind == "Plane"
-
-
 def test_the_words_of_a_choice_are_those_that_are_taken():
     assert get_args(Base) == tuple(BASES)
     assert set(get_args(IntegratorName)) == {"auto", *METHODS}
-    for algorithm in ALGORITHMS:
-        ada.Dynamics(ada.load("planar_3r"), algorithm)

@@ -130,14 +130,11 @@ def test_rviz_takes_the_configuration(name):
     assert problems(content_of(name)) == []
 
 
-@pytest.mark.parametrize("picture", PICTURES.values(), ids=lambda picture: picture.name)
-def test_the_file_is_up_to_date(picture):
-    text = resources.find("config", picture.file).read_text(encoding="utf-8")
-    assert text == render(picture), "run `python -m ada_tools.bringup.files`"
-
-
-def test_there_is_no_configuration_but_those_that_are_made():
-    assert sorted(picture.file for picture in PICTURES.values()) == FILES
+def test_the_files_are_those_that_are_made_and_up_to_date():
+    made = {picture.file: render(picture) for picture in PICTURES.values()}
+    assert made == {name: resources.find("config", name).read_text(encoding="utf-8") for name in FILES}, (
+        "run `python -m ada_tools.bringup.files`"
+    )
 
 
 @pytest.mark.parametrize("picture", PICTURES.values(), ids=lambda picture: picture.name)
@@ -175,26 +172,3 @@ def test_each_choice_of_robot_publishes_what_its_configuration_shows(setup):
         assert (named != set(topics(picture))) == picture.has_target
         model = load(str(what.robot["robot"]))
         assert set(picture.joints) <= {*model.joints, *model.loop_names}
-
-
-def test_the_checker_finds_what_rviz_would_not_take():
-    good = content_of("pa10_sim.rviz")
-    wrong = content_of("pa10_sim.rviz")
-    manager = wrong["Visualization Manager"]
-    wrong["Panels"][0]["Class"] = "rviz/Displays"
-    manager["Tools"][0]["Class"] = "rviz/Interact"
-    manager["Views"]["Current"]["Class"] = "rviz/Orbit"
-    manager["Global Options"]["Background Color"] = "48, 48, 48"
-    robot, wrench = (displays_in(manager, kind)[0] for kind in ("RobotModel", "Wrench"))
-    robot["Description Topic"]["Durability Policy"] = "Volatile"
-    wrench["Topic"]["Reliability Policy"] = "best_effort"
-    wrench["Force Scale"] = 1.0
-    wrench["Class"] = "rviz_default_plugins/WrenchStamped"
-    assert problems(good) == []
-    assert len(problems(wrong)) == 6
-    wrench["Class"] = "rviz_default_plugins/Wrench"
-    assert len(problems(wrong)) == 7
-
-
-def displays_in(manager, kind):
-    return [display for display in manager["Displays"] if plugin(display) == kind]

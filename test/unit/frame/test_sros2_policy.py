@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policy of SROS2 is well-formed, complete and no wider than it says; against real nodes: test/nodes."""
 
-import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -59,19 +58,6 @@ def test_each_node_has_an_enclave_of_its_own_by_its_name():
 
 
 @pytest.mark.parametrize("node", NODES)
-@pytest.mark.parametrize("rule", RULES)
-def test_names_are_valid_sorted_and_said_once(node, rule):
-    found = [
-        [(one.text or "") for one in part] for part in sros2_policy.profiles()[node] if part.attrib.get(rule) == "ALLOW"
-    ]
-    assert len(found) <= 1
-    for names in found:
-        assert names == sorted(set(names))
-        for name in names:
-            assert re.fullmatch(r"(~|/?[a-z][a-z0-9_]*)(/[a-z][a-z0-9_]*)*(/\*)?", name), name
-
-
-@pytest.mark.parametrize("node", NODES)
 def test_each_node_may_do_what_rclpy_does_in_it(node):
     assert not sros2_policy.refused(node, "publish", {"/rosout", "/parameter_events"})
     assert not sros2_policy.refused(node, "subscribe", {"/clock"})
@@ -90,12 +76,8 @@ def test_only_view_controller_and_target_may_move_robots_and_only_robots_and_rep
 def test_no_name_allows_everything():
     for node in NODES:
         for rule in RULES:
-            assert not sros2_policy.refused(node, rule, set())
-            assert sros2_policy.refused(node, rule, {"/cmd_vel", "/dynamics", "/joint_states_of_others"}) == {
-                "/cmd_vel",
-                "/dynamics",
-                "/joint_states_of_others",
-            }
+            others = {"/cmd_vel", "/dynamics", "/joint_states_of_others"}
+            assert sros2_policy.refused(node, rule, others) == others
 
 
 def started():

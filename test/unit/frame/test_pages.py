@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages that are made from code are up to date, and those on safety and security name tests that exist."""
+
+import importlib.util
+import re
+
+import bounded_reading
+import pytest
+from paths import ROOT
+
+from ada_controllers import CONTROLLERS
+from ada_dynamics import resources
+from ada_dynamics.drawing import mesh_limits
+from ada_dynamics.robots.readers import xml
+from ada_dynamics.simulation.record import mcap_records, npz
+from ada_dynamics.structured_text import yaml_text
+from ada_tools.bringup import template
+
+DOCS = ROOT / "docs"
+MB = 2**20
+BOUNDARIES = ["files", "cache", "DDS", "wire", "page", "installation"]
+
+
+def text_of(page):
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def maker(name):
+    """The program that writes tables into a page."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows(page, heading):
+    """Cells of the table below a heading."""
+    section = text_of(page).split(f"## {heading}")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ") and "---" not in line][1:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_tables_of_alarms_are_up_to_date():
+    made = maker("alarm_tables")
+    for page in made.TABLES:
+        assert made.renewed(page, text_of(page)) == text_of(page), "run: python docs/alarm_tables.py"
+
+
+@pytest.mark.parametrize("name", ["controller_tables", "parameter_tables"])
+def test_the_tables_of_controllers_and_parameters_are_up_to_date(name):
+    made = maker(name)
+    text = made.PAGE.read_text(encoding="utf-8")
+    assert made.renewed(text) == text, f"run: python docs/{name}.py"
+    for table in getattr(made, "TABLES", CONTROLLERS):
+        assert f"s: {table} -->\n|" in text, table
+
+
+def test_every_controller_has_a_section_of_its_own():
+    assert re.findall(r"^### (\w+)$", text_of("controllers.md"), re.MULTILINE) == list(CONTROLLERS)
+
+
+def test_the_file_of_parameters_is_up_to_date():
+    text = resources.find("config", template.NAME).read_text(encoding="utf-8")
+    assert text == template.render(), f"run `{template.MADE_BY}`"
+
+
+def test_the_page_on_architecture_names_what_is_there():
+    files = ["/" + path.relative_to(ROOT).as_posix() for path in ROOT.glob("ada_*/**/*.py")]
+    for place in re.findall(r"`([\w/]+\.py)`", text_of("architecture.md")):
+        assert (ROOT / place).exists() or any(file.endswith(f"/{place}") for file in files), place
+    folders = [path.parent.name for one in ("ada_dynamics", "ada_robot") for path in (ROOT / one).glob("*/__init__.py")]
+    assert not [folder for folder in folders if f"`{folder}/`" not in text_of("architecture.md")]
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "column"), [("safety_scope.md", "Hazards", 2), ("security.md", "Boundaries", 3)]
+)
+def test_each_hazard_and_boundary_has_a_mechanism_and_tests_that_exist(page, heading, column):
+    for row in rows(page, heading):
+        assert all(row)
+        names = re.findall(r"`(test_\w+\.py)`", row[column])
+        assert names, row[0]
+        for name in names:
+            assert list((ROOT / "test").rglob(name)), name
+
+
+def test_every_boundary_is_there():
+    assert [row[0] for row in rows("security.md", "Boundaries")] == BOUNDARIES
+
+
+def test_the_figures_are_those_of_the_code():
+    words = text_of("security.md").split("A bomb may take")[1].split("\n## ")[0]
+    said = [int(number) for number in re.findall(r"(\d+)(?= MB| times the size| s of)", words)]
+    texts, arrays = yaml_text.MAX_CHARACTERS / MB, npz.MOST_EXPANDED / MB
+    assert mesh_limits.MAX_BYTES == xml.MAX_BYTES
+    assert arrays == mcap_records.MOST_IN_CHUNK / MB
+    bounds = bounded_reading.MEMORY / MB, bounded_reading.MEMORY_PER_BYTE, bounded_reading.SECONDS
+    assert said == [*bounds, xml.MAX_BYTES / MB, texts, arrays]
+
+
+def test_every_topic_and_service_of_the_robot_nodes_is_on_the_page():
+    pages = ("docs/ros2.md", "docs/simulation_interfaces.md")
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
+    rooms = ("ada_robot/node", "ada_hardware/node")
+    files = [*(path for room in rooms for path in (ROOT / room).glob("*.py"))]
+    code = "\n".join(file.read_text(encoding="utf-8") for file in [*files, ROOT / "ada_robot/ros/diagnostics.py"])
+    made = r"create_(?:publisher|subscription|service)\(|(?:Inbox|PolledService)\((?:self|node), "
+    calls = re.findall(rf"(?:{made})\w+, f?\"([^\"{{]+)", code.replace("{prefix}", ""))
+    assert {"~/stop", "~/reset", "~/state", "~/commanded", "joint_commands", "/tf"} <= set(calls)
+    assert len(calls) >= 20
+    for name in calls:
+        assert name.rstrip("/") in text, f"{name} is not on the page"
