@@ -60,12 +60,6 @@ def test_a_quick_run_ends_well_and_writes_every_figure(
     assert {target["section"] for target in figures["targets"]} == JUDGED & {section}
 
 
-def test_an_unknown_section_is_refused() -> None:
-    with pytest.raises(SystemExit) as ended:
-        command_line.main(["speed"])
-    assert ended.value.code == 2
-
-
 @pytest.mark.parametrize("problem", [AdaError("the engines disagree."), ZeroDivisionError("by nothing")])
 def test_a_section_that_cannot_run_says_so_and_the_others_still_do(
     problem: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -82,9 +76,3 @@ def test_a_section_that_cannot_run_says_so_and_the_others_still_do(
     assert str(problem) in said.err
     assert "1 of 1 targets reached" in said.out
     assert [target["what"] for target in json.loads(file.read_text())["targets"]] == ["a"]
-
-
-@pytest.mark.parametrize(("measured", "code"), [(1.0, 0), (3.0, 1)])
-def test_a_missed_target_is_the_exit_code(measured: float, code: int) -> None:
-    report = Report()
-    assert command.run(report, "method", {"one": lambda: report.aim("a", measured, 2.0, "s")}, None) == code

@@ -3,26 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.on_device import machine_of
 from benchmarks import parallel_run
-from benchmarks.parallel_sites import OnThreads
 
 
 @pytest.fixture(scope="module")
 def steps() -> parallel_run.Steps:
     return parallel_run.Steps()
-
-
-@pytest.fixture(scope="module", params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
-def launches(request) -> parallel_run.Steps:
-    return parallel_run.Steps(OnThreads(machine_of(request.param)))
 
 
 def states(start: parallel_run.Start) -> list[tuple[Array, Array, Array]]:
@@ -61,19 +52,3 @@ def test_accelerations_of_a_ring_are_those_of_the_elimination_of_its_loop(
         allowed = 10.0 * np.abs(assembled.forward(*state) - expected).max() + 1e-14 * np.abs(expected).max()
         assert allowed < 1e-10 * np.abs(expected).max()
         assert np.abs(ring.acceleration - expected).max() < allowed
-
-
-@pytest.mark.parametrize(
-    ("begin", "links"),
-    [(parallel_run.on_chain, 4), (parallel_run.on_chain, 64), (parallel_run.on_ring, 16)],
-)
-def test_a_launch_for_each_depth_gives_the_same_accelerations(
-    steps: parallel_run.Steps, launches: parallel_run.Steps, begin: Callable[[int], parallel_run.Start], links: int
-) -> None:
-    start = begin(links)
-    here, there = (parallel_run.Chain(start.model, of) for of in (steps, launches))
-    for state in states(start):
-        for one in (here, there):
-            one.set(*state)
-            one.run()
-        assert np.abs(there.acceleration - here.acceleration).max() < 1e-10 * np.abs(here.acceleration).max()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from ada_dynamics.analysis.momentum import momentum_rate
 from ada_dynamics.engines.mujoco_model import MujocoModel
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.writers import texts_for
 
 Array = NDArray[np.float64]
 SAME = 1e-11  # two eliminations of one mechanism, with condition numbers of some 1e2
@@ -82,26 +80,6 @@ def test_momentum_changes_by_weight_and_by_what_ground_and_wall_exert() -> None:
     total += np.concatenate([force, moment + np.cross(root[:3, 3] - com, force)])
     rate = momentum_rate(dynamics, case.q, case.v, dynamics.forward(*case.state))
     np.testing.assert_allclose(rate, total, rtol=0, atol=1e-9 * np.max(np.abs(total)))
-
-
-def test_a_simulation_keeps_hand_feet_and_energy() -> None:
-    case = on_the_wall("spherical")
-    log = ada.Simulation(case.model, case.q, 0.3 * case.v, step=1e-3).run(0.2)
-    assert np.max(np.abs(log.loop_gap)) < 1e-13
-    # rkf45 at 1 ms; energies of some 4e2 J turn into one another
-    assert np.ptp(log.energy.kinetic + log.energy.potential) < 1e-8
-
-
-@pytest.mark.parametrize("spelling", ["sidecar", "constraint", "loop_joint", "mjcf"])
-def test_files_keep_loops_from_a_floating_base_to_the_world(spelling: str, tmp_path: Path) -> None:
-    case = on_the_wall("spherical")
-    texts = texts_for(case.model, Path("robot.xml" if spelling == "mjcf" else "robot.urdf"), spelling).texts
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    robot, *beside = sorted(tmp_path.iterdir(), key=lambda path: path.suffix not in (".urdf", ".xml"))
-    again = ada.load(robot, base=None if spelling == "mjcf" else "floating", loops=beside[0] if beside else None)
-    assert (again.joint_names, again.loop_names) == (case.model.joint_names, case.model.loop_names)
-    case.assert_same(ada.Dynamics(again).forward(*case.state), 1e-10)
 
 
 @pytest.mark.parametrize("hand", ["", "spherical"])

@@ -82,12 +82,6 @@ def test_the_cranks_of_the_delta_robot_have_the_angles_of_the_closed_form() -> N
     assert numbers("delta.py", "angles agree with the closed form to")[0] < 1e-12  # rounding of lengths around 1 m
 
 
-def test_the_rods_of_the_standing_leg_pull_and_push() -> None:
-    out = output("cassie_leg.py").stdout
-    assert re.search(r"achilles +\d+\.\d+ N of tension, unique: \[ True  True  True\]", out)
-    assert re.search(r"plantar +\d+\.\d+ N of compression, unique: \[ True  True  True\]", out)
-
-
 def test_the_singular_pose_is_passed_with_the_energy_kept() -> None:
     energy, level = numbers("singular_passing.py", "energy kept to")
     assert energy < 1e-9
@@ -135,8 +129,3 @@ def test_a_payload_is_found_through_torch() -> None:
     mass, _, *centre = numbers("torch_payload.py", "mass")
     assert abs(mass - 3.0) < 0.01
     assert max(abs(x - y) for x, y in zip(centre[:3], centre[3:], strict=True)) < 2e-3
-
-
-def test_a_linkage_learns_to_reach() -> None:
-    _, before, after = numbers("learn_five_bar.py", "median distance of")
-    assert after < 0.6 * before  # twelve generations of sixty

@@ -122,26 +122,9 @@ def test_a_robot_made_to_harm_is_refused(bomb, tmp_path):
     refused("load", tmp_path / name, content, words)
 
 
-@pytest.mark.parametrize("how", ["ada check", "ada info"])
-@pytest.mark.parametrize("bomb", ["entities of entities", "an attribute of 60 MB", "a file of the system"])
-def test_commands_refuse_it_too(bomb, how, tmp_path):
-    name, content, words = ROBOTS[bomb]
-    refused(how, tmp_path / name, content, words)
-
-
 def test_a_text_includes_no_file():
     with pytest.raises(ModelError):
         load(WORLD.format("<include file='/etc/passwd'/>"))
-
-
-def test_a_file_in_the_folder_above_is_included(tmp_path):
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "common.xml").write_text(
-        "<mujoco><worldbody><body name='b'><geom size='1'/></body></worldbody></mujoco>"
-    )
-    path = tmp_path / "parts" / "r.xml"
-    path.write_text("<mujoco><include file='../common.xml'/></mujoco>")
-    assert "b" in load(path).link_names
 
 
 # --- YAML and JSON ------------------------------------------------------------------------------------------------
@@ -320,17 +303,6 @@ def test_a_material_from_elsewhere_is_left_out(tmp_path):
     path = tmp_path / "m.obj"
     path.write_text("mtllib /dev/zero\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     assert outcome("mesh", path) == "read"
-
-
-MASSES = ["4 billion triangles that are not there", "OBJ: an index beyond", "OBJ: a polygon of 10 million corners"]
-
-
-@pytest.mark.parametrize("bomb", MASSES)
-def test_a_mesh_made_to_harm_gives_no_mass(bomb, tmp_path):
-    name, content = MESHES[bomb]
-    content = content() if callable(content) else content
-    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    refused("load", tmp_path / "r.xml", MASS_BY_MESH.format(name, "exact"), name)
 
 
 TABLES = {

@@ -16,7 +16,6 @@ pytest.importorskip("cosmic_ray")
 pytest.importorskip("coverage")
 
 from trials.mutants import __main__ as program
-from trials.mutants.sites import mutated, sites
 
 ROOT = Path(__file__).parents[3]
 
@@ -105,41 +104,6 @@ def test_changes_are_judged_once_and_survivors_meet_new_tests(told):
     assert told["rounds"][3] == {"6": "killed", "11": "timeout"}
     assert told["unreached"] == [["toy.py", 15]]
     assert not told["touched"]
-
-
-def test_what_nobody_can_judge_is_left_alone():
-    text = """
-from typing import TYPE_CHECKING
-if TYPE_CHECKING:
-    N = 1
-__all__ = ["a"][:1]
-def a(x: int | None = None, *, y: 'Literal[2]' = 3) -> dict[str, int | 4]:
-    _log.warning("%d", x + 1)
-    if x:
-        raise ValueError(f"{x - 1}")
-    return zip(x, y, strict=True), zip(x, y, strict=False)
-"""
-    found = {(one.place[0], one.operator) for one in sites("a.py", text, 1)}
-    assert found == {(6, "NumberReplacer"), (8, "AddNot"), (10, "ReplaceFalseWithTrue")}
-
-
-def test_the_same_seed_draws_the_same_changes_wherever_lines_move():
-    text = "a = 1 + 2\nb = a - 3\n"
-    order = [sorted(sites("a.py", words, 7), key=lambda one: one.rank) for words in (text, "\n# more\n" + text)]
-    assert [one.operator for one in order[0]] == [one.operator for one in order[1]]
-    assert [one.place[0] + 2 for one in order[0]] == [one.place[0] for one in order[1]]
-
-
-def test_a_change_is_made_where_its_site_is():
-    """A bare star among parameters is no product."""
-    text = "def f(a, *, b):\n    return a * b\n\n\ndef g(a, *, b=2 * 3):\n    return -a * b + 1 if a < b else 3\n"
-    found = sites("x.py", text, 1)
-    assert {one.place[0] for one in found if "BinaryOperator_Mul" in one.operator} == {2, 5, 6}
-    for one in found:
-        changed = mutated(text, one.operator, one.occurrence)
-        assert changed is not None
-        (line,) = [i for i, (a, b) in enumerate(zip(text.split("\n"), changed.split("\n"), strict=True), 1) if a != b]
-        assert line == one.place[0]
 
 
 @pytest.mark.parametrize(

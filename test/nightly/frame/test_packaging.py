@@ -2,7 +2,6 @@
 """Every way to install the package brings its data files and the command `ada` to where users look for them."""
 
 import ast
-import importlib
 import json
 import os
 import re
@@ -167,34 +166,6 @@ def test_an_installed_node_starts_and_refuses_a_wrong_parameter(installed):
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.ros
-def test_where_pip_has_installed_the_package_ros_finds_its_nodes(tmp_path):
-    """In lib/ada_dynamics of the prefix that is in AMENT_PREFIX_PATH, as for `ros2 run` and launch files."""
-    pytest.importorskip("rclpy")
-    environment = new_environment(tmp_path)
-    by_wheel(copy_of_checkout(tmp_path / "source"), environment, tmp_path)
-    folder = environment.parents[1] / "lib/ada_dynamics"
-    assert {path.name for path in folder.iterdir()} == NODES
-    result = run_to_end(folder / "dynamics_node", "--ros-args", "-p", "physics_rate:=-5.0", cwd="/", code=2)
-    assert "physics_rate" in result.stderr
-    for name in NODES:
-        assert "usage:" in run_to_end(folder / name, "--help", cwd="/").stdout
-
-
-def test_colcon_runs_the_tests_and_reports_them(tmp_path):
-    source, environment = copy_of_checkout(tmp_path / "source"), new_environment(tmp_path)
-    (source / "test").mkdir()
-    text = "def test_that_passes():\n    import ada_dynamics\n\n\ndef test_that_fails():\n    assert False\n"
-    (source / "test/test_two.py").write_text(text)
-    by_colcon(source, environment, tmp_path)
-    for chosen, code, verdict in (("not test_that_fails", 0, "0 failures"), ("test_that_fails", 1, "1 failure")):
-        colcon = (environment, "-m", "colcon")
-        run(*colcon, "test", "--base-paths", source, "--pytest-args", "-k", chosen, cwd=tmp_path)
-        result = run_to_end(*colcon, "test-result", "--all", cwd=tmp_path, code=code)
-        assert verdict in result.stdout
-        assert " 0 tests" not in result.stdout
-
-
 def imported_modules(paths):
     """Top-level names of all modules imported anywhere in these files, standard library and own ones left out."""
     found = set()
@@ -238,26 +209,6 @@ def test_the_same_source_makes_the_same_wheel(wheel, tmp_path):
     assert build_wheel(again).read_bytes() == wheel.read_bytes()
 
 
-def entry_points(text):
-    """Names of programs with their functions, from an entry_points.txt."""
-    lines = text.split("[console_scripts]")[1].strip().splitlines()
-    return dict(line.split(" = ") for line in lines)
-
-
-def test_every_executable_is_a_function_that_exists(wheel, tmp_path):
-    with zipfile.ZipFile(wheel) as archive:
-        (listed,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        assert set(entry_points(archive.read(listed).decode())) == {"ada"}
-    # As colcon asks for it.
-    source = copy_of_checkout(tmp_path / "source")
-    run(sys.executable, "setup.py", "egg_info", "install", "--root", tmp_path / "to", cwd=source)
-    targets = entry_points((source / "ada_dynamics.egg-info/entry_points.txt").read_text())
-    assert set(targets) == {"ada", *NODES}
-    for name, target in targets.items():
-        module, function = target.split(":")
-        assert callable(getattr(importlib.import_module(module), function)), name
-
-
 def test_every_imported_module_is_a_declared_dependency(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith("METADATA"))
@@ -271,10 +222,3 @@ def test_every_imported_module_is_a_declared_dependency(wheel):
     undeclared = {names.get(module, module) for module in imported_modules(files)} - by_pip - by_rosdep
     # Not on PyPI and not in every ROS distribution: imported where present.
     assert undeclared <= {"control_msgs", "simulation_interfaces"}
-
-
-def test_everybody_sees_the_same_version():
-    version = re.search(r'__version__ = "(.*)"', (REPOSITORY / "ada_dynamics/_version.py").read_text()).group(1)
-    assert ElementTree.parse(REPOSITORY / "package.xml").findtext("version") == version
-    assert f"\nversion: {version}\n" in (REPOSITORY / "CITATION.cff").read_text()
-    assert f'\n  version: "{version}"\n' in (REPOSITORY / "packaging/conda-forge/recipe.yaml").read_text()

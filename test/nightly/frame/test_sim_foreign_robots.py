@@ -86,16 +86,3 @@ def test_snapshots_and_films_of_a_robot_that_lies_or_falls_far_are_about_the_rob
         frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(film)]
     for frame in (frames[0], frames[-1]):  # the box is grey on white, and covers its part of the picture
         assert np.mean(np.any(frame < 240, axis=-1)) > 0.15
-
-
-def test_limits_are_kept_unless_they_are_waived(ada):
-    """PA-10's s2, whose limit is 1.64 rad, falls to 5 rad without stops."""
-    start = ("--start", 0, 0.8, 0, 0, 0, 0, 0)
-    kept = json.loads(ada("sim", "pa10", "--json", "--duration", "1.5", *start)[1])
-    left = json.loads(ada("sim", "pa10", "--json", "--duration", "1.5", "--no-stops", *start)[1])
-    assert kept["largest_beyond_limits"] < 0.05 < 0.5 < left["largest_beyond_limits"]
-    out = ada("sim", "pa10", "--headless", "--duration", "1.5", "--no-stops", *start)[1]
-    assert "limits: left by" in out
-    code, _, err = ada("sim", "pa10", "--json", "--duration", "0.1", "--start", 0, 3.0, 0, 0, 0, 0, 0)
-    assert code == 2
-    assert "'s2' by" in err

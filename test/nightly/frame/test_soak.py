@@ -16,7 +16,6 @@ from waiting import until
 
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from trials.soak import recordings, steps, watch
 from trials.soak.ledger import Ledger
 
@@ -81,21 +80,6 @@ def test_a_recording_is_read_whole_and_one_that_is_damaged_or_cut_short_is_a_pro
     assert recordings.read_simulation(recording)["problems"]
     recording.write_bytes(raw[:500] + bytes(400) + raw[900:])
     assert recordings.read_simulation(recording)["problems"]
-
-
-@pytest.mark.ros
-def test_messages_that_are_not_in_the_file_are_a_problem(tmp_path):
-    pytest.importorskip("rclpy")
-    path = tmp_path / "arm.mcap"
-    with TopicWriter(path) as writer:
-        for i in range(10):
-            writer.add(Topic("/some", "std_msgs/msg/String"), i, i, bytes(8))
-    assert recordings.read_topics(path, "/x/arm.mcap: 10 messages, 0 MiB", 0, 9)["problems"] == []
-    assert recordings.read_topics(path, "/x/arm.mcap: 11 messages, 0 MiB", 0, 9)["problems"]
-    assert recordings.read_topics(path, "it was killed", 0, 9)["problems"]
-    said = "arm.mcap: 10 messages, 0 MiB.\n[WARN] arm.mcap: 3 messages are not in the recording."
-    found = recordings.read_topics(path, said, 0, 9)
-    assert found["problems"] == [] and found["delays"] == ["[WARN] arm.mcap: 3 messages are not in the recording."]
 
 
 def test_steps_go_on_where_another_call_was_killed_with_the_same_bits(tmp_path):

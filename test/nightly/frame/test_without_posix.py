@@ -83,20 +83,6 @@ def test_the_library_computes_keeps_its_kernels_and_simulates(tmp_path):
     assert int(found) == 101
 
 
-def test_the_command_line_works(tmp_path):
-    found = run(
-        """
-        from ada_tools import cli
-        from ada_tools.commands.parser import parser
-        assert cli.main(["sim", "planar_3r", "--headless", "--duration", "0.1"]) == 0
-        assert cli.main(["doctor"]) in (0, 1)
-        assert "hw" in parser().format_help()
-        """,
-        tmp_path,
-    )
-    assert "s of computing" in found and "first kernel" in found
-
-
 def test_hardware_that_needs_it_refuses_by_name(tmp_path):
     found = run(
         """

@@ -5,16 +5,14 @@ import os
 import socket
 import subprocess
 
-import numpy as np
 import pytest
 
 from ada_dynamics import RecordingError
-from ada_dynamics.simulation.record.npz import text_in
 from ada_dynamics.simulation.record.reading import read_log
 from trials.fuzz import targets
 from trials.fuzz.corpus import CORPUS, CRASHES, kept
 from trials.fuzz.fence import Escaped, fence
-from trials.fuzz.target import OutOfBoundsError, Target, Trial
+from trials.fuzz.target import Trial
 
 
 @pytest.mark.parametrize("name", targets.names())
@@ -42,18 +40,6 @@ def test_the_fence_notices_what_an_input_must_not_do(tmp_path, act):
         act(tmp_path / "file")
 
 
-def test_an_error_without_words_or_a_foreign_one_is_a_finding(tmp_path):
-    def refuse(data):
-        raise ValueError(data.decode())
-
-    trial = Trial(Target("t", "", refuse, lambda: [], typed=(ValueError,)), tmp_path)
-    trial(b"the reason")
-    with pytest.raises(OutOfBoundsError):
-        trial(b"")
-    with pytest.raises(ValueError):
-        Trial(Target("t", "", refuse, lambda: []), tmp_path)(b"the reason")
-
-
 @pytest.mark.parametrize(("old", "new"), [(b"), }", b"  , }"), (b"\x05\x00\x14\x00t.npy", b"\xff\xff\x14\x00t.npy")])
 def test_a_damaged_head_in_a_recording_is_refused_in_few_words(tmp_path, old, new):
     path = tmp_path / "log.npz"
@@ -63,8 +49,3 @@ def test_a_damaged_head_in_a_recording_is_refused_in_few_words(tmp_path, old, ne
     with pytest.raises(RecordingError) as found:
         read_log(path)
     assert len(str(found.value)) < 1000
-
-
-def test_a_text_of_characters_that_python_cannot_have_is_refused():
-    with pytest.raises(ValueError):
-        text_in(np.frombuffer(b"\xff\xff\xff\x7f", "<U1").reshape(()))

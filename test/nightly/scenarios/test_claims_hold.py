@@ -13,7 +13,7 @@ from ada_tools.scenario.claims import NOT_CONFIRMED
 
 NAMES = ("T2.2", "T3.1", "T3.2", "T3.3", "T3.4", "T3.5", "T3.7", "T4.1", "T4.2", "T5.1")
 PUSHES = ("R1", "R2", "T6.1", "T6.2", "T6.3", "T6.6")
-LONG = ("T6.4", "T6.5", "T7.7")  # hundreds of pushes each
+LONG = ("C1", "S2", "S3", "T6.4", "T6.5", "T6.8", "T7.7")  # hundreds of motions each
 
 
 @pytest.mark.slow

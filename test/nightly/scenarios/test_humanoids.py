@@ -16,8 +16,7 @@ from ada_experiments.hand_on_wall import Settings as WallSettings
 from ada_experiments.hand_on_wall import bearable
 from ada_experiments.leaning_humanoid import CHAINS, controller_of, leaning, pushed, tip_of
 from ada_experiments.push_measures import phase, time_of_fall, trunk_angles
-from ada_experiments.push_sweep import Pushed, Settings, largest_survived
-from ada_experiments.pushed_humanoid import AT_THE_HAND, heights_of_corners, on_free_feet, survives
+from ada_experiments.pushed_humanoid import AT_THE_HAND, heights_of_corners, on_free_feet
 from ada_experiments.upright_pose import eigenvalues
 from ada_tools.scenario.reader import load
 
@@ -39,35 +38,6 @@ def test_feet_that_may_lift_stay_where_fixed_ones_would() -> None:
     # soles that sink by 0.05 mm under 60 N tilt by 0.1 deg under 1 N m: 0.19 deg are seen
     assert np.abs(yaws[0] - yaws[1]).max() < 0.3
     assert phase(free, 1.0) == pytest.approx(phase(fixed, 1.0), abs=0.05)
-
-
-def test_with_springs_alone_a_robot_on_free_feet_falls() -> None:
-    fallen = time_of_fall(on_free_feet(AT_THE_HAND, {"strategy": "springs"}, 3.5, stiffness=STIFFNESS))
-    assert 1.5 < fallen < 3.5
-
-
-def test_a_harder_push_is_not_survived() -> None:
-    chosen = Settings(
-        ("right_shoulder",), largest=1.2, spacing=0.6, resolution=0.2, duration=0.1, horizon=3.5, full_angle=0.785
-    )
-    tried = Pushed("combined", chosen).tried("right_shoulder", 1.0)
-    assert sorted(tried.items()) == [
-        (0.6, True),
-        (pytest.approx(0.75), True),
-        (pytest.approx(0.9), False),
-        (1.2, False),
-    ]
-    assert largest_survived(tried) == pytest.approx(0.75)
-
-
-def test_springs_alone_bear_a_push_until_the_robot_swings_back() -> None:
-    """Their slowest swing takes 5.4 s: in 1.6 s a push of 0.6 N s from behind is no fall yet."""
-    chosen = Settings(
-        ("right_shoulder",), largest=1.0, spacing=0.5, resolution=0.5, duration=0.1, horizon=5.0, full_angle=0.785
-    )
-    pushed = Pushed("springs", chosen)
-    assert survives(pushed.simulation("right_shoulder", 0.6).run(1.6))
-    assert not pushed.is_survived("right_shoulder", 0.6)
 
 
 def test_small_motions_of_the_upright_robot_are_those_of_its_simulation() -> None:
@@ -95,11 +65,6 @@ def test_leaning_on_the_wall_the_robot_rests_and_presses_as_statics_asks_for() -
     force = log.contact_wrenches["hand"][-1]
     assert -force[0] * tip[2] + force[2] * (tip[0] - toes) > 0.99 * needed  # soles sink by 0.05 mm
     assert controller_of(LEANING, True).signals()["pressure"][2] * tip[2] > needed
-
-
-def test_without_the_wall_it_falls_from_there() -> None:
-    heights = np.asarray(pushed(LEANING, CHAINS["free"], "body", 0.0, STIFFNESS).run(0.8).com)[:, 2]
-    assert heights[-1] < heights[0] - 0.05
 
 
 def test_on_the_wall_it_bears_a_push_from_behind() -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from refused import refused
 from waiting import until
 
-from ada_dynamics.errors import InputError
 from ada_tools import sweep
 from ada_tools.cli import main
 
@@ -62,12 +60,6 @@ def test_a_cluster_goes_on_with_what_threads_began_and_gives_the_same(
     there = list(sweep.read_result(output).rows())
     assert [row["measures"] for row in there] == [row["measures"] for row in here]
     assert len((output / "runs.jsonl").read_bytes().splitlines()) == 61
-
-
-def test_without_dask_the_extra_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dask.distributed", None)
-    with refused(InputError, field="executor", value="dask"):
-        sweep.run_sweep(sweep.load(file), tmp_path / "out", "dask")
 
 
 def test_an_address_without_a_scheduler_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,17 +132,6 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> 
     assert "Traceback" not in errors
 
 
-def test_ctrl_c_while_workers_begin_is_no_mistake_of_theirs(tmp_path: Path) -> None:
-    file = tmp_path / "s.yaml"
-    file.write_text(SWEEP.replace("COUNT", "100"))
-    process = ada(file, "--output", tmp_path / "out", "--jobs", 2)
-    wait_for(lambda: len(children(process.pid)) > 1 or process.poll() is not None)  # one looks after semaphores
-    process.send_signal(signal.SIGINT)
-    _, errors = ended(process, PATIENCE)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-
-
 @pytest.mark.slow
 def test_a_run_that_ends_its_worker_is_tried_twice_and_no_other_one_suffers(tmp_path: Path) -> None:
     script = tmp_path / "killers.py"
@@ -158,17 +147,6 @@ def test_a_run_that_ends_its_worker_is_tried_twice_and_no_other_one_suffers(tmp_
     assert rows[7]["error"]["type"] == "WorkerDied"
     assert (tmp_path / "once").exists()
     assert rows[4]["measures"]["deadly"] == 0.4
-
-
-def test_a_script_that_workers_cannot_import_is_named(tmp_path: Path) -> None:
-    script = tmp_path / "open.py"
-    script.write_text(KILLERS.replace('if __name__ == "__main__":', "if True:"))
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert done.returncode == 1
-    assert "the workers cannot run anything" in done.stderr
-    assert "call run_sweep below if __name__ == '__main__':" in done.stderr
 
 
 def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:

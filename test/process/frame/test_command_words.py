@@ -9,12 +9,10 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from ada_dynamics import extras
 from ada_dynamics.exit_codes import OUTPUT_LOST
 from ada_tools import cli
 from ada_tools.commands.parser import parser
@@ -45,17 +43,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(run, tmp_path, 
         file.mkdir()
     before = sorted(tmp_path.iterdir())
     code, out, err = run("sim", "planar_3r", "--headless", option, file)
-    assert (code, out) == (2, "") and option in err  # a run would end with its table
+    assert (code, out) == (2, "") and err  # a run would end with its table
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_looking_at_outputs_leaves_them_as_they_are(run, tmp_path):
-    pytest.importorskip("matplotlib")
-    kept = tmp_path / "kept.png"
-    kept.write_text("mine")
-    code, _, err = run("sim", "planar_3r", "--headless", "--plot", kept, "--record", tmp_path / "no" / "where.mcap")
-    assert code == 2 and "where.mcap" in err
-    assert kept.read_text() == "mine" and [path.name for path in tmp_path.iterdir()] == ["kept.png"]
 
 
 @pytest.mark.parametrize(
@@ -63,20 +52,6 @@ def test_looking_at_outputs_leaves_them_as_they_are(run, tmp_path):
 )
 def test_a_view_beside_what_it_cannot_do_is_refused(run, other):
     assert run("sim", "planar_3r", "--view", *other)[:2] == (2, "")
-
-
-def test_joints_of_a_plot_are_chosen_by_name_and_the_rest_is_told_in_a_line(run, tmp_path):
-    pytest.importorskip("matplotlib")
-    words = ("sim", "khr1", "--headless", "--duration", "0.02", "--plot", tmp_path / "a.svg")
-    code, _, err = run(*words)
-    assert code == 0
-    assert err.count("a.svg shows 8 of 17 joints, those that move most; --joints chooses others") == 1
-    code, _, err = run(*words, "--joints", "left_knee", "right_knee")
-    assert (code, err) == (0, "")
-    code, _, err = run(*words, "--joints", "left_kne")
-    assert code == 2 and "left_knee" in err
-    code, _, err = run(*words[:-2], "--joints", "left_knee")
-    assert code == 2 and "give --plot FILE" in err
 
 
 # --- starts ---------------------------------------------------------------------------------------------------------
@@ -89,20 +64,6 @@ def test_angles_may_be_given_in_degrees(run):
         found.append(json.loads(out)["states"][0]["q"])
     assert found[0] == pytest.approx(np.radians([30.0, -45.0, 60.0]), abs=1e-15)
     assert found[0] == pytest.approx(found[1], abs=1e-15)
-
-
-def test_lengths_are_metres_whatever_the_angles_are_in(run, tmp_path):
-    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
-    joints = "".join(
-        f'<link name="{child}">{inertial}</link><joint name="{child}_joint" type="{kind}"><parent link="{parent}"/>'
-        f'<child link="{child}"/><axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
-        for parent, child, kind in (("ground", "mast", "revolute"), ("mast", "hook", "prismatic"))
-    )
-    file = tmp_path / "crane.urdf"
-    file.write_text(f'<robot name="crane"><link name="ground"/>{joints}</robot>')
-    code, out, _ = run("sim", file, "--json", "--duration", "0.001", "--start", "30", "1.5", "deg")
-    assert code == 0
-    assert json.loads(out)["states"][0]["q"] == pytest.approx([np.radians(30.0), 1.5], abs=1e-15)
 
 
 def test_a_start_in_degrees_that_says_radians_gets_a_hint(run):
@@ -172,30 +133,3 @@ def test_messages_name_extras_that_exist_by_a_line_that_works(monkeypatch):
             # The name alone is nothing to pip: the package is on no index.
             assert not re.search(r"pip install [\"']?ada[_-]dynamics\[", text), file
     assert {"view", "tools", "ros", "record"} <= named <= known
-
-
-def test_the_line_for_an_extra_names_the_folder_that_the_package_came_from(tmp_path, monkeypatch):
-    def noted(**what):
-        text = json.dumps(what) if what else None
-        found = SimpleNamespace(read_text=lambda file: text)
-        monkeypatch.setattr("importlib.metadata.distribution", lambda name: found)
-        return extras.how_to_install("view")
-
-    source = tmp_path / "a checkout"
-    source.mkdir()
-    (source / "setup.py").write_text("")
-    url = source.as_uri()
-    assert noted(url=url, dir_info={"editable": True}) == f"pip install -e '{source}[view]'"
-    assert noted(url=url, dir_info={}) == f"pip install '{source}[view]'"
-    git = noted(url="https://host/ada.git", vcs_info={"vcs": "git", "commit_id": "c0ffee"})
-    assert git == "pip install 'ada_dynamics[view] @ git+https://host/ada.git@c0ffee'"
-    wheel = noted(url="file:///home/me/ada.whl", archive_info={})
-    assert wheel == "pip install 'ada_dynamics[view] @ file:///home/me/ada.whl'"
-    assert noted() == f"pip install -e '{REPOSITORY}[view]'"  # nobody noted anything: the checkout of this file
-
-
-def test_what_the_bundled_data_needs_comes_with_the_base(monkeypatch):
-    given = extras_of_setup(monkeypatch)
-    assert any(line.startswith("PyYAML") for line in given["install_requires"])
-    assert not any("yaml" in line.lower() for lines in given["extras_require"].values() for line in lines)
-    assert "view_node" not in " ".join(given["entry_points"]["console_scripts"])

@@ -81,9 +81,3 @@ def test_every_command_has_its_place_and_every_known_argument_exists():
         assert names()
         if command:
             assert set(names()) <= found[command].words.keys(), argument
-
-
-def test_a_shell_that_is_not_known_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["completion", "tcsh"])
-    assert "bash" in capsys.readouterr().err

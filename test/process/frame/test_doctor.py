@@ -2,16 +2,12 @@
 """`ada doctor`: what is missing is named with what it brings and how to get it; what is wrong decides the exit code."""
 
 import json
-import runpy
-from pathlib import Path
 
 import pytest
 
 from ada_hardware.self_test.checks import Checks, Verdict
 from ada_tools import cli
 from ada_tools.doctor.packages import PURPOSES, Requirement, check_packages, is_within
-
-REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -77,11 +73,3 @@ def test_a_cache_that_others_may_write_is_named(asked, monkeypatch, tmp_path):
 )
 def test_a_version_is_within_its_range(found, bounds, is_it):
     assert is_within(found, bounds) is is_it
-
-
-def test_every_purpose_is_that_of_an_extra(monkeypatch):
-    found = {}
-    monkeypatch.setattr("setuptools.setup", found.update)
-    monkeypatch.chdir(REPOSITORY)
-    runpy.run_path("setup.py")
-    assert PURPOSES.keys() <= found["extras_require"].keys()

@@ -105,48 +105,14 @@ def has_headers(lines):
     return [] if any("Python.h" in lack.what for lack in toolchain.find()[1]) else lines
 
 
-def test_a_set_up_that_fails_says_why_and_is_tried_again(checkout):
-    (checkout / "refuse").touch()
-    said = make(checkout, "sim", code=2)
-    assert "ERROR: no route to the index" in said
-    assert "failed with exit code 1" in said
-    asked(checkout)
-    (checkout / "refuse").unlink()
-    make(checkout, "sim")
-    assert LIGHT in asked(checkout)
-
-
 def test_help_lists_every_target(checkout):
     (phony,) = re.findall(r"(?m)^\.PHONY: (.*)$", (checkout / "Makefile").read_text())
     listed = re.findall(r"(?m)^  make (\S+) ", make(checkout, "help"))
     assert sorted(listed) == sorted(phony.split())
 
 
-@pytest.mark.parametrize(("words", "code"), [((), 0), (("--compilers",), 1)])
-def test_missing_compilers_are_named_and_stop_nothing_unless_they_are_needed(words, code):
-    result = subprocess.run(
-        [sys.executable, str(TOOLS / "precheck.py"), *words],
-        env={**os.environ, "PATH": "", "CC": "", "CXX": ""},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert result.returncode == code
-    assert "sudo apt install g++" in result.stderr
-
-
 def progress(*arguments):
     return [sys.executable, str(TOOLS / "progress.py"), *arguments]
-
-
-def test_a_command_that_fails_is_quoted_and_its_code_handed_on():
-    script = "import sys; print('ERROR: no such package'); sys.exit(3)"
-    result = subprocess.run(
-        progress("Installing", sys.executable, "-c", script), capture_output=True, text=True, timeout=120, check=False
-    )
-    assert result.returncode == 3
-    assert "ERROR: no such package\nInstalling: failed with exit code 3" in result.stderr
 
 
 def test_ctrl_c_ends_the_command_too_without_a_traceback(tmp_path):

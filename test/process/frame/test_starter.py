@@ -83,14 +83,6 @@ def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_i
     assert not any(file.exists() for file in files)
 
 
-def test_a_process_does_not_begin_before_it_is_told_to_and_ends_all_the_same(tmp_path):
-    runner = Runner(tmp_path, talk=TALK)
-    with runner.starter(Process("talk", "one")) as starter:
-        starter.run(tick(lambda: Path(f"/proc/{starter.children[0].pid}").exists(), "a process"))
-    assert runner.lines == []
-    assert starter.children[0].code is not None
-
-
 def test_a_process_that_the_others_need_ends_all_with_its_exit_code(tmp_path):
     runner = Runner(tmp_path, talk=TALK, failing=FAILING)
     with runner.starter(Process("talk", "one"), Process("failing", "two")) as starter:

@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.frames import Motion
@@ -50,29 +49,6 @@ def test_what_is_given_beyond_what_was_taken_is_the_loops(tolerance: float, is_a
     given = (20 * 0.001 + 0.0005) / (20 * 0.01)
     assert found.made == pytest.approx(given)
     assert found.is_active is is_active
-
-
-def test_losses_of_one_touch_are_no_credit_for_the_next() -> None:
-    nothing = np.zeros(6)
-    lossy = [(PUSH, -0.01)] * 50
-    gap = [(nothing, 0.0)] * 12  # 24 ms; in 20 ms a plate that jumps is back
-    active = [*[(PUSH, -0.01)] * 21, *[(PUSH, 0.012)] * 21]
-    assert watched(*lossy, *active).made == 0.0  # still the same touch
-    assert watched(*lossy, *gap, *active).is_active
-
-
-def test_a_turn_about_the_tip_counts_at_the_tip() -> None:
-    # a face whose origin is 0.1 m beside the tip turns about the tip: the point of it that is touched rests
-    turning = np.array([0.0, 1.0, 0.0])
-    beside = np.array([0.1, 0.0, 0.0])
-    relative = Motion(pose_of(beside), np.r_[np.cross(turning, beside), turning], np.zeros(6))
-    observer = PassivityObserver(STEP, 0.02)
-    for _ in range(5):
-        observer.observe(np.array([0.0, 0.0, -5.0, 0.0, 0.0, 0.0]), relative)
-    assert observer.energy == pytest.approx(0.0, abs=1e-15)
-    for _ in range(5):
-        observer.observe(np.array([0.0, 0.0, 0.0, 0.0, 2.0, 0.0]), relative)
-    assert observer.energy == pytest.approx(4 * 2.0 * 1.0 * STEP)
 
 
 # --- in the loop ----------------------------------------------------------------------------------------------------
@@ -137,8 +113,3 @@ def test_a_bad_network_is_no_alarm() -> None:
         warnings.simplefilter("error", ActiveLoopWarning)
         found = run(pair, table, 0.45, faults={"delay": 0.002, "jitter": 5e-4, "drop": 0.1}, seed=7)
     assert found.made == 0.0
-
-
-def test_other_masses_are_no_alarm() -> None:
-    _, said = touch(800.0, 0.0, link_mass_1=20.0, base_mass_2=100.0)  # fig. 15
-    assert said == []

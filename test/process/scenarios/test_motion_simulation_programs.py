@@ -18,7 +18,7 @@ from waiting import LIMIT, ended, until
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import __main__ as command
 from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
-from ada_experiments.motion_simulation.frames import Mounting, of_seven, to_seven
+from ada_experiments.motion_simulation.frames import Mounting, to_seven
 from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.packets import (
@@ -33,7 +33,7 @@ from ada_experiments.motion_simulation.real_time import DynamicsClient, TableSer
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
 from ada_hardware.transport.wires import open_packets
-from ada_robot.errors import NoAnswer, Refused, TransportError
+from ada_robot.errors import NoAnswer, Refused
 
 Array = NDArray[np.float64]
 
@@ -106,35 +106,6 @@ def running(plate: Plate) -> TableProgram:
 
 
 # --- the table's program --------------------------------------------------------------------------------------------
-def test_before_the_first_packet_the_table_is_kept_in_touch_and_nothing_is_said() -> None:
-    plate = Plate()
-    program = TableProgram(plate)
-    assert program.cycle(0.0) is None
-    program.received(b"nothing that is a packet", 0.0)
-    assert program.cycle(STEP) is None
-    assert (plate.idled, plate.prepared, program.refused_packets) == (2, 0, 1)
-
-
-def test_a_table_on_its_way_to_the_start_is_not_ready() -> None:
-    plate = Plate(periods_to_start=3)
-    program = TableProgram(plate)
-    program.received(pose_packet(1, 0.0, 0.1, Flags(0)), 0.0)
-    ready = [bool(answer(program.cycle(i * STEP)).flags & Flags.READY) for i in range(5)]
-    assert ready == [False, False, False, True, True]
-    assert plate.prepared == 3
-
-
-def test_an_answer_names_the_pose_whose_force_it_has() -> None:
-    plate = Plate()
-    program = running(plate)
-    for i in range(1, 6):
-        program.received(pose_packet(2 + i, i * STEP, 0.001 * i), 0.02 + i * STEP)
-        packet = answer(program.cycle(0.02 + i * STEP + 5e-4))
-        assert packet.pose_time == pytest.approx(max(i - 2, 0) * STEP, abs=1e-12)  # two exchanges to its force
-    assert packet.waited_ns == pytest.approx(2 * STEP * 1e9 + 5e5, abs=2.0)
-    assert packet.pose_sent_ns == round(1e9 * 3 * STEP)
-
-
 def test_without_a_new_pose_the_plate_goes_on_and_the_answer_says_where() -> None:
     plate = Plate()
     program = running(plate)
@@ -161,15 +132,6 @@ def test_after_a_while_without_a_pose_the_plate_holds_and_then_the_motion_ends()
     assert plate.stopped > 0
 
 
-def test_another_motion_begins_with_the_way_to_its_start() -> None:
-    plate = Plate(periods_to_start=2)
-    program = running(plate)
-    before = plate.prepared
-    program.received(pose_packet(3, 0.0, 0.0, Flags(0)), 0.022)
-    assert not answer(program.cycle(0.022)).flags & Flags.READY
-    assert plate.prepared == before + 1
-
-
 def test_a_problem_of_the_table_is_told_and_stays() -> None:
     plate = Plate()
     program = running(plate)
@@ -181,15 +143,6 @@ def test_a_problem_of_the_table_is_told_and_stays() -> None:
         assert packet.text == "the belt is off"
     assert len(plate.asked) == 1
     assert plate.stopped == 3
-
-
-def test_the_end_is_an_end() -> None:
-    plate = Plate()
-    program = running(plate)
-    program.received(pose_packet(3, 0.0, 0.0, Flags.END), 0.022)
-    assert program.has_ended
-    assert answer(program.cycle(0.022)).flags & Flags.STALE
-    assert not plate.asked
 
 
 # --- the dynamics' program ------------------------------------------------------------------------------------------
@@ -219,37 +172,6 @@ def test_time_stands_still_until_the_table_is_ready(pair: RobotPair) -> None:
     assert packet.flags & Flags.RUN
     assert program.phase is Phase.RUNNING
     assert pair.time == pytest.approx(STEP)
-
-
-def test_a_start_answer_of_the_motion_before_does_not_begin_the_next(pair: RobotPair) -> None:
-    pair.reset()
-    program = DynamicsProgram(pair)
-    program.received(force_packet(1, 0.0), 0.0)
-    program.cycle(0.0)
-    program.again(1.0)
-    program.received(force_packet(2, 0.0, sent_ns=round(0.99e9)), 1.0)
-    program.cycle(1.0)
-    assert program.phase is Phase.WAITING
-    program.received(force_packet(3, 0.0, sent_ns=round(1.01e9)), 1.02)
-    program.cycle(1.02)
-    assert program.phase is Phase.RUNNING
-
-
-def test_the_start_pose_is_that_of_the_gap(pair: RobotPair) -> None:
-    pair.reset()
-    packet = decode(DynamicsProgram(pair).cycle(0.0)[0])
-    assert isinstance(packet, PosePacket)
-    assert np.allclose(of_seven(packet.pose)[:3, 3], (0.0, 0.0, -0.5 + pair.settings.gap), atol=1e-12)
-
-
-def test_pictures_go_out_every_so_often_with_numbers_of_their_own(pair: RobotPair) -> None:
-    pair.reset()
-    program = DynamicsProgram(pair, pictures_every=5)
-    pictures = [decode(data) for i in range(20) if (data := program.cycle(i * STEP)[1]) is not None]
-    assert [p.sequence for p in pictures if isinstance(p, PicturePacket)] == [1, 2, 3, 4]
-    first = pictures[0]
-    assert isinstance(first, PicturePacket)
-    assert np.array_equal(first.q_2, pair.two.q)
 
 
 # --- over real UDP --------------------------------------------------------------------------------------------------
@@ -301,13 +223,6 @@ def test_without_a_table_the_dynamics_ends() -> None:
     client = DynamicsClient(RobotPair(PairSettings()), LoopSettings(), "udp://127.0.0.1:9", ready_within=0.2)
     with refused(NoAnswer, field="ready"):
         client.run()
-
-
-def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(TransportError):
-        DynamicsClient(RobotPair(PairSettings()), LoopSettings(), "tcp://127.0.0.1:9")
-    with pytest.raises(TransportError):
-        TableServer(Plate(), listen="udp://nowhere.invalid:0")
 
 
 # --- graphics -------------------------------------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.frames import Mounting, facing
 from ada_experiments.motion_simulation.hexa_table import HexaTable
-from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
+from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
 from ada_experiments.motion_simulation.lock_step import run
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.probe_sensor import DriverSensor, ThreadSensor
@@ -31,7 +29,7 @@ from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import Unreachable
 from ada_hardware.hexa.settings import HexaSettings
-from ada_robot.errors import HardwareError, Refused
+from ada_robot.errors import Refused
 from ada_robot.safety.phases import Phase
 
 Array = NDArray[np.float64]
@@ -120,43 +118,6 @@ def test_a_touch_beside_the_middle_turns_about_the_sensor(kind: str) -> None:
     assert np.abs(found.force[at, 3:]).max() < 2e-3 * found.push[at]
 
 
-# --- the impedance --------------------------------------------------------------------------------------------------
-def test_stiffness_and_mass_of_the_plate_are_those_of_the_mechanism() -> None:
-    mechanics = plate_mechanics(pose_of((0.0, 0.0, HEIGHT)))
-    jacobian = tarao_impedance.platform_jacobian(hexa(position=(0.0, 0.0, HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
-    assert np.allclose(
-        mechanics.stiffness(200.0), tarao_impedance.plate_stiffness(jacobian, 200.0), rtol=1e-9, atol=1e-6
-    )
-    assert np.allclose(mechanics.mass, mechanics.mass.T, atol=1e-12)
-    # plate 0.5 kg, six rods of 0.1 kg and cranks of 0.5 kg: more than the plate, less than all
-    assert 0.5 < 1.0 / np.linalg.inv(mechanics.mass)[2, 2] < 0.5 + 6 * 0.6
-
-
-def test_the_impedance_of_one_pose_does_not_stand_for_far_ones() -> None:
-    table = made("impedance")
-    prepared(table, before_the_probe(0.002))
-    with refused(Refused, field="pose"):
-        table.exchange(before_the_probe(0.2), STILL)
-
-
-def test_damped_errors_push_as_fast_as_the_plate_is_sent() -> None:
-    """c = 1 of eq. 10: at rest on the probe the force is K (P_d - P) + D Ṗ_d."""
-    depth, speed = 0.0004, 0.01
-    forces = []
-    for damps_errors in (False, True):
-        table = made("impedance", damps_errors=damps_errors)
-        prepared(table, before_the_probe(0.0005))
-        pressed(table, depth)
-        rate = np.array([0.0, 0.0, -speed, 0.0, 0.0, 0.0])
-        for _ in range(100):
-            reading = table.exchange(before_the_probe(-depth), rate)
-        forces.append(-reading.wrench[2])
-    D = plate_mechanics(before_the_probe(0.0)).stiffness(2.0)
-    d = 1.0 / np.linalg.inv(D)[2, 2]
-    k = 1.0 / np.linalg.inv(plate_mechanics(before_the_probe(0.0)).stiffness(200.0))[2, 2]
-    assert forces[1] - forces[0] == pytest.approx(d * speed / (1.0 + k / 3e5), rel=0.01)  # the probe gives way, too
-
-
 # --- the HEXA -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("sensor", ["netft", "dynpick"])
 def test_a_touch_on_the_emulated_hexa_through_all_bytes(sensor: str) -> None:
@@ -193,14 +154,6 @@ def test_a_pose_out_of_reach_is_refused_with_its_leg() -> None:
     table.close()
 
 
-def test_a_motion_that_leads_out_of_reach_ends_with_words() -> None:
-    """After the touch the robots part, farther than the table has room."""
-    pair = RobotPair(PairSettings(approach=0.3))
-    table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=ManualClock())
-    with refused(HardwareError, field="table"):
-        run(pair, table, 3.0)
-
-
 def test_a_jump_of_the_pose_is_refused() -> None:
     table = made("hexa")
     table.open()
@@ -221,23 +174,6 @@ def test_an_alarm_of_the_hexa_is_a_problem_in_words() -> None:
         reading = table.exchange(before_the_probe(0.002), STILL)
     assert "stopped" in reading.problem
     table.close()
-
-
-def test_the_weight_on_the_sensor_is_its_zero() -> None:
-    table = made("hexa", noise=0.0)
-    assert isinstance(table, EmulatedTable)
-    table.open()
-    prepared(table, before_the_probe(0.002))
-    assert table.sensor.zero[2] == pytest.approx(-0.288 * 9.81, abs=1e-5)  # table 2
-    table.close()
-
-
-def test_an_unsteady_sensor_has_no_zero() -> None:
-    pair = RobotPair(PairSettings())
-    settings = replace(EmulatedTableSettings(), noise=5e6)  # counts: some newtons
-    table = EmulatedTable(settings, pair.mounting, clock=ManualClock())
-    with pytest.raises(Refused):
-        run(pair, table, 0.1)
 
 
 # --- devices elsewhere ----------------------------------------------------------------------------------------------

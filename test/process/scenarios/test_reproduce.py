@@ -8,9 +8,8 @@ import pytest
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_tools import scenario as scenarios
 from ada_tools.scenario import registry
-from ada_tools.scenario.registry import Claim, Outcome, Quantity, Statement, Table
+from ada_tools.scenario.registry import Claim, Outcome, Quantity, Statement
 
 FALL = """\
 name: fall
@@ -163,24 +162,6 @@ def test_a_statement_that_is_not_so_for_no_known_reason_fails(ada, write, tmp_pa
     assert Statement("", math.nan, 1.0, spread=nothing).verdict == "not confirmed"
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (("quantity: two, limit: 2", "quantity: too, limit: 2"), "line 5: no quantity is named 'too'"),
-        (("quantity: two, limit: 2", "limit: 2"), "line 5: statements.0.measure: a statement is about a measure"),
-        (
-            ("quantity: two, limit: 2", "measure: loop_gap, limit: 2"),
-            "line 5: statements.0.measure: it needs a simulation",
-        ),
-    ],
-)
-def test_a_statement_about_nothing_is_refused(ada, write, tmp_path, experiments, change, says):
-    experiments("found")(lambda scenario, output, progress: Outcome(quantities={"two": Quantity(2.0)}))
-    code, out, err = ada("reproduce", write("fall", STATED.replace(*change)), "--output", tmp_path / "o")
-    assert code
-    assert says in out + err
-
-
 def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path, experiments):
     @experiments("broken")
     def broken(scenario, output, progress):
@@ -200,43 +181,7 @@ def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path
     assert "Traceback" in page
 
 
-def test_an_experiment_adds_to_the_claims_of_a_simulation(write, tmp_path, experiments):
-    told = []
-
-    @experiments("more")
-    def more(scenario, output, progress):
-        progress(0.5, "half")
-        return Outcome([Claim("more", 1.0, 2.0)], tables=[Table("t", ["a"], [[1]])], notes=["note"])
-
-    scenario = scenarios.load(write("fall", FALL.replace("LIMIT", "1e-8") + "experiment: more\nnotes: [mine]\n"))
-    result = scenarios.reproduce(scenario, tmp_path / "o", lambda share, text: told.append((share, text)))
-    assert [claim.text for claim in result.outcome.claims][-1] == "more"
-    assert result.outcome.notes == ["mine", "note"]
-    assert result.outcome.tables[0].rows == [[1]]
-    assert result.holds
-    shares = [share for share, _ in told]
-    assert shares == sorted(shares)
-    assert told[-1][1] == "half"
-
-
 # --- refusals -------------------------------------------------------------------------------------------------------
-def test_a_misspelt_measure_is_told_before_anything_runs(write, tmp_path):
-    path = write(
-        "fall", FALL.replace("LIMIT", "1").replace("measure: energy_drift, limit: 1e-3", "measure: drift, limit: 1")
-    )
-    result = scenarios.reproduce(scenarios.load(path), tmp_path / "o")
-    assert not result.holds
-    assert "fall.yaml, line 10: no measure is named 'drift'" in result.error
-    assert result.outcome.claims == []
-
-
-def test_a_panel_that_does_not_exist_is_told_with_its_place(write, tmp_path):
-    text = FALL.replace("LIMIT", "1e-8") + FIGURES.replace("energy]", "enerly]")
-    result = scenarios.reproduce(scenarios.load(write("fall", text)), tmp_path / "o")
-    assert "fall.yaml, line 12: panels: no panel is named 'enerly'" in result.error
-    assert len(result.outcome.claims) == 2  # what was found before is kept
-
-
 @pytest.mark.parametrize("arguments", [(), ("T9.9",), ("none.yaml",), ("chapter0",)])
 def test_wrong_usage_gives_exit_code_2(ada, arguments):
     code, out, _ = ada("reproduce", *arguments)
@@ -248,10 +193,3 @@ def test_an_output_that_is_a_file_and_two_scenarios_of_one_name_are_refused(ada,
     second.write_text(first.read_text())
     assert ada("reproduce", first, "--output", second)[0] == 2
     assert ada("reproduce", first, second, "--output", tmp_path / "o")[0] == 2
-
-
-def test_the_list_names_every_experiment(ada):
-    code, out, _ = ada("reproduce", "--list")
-    assert code == 0
-    assert all(name in out for name in scenarios.names())
-    assert {one["name"] for one in json.loads(ada("reproduce", "--list", "--json")[1])} == set(scenarios.names())

@@ -52,11 +52,6 @@ HELD = {
 }
 
 
-def held(**changes: Any) -> Sweep:
-    """Starts of an arm with a controller."""
-    return starts(2, HELD, measures=["end_positions"], **{"with": changes})
-
-
 def run(found: Sweep, output: Path, jobs: int = 1, **more: Any) -> SweepResult:
     return sweep.run_sweep(found, output, "threads", jobs, **more)
 
@@ -92,19 +87,6 @@ def test_a_controller_holds_joints_where_each_run_starts_and_its_signals_can_be_
     for row in run(found, tmp_path).rows():
         scenario = found.scenario.with_changes(row["changes"])
         assert row["measures"] == scenarios.measure(scenario, scenarios.simulate(scenario), found.measures)
-
-
-def test_a_start_that_the_scenario_itself_cannot_have_is_no_obstacle(tmp_path: Path) -> None:
-    data = scenarios.load("T3.3").as_data()
-    pose = data["start"]["joints"]
-    found = starts(
-        scenario={**data, "start": {"joints": {"joint_1": "20 deg"}}},
-        parameters={f"start.joints.{joint}": [angle] for joint, angle in pose.items()},
-        measures=["loop_gap"],
-    )
-    (row,) = run(found, tmp_path).rows()
-    # Rounding of lengths of 1 m.
-    assert row["measures"]["loop_gap"] < 1e-12
 
 
 # --- the file of results --------------------------------------------------------------------------------------------
@@ -196,20 +178,6 @@ def test_a_changed_sweep_is_refused_and_says_what_changed(tmp_path: Path) -> Non
     assert (tmp_path / "runs.jsonl.old").exists()
 
 
-def test_another_controller_is_another_sweep(tmp_path: Path) -> None:
-    gain = "controller.settings.gain"
-    run(held(), tmp_path / "5")
-    with refused(sweep.SweepError, value=("scenario.controller.settings.gain",)):
-        run(held(**{gain: [500.0]}), tmp_path / "5")
-    with ThreadPoolExecutor(1) as client:
-        results = [
-            sweep.run_sweep(held(**{gain: [value]}), tmp_path / f"client{value}", client, 1) for value in (5.0, 500.0)
-        ]
-    five, many = ([row["measures"]["end_positions"] for row in result.rows()] for result in results)
-    assert five == [row["measures"]["end_positions"] for row in sweep.read_result(tmp_path / "5").rows()]
-    assert all(one["joint_2"] != other["joint_2"] for one, other in zip(five, many, strict=True))
-
-
 @pytest.mark.parametrize("text", ['{"a": 1}\n', '{"a": 1}', "a"])
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path, text: str) -> None:
     (tmp_path / "runs.jsonl").write_text(text)
@@ -265,11 +233,6 @@ def test_a_worker_hands_over_what_it_has_when_its_time_is_over(tmp_path: Path, m
     rows = work(Chunk(chunks[0].task, (0, 1, 2, 3), 1.0), clock)
     assert [row["run"] for row in rows] == [0, 1, 2]
     assert [row["seconds"] for row in rows] == pytest.approx([0.4] * 3)
-
-
-def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
-    with refused(sweep.SweepError, file=str(tmp_path)):
-        sweep.read_result(tmp_path)
 
 
 # --- failures -------------------------------------------------------------------------------------------------------
@@ -336,28 +299,6 @@ def test_a_run_that_keeps_no_log_leaves_none_of_before(tmp_path: Path, more: dic
     assert not list((tmp_path / "logs").iterdir())
 
 
-def test_starting_anew_puts_the_logs_aside_with_their_rows(tmp_path: Path) -> None:
-    run(starts(2, keep="all"), tmp_path)
-    kept = (tmp_path / "logs" / "run_0000001.npz").read_bytes()
-    (tmp_path / "logs.old").mkdir()
-    (tmp_path / "logs.old" / "own.txt").touch()
-    (tmp_path / "logs.old" / "run_0000007.npz").touch()
-    run(starts(1, parameters={J1: [0.1]}), tmp_path, restart=True)
-    assert not list((tmp_path / "logs").iterdir())
-    old = sorted(path.name for path in (tmp_path / "logs.old").iterdir())
-    assert old == ["own.txt", "run_0000000.npz", "run_0000001.npz"]
-    assert (tmp_path / "logs.old" / "run_0000001.npz").read_bytes() == kept
-
-
-def test_a_figure_that_is_not_finite_is_counted_and_not_averaged(tmp_path: Path, measure: Any) -> None:
-    measure("odd", lambda scenario, log: np.inf if log.q[0, 0] > 0.5 else {"a": 1.0, "b": 2.0})
-    result = run(starts(4, measures=["odd"]), tmp_path)
-    found = result.summary()["measures"]
-    assert found["odd.a"]["mean"] == 1.0
-    assert found["odd.b"]["greatest"] == 2.0
-    assert found["odd"]["not_finite"] > 0
-
-
 # --- tables ---------------------------------------------------------------------------------------------------------
 def test_tables_have_units_in_their_titles_and_one_row_per_run(tmp_path: Path) -> None:
     found = starts(parameters={J1: ["10 deg", "20 deg"], "integrator": ["rk4", "rkf45"], "step": ["1 ms", 2e-3]})
@@ -403,23 +344,6 @@ def test_any_executor_will_do_and_gets_a_few_chunks_at_a_time(tmp_path: Path) ->
     result = sweep.run_sweep(starts(200, duration="1 ms"), tmp_path, executor, jobs=2)
     assert result.done == 200
     assert executor.most <= 4
-
-
-def test_a_lost_chunk_is_tried_once_more_run_by_run(tmp_path: Path) -> None:
-    class Losing(Counting):
-        def submit(self, function: Any, *arguments: Any) -> Future[Any]:
-            runs = arguments[0].runs if arguments else ()
-            if 5 in runs:
-                lost: Future[Any] = Future()
-                lost.set_exception(OSError("the machine is gone"))
-                return lost
-            return super().submit(function, *arguments)
-
-    result = sweep.run_sweep(starts(12), tmp_path, Losing(), jobs=1)
-    assert (result.done, result.failed) == (11, 1)
-    (row,) = (row for row in result.rows() if row["status"] == "failed")
-    assert row["run"] == 5
-    assert "the machine is gone" in row["error"]["text"]
 
 
 @pytest.mark.parametrize(

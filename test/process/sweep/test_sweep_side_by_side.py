@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -64,14 +62,6 @@ def test_figures_are_those_of_runs_one_by_one(device: str, tmp_path: Path) -> No
     for a, b in zip(one, many, strict=True):
         # 20 steps: roundings of each; the drift itself is about 1e-12.
         assert single(b["measures"]) == pytest.approx(single(a["measures"]), rel=1e-11, abs=1e-14)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_motion_is_the_same_whatever_goes_on_beside_it(device: str, tmp_path: Path) -> None:
-    whole = figures(starts(device), tmp_path / "whole")
-    figures(starts(device), tmp_path / "parts", limit=4)
-    parts = figures(starts(device), tmp_path / "parts")
-    assert [row["measures"] for row in parts] == [row["measures"] for row in whole]
 
 
 def test_figures_of_closed_loops_are_those_of_runs_one_by_one_and_open_ones_fail_alone(tmp_path: Path) -> None:
@@ -139,14 +129,6 @@ def test_a_measure_that_fails_of_one_motion_fails_its_run_alone(tmp_path: Path) 
     for row in rows:
         too_far = float(row["changes"][J1].split()[0]) > np.rad2deg(0.5)
         assert row["status"] == ("failed" if too_far else "done")
-
-
-@pytest.mark.usefixtures("registering")
-def test_a_measure_of_another_shape_is_named(tmp_path: Path) -> None:
-    registry.measure("flat", side_by_side=True)(lambda scenario, log: np.max(log.q))
-    with pytest.raises(sweep.SweepError) as caught:
-        figures(starts("cpu", measures=["flat"]), tmp_path)
-    assert "'flat'" in str(caught.value)
 
 
 class Here:
@@ -278,12 +260,3 @@ def test_workers_of_a_machine_take_its_devices_in_turn() -> None:
     assert all(first == second for first, second in pairs)  # it keeps its device
     assert sorted(pair[0] for pair in pairs) == [f"cuda:{i}" for i in (0, 0, 1, 1, 2, 2)]
     assert [bench.own_device(device) for device in ("cpu", "host", "cuda:2")] == ["cpu", "host", "cuda:2"]
-
-
-@pytest.mark.parametrize(("name", "device"), [(4, "cuda:1"), ("gpu-2", "cuda:2")])
-def test_a_worker_of_dasks_takes_the_device_of_its_number(
-    name: object, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dask = SimpleNamespace(get_worker=lambda: SimpleNamespace(name=name))
-    monkeypatch.setitem(sys.modules, "distributed", dask)
-    assert in_a_thread(lambda: bench.own_device("cuda", lambda: 3)) == device

@@ -14,7 +14,6 @@ from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_dynamics.settings import checked, fields_of
 from ada_tools.bringup import SETUPS, find_setup, params_files, plan, template
 from ada_tools.bringup.arguments import assignments
-from ada_tools.bringup.layers import Layers
 from ada_tools.bringup.processes import params_text
 
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
@@ -100,11 +99,6 @@ def test_shorthands_name_setups_and_their_arguments(setup):
         assert plan(shorthand, machine=BARE).robot["robot"] in CATALOGUE
 
 
-def test_no_shorthand_is_a_setup_or_another_ones_shorthand():
-    names = [*SETUPS, *(name for setup in SETUPS.values() for name in setup.shorthands)]
-    assert len(set(names)) == len(names)
-
-
 def test_the_documentation_names_all_setups_and_arguments():
     text = (Path(__file__).parents[3] / "docs/launch.md").read_text(encoding="utf-8")
     for setup in SETUPS.values():
@@ -185,12 +179,6 @@ def test_pictures_are_started_where_they_are_installed_unless_the_user_says_othe
     assert bool(what.notes) == is_missed
 
 
-def test_the_oracle_and_the_pictures_may_fail_and_the_robot_may_not():
-    what = plan("pa10_sim", {"oracle": "true"}, FULL)
-    assert [process.optional for process in what.processes] == [False, True, True, True]
-    assert executables(what)[1] == "oracle_node"
-
-
 def test_with_simulated_time_the_robot_is_the_clock_and_the_others_follow_it():
     what = plan("pa10_sim", {"use_sim_time": "true", "oracle": "true"}, FULL)
     assert what.robot["publish_clock"] is True
@@ -241,37 +229,12 @@ def test_with_a_prefix_and_no_place_rviz_draws_in_the_robots_own_world():
     assert plan("khr1_sim", {"frame_prefix": "left_"}, BARE).robot["frame_prefix"] == "left_"
 
 
-def test_a_level_of_logging_is_for_all_nodes_and_views_alone_are_started_again():
-    what = plan("closed_chain_control", {"log_level": "debug", "respawn": "true", "oracle": "true"}, FULL)
-    for process in what.processes:
-        words = process.ros_arguments()
-        assert words[words.index("--log-level") + 1] == "debug"
-    # A target that begins anew would send its first target once more: the robot would move unasked.
-    again = [process.executable for process in what.processes if process.respawn]
-    assert again == ["oracle_node", "view_node", "rviz2"]
-    assert not any(process.respawn for process in plan("closed_chain_control", {}, FULL).processes)
-
-
-def test_a_base_that_is_held_is_drawn_in_the_frame_of_the_world():
-    floating, fixed = plan("khr1_sim", machine=FULL), plan("khr1_sim", {"base": "fixed"}, FULL)
-    assert floating.robot["world_frame"] == "odom"
-    assert "-f" not in floating.process("rviz2").arguments
-    assert fixed.robot["world_frame"] == "world"
-    assert fixed.process("rviz2").arguments[-2:] == ("-f", "world")
-
-
 def test_paths_are_absolute_so_that_nodes_may_run_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text("<robot/>")
     what = plan("display", {"robot": "arm.urdf", "record": "run.mcap"}, BARE)
     assert what.robot["robot"] == str(tmp_path / "arm.urdf")
     assert what.robot["record"] == str(tmp_path / "run.mcap")
-
-
-def test_display_shows_a_robot_at_rest_with_sliders():
-    what = plan("display", {"robot": "khr1"}, FULL)
-    assert what.robot["start_paused"] is True
-    assert what.process("view_node").parameters["pose_sliders"] is True
 
 
 # --- files of parameters ----------------------------------------------------------------------------------------
@@ -286,13 +249,6 @@ def test_arguments_that_were_given_win_over_the_file_and_the_others_do_not(tmp_p
     words = node.ros_arguments(Path("before"), Path("after"))
     files = [words[i + 1] for i, word in enumerate(words) if word == "--params-file"]
     assert files == ["before", str(file), "after"]
-
-
-def test_ros_launch_gets_files_between_which_that_of_the_user_is():
-    own, between, given = map(Path, Layers({"a": 1}, Path("own.yaml"), {"b": "x"}, is_written=True))
-    assert own.read_text() == "/**:\n  ros__parameters:\n    a: 1\n"
-    assert between == Path("own.yaml")
-    assert given.read_text() == '/**/*:\n  ros__parameters:\n    b: "x"\n'
 
 
 @pytest.mark.parametrize("text", ["physics_rate: 500.0", "", "dynamics_node: {ros__parameters: 5}", "{}", "a: ["])

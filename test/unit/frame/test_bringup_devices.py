@@ -34,15 +34,6 @@ def test_a_bringup_is_of_the_real_device_unless_another_backend_is_asked_for(nam
     assert is_emulated(emulated.devices[f"{device}.driver.url"])
 
 
-@pytest.mark.parametrize(
-    ("name", "robot", "frame"), [("pa10_bringup", "pa10", "world"), ("khr1_bringup", "khr1", "odom")]
-)
-def test_a_robot_may_be_simulated_in_the_place_of_the_device(name, robot, frame):
-    what = plan(name, {"backend": "sim"}, FULL)
-    assert executables(what)[0] == "dynamics_node" and not what.devices
-    assert (what.robot["robot"], what.robot["world_frame"], what.robot["idle"]) == (robot, frame, "hold")
-
-
 def test_a_controlled_arm_is_simulated_unless_another_backend_is_asked_for():
     assert executables(plan("pa10_control", {}, BARE)) == ["dynamics_node", "controller_node"]
     for values in ({"backend": "emulator"}, {"backend": "real", "url": ARM}):
@@ -59,25 +50,6 @@ def test_the_controller_is_the_same_beside_each_backend_but_for_where_the_state_
         assert found["state_source"] == ("state" if backend == "sim" else "joint_states")
         parameters.append({name: value for name, value in found.items() if name not in of_simulation})
     assert parameters[0] == parameters[1]
-
-
-def test_beside_a_device_states_come_as_often_as_the_arm_tells_them():
-    what = plan("pa10_control", {"backend": "emulator"}, BARE)
-    period = DEVICES["pa10"].driver_class().SETTINGS().period
-    assert what.devices["publish_rate"] == pytest.approx(1.0 / period)
-    assert "publish_rate" not in plan("pa10_bringup", {"backend": "emulator"}, BARE).devices
-
-
-@pytest.mark.parametrize(("name", "argument"), [("pa10_control", "robot"), ("pa10_bringup", "variant")])
-def test_the_older_arm_has_its_own_protocol_and_model(name, argument):
-    for choice, variant, model in (("pa10_7c", "7c", "pa10_7c"), ("pa10", "ce", "pa10")):
-        value = choice if argument == "robot" else variant
-        values = {"backend": "emulator", argument: value, "controller": "pose_servo"}
-        what = plan(name, values, BARE)
-        assert what.devices["pa10.driver.variant"] == variant
-        assert what.devices["pa10.model"] == model == what.parameters("controller_node")["robot"]
-        assert what.process("hardware_node").given["pa10.model"] == model
-        assert plan(name, {**values, "backend": "sim"}, BARE).robot["robot"] == model
 
 
 @pytest.mark.parametrize(
@@ -144,13 +116,6 @@ def test_a_controller_that_gives_way_gets_a_sensor_in_front_of_the_hand():
     assert "netft.topic" not in what.devices
 
 
-def test_a_sensor_may_be_there_without_a_controller_that_needs_it():
-    values = {"url": ARM, "sensor": "dynpick", "sensor_url": LINE}
-    what = plan("pa10_bringup", values, BARE)
-    assert what.devices["devices"] == ["pa10", "dynpick"] and what.devices["dynpick.driver.url"] == LINE
-    assert plan("pa10_bringup", {"url": ARM}, BARE).devices["devices"] == ["pa10"]
-
-
 @pytest.mark.parametrize("sensor", [name for name, kind in DEVICES.items() if kind.kind == SENSOR])
 def test_a_sensor_alone_has_the_frame_that_it_is_given(sensor):
     what = plan("ft_sensor", {"sensor": sensor, "backend": "emulator", "frame": "flange"}, FULL)
@@ -206,14 +171,6 @@ def test_what_does_not_fit_the_backend_is_refused(name, values, field):
         plan(name, values, BARE)
 
 
-def test_defaults_may_be_handed_through_to_any_backend():
-    """As launch files do that include one of ours and pass their own arguments on."""
-    of_devices = {"url": "", "activate": "auto", "sensor": "auto", "sensor_url": ""}
-    assert executables(plan("pa10_control", {"backend": "sim", **of_devices}, BARE))[0] == "dynamics_node"
-    of_simulations = {"idle": "hold", "real_time_factor": "1.0", "use_sim_time": "false"}
-    assert executables(plan("pa10_control", {"backend": "emulator", **of_simulations}, BARE))[0] == "hardware_node"
-
-
 def test_an_address_may_stand_in_a_file_of_parameters(tmp_path):
     file = tmp_path / "own.yaml"
     file.write_text(f'hardware_node: {{ros__parameters: {{pa10.driver.url: "{ARM}"}}}}')
@@ -232,17 +189,6 @@ def test_beside_devices_topics_are_recorded_by_a_node_that_may_fail(tmp_path):
     assert what.process("record_node").optional and what.process("record_node").given == {"path": str(path)}
 
 
-def test_view_and_rviz_show_a_device_from_its_own_node():
-    what = plan("pa10_control", {"backend": "emulator"}, FULL)
-    assert executables(what) == ["hardware_node", "controller_node", "view_node", "rviz2", "target_node"]
-    assert what.parameters("view_node")["plant"] == "hardware_node"
-    assert what.parameters("view_node")["target_link"] == "flange"
-    assert what.process("rviz2").arguments[1].endswith("config/pa10_bringup.rviz")
-    simulated = plan("pa10_control", {}, FULL)
-    assert "plant" not in simulated.parameters("view_node")
-    assert simulated.process("rviz2").arguments[1].endswith("config/pa10_control.rviz")
-
-
 @pytest.mark.parametrize(("name", "frame"), [("pa10_bringup", "world"), ("khr1_bringup", "world"), ("ft_sensor", "")])
 def test_rviz_shows_what_a_device_publishes_in_a_frame_that_is_there(name, frame):
     what = plan(name, {"backend": "emulator", "namespace": "cell"}, FULL)
@@ -252,8 +198,3 @@ def test_rviz_shows_what_a_device_publishes_in_a_frame_that_is_there(name, frame
     assert not any("dynamics_node" in topic for topic in moved)
     if frame:
         assert what.devices["world_frame"] == frame and "-f" not in process.arguments
-
-
-def test_nodes_of_devices_take_no_time_from_a_simulation():
-    for process in plan("pa10_control", {"backend": "emulator", "use_sim_time": "false"}, FULL).processes:
-        assert process.given["use_sim_time"] is False

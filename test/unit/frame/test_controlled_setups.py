@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Setups with a controller: what is planned, and that each choice is one that the controller's library takes."""
 
-import math
-
 import numpy as np
 import pytest
-from refused import refused
 from setup_world import BARE, FULL, executables
 
 import ada_dynamics as ada
 from ada_controllers import State, make
 from ada_controllers.state import JointReference, PoseReference
-from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_dynamics.settings import checked
 from ada_dynamics.spatial.orientation import pose_of
@@ -80,20 +76,6 @@ def test_the_rods_start_where_their_virtual_loops_close(mechanism):
     np.testing.assert_allclose(np.degrees(start), printed[mechanism], atol=0.05)  # as Takahashi 2012 prints them
 
 
-def test_the_targets_of_the_rods_are_those_of_the_thesis_unless_others_are_given():
-    def target(**values):
-        return plan("closed_chain_control", values, BARE).process("target_node")
-
-    assert target().parameters["positions"] == [0.0]
-    given = target(target="-30")
-    assert given.given["positions"] == [pytest.approx(math.radians(-30.0))]
-    assert target(mechanism="slider_crank").parameters["pose"][0] == 1.49
-    assert target(mechanism="slider_crank", target="1.2").given["pose"][0] == 1.2
-    for word in ("far", "nan", "inf"):
-        with refused(InputError, field="target", value=word):
-            target(target=word)
-
-
 def test_without_a_controller_the_rods_fall_and_the_humanoid_is_held_by_its_servos():
     rods = plan("closed_chain_control", {"mechanism": "none"}, FULL)
     assert executables(rods) == ["dynamics_node", "view_node", "rviz2"]
@@ -101,27 +83,6 @@ def test_without_a_controller_the_rods_fall_and_the_humanoid_is_held_by_its_serv
     assert plan("closed_chain_control", {"mechanism": "none", "idle": "hold"}, BARE).robot["idle"] == "hold"
     humanoid = plan("hoap2_balance", {"strategy": "none"}, BARE)
     assert executables(humanoid) == ["dynamics_node"] and humanoid.robot["idle"] == "hold"
-
-
-def test_robot_and_controller_are_needed_and_target_and_pictures_may_fail():
-    what = plan("closed_chain_control", {}, FULL)
-    assert {process.executable: process.optional for process in what.processes} == {
-        "dynamics_node": False,
-        "controller_node": False,
-        "view_node": True,
-        "rviz2": True,
-        "target_node": True,
-    }
-
-
-def test_in_a_namespace_robot_controller_and_target_find_each_other():
-    what = plan("closed_chain_control", {"namespace": "left"}, FULL)
-    assert {process.namespace for process in what.processes} == {"/left"}
-    controller = dict(what.process("controller_node").remappings)
-    assert controller["state"] == "dynamics_node/state"
-    moved = dict(what.process("rviz2").remappings)
-    for name in ("update", "feedback", "get_interactive_markers"):
-        assert moved[f"/target_node/{name}"] == f"target_node/{name}"
 
 
 def test_a_force_sensor_in_front_of_the_hand_feels_what_pushes_it():
@@ -138,14 +99,3 @@ def test_a_force_sensor_in_front_of_the_hand_feels_what_pushes_it():
     tau = dynamics.inverse(q, v, np.zeros(7), external=push)
     carried = dynamics.joint_wrenches(q, v, tau, external=push)[joint]
     np.testing.assert_allclose(carried, -push["flange"], atol=1e-9)
-
-
-def test_a_parameter_file_may_speak_of_controller_and_target(tmp_path):
-    file = tmp_path / "own.yaml"
-    file.write_text(
-        "controller_node: {ros__parameters: {shaping.effort_rate: 50.0}}\n"
-        "target_node: {ros__parameters: {scale: 0.5}}\n"
-    )
-    what = plan("pa10_control", {"params_file": str(file), "controller": "impedance"}, BARE)
-    assert what.process("controller_node").params_file == file
-    assert what.process("controller_node").given == {"controller": "impedance"}

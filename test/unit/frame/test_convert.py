@@ -85,17 +85,6 @@ def test_what_a_spelling_cannot_say_has_its_own_exit_code_and_writes_nothing(run
     assert report["spelling"] == "gepetto" and len(report["refused"]) == 1
 
 
-def test_json_says_what_was_done(run):
-    code, out, _ = run("robot.urdf", "out.xml", "--to", "mjcf", "--loops", "robot.json", "--json")
-    report = json.loads(out)
-    assert code == 0
-    assert report["files"] == ["out.xml"] and report["texts"] == {}
-    assert report["loops"] == [{"name": "closing", "type": "revolute", "parent": "b", "child": "base"}]
-    assert report["actuated"] == ["ja"]
-    texts = json.loads(run("robot.urdf", "--to", "sidecar", "--loops", "robot.json", "--json")[1])["texts"]
-    assert list(texts) == ["robot.loops.yaml"]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -51,23 +51,10 @@ def test_mobility_and_motors_are_those_that_the_mechanism_is_known_for(ada, name
     assert not data["pose"]["is_singular"]
 
 
-def test_the_text_has_mobility_and_redundant_conditions(ada):
-    text = ada("info", "four_bar")
-    assert "mobility 1: 3 velocities of the tree, 2 independent conditions" in text
-    assert "redundant: closing: force along y, moment about z, moment about x" in text
-
-
 def test_a_planar_linkage_has_unique_forces_in_its_plane_only(ada):
     unique = json.loads(ada("info", "four_bar", "--json"))["loops"]["unique_components"]
     in_plane = {"fx": True, "fy": False, "fz": True, "nx": False, "ny": True, "nz": False}
     assert unique == dict.fromkeys(("joint_1", "joint_2", "joint_3", "closing"), in_plane)
-
-
-def test_a_platform_without_redundancy_has_only_unique_forces(ada):
-    data = json.loads(ada("info", "stewart", "--json"))["loops"]
-    assert all(all(flags.values()) for flags in data["unique_components"].values())
-    assert len(data["unique_components"]) == 13 + 6
-    assert data["redundant"] == []
 
 
 def test_the_zero_pose_is_said_to_be_open_by_its_gap(ada, tmp_path):
@@ -88,15 +75,6 @@ def test_a_start_pose_chooses_the_way_of_assembly(ada, tmp_path):
         found = json.loads(ada("info", file, "--json", "--start", *q))["loops"]
         assert found["start"]["closes"]
         np.testing.assert_allclose(found["pose"]["q"], q, atol=1e-12)
-
-
-def test_loops_may_stand_in_a_file_beside(ada, tmp_path):
-    main, beside = write(mechanisms.five_bar().model, tmp_path / "robot.urdf", "sidecar")
-    data = json.loads(ada("info", main, "--loops", beside, "--json"))
-    assert data["loops"]["mobility"] == 2
-    assert [loop["name"] for loop in data["loops"]["loops"]] == ["tip"]
-    assert data["loops"]["motors"]["joints"] == ["left_crank", "right_crank"]
-    assert json.loads(ada("info", main, "--json"))["loops"] == {}
 
 
 def test_loops_that_stay_open_are_shown_with_the_reason(ada, tmp_path):

@@ -31,12 +31,6 @@ def disabled(*reasons: str) -> set[frozenset[str]]:
     return {frozenset((pair.get("link1"), pair.get("link2"))) for pair in found}
 
 
-def test_the_group_is_the_arm_from_base_to_flange(model) -> None:
-    (chain,) = SRDF.iter("chain")
-    assert {chain.get("base_link"), chain.get("tip_link")} <= set(model.links)
-    assert SRDF.get("name") == model.name
-
-
 @pytest.mark.parametrize("state", list(SRDF.iter("group_state")), ids=lambda state: state.get("name"))
 def test_named_poses_give_each_joint_a_position_within_its_limits(model, state) -> None:
     given = {joint.get("name"): float(joint.get("value")) for joint in state}

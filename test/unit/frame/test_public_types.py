@@ -4,13 +4,10 @@
 import functools
 import inspect
 import re
-from typing import get_args
 
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.model.description import BASES, Base
-from ada_dynamics.simulation.methods import METHODS, IntegratorName
 
 
 def functions(name):
@@ -37,8 +34,3 @@ def test_no_public_name_takes_or_returns_anything(name):
     for member, function in functions(name):
         for argument, kind in function.__annotations__.items():
             assert not re.search(r"\bAny\b", str(kind)), f"{name}.{member}: {argument} is {kind}"
-
-
-def test_the_words_of_a_choice_are_those_that_are_taken():
-    assert get_args(Base) == tuple(BASES)
-    assert set(get_args(IntegratorName)) == {"auto", *METHODS}

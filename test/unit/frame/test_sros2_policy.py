@@ -3,7 +3,6 @@
 
 import xml.etree.ElementTree as ElementTree
 
-import pytest
 import sros2_policy
 
 from ada_tools.bringup import SETUPS, Machine, plan
@@ -21,16 +20,6 @@ NODES = (
 )
 MOVERS = {"view_node", "controller_node", "target_node"}  # what they publish moves robots
 RULES = ("publish", "subscribe", "reply", "request")
-# What rclpy itself has in each node.
-PARAMETER_SERVICES = {
-    "describe_parameters",
-    "get_parameter_types",
-    "get_parameters",
-    "get_type_description",
-    "list_parameters",
-    "set_parameters",
-    "set_parameters_atomically",
-}
 
 
 def test_the_policy_has_the_form_of_version_0_2_0_of_its_schema():
@@ -55,13 +44,6 @@ def test_each_node_has_an_enclave_of_its_own_by_its_name():
     root = ElementTree.parse(sros2_policy.path()).getroot()
     enclaves = {enclave.attrib["path"]: [p.attrib["node"] for p in enclave.iter("profile")] for enclave in root[0]}
     assert enclaves == {f"/ada_dynamics/{node}": [node] for node in NODES}
-
-
-@pytest.mark.parametrize("node", NODES)
-def test_each_node_may_do_what_rclpy_does_in_it(node):
-    assert not sros2_policy.refused(node, "publish", {"/rosout", "/parameter_events"})
-    assert not sros2_policy.refused(node, "subscribe", {"/clock"})
-    assert not sros2_policy.refused(node, "reply", {f"/{node}/{service}" for service in PARAMETER_SERVICES})
 
 
 def test_only_view_controller_and_target_may_move_robots_and_only_robots_and_replay_may_publish_their_state():

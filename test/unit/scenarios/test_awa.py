@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +12,13 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_experiments import awa_dynamics, awa_ground, awa_kinematics, awa_motors
-from ada_experiments.awa_control import standing_start, with_armature
+from ada_experiments import awa_dynamics, awa_kinematics, awa_motors
+from ada_experiments.awa_control import with_armature
 from ada_experiments.awa_kinematics import Frame, Samples
-from ada_experiments.awa_pid import LARGEST_TORQUE, Gains, Pid
-from ada_experiments.awa_pipeline import FEET, Study
+from ada_experiments.awa_pid import Gains, Pid
+from ada_experiments.awa_pipeline import FEET
 from ada_experiments.awa_simulators import (
     KNOWN,
-    Run,
-    claims_of,
-    quantities_of,
     read_settings,
     soles,
     walk_here,
@@ -118,40 +114,6 @@ def test_momenta_add_up_to_the_momentum_of_the_robot(case: Case) -> None:
     assert np.allclose(L - np.cross(com, P), momentum[:, 3:], atol=ROUNDING)
 
 
-def test_a_transpose_in_the_place_of_an_inverse_gives_no_spatial_velocity(case: Case) -> None:
-    """Eq. 19 as printed: T V Tᵀ has a part that is not skew where T has a position."""
-    T, V = case.motions[2].tip.T, case.motions[3].tip.V
-    printed, meant = T @ V @ np.swapaxes(T, 1, 2), T @ V @ awa_kinematics.inverse(T)
-
-    def off_skew(M: Array) -> float:
-        return float(np.abs(M[:, :3, :3] + np.swapaxes(M[:, :3, :3], 1, 2)).max())
-
-    assert off_skew(meant) < ROUNDING
-    assert off_skew(printed) > 1e-3
-
-
-def test_while_a_foot_stands_it_stands(case: Case) -> None:
-    rng = np.random.default_rng(2)
-    samples = Samples(*rng.normal(size=(3, STATES, 6)))
-    index = next(i for i, motor in enumerate(case.motors) if motor.link == "right_3")
-    still = awa_kinematics.standing(np.eye(4), STATES)
-    seen = awa_kinematics.motions_of(case.motors, samples, still)[index].tip
-    at = case.motions[index].tip.T[0]
-    foot = awa_kinematics.motions_of(case.motors, samples, awa_kinematics.foot_stands(seen, at))[index].tip
-    assert np.allclose(foot.T, at, atol=ROUNDING)
-    assert np.allclose(foot.V, 0.0, atol=ROUNDING)
-    assert np.allclose(foot.A, 0.0, atol=ROUNDING)
-
-
-def test_differences_are_exact_on_a_parabola_but_for_their_lag() -> None:
-    dt = 0.1
-    t = dt * np.arange(9)
-    found = awa_kinematics.differentiated((3.0 * t**2)[:, None], dt)
-    assert np.allclose(found.rates[:, 0], 6.0 * (t[:-2] + dt / 2.0))
-    assert np.allclose(found.accelerations, 6.0)
-    assert len(found.angles) == len(t) - 2
-
-
 def test_motors_refuse_what_the_paper_has_not() -> None:
     slider = ada.Builder("slider").link("base").link("box", 1.0, inertia=(1, 1, 1))
     slider.joint("rail", "prismatic", "base", "box")
@@ -173,30 +135,10 @@ def test_pid_is_equation_1_on_a_ramp() -> None:
     assert u[0] == pytest.approx(5.0 * (c * t + c * t * (t + T) / 2.0 / 0.5 + 0.1 * c), rel=1e-12)
 
 
-def test_torque_stays_within_that_of_the_servo() -> None:
-    pid = Pid(Gains(), 1e-3, 2)
-    torque = pid.torque(np.array([3.0, -3.0]), np.zeros(2), np.zeros(2))
-    assert torque == pytest.approx([LARGEST_TORQUE, -LARGEST_TORQUE])
-    assert pytest.approx(0.8532, abs=1e-4) == LARGEST_TORQUE
-
-
-@pytest.mark.parametrize(
-    ("gains", "period", "field"), [(Gains(kp=0.0), 1e-3, "K_p"), (Gains(), -1.0, "the control period")]
-)
-def test_pid_refuses_gains_that_are_none(gains: Gains, period: float, field: str) -> None:
-    with refused(InputError, field=field):
-        Pid(gains, period, 3)
-
-
 # --- the walk -------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def khr1() -> ada.Model:
     return ada.load("khr1")
-
-
-@pytest.fixture(scope="module")
-def study(khr1: ada.Model) -> Study:
-    return Study(khr1, khr1_walk(khr1))
 
 
 def test_a_walk_refuses_joints_that_are_not_there_and_a_lone_frame(khr1: ada.Model) -> None:
@@ -206,63 +148,7 @@ def test_a_walk_refuses_joints_that_are_not_there_and_a_lone_frame(khr1: ada.Mod
         Walk(khr1, [0.0], {})
 
 
-def test_differences_converge_with_first_order(study: Study) -> None:
-    coarse, fine = study.differences([10e-3, 5e-3])
-    assert coarse.error / fine.error == pytest.approx(2.0, rel=0.05)
-    assert fine.smooth == pytest.approx(coarse.smooth, rel=0.02)
-    assert fine.sharp > 1.4 * coarse.sharp
-
-
-def test_one_foot_of_the_walk_stands_at_each_time_and_the_lifted_one_is_up(study: Study) -> None:
-    samples = study.walk.smooth(np.arange(0.0, study.walk.duration, 0.02))
-    feet = awa_ground.over_feet(study.motors, study.still(samples).motions, FEET)
-    ground = study.run(samples, feet.body)
-    heights = {foot: ground.motions[awa_ground.index_of(study.motors, foot)].tip.position[:, 2] for foot in FEET}
-    for foot in FEET:
-        assert np.abs(heights[foot][feet.touching[foot]]).max() < awa_ground.FLAT
-        assert 0.1 < feet.touching[foot].mean() < 0.9
-    assert (feet.touching[FEET[0]] | feet.touching[FEET[1]]).all()
-    assert max(height.max() for height in heights.values()) > 5e-3
-
-
-def test_the_start_stands_with_both_soles_on_the_ground(khr1: ada.Model, study: Study) -> None:
-    q = standing_start(khr1, study.walk, FEET[0])
-    dynamics = ada.Dynamics(khr1)
-    for foot in FEET:
-        assert dynamics.pose(foot, q)[2, 3] == pytest.approx(0.0, abs=1e-12)
-        assert dynamics.pose(foot, q)[2, 2] == pytest.approx(1.0, abs=1e-12)
-
-
 # --- two simulators -------------------------------------------------------------------------------------------------
-def run_of(roll: float = 0.0, left: float = 6.0, steps: int = 100) -> Run:
-    """A robot of 12 N that leans by an angle and has so much of its weight on its left foot."""
-    q = np.tile([0.0, 0.0, 0.19, np.sin(roll / 2.0), 0.0, 0.0, np.cos(roll / 2.0), 0.1], (steps, 1))
-    vertical = {"left_sole": np.full(steps, left), "right_sole": np.full(steps, 12.0 - left)}
-    return Run(0.02 * np.arange(steps), q, np.full((steps, 1), 0.1), vertical)
-
-
-def test_equal_runs_hold_all_claims_and_a_fall_or_another_support_does_not() -> None:
-    one = run_of()
-    assert all(claim.holds for claim in claims_of(one, one, 12.0))
-    broken = {
-        "same feet": run_of(left=12.0),
-        "weight": replace(one, vertical={foot: 0.9 * force for foot, force in one.vertical.items()}),
-        "heights": replace(one, q=one.q + np.array([0, 0, 0.01, 0, 0, 0, 0, 0])),
-    }
-    for word, other in broken.items():
-        failed = [claim.text for claim in claims_of(one, other, 12.0) if not claim.holds]
-        assert any(word in text for text in failed), word
-
-
-def test_falls_and_joints_that_part_are_measured() -> None:
-    one = run_of()
-    other = replace(one, q=one.q + np.array([0, 0, 0, 0, 0, 0, 0, 0.1]))
-    found = quantities_of(run_of(roll=1.5), run_of()) | {"apart": quantities_of(one, other)["angles_apart"]}
-    values = {name: quantity.value for name, quantity in found.items()}
-    wanted = {"tilt_here": np.degrees(1.5), "tilt_there": 0.0, "angles_apart": 0.0, "apart": 0.1}
-    assert values == pytest.approx(wanted, abs=1e-6)
-
-
 def test_khr1_settles_alike_in_both_simulators(khr1: ada.Model) -> None:
     """The first half second of A2: both stand on the same feet, and sink by less than a millimetre."""
     pytest.importorskip("mujoco")

@@ -9,7 +9,6 @@ from refused import refused
 
 from ada_dynamics import Dynamics, resources
 from ada_dynamics.model.edit.poses import link_poses
-from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.errors import MotionError
@@ -50,13 +49,6 @@ def test_channels_and_home_are_those_of_table_5():
     assert {channel: servo.home for channel, servo in servos.items()} == table
 
 
-def test_the_robot_of_the_catalogue_starts_at_home():
-    model = load("khr1")
-    q = start_of("khr1")
-    for joint, position in AngleMap.read(MAP).home().items():
-        assert q[model.q_index(joint)][0] == pytest.approx(position, abs=1e-15)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "field"),
     [
@@ -94,19 +86,6 @@ def test_angles_are_relative_to_home_and_turn_with_the_sign(tmp_path):
 def test_a_frame_takes_as_long_as_its_largest_change_at_its_speed(tmp_path, speed):
     times, _ = read_motion(motion(tmp_path, row(), row(speed, c6=-40, c14=30)), MAP)
     assert times[1] == pytest.approx(40 * SECONDS_PER_DEGREE[speed])
-
-
-def test_unused_channels_stay_at_home_and_frames_without_change_take_no_time(tmp_path):
-    times, angles = read_motion(motion(tmp_path, row(), row(c6=225), "", row(c6=10)), MAP)
-    assert len(times) == 2
-    np.testing.assert_allclose(np.degrees(angles["neck_yaw"]), [0.0, -10.0])
-
-
-def test_files_may_be_in_shift_jis(tmp_path):
-    rows = [r.replace("name", "歩行") for r in (row(), row(c6=10))]
-    for encoding in ("utf-8", "cp932"):
-        times, _ = read_motion(motion(tmp_path, *rows, encoding=encoding), AngleMap.read(MAP))
-        assert len(times) == 2
 
 
 @pytest.mark.parametrize(
@@ -186,14 +165,3 @@ def test_the_centre_of_mass_is_over_the_sole_that_stands(walk):
         assert off[0] < 0.040 - 0.030
         assert off[1] < 0.0225 - 0.012
     assert lifted == 7
-
-
-def test_the_walk_goes_41_mm_forward(walk):
-    _, _, _, poses = walk
-    x = 0.0  # of the trunk in the world, from the foot that stands
-    for before, after in pairwise(poses):
-        stands = "left_sole" if (before["left_sole"][1] - before["right_sole"][1])[2] < -0.005 else "right_sole"
-        if abs((before["left_sole"][1] - before["right_sole"][1])[2]) < 0.005:  # both: the one that stands next
-            stands = "left_sole" if (after["left_sole"][1] - after["right_sole"][1])[2] < 0.005 else "right_sole"
-        x -= (after[stands][1] - before[stands][1])[0]
-    assert x == pytest.approx(0.041, abs=0.002)

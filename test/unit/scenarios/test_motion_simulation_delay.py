@@ -17,10 +17,10 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.delay_meter import DelayMeter
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.force_filling import ForceFilling
-from ada_experiments.motion_simulation.frames import Motion, Mounting, rotation_of
+from ada_experiments.motion_simulation.frames import Motion, Mounting
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
-from ada_experiments.motion_simulation.prediction import PASSIVE_TO, longest_passive_delay, predicted
+from ada_experiments.motion_simulation.prediction import longest_passive_delay, predicted
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_robot.errors import NoAnswer, Refused
 
@@ -39,12 +39,6 @@ def test_a_steady_acceleration_is_predicted_exactly(horizon: float, seed: int) -
     way = horizon * now.twist[:3] + 0.5 * horizon**2 * now.acceleration[:3]
     assert np.allclose(found.pose[:3, 3], now.pose[:3, 3] + way, atol=1e-15)
     assert np.allclose(found.twist, now.twist + horizon * now.acceleration, atol=1e-15)
-
-
-def test_a_steady_turn_is_predicted_exactly() -> None:
-    now = Motion(pose_of((0.0, 0.0, 0.0), (0.4, -0.1, 0.2)), np.array([0.0, 0.0, 0.0, 0.3, 0.1, -0.2]), np.zeros(6))
-    found = predicted(now, 0.5, order=1)
-    assert np.allclose(found.pose[:3, :3], rotation_of(0.5 * now.twist[3:]) @ now.pose[:3, :3], atol=1e-15)
 
 
 def late_touch(rate: float, delay: float, order: int) -> float:
@@ -75,41 +69,11 @@ def growth_of_a_late_spring(rate: float, delay: float) -> float:
     return float(np.exp(2.0 * np.pi * ratio / np.sqrt(max(1.0 - ratio * ratio, 1e-12))))
 
 
-@pytest.mark.parametrize(("rate", "delay"), [(18.0, 0.005), (35.0, 0.005), (35.0, 0.009)])
-def test_a_late_spring_feeds_in_what_the_formula_says(rate: float, delay: float) -> None:
-    # of second order in ωT; the touch begins and ends late, too, which is of third order
-    assert late_touch(rate, delay, 0) == pytest.approx(growth_of_a_late_spring(rate, delay), rel=0.06)
-
-
-@pytest.mark.parametrize(("rate", "delay"), [(18.0, 0.005), (35.0, 0.009)])
-def test_prediction_by_acceleration_feeds_nothing_in(rate: float, delay: float) -> None:
-    left = late_touch(rate, delay, 2)
-    third = np.exp(-np.pi * (rate * delay) ** 3 / 6.0)  # what is left, of third order
-    assert left == pytest.approx(third, abs=0.005)  # of fourth order, and that prediction does not know where it ends
-    assert left <= 1.0
-
-
 @pytest.mark.parametrize(("share", "is_passive"), [(0.5, True), (0.99, True), (1.01, False), (1.2, False)])
 def test_a_predicted_touch_is_passive_up_to_the_bound(share: float, is_passive: bool) -> None:
     rate = 35.0
     delay = share * longest_passive_delay(1.0, 1.0 / rate**2)
     assert (late_touch(rate, delay, 2) < 1.0) is is_passive
-
-
-@pytest.mark.parametrize(("angle", "swings_up"), [(PASSIVE_TO, False), (1.33, False), (1.36, True)])
-def test_a_lasting_contact_bears_more_delay_than_a_touch(angle: float, swings_up: bool) -> None:
-    """Mass on a spring that holds on both sides, ω = 1: its swing after a hundred seconds beside that after fifty."""
-    h = angle / 500
-    x, v = 1.0, 0.0
-    sent, size = [x] * 500, []
-    for i in range(round(100.0 / h)):
-        a = -sent[i % 500]
-        sent[i % 500] = x + angle * v + 0.5 * angle**2 * a
-        v += h * a
-        x += h * v
-        size.append(abs(x))
-    half = len(size) // 2
-    assert (max(size[half + half // 2 :]) > max(size[half // 2 : half])) is swings_up
 
 
 # --- the loop with an ideal spring for a table ----------------------------------------------------------------------
@@ -191,14 +155,6 @@ def test_a_tenth_of_all_packets_lost_feeds_nothing_in(pair: RobotPair, seed: int
     assert -0.06 < found.gain < 0.01
 
 
-@pytest.mark.filterwarnings("ignore::ada_experiments.motion_simulation.passivity.ActiveLoopWarning")
-def test_lost_forces_without_a_guess_come_late(pair: RobotPair) -> None:
-    faults = {"drop_answers": 0.3}
-    held = run(pair, SpringTable(STIFFNESS), 0.45, LoopSettings(fills=False), faults=faults, seed=3)
-    guessed = run(pair, SpringTable(STIFFNESS), 0.45, LoopSettings(), faults=faults, seed=3)
-    assert held.gain > guessed.gain
-
-
 def test_the_measured_delay_is_that_of_the_loop(pair: RobotPair) -> None:
     """Two steps and a half, and what the network adds: cycles in which a packet is not there yet."""
     assert touch(pair, 2).delays.delay_p50 == pytest.approx(2.5 * STEP, rel=0.01)  # percentiles are exact to 0.8 %
@@ -209,13 +165,6 @@ def test_the_measured_delay_is_that_of_the_loop(pair: RobotPair) -> None:
 
 def test_the_stiffness_of_the_touch_is_identified(pair: RobotPair) -> None:
     assert touch(pair, 2).stiffness == pytest.approx(STIFFNESS, rel=0.01)
-
-
-def test_what_acts_on_one_robot_acts_on_the_other(pair: RobotPair) -> None:
-    found = touch(pair, 2, faults={"drop": 0.1, "delay": 0.002})
-    before, after = found.momentum
-    assert np.allclose(after[:3], before[:3], atol=1e-8)  # of 0.5 N s, by the integrator
-    assert np.allclose(after[3:], before[3:], atol=1e-4)  # of 0.4 N m s, by 20 μm of sliding in a step
 
 
 def test_a_run_is_the_same_each_time(pair: RobotPair) -> None:
@@ -275,12 +224,6 @@ def test_lost_and_overtaken_answers_are_counted() -> None:
     assert (meter.answers, meter.lost, meter.reordered) == (4, 1, 2)
 
 
-def test_sequence_numbers_may_wrap() -> None:
-    meter = DelayMeter(STEP)
-    assert [meter.takes(n % (1 << 32)) for n in range((1 << 32) - 2, (1 << 32) + 2)] == [True] * 4
-    assert meter.lost == 0
-
-
 def test_a_late_answer_among_many_does_not_move_the_delay() -> None:
     meter = DelayMeter(STEP)
     for i in range(200):
@@ -316,11 +259,3 @@ def test_a_guess_never_pulls() -> None:
     filling = taught(8000.0)
     filling.sent(60 * STEP, np.array([0.0, 0.0, 0.01]))  # far away again
     assert not filling.filled_in(60 * STEP, 59 * STEP, np.array([0.0, 0.0, -4.0, 0.0, 0.0, 0.0])).any()
-
-
-def test_noise_under_the_least_force_teaches_nothing() -> None:
-    filling = ForceFilling(STEP, 0.05, expected_stiffness=123.0)
-    for i in range(60):
-        filling.sent(i * STEP, np.array([0.0, 0.0, -1e-5 * i]))
-        filling.learn(i * STEP, np.array([0.0, 0.0, 0.04 * (-1) ** i]))
-    assert filling.stiffness == 123.0

@@ -13,7 +13,7 @@ from refused import refused
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import frames
-from ada_experiments.motion_simulation.frames import Motion, Mounting, carried, facing, inverse, seen_from
+from ada_experiments.motion_simulation.frames import Motion, Mounting, carried, inverse, seen_from
 
 Array = NDArray[np.float64]
 
@@ -23,27 +23,7 @@ SIX = st.tuples(*[st.floats(-3.0, 3.0)] * 6).map(np.array)
 EXACT = 1e-12  # a dozen products of numbers of order one
 
 
-def opposite(gap: float, x: float = 0.0, y: float = 0.0) -> Array:
-    """A face right in front of the tip, looking at it."""
-    return facing((x, y, gap), (1.0, 0.0, 0.0), (0.0, 0.0, -1.0))
-
-
 # --- made by hand ---------------------------------------------------------------------------------------------------
-def test_a_face_aside_of_the_tip_moves_the_plate_sideways() -> None:
-    plate = Mounting().plate_pose(opposite(0.0, 0.03, -0.02))
-    assert np.allclose(plate[:3, 3], (0.03, -0.02, -0.5), atol=EXACT)
-
-
-def test_a_tilted_face_tilts_the_plate_about_its_face() -> None:
-    angle = 0.1
-    face = opposite(0.0) @ pose_of((0.0, 0.0, 0.0), (angle, 0.0, 0.0))
-    plate = Mounting().plate_pose(face)
-    # half a turn about x, the tilt about x, and half a turn back: the tilt
-    c, s = np.cos(angle), np.sin(angle)
-    assert np.allclose(plate[:3, :3], [[1, 0, 0], [0, c, -s], [0, s, c]], atol=EXACT)
-    assert np.allclose((plate @ Mounting().face_on_plate)[:3, 3], (0.0, 0.0, -0.51), atol=EXACT)
-
-
 def test_a_turned_sensor_measures_in_its_own_axes() -> None:
     turned = Mounting(sensor_in_lab=pose_of((0.0, 0.0, -0.61), (0.0, 0.0, 0.5 * np.pi)))
     felt = turned.at_sensor(np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0]))

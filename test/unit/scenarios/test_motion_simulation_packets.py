@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_experiments.motion_simulation.packets import (
-    LONGEST_TEXT,
     Flags,
     ForcePacket,
     Packet,
@@ -92,13 +91,6 @@ def test_a_pose_is_laid_out_as_documented() -> None:
     assert encode(pose) == data + struct.pack(">I", zlib.crc32(data))
 
 
-def test_a_long_text_is_cut_between_letters() -> None:
-    pose = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-    found = decode(encode(ForcePacket(1, 0.0, 0, 0, np.zeros(6), pose, text="ä" * 500)))
-    assert isinstance(found, ForcePacket)
-    assert found.text == "ä" * (LONGEST_TEXT // 2)
-
-
 # --- damage ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("packet", one_of_each(), ids=["pose", "force", "picture"])
 def test_no_packet_with_a_wrong_bit_is_taken(packet: Packet) -> None:
@@ -138,14 +130,6 @@ def test_a_sealed_packet_that_says_what_cannot_be_is_not_taken(change) -> None: 
     data = encode(one_of_each()[0])[:-4]
     assert decode(sealed(data)) is not None
     assert decode(sealed(change(data))) is None
-
-
-def test_counts_of_positions_that_do_not_fit_are_not_taken() -> None:
-    data = bytearray(encode(one_of_each()[2])[:-4])
-    at = 10 + 18 * 8
-    assert (data[at], data[at + 1]) == (11, 11)
-    data[at] = 12
-    assert decode(sealed(bytes(data))) is None
 
 
 def fuzz(count: int, seed: int) -> None:

@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
 from ada_dynamics.simulation.profiles import constant
-from ada_experiments import space_robots
 from ada_experiments.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
 from ada_experiments.motion_simulation.robot_pair import BASE, LAST, PairSettings, RobotPair
-from ada_tools.scenario.reader import load
 
 Array = NDArray[np.float64]
 
@@ -47,14 +44,6 @@ def test_opposite_wrenches_at_one_point_keep_the_momentum_of_both(pair: RobotPai
     assert change[3:].max() < 4e-5 * pushed
 
 
-def test_without_wrenches_nothing_is_gained_or_lost(pair: RobotPair) -> None:
-    energy, momentum = pair.energy(), pair.momentum()
-    for _ in range(200):
-        pair.step(np.zeros(6))
-    assert pair.energy() == pytest.approx(energy, rel=1e-12)
-    assert np.allclose(pair.momentum(), momentum, atol=1e-13)
-
-
 def test_the_work_of_the_wrench_is_the_energy_of_the_robots(pair: RobotPair) -> None:
     """∫ -w · (twist of the face against the tip) dt is what both gain."""
     before, work = pair.energy(), 0.0
@@ -70,12 +59,6 @@ def test_the_work_of_the_wrench_is_the_energy_of_the_robots(pair: RobotPair) -> 
 
 
 # --- relative motion ------------------------------------------------------------------------------------------------
-def test_an_offset_is_seen_from_the_tip(pair: RobotPair) -> None:
-    found = RobotPair(replace(pair.settings, offset=0.05)).relative(np.zeros(6)).pose[:3, 3]
-    assert np.linalg.norm(found[:2]) == pytest.approx(0.05, abs=1e-12)
-    assert found[2] == pytest.approx(pair.settings.gap, abs=1e-12)
-
-
 def test_relative_acceleration_is_the_rate_of_the_velocity_where_no_hold_rings() -> None:
     soft = RobotPair(PairSettings(hold_stiffness=100.0, hold_damping=10.0))
     h = soft.settings.step
@@ -120,15 +103,6 @@ def test_a_pushed_robot_moves_as_in_a_simulation_with_that_wrench(pair: RobotPai
     sim.step(50)
     assert np.allclose(robot.q, sim.q, atol=1e-13)
     assert np.allclose(robot.v, sim.v, atol=1e-13)
-
-
-# --- as in S1 -------------------------------------------------------------------------------------------------------
-def test_both_robots_start_as_those_of_s1(pair: RobotPair) -> None:
-    chosen = space_robots.read_settings(load("S1"))
-    other = space_robots.pair_from(chosen, ada.load("space_robot_a"), ada.load("space_robot_b"))
-    assert np.allclose(np.concatenate([pair.one.q, pair.two.q]), other.q, atol=1e-12)
-    assert np.allclose(np.concatenate([pair.one.v, pair.two.v]), other.v, atol=1e-12)
-    assert pair.effective_mass() == pytest.approx(other.effective_mass(Dynamics(other.model)), rel=1e-12)
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

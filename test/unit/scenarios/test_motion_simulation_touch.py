@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from ada_experiments.motion_simulation.touch import first_touch, smoothed, touches
+from ada_experiments.motion_simulation.touch import first_touch, smoothed
 
 STEP = 0.002
 
@@ -24,10 +24,3 @@ def test_a_touch_lasts_over_jumps_and_ends_where_nothing_touches_for_twenty_mill
     assert first_touch(t, push, STEP) == pytest.approx((1.0 + 50 * STEP, 1.0 + 80 * STEP))
     assert first_touch(t, np.zeros(200), STEP) is None
     assert first_touch(t[:1], np.ones(1), STEP) == pytest.approx((1.0, 1.0 + STEP))
-
-
-def test_every_touch_is_found_by_its_rows():
-    push = np.zeros(200)
-    push[50:60] = push[65:80] = push[120:130] = 1.0
-    assert touches(push, STEP) == [(50, 79), (120, 129)]
-    assert touches(np.zeros(200), STEP) == []

@@ -47,17 +47,6 @@ def test_a_throw_in_the_air_is_the_same_in_both() -> None:
     assert off[0] / off[1] == pytest.approx(4.0, rel=0.2)
 
 
-def test_the_ground_carries_the_weight_of_a_box_at_rest() -> None:
-    model = swinging_box()
-
-    def hold(t: float, q: Array, v: Array) -> Array:
-        return np.concatenate([np.zeros(6), -2.0 * q[7:] - 0.1 * v[6:]])
-
-    motion = Twin(model, {"box": CORNERS}, 1e-3).run(model.neutral(), np.zeros(7), hold, 1.0, 2e-3)
-    assert motion.forces["box"][-1] == pytest.approx([0.0, 0.0, 1.2 * 9.81], abs=1e-3)
-    assert abs(motion.q[-1, 2]) < 1e-3  # it sinks by g times the square of the contacts' time at most
-
-
 @pytest.mark.parametrize("friction", [0.3, 0.1])
 def test_force_of_the_ground_stays_in_its_cone_and_reaches_it(friction: float) -> None:
     """A swinging arm drags the box to and fro, harder than the friction holds."""

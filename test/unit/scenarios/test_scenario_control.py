@@ -34,17 +34,6 @@ def test_the_controller_leads_named_joints_and_keeps_the_others_where_they_start
     np.testing.assert_allclose(log.q[-1], wanted, atol=1.2 * error)
 
 
-def test_signals_of_the_controller_are_rows_over_its_own_times():
-    log = scenarios.simulate(reach())
-    np.testing.assert_allclose(np.diff(log.signal_times), 2e-3, rtol=1e-9)
-    assert log.signals["effort"].shape == (len(log.signal_times), 7)
-
-
-def test_a_controller_may_take_the_robot_for_one_with_the_same_joints():
-    other = scenarios.simulate(reach(**{"controller.robot": "pa10"}))
-    np.testing.assert_array_equal(other.q, scenarios.simulate(reach()).q)
-
-
 @pytest.mark.parametrize(
     ("change", "field", "value"),
     [

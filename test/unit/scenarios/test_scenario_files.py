@@ -2,7 +2,6 @@
 """Scenario files are read strictly: every mistake is an error that names file, line and key, and says what to do."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -100,12 +99,6 @@ def test_a_start_off_the_loops_is_refused_unless_it_is_closed(read):
     assert abs(np.sin(q[0]) + np.sin(q[0] + q[1]) + np.sin(q.sum()) - 1.0) < 1e-12
 
 
-def test_what_closing_holds_stays(read):
-    scenario = read(FALL.replace("225 deg}", "215 deg}\n  close: true\n  hold: [joint_1]"))
-    q, _ = start_state(scenario, build_model(scenario))
-    assert q[0] == math.radians(135.0)
-
-
 def test_a_start_velocity_that_opens_the_loops_is_refused(read):
     scenario = read(FALL.replace("225 deg}", "225 deg}\n  velocity: {joint_1: 1 rad/s}"))
     model = build_model(scenario)
@@ -124,14 +117,6 @@ def test_the_centre_of_mass_can_be_put_at_rest():
     assert np.max(np.abs(Dynamics(model).momentum(q, v)[:3])) < 1e-14
     printed = start_state(scenario.with_changes({"start.centre_of_mass": "as given"}), model)[1]
     np.testing.assert_array_equal(v[6:], printed[6:])
-
-
-def test_other_masses_change_inertias_in_proportion(read):
-    scenario = read(FALL.replace("robot: closed_4r", "robot: closed_4r, masses: {link_2: 3 kg}"))
-    model, plain = build_model(scenario), build_model(read(FALL))
-    assert model.links["link_2"].mass == 3.0
-    np.testing.assert_allclose(model.links["link_2"].inertia, 3.0 * plain.links["link_2"].inertia, rtol=1e-14)
-    assert model.links["link_1"].mass == plain.links["link_1"].mass
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -267,11 +252,6 @@ def test_plain_data_gives_the_same_scenario(read):
     np.testing.assert_array_equal(start_state(again, model)[1], start_state(scenario, model)[1])
 
 
-def test_scenarios_travel_to_other_processes(read):
-    scenario = read(FALL).with_changes({"step": "2 ms"})
-    assert pickle.loads(pickle.dumps(scenario)).simulation.step == 2e-3
-
-
 @pytest.mark.parametrize(
     ("changes", "field", "value"),
     [
@@ -297,20 +277,6 @@ def test_a_scenario_is_simulated_and_measured(read):
     assert scenarios.measure(scenario, log, ["pendulum_error"])["pendulum_error"] < 1e-14
     with refused(InputError, field="measure", value="energy_drif"):
         scenarios.measure(scenario, log, ["energy_drif"])
-
-
-def test_disturbances_push(read):
-    text = FALL.replace(
-        "claims:", "disturbances:\n  - {link: link_2, wrench: [5 N, 0, 0, 0, 0, 0], duration: 10 ms}\nclaims:"
-    )
-    pushed, free = scenarios.simulate(read(text)), scenarios.simulate(read(FALL))
-    assert np.max(np.abs(pushed.v[-1] - free.v[-1])) > 1e-4
-    assert "link_2" in pushed.external
-
-
-def test_constant_efforts_act(read):
-    text = FALL.replace("  step: 1 ms", "  step: 1 ms\n  efforts: {joint_1: 2 N m}")
-    np.testing.assert_allclose(scenarios.simulate(read(text)).tau[3], [2.0, 0.0, 0.0])
 
 
 def test_measures_refuse_motions_that_they_are_not_about(read):

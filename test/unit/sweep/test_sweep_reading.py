@@ -33,12 +33,6 @@ def test_a_grid_has_every_combination_once_with_starts_fastest() -> None:
     assert len({tuple(run.items()) for run in runs}) == 8
 
 
-def test_values_without_a_unit_stay_numbers() -> None:
-    found = made({"simulation.tolerance": {"from": 1e-10, "to": 3e-10, "count": 3}})
-    values = [found.changes(i)["simulation.tolerance"] for i in range(3)]
-    assert values == pytest.approx([1e-10, 2e-10, 3e-10], rel=1e-15)
-
-
 def test_random_values_do_not_depend_on_other_parameters_or_on_the_platform() -> None:
     alone = made({J1: {"uniform": [0, 1]}}, random={"count": 3, "seed": 7})
     beside = made({J2: {"normal": [0, 1]}, J1: {"uniform": [0, 1]}, "step": [1e-3]}, random={"count": 9, "seed": 7})
