@@ -46,10 +46,7 @@ def named_numbers(option: str, texts: Iterable[str], example: str = "NAME=0.1") 
     found = {}
     for name, value in named_values(option, texts, example).items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InputError(
-                f"--{option} {name}={value}: it must be a number, such as --{option} {example}.",
-                field=name,
-                value=value,
-            )
+            text = f"--{option} {name}={value}: it must be a number, such as --{option} {example}."
+            raise InputError(text, field=name, value=value)
         found[name] = float(value)
     return found

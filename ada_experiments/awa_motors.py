@@ -68,12 +68,11 @@ def motors_of(model: Model) -> list[Motor]:
     for joint in joints:
         if joint.type.moves_as not in (Revolute.kind, Fixed.kind) or joint.mimic is not None:
             what = "mimics another" if joint.mimic is not None else f"is {joint.kind}"
-            raise InputError(
+            text = (
                 f"model {model.name!r}: joint {joint.name!r} {what}; the motors of Awa 2009 are revolute, continuous "
-                "or fixed joints.",
-                joint=joint.name,
-                value=joint.kind,
+                "or fixed joints."
             )
+            raise InputError(text, joint=joint.name, value=joint.kind)
     tips = {joint.parent: joint.xyz for joint in reversed(joints)} | {model.root: np.zeros(3)}
     columns = angle_columns(model)
     body = Joint(model.root, Fixed.kind, "", model.root)

@@ -55,12 +55,11 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
     part = scenario.simulation
     has_stops = part.stops is not None and (part.stops != AUTO or bool(limited_joints(build_model(scenario))))
     if scenario.disturbances or part.efforts.entries or part.contact is not None or has_stops:
-        raise InputError(
+        text = (
             f"{scenario.file}: experiment: other_engines compares free motions; take out disturbances, efforts, "
-            "contact and stops (stops: none).",
-            file=scenario.file,
-            field="experiment",
+            "contact and stops (stops: none)."
         )
+        raise InputError(text, file=scenario.file, field="experiment")
     told = settings_of(scenario, ("mujoco", "finer"))
     with_mujoco = told.flag("mujoco", True)
     steps = (*STEPS, *told.vector("finer", (units.TIME,) * len(told.items("finer")))) if told.has("finer") else STEPS

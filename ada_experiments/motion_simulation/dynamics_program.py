@@ -235,14 +235,12 @@ class DynamicsProgram:
         silent = now - self._heard
         if self.phase is Phase.RUNNING and silent > self.settings.silence:
             self.phase = Phase.ENDED
-            raise NoAnswer(
+            text = (
                 f"no new force came from the motion table for {1e3 * silent:.0f} ms (allowed "
                 f"{1e3 * self.settings.silence:g} ms); the motion ended. Look whether its program runs, whether its "
-                "devices answer, and at the network between the machines.",
-                field="silence",
-                value=silent,
-                allowed=self.settings.silence,
+                "devices answer, and at the network between the machines."
             )
+            raise NoAnswer(text, field="silence", value=silent, allowed=self.settings.silence)
 
     def _wrench(self, time: float, now: float) -> Array:
         """On the tip, for the step that begins now."""

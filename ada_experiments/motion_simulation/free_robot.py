@@ -162,11 +162,8 @@ class FreeRobot:
         """Start anew; the joints are held where the robot was made with."""
         x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)])
         if x.shape != (self.model.nq + self.model.nv,) or not np.isfinite(x).all():
-            raise InputError(
-                f"robot {self.model.name!r} needs {self.model.nq} positions and {self.model.nv} velocities.",
-                field="state",
-                allowed=(self.model.nq, self.model.nv),
-            )
+            text = f"robot {self.model.name!r} needs {self.model.nq} positions and {self.model.nv} velocities."
+            raise InputError(text, field="state", allowed=(self.model.nq, self.model.nv))
         self._stepper.restart(x)
         self._done, self.lost = 0, 0.0
 

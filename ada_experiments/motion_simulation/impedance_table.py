@@ -150,14 +150,13 @@ class ImpedanceTable(MotionTable):
         """
         away = np.concatenate([pose[:3, 3] - self._touching[:3, 3], turn_between(self._touching, pose)])
         if not (np.linalg.norm(away[:3]) <= _FARTHEST and np.linalg.norm(away[3:]) <= _MOST_TURNED):
-            raise Refused(
+            text = (
                 f"motion table impedance: the plate was sent {1e3 * np.linalg.norm(away[:3]):.4g} mm and "
                 f"{np.degrees(np.linalg.norm(away[3:])):.3g} deg away from the touch; its impedance is that of one "
                 f"pose and holds to {1e3 * _FARTHEST:g} mm and {np.degrees(_MOST_TURNED):.0f} deg. End the motion "
-                "earlier, or take the table 'hexa'.",
-                field="pose",
-                allowed=_FARTHEST,
+                "earlier, or take the table 'hexa'."
             )
+            raise Refused(text, field="pose", allowed=_FARTHEST)
         return away
 
     def _pose(self) -> Array:

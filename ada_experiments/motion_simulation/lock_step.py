@@ -126,12 +126,8 @@ def run(
     """
     step = pair.settings.step
     if abs(table.period - step) > 1e-9:
-        raise InputError(
-            f"the table's period is {table.period:g} s and the step of the dynamics {step:g} s; make them equal.",
-            field="period",
-            value=table.period,
-            allowed=step,
-        )
+        text = f"the table's period is {table.period:g} s and the step of the dynamics {step:g} s; make them equal."
+        raise InputError(text, field="period", value=table.period, allowed=step)
     if not 0.0 <= phase < step:
         raise InputError(
             f"phase is {phase!r}; it must be from 0 to less than the step, {step:g} s.", field="phase", value=phase

@@ -89,14 +89,12 @@ class DriverSensor(ProbeSensor):
     def open(self) -> None:  # noqa: D102
         self._driver.open()
         if self._driver.period > 0.5 * self._period * (1.0 + 1e-6):
-            raise InputError(
+            text = (
                 f"sensor {self._driver.NAME}: it measures every {1e3 * self._driver.period:g} ms, and the table would "
                 f"wait for it. It must measure twice in the table's period of {1e3 * self._period:g} ms, or have a "
-                "thread of its own.",
-                field="period",
-                value=self._driver.period,
-                allowed=0.5 * self._period,
+                "thread of its own."
             )
+            raise InputError(text, field="period", value=self._driver.period, allowed=0.5 * self._period)
 
     def sense(self) -> Sensed:  # noqa: D102
         now = self._clock()

@@ -282,12 +282,11 @@ class DynamicsClient:
         """Look whether the motion is over, or never begins."""
         if self.program.phase is Phase.WAITING:
             if now - self._waited_since > self._ready_within:
-                raise NoAnswer(
+                text = (
                     f"the motion table was not ready within {self._ready_within:g} s; look whether its program runs "
-                    "and is reached (its address, a firewall), and at what it says.",
-                    field="ready",
-                    value=self._ready_within,
+                    "and is reached (its address, a firewall), and at what it says."
                 )
+                raise NoAnswer(text, field="ready", value=self._ready_within)
             return
         rows = self.program.rows
         if not rows:

@@ -45,12 +45,8 @@ class PairSettings:
         """Check the arms."""
         for name in ("arm_1", "arm_2"):
             if len(getattr(self, name)) != len(ARM):
-                raise InputError(
-                    f"{name} has {len(getattr(self, name))} angles; it needs {len(ARM)}, one for each joint.",
-                    field=name,
-                    value=len(getattr(self, name)),
-                    allowed=len(ARM),
-                )
+                text = f"{name} has {len(getattr(self, name))} angles; it needs {len(ARM)}, one for each joint."
+                raise InputError(text, field=name, value=len(getattr(self, name)), allowed=len(ARM))
 
 
 class RobotPair:

@@ -109,49 +109,44 @@ def refuse_what_is_not_driven(values: Values) -> None:
     if is_driven(values):
         for name in _OF_SIMULATIONS:
             if values.is_wish(name):
-                raise InputError(
+                text = (
                     f"{name}:={values[name]} is for simulations, and the backend is {values['backend']}: leave it out, "
-                    f"or take backend:={SIM}.",
-                    field=name,
-                    value=values[name],
+                    f"or take backend:={SIM}."
                 )
+                raise InputError(text, field=name, value=values[name])
         if values.flag("use_sim_time"):
-            raise InputError(
+            text = (
                 f"use_sim_time:=true: with backend:={values['backend']} nothing simulates time; devices live by this "
-                "machine's clock. Leave it out.",
-                field="use_sim_time",
-                value="true",
+                "machine's clock. Leave it out."
             )
+            raise InputError(text, field="use_sim_time", value="true")
         return
     for name in _OF_DEVICES:
         if values.is_wish(name):
-            raise InputError(
+            text = (
                 f"{name}:={values[name]} is for devices, and the backend is {values['backend']}: leave it out, or take "
-                f"backend:={EMULATOR} or {REAL}.",
-                field=name,
-                value=values[name],
+                f"backend:={EMULATOR} or {REAL}."
             )
+            raise InputError(text, field=name, value=values[name])
 
 
 def _checked_url(values: Values, name: str, argument: str) -> str:
     url = values[argument]
     if values["backend"] == EMULATOR:
         if url and not is_emulated(url):
-            raise InputError(
+            text = (
                 f"{argument}:={url} is the address of a real device, and the backend is {EMULATOR}. Take "
-                f"backend:={REAL}, or leave {argument} out.",
-                field=argument,
-                value=url,
+                f"backend:={REAL}, or leave {argument} out."
             )
+            raise InputError(text, field=argument, value=url)
         return url or EMULATOR_URL
     if not url and not values["params_file"]:  # which may have the address
         example = find(name).addresses[0]
-        raise InputError(
+        text = (
             f"{argument} is not set: where is the {name}? Give its address, such as {argument}:={example}. Without a "
-            f"device: backend:={EMULATOR} drives an emulated one, byte for byte the same way.",
-            field=argument,
-            value="",
+            f"device: backend:={EMULATOR} drives an emulated one, byte for byte the same way."
         )
+        raise InputError(text, field=argument, value="")
     return url
 
 

@@ -33,10 +33,8 @@ def passed_over(path: Path, nodes: Sequence[str]) -> str:
         raise InputError(f"params_file {path} holds no parameters: {_form(nodes)}", field="params_file")
     for name, inner in found:
         if not is_empty(inner) and not isinstance(inner, Table):
-            raise InputError(
-                f"params_file {path}: {name:.200}: {BLOCK} is {kind_of(inner)}; it must be a mapping.",
-                field="params_file",
-            )
+            text = f"params_file {path}: {name:.200}: {BLOCK} is {kind_of(inner)}; it must be a mapping."
+            raise InputError(text, field="params_file")
     foreign = [name for name, _ in found if not any(_matches(name, node) for node in nodes)]
     if not foreign:
         return ""

@@ -52,12 +52,11 @@ def with_prefix(text: str, prefix: str) -> str:
         InputError: RViz cannot have it so.
     """
     if not prefix.endswith("/"):
-        raise InputError(
+        text = (
             f"frame_prefix:={prefix}: RViz puts a slash behind a prefix, whose frames have none. Write {prefix}/, or "
-            "leave RViz out: rviz:=false.",
-            field="frame_prefix",
-            value=prefix,
+            "leave RViz out: rviz:=false."
         )
+        raise InputError(text, field="frame_prefix", value=prefix)
     return text.replace("TF Prefix: ''", f"TF Prefix: {prefix.rstrip('/')}")
 
 

@@ -183,9 +183,8 @@ def published() -> Path | None:
 def _refuse_second(what: str, name: str, new: Any, old: Any) -> None:
     # The same function again is what `importlib.reload` gives.
     if old is not None and (old.__module__, old.__qualname__) != (new.__module__, new.__qualname__):
-        raise InputError(
+        text = (
             f"there are two functions for the {what} {name!r}: {old.__module__}.{old.__qualname__} and "
-            f"{new.__module__}.{new.__qualname__}; give one of them another name.",
-            field=what,
-            value=name,
+            f"{new.__module__}.{new.__qualname__}; give one of them another name."
         )
+        raise InputError(text, field=what, value=name)

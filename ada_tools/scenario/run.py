@@ -90,14 +90,11 @@ def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
     beyond = {name: over for name, over in beyond_limits(model, q).items() if over > BEYOND}
     if beyond:
         name, over = next(iter(beyond.items()))
-        raise ScenarioError(
+        text = (
             f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Start within them, or "
-            "leave the stops out: simulation: {stops: none}.",
-            file=scenario.file,
-            joint=name,
-            field="start",
-            value=over,
+            "leave the stops out: simulation: {stops: none}."
         )
+        raise ScenarioError(text, file=scenario.file, joint=name, field="start", value=over)
     return q, v
 
 

@@ -231,13 +231,8 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
     key, rest = ".".join(keys[:count]), keys[count:]
     if isinstance(node, Listing):
         if not key.isdecimal() or int(key) >= len(node.items):
-            raise ScenarioError(
-                f"{file}: the change of {path!r} needs a number from 0 to {len(node.items) - 1} instead of {key!r}.",
-                file=file,
-                field=path,
-                value=key,
-                allowed=range(len(node.items)),
-            )
+            text = f"{file}: the change of {path!r} needs a number from 0 to {len(node.items) - 1} instead of {key!r}."
+            raise ScenarioError(text, file=file, field=path, value=key, allowed=range(len(node.items)))
         items = list(node.items)
         items[int(key)] = _replaced(items[int(key)], rest, value, path, file)
         return Listing(node.line, tuple(items))

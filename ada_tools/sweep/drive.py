@@ -214,12 +214,11 @@ class _Drive:
         try:
             rows = future.result()
         except DeviceError as problem:
-            raise SweepError(
+            text = (
                 f"{problem} What was finished is kept; the same call goes on. Fewer workers (--jobs) share a device's "
-                "memory, and a sweep without device runs anywhere.",
-                field="device",
-                value=self._task.device,
-            ) from None
+                "memory, and a sweep without device runs anywhere."
+            )
+            raise SweepError(text, field="device", value=self._task.device) from None
         except (Exception, CancelledError) as problem:
             self._lost(runs, problem, was_suspect)
             return

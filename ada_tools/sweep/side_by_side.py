@@ -67,25 +67,21 @@ def fitting(scenario: Scenario, model: Model, most: int = BYTES) -> int:
     assert part is not None
     steps = round(part.duration / part.step)
     if steps % part.log_every or abs(steps * part.step - part.duration) > 1e-9 * part.step:
-        raise ScenarioError(
+        text = (
             f"{scenario.file}: simulation: runs side by side last a whole number of rows, and {part.duration:g} s "
-            f"is no multiple of {part.log_every} steps (log_every) of {part.step:g} s.",
-            file=scenario.file,
-            field="simulation.duration",
-            value=part.duration,
+            f"is no multiple of {part.log_every} steps (log_every) of {part.step:g} s."
         )
+        raise ScenarioError(text, file=scenario.file, field="simulation.duration", value=part.duration)
     of_row = 8 * _COPIES * (model.nq + 3 * model.nv)
     rows = steps // part.log_every + 1
     if rows * of_row > most:
         fewer = -(-steps // (most // of_row - 1))
-        raise ScenarioError(
+        text = (
             f"{scenario.file}: simulation: a run has {rows} rows, which take {rows * of_row / 2**20:.0f} MiB; runs "
             f"side by side have {most // 2**20} MiB together. Keep fewer rows, with: {{simulation.log_every: N}}, "
-            f"N from {fewer} on: measures look at those.",
-            file=scenario.file,
-            field="simulation.log_every",
-            allowed=f"{fewer} on",
+            f"N from {fewer} on: measures look at those."
         )
+        raise ScenarioError(text, file=scenario.file, field="simulation.log_every", allowed=f"{fewer} on")
     return most // (rows * of_row)
 
 
@@ -221,11 +217,10 @@ def _measured(group: _Group, motions: SideBySide, names: Sequence[str]) -> list[
 def _numbers(name: str, value: Any, count: int) -> list[float]:
     numbers = np.asarray(value, dtype=np.float64)
     if numbers.shape != (count,):
-        raise InputError(
+        text = (
             f"measure {name!r} gave shape {numbers.shape} for {count} motions side by side; it must be ({count},): "
-            "work along the axis of the rows, which is the one before the numbers of a row.",
-            field="measure",
-            value=name,
+            "work along the axis of the rows, which is the one before the numbers of a row."
         )
+        raise InputError(text, field="measure", value=name)
     found: list[float] = numbers.tolist()
     return found

@@ -92,12 +92,11 @@ def _indexed(path: Path, file: IO[bytes]) -> Index | None:
         row = _parsed(line) if line.endswith(b"\n") else None
         if not _is_row(row, index.total):
             if row is not None or file.read(1):
-                raise SweepError(
+                text = (
                     f"{path}, line {number}: it is damaged. Delete that line, so that its run is made again, or start "
-                    "anew with --restart (restart=True).",
-                    file=path,
-                    line=number,
+                    "anew with --restart (restart=True)."
                 )
+                raise SweepError(text, file=path, line=number)
             index.notes.append(f"{path}: the last line is torn; its run is made again.")
             break
         index.take(row, index.end)
@@ -212,12 +211,11 @@ class Store:
             if self._clock.now() - self.synced_at > SYNC_AFTER:
                 self._sync()
         except OSError as problem:
-            raise SweepError(
+            text = (
                 f"{self.path}: it cannot be written: {problem.strerror}. What was written is kept; the same call goes "
-                "on from there.",
-                file=self.path,
-                value=problem.errno,
-            ) from None
+                "on from there."
+            )
+            raise SweepError(text, file=self.path, value=problem.errno) from None
 
     def _write(self, text: bytes) -> None:
         assert self._file is not None
@@ -283,13 +281,11 @@ def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None
     changed = [key for key in dict.fromkeys((*old, *new)) if old.get(key, _MISSING) != new.get(key, _MISSING)]
     shown = "; ".join(_difference(key, old, new) for key in changed[:_SHOWN])
     more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    raise SweepError(
+    text = (
         f"{path}: it belongs to another sweep. Changed since: {shown}{more}. Use another folder (--output), or start "
-        "anew with --restart (restart=True).",
-        file=path,
-        field="sweep",
-        value=tuple(changed),
+        "anew with --restart (restart=True)."
     )
+    raise SweepError(text, file=path, field="sweep", value=tuple(changed))
 
 
 def _difference(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

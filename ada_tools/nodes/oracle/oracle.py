@@ -203,23 +203,16 @@ def state_of_joints(
     given: Mapping[str, Sequence[float]] = {"position": position, "velocity": velocity, "effort": effort}
     for field, values in given.items():
         if len(values) != len(names) and (field != "effort" or len(values)):
-            raise InputError(
-                f"a joint state names {len(names)} joints and has {len(values)} numbers in {field}.",
-                field=field,
-                value=len(values),
-                allowed=len(names),
-            )
+            text = f"a joint state names {len(names)} joints and has {len(values)} numbers in {field}."
+            raise InputError(text, field=field, value=len(values), allowed=len(names))
     place = {name: i for i, name in enumerate(names)}
     if len(place) != len(names):
         twice = next(name for i, name in enumerate(names) if place[name] != i)
         raise InputError(f"a joint state names joint {twice!r} twice.", field="name", joint=twice)
     missing = [name for name in model.joint_names if name not in place]
     if missing:
-        raise InputError(
-            f"a joint state lacks joint {', '.join(missing[:8])} of model {model.name!r}.",
-            field="name",
-            joint=missing[0],
-        )
+        text = f"a joint state lacks joint {', '.join(missing[:8])} of model {model.name!r}."
+        raise InputError(text, field="name", joint=missing[0])
     order = [place[name] for name in model.joint_names]
     q, v, tau = (
         np.array([values[i] for i in order] if len(values) else np.zeros(len(order))) for values in given.values()
@@ -245,10 +238,8 @@ def base_of_sizes(model: Model, nq: int, nv: int) -> str:
         if size == (nq, nv):
             return base
     shown = ", ".join(f"{base}: {q} and {v}" for base, (q, v) in sizes.items())
-    raise InputError(
+    text = (
         f"a state has {nq} positions and {nv} velocities, which fit no base of model {model.name!r} ({shown}); the "
-        "robot description is of another robot.",
-        field="base",
-        value=(nq, nv),
-        allowed=tuple(sizes.values()),
+        "robot description is of another robot."
     )
+    raise InputError(text, field="base", value=(nq, nv), allowed=tuple(sizes.values()))
