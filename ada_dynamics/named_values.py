@@ -25,9 +25,8 @@ def named_values(option: str, texts: Iterable[str], example: str = "NAME=0.1") -
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise InputError(
-                f"--{option} {text!r}: write NAME=VALUE, such as --{option} {example}.", field=option, value=text
-            )
+            words = f"--{option} {text!r}: write NAME=VALUE, such as --{option} {example}."
+            raise InputError(words, field=option, value=text)
         if name in found:
             raise InputError(f"--{option} {name} is given twice; give it once.", field=name)
         try:

@@ -16,8 +16,7 @@ from ada_dynamics.errors import AdaError, unknown_name
 
 Kind: TypeAlias = Literal["urdf", "config", "launch"]
 
-# From <prefix>/lib/python3.x/site-packages, which holds the package, up to <prefix>; after `pip install --target` it is
-# fewer. No further, lest the files of another installation be taken for this one's.
+# From <prefix>/lib/python3.x/site-packages up to <prefix>. No further: the files would be another installation's.
 _STEPS_TO_PREFIX = 4
 
 
@@ -59,20 +58,13 @@ def _folder(kind: Kind, folder: Path | None) -> Path:
 
 
 def folder_of(package: Path) -> Path:
-    """The data folder of the package at a path.
-
-    Raises:
-        AdaError: There is none; the message says where it was looked for.
-    """
+    """The data folder of the package at a path; an AdaError says where it was looked for."""
     searched = _candidates(package)
     for root in searched:
         if (root / "package.xml").is_file():
             return root
-    raise AdaError(
-        "the data files of ada_dynamics (urdf, config, launch) are missing: package.xml, which lies beside them, is in "
-        f"none of {', '.join(map(str, searched))}. Install the package again, with pip or with colcon.",
-        allowed=tuple(searched),
-    )
+    text = f"the data files of ada_dynamics are missing: package.xml is in none of {', '.join(map(str, searched))}."
+    raise AdaError(f"{text} Install the package again, with pip or with colcon.", allowed=tuple(searched))
 
 
 def _candidates(package: Path) -> list[Path]:

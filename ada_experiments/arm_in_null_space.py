@@ -160,5 +160,5 @@ def _figures(found: dict[str, dict[str, Moved]], output: Path) -> list[Path]:
 
 _NOTES = [
     "Four joints in a plane and three components of momentum in it: one motion of the arm is left, along which it "
-    "comes as near to its goal as it can.",
+    "comes as near to its goal as it can."
 ]

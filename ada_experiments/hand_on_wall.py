@@ -181,12 +181,7 @@ def _claims(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: Se
             unit="N s",
         ),
         Claim("with the chain over ground and wall it leans there, and bears at least", min(leant), 0.5, ">=", "N s"),
-        Claim(
-            "and its centre of mass stays where it is, within",
-            _moved(logs["leaning", "wall"]),
-            0.001,
-            unit="m",
-        ),
+        Claim("and its centre of mass stays where it is, within", _moved(logs["leaning", "wall"]), 0.001, unit="m"),
     ]
 
 

@@ -102,13 +102,7 @@ class Pair:
 
 
 def pair_of(
-    one: Model,
-    two: Model,
-    angles_one: Array,
-    angles_two: Array,
-    approach: float,
-    gap: float,
-    offset: float = 0.0,
+    one: Model, two: Model, angles_one: Array, angles_two: Array, approach: float, gap: float, offset: float = 0.0
 ) -> Pair:
     """Robot 1 at rest, and robot 2 in front of its tip, coming nearer along -x with its joints free.
 

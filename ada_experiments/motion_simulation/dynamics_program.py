@@ -19,14 +19,7 @@ from ada_dynamics.settings import setting
 from ada_experiments.motion_simulation.delay_meter import DelayMeter
 from ada_experiments.motion_simulation.force_filling import ForceFilling
 from ada_experiments.motion_simulation.frames import Motion, Mounting, of_seven, to_seven
-from ada_experiments.motion_simulation.packets import (
-    Flags,
-    ForcePacket,
-    PicturePacket,
-    PosePacket,
-    decode,
-    encode,
-)
+from ada_experiments.motion_simulation.packets import Flags, ForcePacket, PicturePacket, PosePacket, decode, encode
 from ada_experiments.motion_simulation.passivity import ActiveLoopWarning, PassivityObserver
 from ada_experiments.motion_simulation.prediction import longest_passive_delay, predicted
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
@@ -92,12 +85,7 @@ class DynamicsProgram:
     """
 
     def __init__(
-        self,
-        pair: RobotPair,
-        settings: LoopSettings | None = None,
-        *,
-        keeps_rows: bool = True,
-        pictures_every: int = 0,
+        self, pair: RobotPair, settings: LoopSettings | None = None, *, keeps_rows: bool = True, pictures_every: int = 0
     ) -> None:
         """Prepare.
 

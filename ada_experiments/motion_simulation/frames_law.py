@@ -24,11 +24,7 @@ def carried_law(pose: Vector, twist: Vector, acceleration: Vector, fixed: Vector
     arm = R @ s
     across = cross(w, arm)
     rate = a + (cross(turning, arm) + cross(w, across))
-    return {
-        "found": _pose(R @ S, p + arm),
-        "rate": [*v + across, *w],
-        "bend": [*rate, *turning],
-    }
+    return {"found": _pose(R @ S, p + arm), "rate": [*v + across, *w], "bend": [*rate, *turning]}
 
 
 def seen_law(

@@ -120,9 +120,7 @@ class FreeRobot:
         applied = AppliedWrench(at.body, at.pose.rotation.matrix(), point, True)
         law = None if hold is None else self._holding(hold)
         loads = Loads(
-            applied=(applied,),
-            law=None if law is None else law.law,
-            tag="" if law is None else law.tag(self.model),
+            applied=(applied,), law=None if law is None else law.law, tag="" if law is None else law.tag(self.model)
         )
         self._system = System(self.model, self.dynamics, loads)
         self._stepper = Stepper(self._system, METHODS[_METHOD])

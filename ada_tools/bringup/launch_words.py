@@ -141,11 +141,7 @@ def read(path: Path) -> LaunchFile:
 
 _WORDS: Mapping[str, Mapping[str, object]] = {
     "launch": {"LaunchDescription": LaunchDescription},
-    "launch.actions": {
-        "DeclareLaunchArgument": argument,
-        "LogInfo": LogInfo,
-        "OpaqueFunction": OpaqueFunction,
-    },
+    "launch.actions": {"DeclareLaunchArgument": argument, "LogInfo": LogInfo, "OpaqueFunction": OpaqueFunction},
     "launch_ros": {},
     "launch_ros.actions": {"Node": node},
 }

@@ -49,7 +49,6 @@ class RequiredNodeEnded(AdaError):
     """A node has ended that the others need."""
 
 
-# --- arguments ------------------------------------------------------------------------------------------------------
 def robot_arguments(idle: str) -> list[Any]:
     """The arguments that every launch file with a robot takes.
 
@@ -92,9 +91,7 @@ def node_arguments() -> list[Any]:
             "stands before the names of all frames, as in left/; several robots then share /tf; empty: none",
         ),
         declared(
-            "params_file",
-            "",
-            "path of a YAML file with parameters of the nodes; arguments that are given win over it",
+            "params_file", "", "path of a YAML file with parameters of the nodes; arguments that are given win over it"
         ),
         declared("log_level", "info", "least severity of what the nodes log", _LEVELS),
         declared(
@@ -155,7 +152,6 @@ def argument_of(declaration: Any) -> Argument:
     return Argument(declaration.name, text, declaration.description, tuple(declaration.choices or ()))
 
 
-# --- values ---------------------------------------------------------------------------------------------------------
 class LaunchValues(Values):
     """Checked values of all arguments, and what nodes take from them.
 
@@ -241,7 +237,6 @@ class LaunchValues(Values):
         """Parameters of view_node that every launch file takes from its arguments."""
         return {**self.follower, "port": self("view_port", int(self["view_port"]))}
 
-    # --- names --------------------------------------------------------------------------------------------------
     @property
     def namespace(self) -> str:
         """Namespace of the nodes, absolute; "" for none."""
@@ -259,7 +254,6 @@ class LaunchValues(Values):
         is_own = self.is_moved and not self["frame_prefix"]
         return [("/tf", "tf"), ("/tf_static", "tf_static")] if is_own else []
 
-    # --- nodes --------------------------------------------------------------------------------------------------
     def layers(self, parameters: Mapping[str, ParameterValue | Parameter], *, takes_file: bool = True) -> Layers:
         """Parameters of a node in the order in which later ones win: its own, the user's file, given arguments.
 
@@ -293,7 +287,6 @@ class LaunchValues(Values):
         common: dict[str, Any] = {"output": "screen", "ros_arguments": ["--log-level", self["log_level"]]}
         return {**common, "namespace": self["namespace"]} if self["namespace"] else common
 
-    # --- pictures -----------------------------------------------------------------------------------------------
     @property
     def shows_view(self) -> bool:
         """True if there is a browser view."""

@@ -19,9 +19,7 @@ STATE = (("state", "dynamics_node/state"),)  # the exact state of the simulation
 
 
 def robot_node(
-    values: LaunchValues,
-    simulated: Callable[[LaunchValues], Settings],
-    driven: Callable[[LaunchValues], Settings],
+    values: LaunchValues, simulated: Callable[[LaunchValues], Settings], driven: Callable[[LaunchValues], Settings]
 ) -> Any:
     """The robot on the backend that was asked for.
 

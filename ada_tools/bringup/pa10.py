@@ -41,14 +41,7 @@ _BENT = [0.0, math.pi / 6, 0.0, math.pi / 2, 0.0, math.pi / 3, 0.0]  # [rad] far
 _HAND = "flange"
 _WORLD = "world"
 _COMPLIANCE = "compliance"
-CONTROLLERS = (
-    "pose_servo",
-    "joint_trajectory",
-    "computed_torque",
-    "impedance",
-    _COMPLIANCE,
-    "gravity_compensation",
-)
+CONTROLLERS = ("pose_servo", "joint_trajectory", "computed_torque", "impedance", _COMPLIANCE, "gravity_compensation")
 # What differs from the controllers' own values.
 _SETTINGS: Mapping[str, Parameters] = {
     "pose_servo": {"link": Parameter(_HAND)},

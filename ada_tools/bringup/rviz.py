@@ -78,11 +78,7 @@ def _configuration(picture: Picture) -> Tree:
                 *([_target()] if picture.has_target else []),
             ],
             "Enabled": True,
-            "Global Options": {
-                "Background Color": "48; 48; 48",
-                "Fixed Frame": picture.fixed_frame,
-                "Frame Rate": 30,
-            },
+            "Global Options": {"Background Color": "48; 48; 48", "Fixed Frame": picture.fixed_frame, "Frame Rate": 30},
             "Name": "root",
             "Tools": [
                 {"Class": f"rviz_default_plugins/{tool}"}

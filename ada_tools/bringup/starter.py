@@ -111,15 +111,10 @@ class Starter:
             code = starter.run()
     """
 
+    stages, respawn_delay = STAGES, RESPAWN_DELAY  # tests have subclasses that wait less
+
     def __init__(
-        self,
-        plan: Plan,
-        console: Console,
-        program: Program = program_of,
-        *,
-        stages: Sequence[tuple[signal.Signals, float]] = STAGES,
-        respawn_delay: float = RESPAWN_DELAY,
-        clock: Clock = SYSTEM_CLOCK,
+        self, plan: Plan, console: Console, program: Program = program_of, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         """Prepare.
 
@@ -127,11 +122,9 @@ class Starter:
             plan: what to start.
             console: for everything that is said.
             program: the words with which `child` starts a process.
-            stages: signals that end a process, and how long each is given [s].
-            respawn_delay: before a process that may be is started again [s].
-            clock: of both.
+            clock: of the stages and of restarts.
         """
-        self._stages, self._respawn_delay, self._clock = stages, respawn_delay, clock
+        self._clock = clock
         self.plan = plan
         self.children: list[Child] = []
         self._console = console
@@ -196,7 +189,7 @@ class Starter:
     def close(self) -> None:
         """End all processes: SIGINT, then SIGTERM, then SIGKILL to those that remain."""
         try:
-            for number, seconds in self._stages:
+            for number, seconds in self.stages:
                 running = [child for child in self.children if child.code is None]
                 if running:
                     self._end(running, number, seconds)
@@ -233,8 +226,8 @@ class Starter:
             child.close()  # its own last words come first
             rest = "going on without it" if child.process.optional else "ending"
             if child.process.respawn:
-                rest = f"starting it again in {self._respawn_delay:g} s"
-                self._again.append((self._clock.now() + self._respawn_delay, child.process))
+                rest = f"starting it again in {self.respawn_delay:g} s"
+                self._again.append((self._clock.now() + self.respawn_delay, child.process))
             self._console.say(f"{child.process.name} has ended ({ending_in_words(child.code or 0)}); {rest}")
         return not child.process.optional
 

@@ -68,7 +68,6 @@ class Part(Fields):
         """File and line, for messages."""
         return placed(self.file, self.line)
 
-    # --- values -------------------------------------------------------------------------------------------------
     def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
         """One of some words."""
         found = self.text(key, default)
@@ -122,7 +121,6 @@ class Part(Fields):
         except BadValue as reason:
             raise self.problem(key, f"{reason}. It must be {wanted}; a number without a unit is SI.") from None
 
-    # --- mappings and lists -------------------------------------------------------------------------------------
     def part(self, key: str, known: Sequence[str] | None) -> Part:
         """A mapping in this one; without keys where there is none."""
         inner = Part(self.node(key) if self.has(key) else None, self.full(key), self.file, known)

@@ -28,7 +28,6 @@ NEARLY_SINGULAR = (
 )
 
 
-# --- energy, loops, momentum ----------------------------------------------------------------------------------------
 @measure("energy_drift", side_by_side=True)
 def energy_drift(scenario: Scenario, log: Log) -> Array:
     """Largest change of the total energy, as a share of the swing of the potential energy."""
@@ -153,7 +152,6 @@ def _base(model: Model, index: Callable[[str], slice]) -> slice:
     return index(bases[0])
 
 
-# --- other ways to the same motion ----------------------------------------------------------------------------------
 @measure("difference_from_ada", unit="rad, m")
 def difference_from_ada(scenario: Scenario, log: Log) -> float:
     """Largest difference of positions from the same simulation by ADA without symbolic pieces."""
@@ -165,7 +163,6 @@ def difference_from_ada(scenario: Scenario, log: Log) -> float:
     return _largest(other.q - log.q)
 
 
-# --- the rhombus ----------------------------------------------------------------------------------------------------
 @measure("pendulum_error", unit="rad")
 def pendulum_error(scenario: Scenario, log: Log) -> float:
     """Largest difference of the first angle of a rhombus of unit rods from its closed form, which is a pendulum's."""

@@ -37,10 +37,7 @@ ENDINGS = (".yaml", ".yml", ".json")
 
 PLANES = ("xz", "xy", "yz", "3d")
 STRIP = 5  # snapshots side by side
-PULSES: Mapping[str, Callable[..., WrenchProfile]] = {
-    "half_sine": profiles.half_sine,
-    "rectangle": profiles.rectangle,
-}
+PULSES: Mapping[str, Callable[..., WrenchProfile]] = {"half_sine": profiles.half_sine, "rectangle": profiles.rectangle}
 CONSTANT = "constant"
 KINDS = (*PULSES, CONSTANT)
 RELATIONS = ("<=", ">=", "==", "~")

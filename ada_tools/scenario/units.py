@@ -29,10 +29,7 @@ class Dimension:
     def times(self, other: Dimension, power: int = 1) -> Dimension:
         """The dimension of a product with a power of another."""
         return Dimension(
-            self.m + power * other.m,
-            self.kg + power * other.kg,
-            self.s + power * other.s,
-            self.rad + power * other.rad,
+            self.m + power * other.m, self.kg + power * other.kg, self.s + power * other.s, self.rad + power * other.rad
         )
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics.errors import AdaError
+from ada_dynamics.jit import gpu
 from ada_dynamics.structured_text.nodes import Node
 from ada_tools.scenario.reader import read_node
 from ada_tools.scenario.run import simulation_of
@@ -113,7 +114,6 @@ def forget_simulation(task: Task, others: Changes) -> None:
     _bench(task).simulations.pop(digest(others), None)
 
 
-# --- devices --------------------------------------------------------------------------------------------------------
 _first_turn = 0  # of this process among those of its machine
 _turns = itertools.count()
 
@@ -124,22 +124,14 @@ def take_turn(turn: int) -> None:
     _first_turn = turn
 
 
-def own_device(device: str, count: Callable[[], int] | None = None) -> str:
-    """The device of this thread: of several of a machine, each worker takes the next one.
-
-    Args:
-        device: of the sweep.
-        count: how many graphics processors there are; by default asks the driver.
+def own_device(device: str, count: Callable[[], int] = gpu.count) -> str:
+    """The device of this thread: of several of a machine, each worker takes the next one; `count` is how many it has.
 
     Raises:
         NoDeviceError: there is none.
     """
     if device != "cuda":
         return device
-    if count is None:
-        from ada_dynamics.jit.gpu import count as count_of_driver
-
-        count = count_of_driver
     if not hasattr(_here, "turn"):
         _here.turn = _turn_of_dask()
         if _here.turn is None:
@@ -162,7 +154,6 @@ def _turn_of_dask() -> int | None:
     return int(last) if last.isdecimal() else None
 
 
-# --- rows -----------------------------------------------------------------------------------------------------------
 def done_row(run: int, changes: Changes, measures: Mapping[str, Any], seconds: float) -> Row:
     """The row of a run that has figures."""
     return {"run": run, "status": DONE, "changes": changes, "measures": measures, "seconds": round(seconds, 6)}

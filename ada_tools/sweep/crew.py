@@ -134,14 +134,7 @@ _HINT = (
 
 @contextmanager
 def crew_for(executor: Any, jobs: int | None, address: str | None = None, device: str | None = None) -> Iterator[Crew]:
-    """Workers of a sweep, ended when the block is left.
-
-    Args:
-        executor: None or "local", "threads", "dask", a dask client, or anything with submit(function, argument).
-        jobs: how many runs at a time; by default as many as there are cores, or workers in the cluster.
-        address: of a dask scheduler; a cluster on this machine by default.
-        device: where runs go side by side; each local process takes memory of a graphics processor.
-    """
+    """Workers of a sweep, ended when the block is left; arguments as of `run_sweep`, and the device of the sweep."""
     refuse_no_count("jobs", jobs)
     if address is not None and executor != "dask":
         raise InputError("an address is for the executor 'dask' alone.", field="address", value=address)

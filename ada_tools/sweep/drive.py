@@ -166,7 +166,6 @@ class _Drive:
                 self._save_landed()
             raise
 
-    # --- sending ------------------------------------------------------------------------------------------------
     def _fill(self) -> bool:
         """Hand out work up to the bound; whether any is under way."""
         if self._broken and not self._flying:
@@ -207,7 +206,6 @@ class _Drive:
         self._flying[future] = runs
         future.add_done_callback(self._landed.put)
 
-    # --- receiving ----------------------------------------------------------------------------------------------
     def _land(self, future: Future) -> None:
         runs = self._flying.pop(future)
         was_suspect, self._tried_twice = self._tried_twice, False

@@ -84,7 +84,6 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
     return found
 
 
-# --- the scenario ---------------------------------------------------------------------------------------------------
 def _scenario(top: Part, folder: Path) -> Scenario:
     """The scenario, by name, from a file beside the sweep, or written into it."""
     node = top.node("scenario")
@@ -120,7 +119,6 @@ def _measures(top: Part, scenario: Scenario) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-# --- parameters -----------------------------------------------------------------------------------------------------
 def _axes(top: Part) -> tuple[Axis, ...]:
     parameters = top.part("parameters", None)
     if not parameters.entries:

@@ -79,7 +79,6 @@ class SweepResult:
                     file.seek(at)
                     yield json.loads(file.readline())
 
-    # --- summary ------------------------------------------------------------------------------------------------
     def summary(self) -> dict[str, Any]:
         """Counts, errors, and by measure the least, mean and greatest value; fit for JSON."""
         errors: Counter[str] = Counter()
@@ -105,7 +104,6 @@ class SweepResult:
             "notes": self.notes,
         }
 
-    # --- tables -------------------------------------------------------------------------------------------------
     def to_csv(self, path: PathLike) -> None:
         """One line per run; parameters that have the same unit everywhere are numbers, with the unit in the title.
 

@@ -42,19 +42,12 @@ Member = tuple[int, Changes]
 
 @dataclass(frozen=True)
 class _Group:
-    """Common parts of a group of runs.
+    """Common parts of a group of runs."""
 
-    Attributes:
-        scenario: at its own start.
-        simulation: of it.
-        fitting: so many motions at once.
-        rows_every: so many steps.
-    """
-
-    scenario: Scenario
+    scenario: Scenario  # at its own start
     simulation: Simulation
-    fitting: int
-    rows_every: int
+    fitting: int  # motions at once
+    rows_every: int  # steps
 
 
 def fitting(scenario: Scenario, model: Model, most: int = BYTES) -> int:
@@ -108,12 +101,7 @@ def rows_side_by_side(
 ) -> tuple[list[Row], list[int]]:
     """Rows of runs, and those of the runs that have to be made alone, since their motion could not go on.
 
-    Args:
-        task: of the sweep.
-        runs: their numbers.
-        device: where their motions are computed.
-        most: bytes of the motions at once.
-        clock: for the seconds in the rows.
+    Motions are computed together as far as they fit into `most` bytes.
 
     Raises:
         DeviceError: the device cannot be used, or failed.

@@ -61,11 +61,7 @@ class Index:
 
 
 def read_index(folder: Path) -> Index | None:
-    """The index of the file of results in a folder; None where there is none, or one without a whole header.
-
-    Raises:
-        SweepError: the file is damaged, or is none of ours.
-    """
+    """The index of the file of results in a folder; None without a whole header, a SweepError if it is damaged."""
     path = folder / FILE
     try:
         with path.open("rb") as file:
@@ -135,13 +131,7 @@ def _is_number(value: Any) -> bool:
 
 
 class Store:
-    """The results of a sweep while it runs; one process at a time has them.
-
-    Attributes:
-        path: of the file.
-        index: of the rows in it.
-        synced_at: when rows were pushed to the disk [s].
-    """
+    """The results of a sweep while it runs; one process at a time has them, on the disk since `synced_at` [s]."""
 
     def __init__(self, folder: Path, sweep: Sweep, restart: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
         """Open the folder of a sweep, or make it.

@@ -37,17 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some runs.
-
-    Attributes:
-        task: what they belong to.
-        runs: their numbers.
-        seconds: after which no further one is begun.
-    """
+    """Some runs."""
 
     task: Task
     runs: tuple[int, ...]
-    seconds: float
+    seconds: float  # after which no further one is begun
 
 
 def ping() -> str:
@@ -141,7 +135,6 @@ def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:
         raise
 
 
-# --- logs -----------------------------------------------------------------------------------------------------------
 def log_path(folder: Path, run: int) -> Path:
     """Where the log of a run is kept."""
     return folder / f"run_{run:07d}.npz"

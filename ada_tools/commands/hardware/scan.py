@@ -41,12 +41,7 @@ def run(options: argparse.Namespace) -> int:
     notes = _notes()
     if options.json:
         print_json(
-            {
-                "serial": [one.to_dict() for one in ports],
-                "arcnet": net.to_dict(),
-                "netft": sensor,
-                "notes": notes,
-            }
+            {"serial": [one.to_dict() for one in ports], "arcnet": net.to_dict(), "netft": sensor, "notes": notes}
         )
     else:
         lines = [*_port_lines(ports), *_arcnet_lines(net), *(_sensor_lines(sensor) if sensor else ()), *notes]

@@ -182,11 +182,7 @@ def is_described_by_joints(model: Model) -> bool:
 
 
 def state_of_joints(
-    model: Model,
-    names: Sequence[str],
-    position: Sequence[float],
-    velocity: Sequence[float],
-    effort: Sequence[float],
+    model: Model, names: Sequence[str], position: Sequence[float], velocity: Sequence[float], effort: Sequence[float]
 ) -> tuple[Array, Array, Array]:
     """q, v and tau of what a sensor_msgs/JointState says; joints of other robots may be among them.
 

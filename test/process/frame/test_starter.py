@@ -41,6 +41,13 @@ UP = "[one] up --ros-args -r __node:=one"
 FAILING = "import sys; print('no robot'); sys.exit(5)"
 
 
+class Impatient(Starter):
+    """Restarts soon, and ends soon with force."""
+
+    stages = ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 60.0))
+    respawn_delay = 0.1
+
+
 class Runner:
     """A starter with scripts for nodes."""
 
@@ -51,8 +58,8 @@ class Runner:
             self.paths[name].write_text(textwrap.dedent(text))
         self.stream = io.StringIO()
 
-    def starter(self, *processes, **how):
-        return Starter(Plan("test", {}, tuple(processes)), Console(self.stream), self.program, **how)
+    def starter(self, *processes, kind=Starter):
+        return kind(Plan("test", {}, tuple(processes)), Console(self.stream), self.program)
 
     def program(self, process):
         return [sys.executable, str(self.paths[process.executable])]
@@ -106,7 +113,7 @@ def test_an_optional_process_may_end(tmp_path):
 def test_a_process_that_may_be_is_started_again(tmp_path):
     runner = Runner(tmp_path, talk=TALK, failing=FAILING)
     view = Process("failing", "view", optional=True, respawn=True)
-    with runner.starter(Process("talk", "robot"), view, respawn_delay=0.1) as starter:
+    with runner.starter(Process("talk", "robot"), view, kind=Impatient) as starter:
         starter.begin()
         assert starter.run(tick(lambda: runner.lines.count("[view] no robot") == 3, "three starts")) == 0
         assert [child.process.name for child in starter.children] == ["robot", "view"]
@@ -124,8 +131,7 @@ def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):
 
 def test_a_process_that_ignores_all_requests_is_killed(tmp_path):
     runner = Runner(tmp_path, stubborn=STUBBORN)
-    stages = ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 60.0))
-    with runner.starter(Process("stubborn", "one"), stages=stages) as starter:
+    with runner.starter(Process("stubborn", "one"), kind=Impatient) as starter:
         starter.begin()
         starter.run(runner.has("[one] up"))
     assert starter.children[0].code == -signal.SIGKILL
