@@ -201,11 +201,8 @@ class Store:
             if self._clock.now() - self.synced_at > SYNC_AFTER:
                 self._sync()
         except OSError as problem:
-            text = (
-                f"{self.path}: it cannot be written: {problem.strerror}. What was written is kept; the same call goes "
-                "on from there."
-            )
-            raise SweepError(text, file=self.path, value=problem.errno) from None
+            words = f"{self.path}: it cannot be written: {problem.strerror}. The same call goes on from what is kept."
+            raise SweepError(words, file=self.path, value=problem.errno) from None
 
     def _write(self, text: bytes) -> None:
         assert self._file is not None
