@@ -132,14 +132,6 @@ def test_a_merged_model_may_hang_on_a_joint_and_have_had_a_floating_base() -> No
     assert (mount.kind, mount.xyz.tolist(), mount.rotation.tolist()) == ("fixed", [0.0] * 3, np.eye(3).tolist())
 
 
-def test_a_floating_model_keeps_which_of_its_joints_have_motors_when_it_is_merged() -> None:
-    builder = ada.Builder("free").link("body", 1.0, (0, 0, 0), (1, 1, 1)).link("arm", 1.0, (0.1, 0, 0), (1, 1, 1))
-    builder.joint("swing", "revolute", "body", "arm")
-    for motors, kept in ((["root_joint"], ()), (["root_joint", "swing"], ("f_swing",)), (["swing"], ("f_swing",))):
-        free = builder.actuated(motors).build(base="floating")
-        assert edit.merge(planar_chain(1), free, "link_1", prefix="f_").actuated == ("joint_1", *kept)
-
-
 def test_a_model_whose_base_was_locked_can_be_attached_and_renamed_like_any_other() -> None:
     model, q = mechanisms.two_feet()
     standing = edit.lock(model, {"root_joint": q[:7]})
@@ -202,25 +194,6 @@ def test_loops_that_are_added_are_those_of_a_model_that_was_loaded_with_them():
     q, v, tau = np.radians([30.0, 85.7, 0.0, 64.3]), 0.1 * np.ones(4), np.ones(4)
     q, v = ada.Dynamics(one).project(q, v)
     np.testing.assert_array_equal(ada.Dynamics(one).forward(q, v, tau), ada.Dynamics(other).forward(q, v, tau))
-
-
-def test_base_gravity_motors_and_loops_stay():
-    robot = ada.load("five_bar", gravity=(0.0, 0.0, -1.62))
-    guide = {
-        "name": "guide",
-        "type": "prismatic",
-        "axis": [0, 0, 1],
-        "parent": {"link": "base"},
-        "child": {"link": "left_rod"},
-    }
-    more = with_loops(robot, [guide])
-    assert more.loop_names == [*robot.loop_names, "guide"]
-    assert more.actuated == robot.actuated
-    assert more.gravity == robot.gravity
-    floating = with_loops(
-        ada.load("khr1"), [{**guide, "parent": {"link": "left_sole"}, "child": {"link": "right_sole"}}]
-    )
-    assert floating.joint_names[0] == "root_joint"
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -317,12 +290,6 @@ def test_a_floating_robot_that_stands_can_be_described_from_its_foot() -> None:
     assert other.nv == 29
     for name in ("left_knee", "right_knee", "left_ankle_roll"):  # joints that are turned round keep their positions
         np.testing.assert_allclose(p[other.q_index(name)], q[model.q_index(name)], rtol=0.0, atol=1e-15)
-
-
-def test_the_path_of_a_loop_leads_from_its_parent_to_its_child() -> None:
-    model, _ = mechanisms.ladder(2)
-    assert edit.loop_path(model, "cell_1") == ["right_1", "left_1", "rung_1"]
-    assert edit.loop_path(model, "cell_2") == ["right_2", "left_2", "rung_2"]
 
 
 def test_joints_that_are_turned_round_keep_their_followers() -> None:

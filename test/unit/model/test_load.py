@@ -27,12 +27,6 @@ def test_files_are_read_by_str_and_by_path(name, tmp_path):
     assert load(file).name == load(str(file)).name == "r"
 
 
-def test_a_robot_without_a_name_gets_that_of_its_file(tmp_path):
-    file = tmp_path / "gripper.v2.urdf"
-    file.write_text("<robot><link name='l'/></robot>")
-    assert load(file).name == "gripper"
-
-
 def test_a_directory_is_refused_and_says_what_is_in_it(tmp_path):
     (tmp_path / "arm.urdf").write_text(TEXT)
     refusal(tmp_path, "is a directory", "arm.urdf")

@@ -100,13 +100,6 @@ def test_dicts_lists_and_json_say_the_same_as_yaml(beside):
     assert as_list.actuated == ("ja", "jb", "jc")
 
 
-def test_words_that_yaml_takes_for_others_are_names(beside):
-    text = sidecar().replace("closing", "on") + "actuated: [ja]"
-    assert ada.load(robot(), loops=beside(text)).loop_names == ["on"]
-    scientific = sidecar().replace("[0, 2, 0]", "[0, 2e-3, 0]")
-    assert_same_loop(ada.load(robot(), loops=beside(scientific)).loops["closing"], wanted())
-
-
 def test_anchors_and_aliases_repeat_values(beside):
     text = sidecar().replace("[0, 0, 1]", "&up [0, 0, 1]", 1) + "\n".join(
         ["  - name: more", "    type: spherical", "    parent: {link: a, xyz: *up}", "    child: {link: c}"]
@@ -169,12 +162,6 @@ def test_loop_joints_of_isaac_sims_manual_and_of_drakes_four_bar_are_understood(
     assert found == [("spherical", "b", "c"), ("fixed", "world", "b"), ("revolute", "b", "base")]
     np.testing.assert_array_equal(loops["h"].parent_xyz, [0, 0, 2.6])
     np.testing.assert_array_equal(loops["h"].axis, [0, 1, 0])
-
-
-def test_loops_inside_and_beside_add_up(beside):
-    text = robot(elements("revolute")["constraint"])
-    model = ada.load(text, loops=beside(sidecar("spherical").replace("closing", "other")))
-    assert {name: loop.kind for name, loop in model.loops.items()} == {"closing": "revolute", "other": "spherical"}
 
 
 def test_joints_without_motors_say_so_in_a_urdf():
@@ -420,8 +407,3 @@ def test_zero_dissipation_and_limits_of_a_former_tree_joint_are_let_through():
     leftover = '<limit effort="1" velocity="1"/><dynamics damping="0" friction="0.0"/></loop_joint>'
     element = elements("revolute")["loop_joint"].replace("</loop_joint>", leftover)
     assert ada.load(robot(element)).loop_names == ["closing"]
-
-
-def test_the_check_reports_mistakes_in_loops_with_lines():
-    report = ada.check(robot(elements("revolute")["constraint"].replace('link="b"', 'link="bb"')))
-    assert [(f.code, f.line) for f in report.errors] == [("unknown-link", LINES + 1)]

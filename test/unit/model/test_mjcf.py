@@ -212,12 +212,6 @@ def test_gravity_is_that_of_the_file_unless_another_one_is_given():
     assert ada.load(off).gravity == (0, 0, 0)
 
 
-def test_motors_tell_which_joints_are_actuated():
-    motors = '<actuator><motor joint="last"/><position joint="first" kp="3"/></actuator>'
-    assert ada.load(mjcf(SEVERAL_JOINTS, after=motors)).actuated == ("first", "last")
-    assert ada.load(mjcf(SEVERAL_JOINTS)).actuated == ("slide", "first", "second", "ball", "last")
-
-
 # --- equalities -------------------------------------------------------------------------------------------------
 CHAIN = f"""
 <body name="a" pos="0 0 1" euler="0 10 0"> <joint name="ja" axis="0 1 0"/> {MASS}
@@ -297,21 +291,6 @@ def test_two_connects_on_one_axis_are_a_revolute_loop(caplog):
     assert loop.kind == "revolute"
     np.testing.assert_allclose(loop.parent_rotation @ loop.axis, [0, 1, 0], atol=1e-15)
     assert "'hinge' and 'more' are two points on one axis" in caplog.text
-
-
-@pytest.mark.parametrize("second", ['site1="sa2" site2="sc2"', 'site1="sc2" site2="sa2"'])
-def test_two_pairs_of_sites_on_one_axis_are_a_revolute_loop_in_either_order(second):
-    text = with_equality(f'<connect name="hinge" site1="sa" site2="sc"/><connect name="more" {second}/>')
-    (loop,) = ada.load(text).loops.values()
-    assert (loop.kind, loop.parent, loop.child) == ("revolute", "a", "c")
-    for rotation in (loop.parent_rotation, loop.child_rotation):
-        np.testing.assert_allclose(rotation @ loop.axis, [0, 1, 0], atol=1e-15)
-
-
-def test_two_connects_at_other_distances_stay_two_points():
-    text = with_equality('<connect site1="sa" site2="sc"/><connect site1="sa2" site2="sc2"/>')
-    text = text.replace('name="sc2" pos="0.3 0.6 0.2"', 'name="sc2" pos="0.3 0.7 0.2"')
-    assert [loop.kind for loop in ada.load(text).loops.values()] == ["spherical", "spherical"]
 
 
 @pytest.mark.parametrize(("coefficients", "multiplier", "shift"), [("", 1.0, 0.0), ('polycoef="0.2 -3"', -3.0, 0.2)])
@@ -568,19 +547,6 @@ def test_the_inertia_of_a_mesh_is_that_of_mujoco(tmp_path, ending, kind, write):
         f'<mujoco><compiler meshdir="meshes"/><asset>{meshes}</asset><worldbody>{bodies}</worldbody></mujoco>',
     )
     assert_as_mujoco(path, 1e-6 if kind == "convex" else ROUNDING)  # hulls of single-precision points
-
-
-def test_a_mesh_is_named_after_its_file_and_may_have_its_triangles_in_the_document(tmp_path, write):
-    vertices, faces = _bent()
-    stl(tmp_path / "bent.stl", vertices, faces)
-    points, corners = (" ".join(map(str, x.ravel().tolist())) for x in (vertices, faces))
-    path = write(
-        f'<mujoco><compiler strippath="true"/><asset><mesh file="else/bent.stl"/>'
-        f'<mesh name="own" vertex="{points}" face="{corners}" inertia="exact"/></asset><worldbody>'
-        '<body name="a"><joint axis="0 1 1"/><geom type="mesh" mesh="bent"/></body>'
-        '<body name="b"><freejoint/><geom type="mesh" mesh="own" density="300"/></body></worldbody></mujoco>',
-    )
-    assert_as_mujoco(path)
 
 
 @pytest.mark.parametrize(

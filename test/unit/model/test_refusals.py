@@ -8,7 +8,6 @@ import re
 import pytest
 from refused import damaged, refusal
 
-import ada_dynamics as ada
 from ada_dynamics import ModelError
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers import xml
@@ -74,11 +73,6 @@ def test_a_mistake_is_refused_by_name(mistake, write):
     message = refusal(file, *said)
     assert message.startswith(str(file))
     assert re.search(r"line \d+", message)
-
-
-def test_the_document_without_mistakes_is_read_and_one_without_links_refused():
-    assert ada.load(GOOD).nq == 1
-    refusal("<robot name='r'/>", "has no links")
 
 
 @pytest.mark.parametrize(

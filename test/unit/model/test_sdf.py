@@ -76,21 +76,6 @@ def test_links_and_joints_anywhere_move_as_the_specification_says(seed):
     np.testing.assert_allclose(dynamics.com(q), centre, atol=1e-13)
 
 
-def test_poses_may_be_relative_to_links_joints_and_frames():
-    content = (
-        link("a", "1 0 0 0 0 0")
-        + '<frame name="f" attached_to="a"><pose>0 0 2 0 0 0</pose></frame>'
-        + '<frame name="g"><pose relative_to="f">0 3 0 0 0 1.5707963267948966</pose></frame>'
-        + link("b", "1 0 0 0 0 0", 'relative_to="g"')
-        + joint("world_a", "fixed", "world", "a", "")
-        + joint("j", "revolute", "f", "b")
-    )
-    pose = ada.Dynamics(ada.load(sdf(content)), algorithm="crba").pose("b", [0.0])
-    # (1, 0, 0) + (0, 0, 2) + (0, 3, 0) + the frame's y axis, which is its x turned by 90 deg
-    np.testing.assert_allclose(pose[:3, 3], [1, 4, 2], atol=1e-15)
-    np.testing.assert_allclose(pose[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
-
-
 def test_angles_may_be_degrees_or_a_quaternion():
     for extra, values in (
         ('degrees="true"', "0 0 0 0 0 90"),

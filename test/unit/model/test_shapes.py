@@ -84,20 +84,6 @@ def test_a_shape_that_cannot_be_read_is_left_out_and_the_check_warns_of_it(broke
     assert code in {finding.code for finding in report.warnings if finding.line == 7}
 
 
-def test_a_colour_that_cannot_be_read_harms_its_shape_only():
-    model = load(ROBOT.replace("0 1 0 0.5", "0 1 green 0.5"))
-    assert [s.kind for s in model.links["a"].visuals] == ["box"]
-    assert model.links["b"].visuals[0].rgba == PLAIN
-
-
-@pytest.mark.parametrize("empty", ["", "<geometry/>", "<geometry><torus/></geometry>", "<geometry><mesh/></geometry>"])
-def test_a_visual_without_a_known_shape_is_none(empty):
-    text = ROBOT.replace(
-        '<visual><geometry><capsule radius="0.1" length="0.4"/></geometry></visual>', f"<visual>{empty}</visual>"
-    )
-    assert [s.kind for s in load(text).links["b"].visuals] == ["mesh"]
-
-
 def test_edits_keep_shapes():
     model = load(ROBOT)
     assert_same_shapes(model, with_gravity(model, (0, 0, -1)))
@@ -116,16 +102,6 @@ def test_shapes_are_written_so_that_they_read_back(spelling):
     assert_same_shapes(model, load(text), but_meshes=spelling == "mjcf")
     if spelling == "mjcf":
         assert any("meshes" in note for note in rendered.notes)
-
-
-def test_mujoco_takes_the_geoms_without_mass_and_contact():
-    mujoco = pytest.importorskip("mujoco")
-    (text,) = render(load("khr1"), "mjcf").texts.values()
-    twin = mujoco.MjModel.from_xml_string(text)
-    assert twin.ngeom == 40
-    assert not twin.geom_contype.any()
-    assert not twin.geom_conaffinity.any()
-    assert float(twin.body_mass.sum()) == pytest.approx(1.2, abs=1e-12)
 
 
 def test_geoms_of_mjcf_are_seen_or_touch_by_group_and_contype():

@@ -21,7 +21,7 @@ from loop_robots import (
 )
 
 import ada_dynamics as ada
-from ada_dynamics.model import Builder, Limits
+from ada_dynamics.model import Builder
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.robots.readers.loops.xml_parts import KINDS
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render, write
@@ -153,16 +153,6 @@ def test_numbers_read_back_as_the_same_float_everywhere(value):
     yaml = pytest.importorskip("yaml")
     assert float(number(value)) == value
     assert float(yaml.safe_load(number(value))) == value
-
-
-def test_missing_limits_are_the_largest_numbers_where_a_format_has_no_infinity():
-    robot = Builder("r").link("a").link("b", 1.0)
-    robot.joint("j", "revolute", "a", "b", limits=Limits(-np.inf, 2.0, np.inf, 3.0))
-    text = render(robot.build(), "constraint").texts[".urdf"]
-    assert "inf" not in text
-    assert ada.load(text).joints["j"].limits == Limits(-np.inf, 2.0, np.inf, 3.0)
-    pin = pytest.importorskip("pinocchio")
-    assert pin.buildModelFromXML(text).upperPositionLimit[0] == 2.0
 
 
 # --- what a URDF has besides ------------------------------------------------------------------------------------

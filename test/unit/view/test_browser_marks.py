@@ -93,14 +93,6 @@ def test_what_is_gone_is_hidden_and_comes_back(page, layer):
     np.testing.assert_array_equal(nodes(page)[ARROWS].points[0, 1], [0, 0, 3])
 
 
-def test_ever_new_colours_do_not_fill_the_scene(page, layer):
-    for i in range(200):
-        layer.show([arrow(0, 1.0, colour=(i / 200, 0.0, 0.0, 1.0))])
-    assert len(page.scene.handles) <= 65
-    layer.remove()
-    assert page.scene.handles == []
-
-
 # --- boxes ----------------------------------------------------------------------------------------------------------
 def test_each_space_that_is_seen_has_a_box_and_forces_of_joints_are_off_at_first(page):
     plant = RobotNode()

@@ -7,7 +7,6 @@ import pytest
 from page_world import RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
-from ada_dynamics.drawing.marks import Kind, Mark
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser import command_sliders
 from ada_tools.browser.grabs import Pull
@@ -147,16 +146,6 @@ def test_another_description_is_another_robot_and_an_unusable_one_is_said(page, 
     assert shown.robot.model.joint_names == ["swing"]
 
 
-def test_a_late_change_of_gravity_makes_the_model_anew(page, pendulum):
-    plant = plant_of(page, pendulum)
-    plant.sends(0.0, [0.5])
-    shown = robot_of(page, plant)
-    plant.known = {"gravity": [0.0, 0.0, -1.62], "real_time_factor": 0.25}
-    passes(shown, 4, 0.6)
-    assert shown.robot.model.gravity[2] == -1.62
-    assert shown.robot.speed.value == "0.25"
-
-
 def test_a_state_that_is_no_pose_is_said_and_the_page_goes_on(page):
     model = ada.load("pa10", base="floating")
     plant = plant_of(page, model)
@@ -216,23 +205,6 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
     assert page.server.said == ["nobody listens"]
 
 
-def test_marks_are_drawn_while_somebody_looks_and_go_with_the_robot(page, pendulum):
-    plant = plant_of(page, pendulum)
-    plant.sends(0.0, [0.5])
-    points = np.array([[0, 0, 0], [0, 0, 1.0]])
-    plant.seen_marks = [Mark("contact", 0, Kind.ARROW, points, (0.02, 0.05, 0.1), (1.0, 0.5, 0.0, 1.0))]
-    shown = robot_of(page, plant)
-    robot = shown.robot
-    assert len(page.scene.below("/marks")) == 1
-    assert plant.asked == [("watch", True)]
-    assert list(robot.marks.boxes) == ["contact"]
-    plant.text, plant.seen, plant.seen_marks = described(ada.load("pa10")), None, []
-    passes(shown, 4, 0.6)
-    assert shown.robot is not robot
-    assert ("watch", False) in plant.asked
-    assert page.scene.below("/marks") == []
-
-
 # --- commands -------------------------------------------------------------------------------------------------------
 def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_may(page):
     model, plant = ada.load("pa10"), plant_of(page)
@@ -279,22 +251,3 @@ def test_commands_end_with_a_word_when_nobody_listens_or_the_state_stops(page):
     commands.tick(model.neutral())
     assert page.server.said[-1] == "joint commands are off: nobody listens"
     assert not commands.is_on
-
-
-def test_pose_sliders_keep_loops_closed_and_send_all_joints(page):
-    model = ada.load("four_bar")
-    plant = plant_of(page, model)
-    q = ada.assemble(model, start_of_mechanism("four_bar"))
-    plant.sends(0.0, q)
-    shown = robot_of(page, plant, pose_sliders=True)
-    group = shown.robot.pose_sliders
-    assert shown.robot.commands is None
-    knob, slider = group.sliders[0]
-    slider.value = 110.0
-    group.move(knob)
-    sent = np.array([plant.posed[-1][name] for name in model.joint_names])
-    assert np.degrees(sent[0]) == pytest.approx(110.0)
-    np.testing.assert_allclose(sent[1:], [0.5 * np.pi - sent[0], 0.5 * np.pi + sent[0]], atol=1e-10)  # a parallelogram
-    plant.sends(0.0, q)  # the robot did not follow: the sliders follow the robot
-    passes(shown, 3, 0.6)
-    assert slider.value == pytest.approx(np.degrees(q[0]), abs=1e-4)

@@ -7,17 +7,17 @@ import pytest
 from browser_robots import pushable, rocker
 
 import ada_dynamics as ada
-from ada_dynamics.drawing.colours import CLOSED, OPEN, gap_colour
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
-from ada_tools.browser.grabs import Pull
+from ada_tools.browser.exhibits import EXHIBITS
 from ada_tools.browser.live import LocalRobot, Pace, live_page
 from ada_tools.browser.overlays import KINDS, inertias
 from ada_tools.browser.playback import Clock, PlaybackPage
-from ada_tools.browser.plots import LivePlot, LogPlot
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.scene import Scene
+from ada_tools.browser.showroom import Performer, Showroom
 from ada_tools.browser.solids import AROUND, unit_solid
 
 
@@ -85,18 +85,6 @@ def test_a_box_of_inertia_has_the_moments_of_its_link():
         R = part.pose[:3, :3]
         assert np.isclose(np.linalg.det(R), 1.0)
         assert np.allclose(R @ own @ R.T, link.inertia, rtol=0.02, atol=1e-4 * link.mass)
-
-
-def test_gaps_are_green_when_closed_and_red_when_open(page):
-    np.testing.assert_array_equal(gap_colour(0.1 * CLOSED), gap_colour(0.0))
-    np.testing.assert_array_equal(gap_colour(10 * OPEN), gap_colour(OPEN))
-    green, between, red = (gap_colour(g).astype(int) for g in (0.0, np.sqrt(CLOSED * OPEN), OPEN))
-    assert green[0] < between[0] < red[0] and green[1] > between[1] > red[1]
-    scene = Scene(page.server, ada.load("four_bar"))
-    scene.show([0.75 * np.pi, -0.25 * np.pi, 1.25 * np.pi])
-    assert scene.gap < 1e-12
-    scene.show([0.75 * np.pi, -0.25 * np.pi, 1.25 * np.pi + 0.01])
-    assert scene.gap == pytest.approx(0.01, rel=1e-3)  # the last link, 1 m long, is turned by 0.01 rad
 
 
 @pytest.mark.parametrize("name", ["stewart", "delta", "slider_crank", "parallel_gripper"])
@@ -193,17 +181,6 @@ def test_a_log_is_shown_at_any_time_with_cursor_events_and_forces(page, swing):
     assert shown.slider.value == pytest.approx(0.3)
 
 
-def test_the_cursor_leaves_the_curves_as_they_are(page):
-    t = np.linspace(0.0, 1.0, 50)
-    plot = LogPlot(page.gui, "squares", t, {"x": t**2})
-    plot.show(0.333)
-    times, x, _ = page.gui.named("squares").data
-    assert (np.diff(times) >= 0.0).all()
-    at_rows = np.isin(times, t)
-    np.testing.assert_array_equal(x[at_rows], times[at_rows] ** 2)
-    assert x[times == 0.333] == pytest.approx(0.333**2, abs=1e-3)
-
-
 def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
     """Kinetic energy of a pendulum that swings at 2.3 Hz has 4.6 peaks a second; each is seen to a few per cent."""
 
@@ -227,20 +204,6 @@ def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
     peaks = [k for k in range(1, len(t) - 1) if kinetic[k - 1] < kinetic[k] >= kinetic[k + 1]]
     assert len(peaks) == 9  # at 1/4.6 s, 2/4.6 s, ...
     assert min(kinetic[k] for k in peaks) > 0.95 * highest
-
-
-def test_points_of_a_live_plot_stay_where_they_are_and_are_not_too_many(page):
-    plot = LivePlot(page.gui, "height", ["z"], seconds=1.0)
-    seen = set()
-    for k in range(20_000):  # slow motion: far more moments than the plot has points
-        plot.add(1e-4 * k, [np.sin(0.3 * k)])
-        if k % 1000 == 999:
-            plot.draw()
-            times = page.gui.named("height").data[0]
-            assert len(times) <= 1.05 * 400  # a point is up to a moment nearer to the one before than wanted
-            settled = {float(t) for t in times[1:-1]}
-            assert all(t in settled for t in seen if t > times[1])
-            seen |= settled
 
 
 @pytest.mark.parametrize(
@@ -278,22 +241,6 @@ def test_a_push_is_a_force_at_the_centre_of_mass_that_ends(page, pendulum):
     energy = sum(shown.scene.dynamics.energy(simulation.q, simulation.v))
     simulation.step(50)
     assert sum(shown.scene.dynamics.energy(simulation.q, simulation.v)) == pytest.approx(energy, abs=1e-9)
-
-
-def test_dragging_pulls_towards_the_mouse_until_it_is_let_go(page, pendulum):
-    simulation, pushed = pushable(pendulum)
-    shown = live_page(page, simulation)
-    grabbed = np.array([0.0, 0.0, -1.0])
-    shown.pushes.drag(Pull("bob", "update", grabbed, grabbed + np.array([0.5, 0, 0])))
-    shown.toggle()
-    passes(shown, 0.1)
-    assert pushed[0][1][0] > 0.0
-    shown.pushes.drag(Pull("bob", "end", grabbed, grabbed))
-    assert not pushed[-1][1].any()
-    count = len(pushed)
-    passes(shown, 0.1)
-    assert len(pushed) == count
-    assert simulation.v[0] < 0.0  # about +y, towards +x from below
 
 
 def test_a_simulation_that_fails_is_paused_and_the_page_stays(page, pendulum):
@@ -342,3 +289,47 @@ def test_what_is_noted_of_controls_that_an_action_before_it_takes_away_is_not_do
     page.note("a click on the new one's controls", lambda: done.append("new"))
     page.act()
     assert done == ["new"]
+
+
+# --- demo -------------------------------------------------------------------------------------------------------------
+SECONDS = 12  # more than one walk
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_a_robot_of_the_demo_moves_stays_closed_and_keeps_on_its_feet(name):
+    simulation, targets = EXHIBITS[name].staged()
+    said: list[str] = []
+    performer = Performer(simulation, targets, said.append, ManualClock())
+    start, moved = simulation.q.copy(), 0.0
+    for _ in range(SECONDS):
+        performer.advance(1000)
+        moved = max(moved, float(np.max(np.abs(simulation.q - start))))
+    assert simulation.t == pytest.approx(SECONDS) and not said
+    assert moved > 0.05  # [rad, m]
+    model = simulation.model
+    if model.loops:
+        assert simulation.dynamics.largest_gap(simulation.q) < 1e-9
+    if simulation.contact is not None:
+        up = simulation.dynamics.pose(model.root, simulation.q)[2, 2]
+        assert up > 0.9  # upright
+
+
+def test_a_humanoid_walks_forward():
+    simulation, targets = EXHIBITS["khr1"].staged()
+    Performer(simulation, targets, print, ManualClock()).advance(10_000)
+    assert simulation.q[0] > 0.03  # [m], one walk of two steps
+
+
+@pytest.fixture
+def room(page):
+    return Showroom(page, "five_bar")
+
+
+def test_a_robot_that_is_chosen_in_a_browser_takes_the_place_of_the_one_before(room):
+    first = room.robot
+    for name in ("khr1", "pa10"):  # the second one by the list that came with the first
+        room.choice.set(EXHIBITS[name].words)
+        room.page.act()
+        room.tick()
+        assert room.chosen == room.robot.model.name == name and room.robot is not first
+        assert room.choice.value == EXHIBITS[name].words and room.robot.is_playing

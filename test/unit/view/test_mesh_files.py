@@ -124,13 +124,6 @@ def test_textures_from_elsewhere_are_left_out_and_the_mesh_is_drawn(name, tmp_pa
     assert textures(mesh) == []
 
 
-def test_a_large_texture_is_made_smaller(tmp_path):
-    path = collada(tmp_path / "meshes", diffuse=TEXTURE, image="wide.png")
-    Image.new("RGB", (4096, 16)).save(path.parent / "wide.png")
-    (image,) = textures(read_mesh(path))
-    assert image.size == (2048, 8)
-
-
 # --- hostile files --------------------------------------------------------------------------------------------------
 def bomb(levels, ends=USE):
     """Nodes each of which holds the one below twice: 2^levels triangles from a few lines."""
