@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -34,3 +35,16 @@ def listed(name: str, given: object) -> tuple[object, ...]:
     if not isinstance(given, Iterable):
         raise InputError(f"{name} is {given!r:.80}; it must be a list: {name}=[...].")
     return tuple(given)
+
+
+class Uncopied:
+    """Neither copied nor pickled: compiled code works on it where it lies."""
+
+    _instead: ClassVar[str]
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse, and say what to do instead."""
+        raise InputError(
+            f"a {type(self).__name__} cannot be copied or pickled: compiled code works on its state where it lies. "
+            f"Instead, {self._instead}."
+        )

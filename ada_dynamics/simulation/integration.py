@@ -33,13 +33,13 @@ class Integration:
     """The choices of a user, checked.
 
     Attributes:
-        integrator: name of a method, or "auto".
+        integrator: a method or its name, or "auto".
         step: [s].
         tolerance: of adaptive methods.
         log_every: a row of the log for every so many steps.
     """
 
-    integrator: IntegratorName
+    integrator: IntegratorName | Method
     step: float
     tolerance: float = 1e-10
     log_every: int = 1
@@ -47,7 +47,7 @@ class Integration:
     def __post_init__(self) -> None:
         """Check the values."""
         known = (*METHODS, AUTO)
-        if self.integrator not in known:
+        if not isinstance(self.integrator, Method) and self.integrator not in known:
             raise InputError(f"integrator is {self.integrator!r}; it must be one of {', '.join(known)}.")
         if not is_positive(self.step):
             raise InputError(f"step is {self.step!r}; it must be a positive number of seconds, such as 1e-3.")
@@ -62,7 +62,7 @@ class Integration:
         contacts ask for implicit steps whatever their rate.
         """
         if self.integrator != AUTO:
-            return METHODS[self.integrator], "asked for"
+            return self.integrator if isinstance(self.integrator, Method) else METHODS[self.integrator], "asked for"
         fastest = max(stiff, key=lambda one: one.rate)
         within = f"the {fastest.what} react within {1.0 / fastest.rate:.2g} s" if fastest.rate else ""
         if fastest.rate * self.step > RESOLVED:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TextIO
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 
 FIRST_AFTER = 0.5  # [s]; shorter runs show nothing
@@ -43,7 +43,7 @@ class Progress:
         quiet: bool = False,
         start: float = 0.0,
         stream: TextIO | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Begin; nothing is shown yet.
 
@@ -54,7 +54,7 @@ class Progress:
             quiet: show nothing.
             start: what was done before, in an earlier run that is resumed.
             stream: where to; the standard error by default.
-            clock: seconds.
+            clock: of the run.
         """
         self.total = float(total)
         self.done = float(start)

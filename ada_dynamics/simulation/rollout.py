@@ -13,14 +13,13 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.row_threads import side_by_side
-from ada_dynamics.simulation.checks import is_positive, whole_steps
+from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
 from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import LOST, Stepper
 from ada_dynamics.simulation.system import System
-from ada_dynamics.simulation.uncopied import Uncopied
 
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 

@@ -23,14 +23,14 @@ from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.shown import View, page_of
 from ada_dynamics.simulation.acting import Acting
-from ada_dynamics.simulation.checks import is_positive, whole_steps
+from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
 from ada_dynamics.simulation.control import CompiledController, Control, Controller
 from ada_dynamics.simulation.derivatives import DerivativesOfMotion
 from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.integration import Integration
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
-from ada_dynamics.simulation.methods import IntegratorName
+from ada_dynamics.simulation.methods import IntegratorName, Method
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.profiles import Axes, WrenchProfile
 from ada_dynamics.simulation.progress import reporting
@@ -40,7 +40,6 @@ from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.start import checked_dynamics, on_loops, refuse_undetermined, start_state
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
-from ada_dynamics.simulation.uncopied import Uncopied
 from ada_dynamics.simulation.unexplained import warn_if_unexplained
 
 PathLike = str | os.PathLike[str]
@@ -81,7 +80,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
         controller: Controller | CompiledController | None = None,
-        integrator: IntegratorName = "rkf45",
+        integrator: IntegratorName | Method = "rkf45",
         step: float = 1e-3,
         contact: Contact | None = None,
         *,
@@ -107,10 +106,10 @@ class Simulation(Uncopied, DerivativesOfMotion):
             v: velocities to start with; zero by default.
             controller: gives efforts from t, q and v; they hold until it is called again. A `CompiledController`
                 without a control period acts continuously.
-            integrator: rkf45 (Fehlberg's, fixed step), rk4, semi_implicit (first order; stiff contacts, stops and
-                damping are implicit), dop853 or tsit5 (orders 8 and 5, step lengths by the tolerance). "auto":
-                semi_implicit with contacts, or where something reacts within a step; else rkf45. `why_integrator` says
-                what decided.
+            integrator: a `Method`, or one of rkf45 (Fehlberg's, fixed step), rk4, semi_implicit (first order; stiff
+                contacts, stops and damping are implicit), dop853 or tsit5 (orders 8 and 5, step lengths by the
+                tolerance). "auto": semi_implicit with contacts, or where something reacts within a step; else rkf45.
+                `why_integrator` says what decided.
             step: [s]; with dop853 and tsit5 the interval of the log.
             contact: with the ground and between links.
             algorithm: of forward dynamics, see `Dynamics`.

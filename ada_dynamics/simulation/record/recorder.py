@@ -9,7 +9,6 @@ the messages for viewers, one by one, at a rate that they can use.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
@@ -65,6 +65,7 @@ class McapRecorder:
         info: Mapping[str, Any] | None = None,
         dynamics: Dynamics | None = None,
         rate: float = RATE,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """Begin a file; one of that name is replaced.
 
@@ -77,6 +78,7 @@ class McapRecorder:
             info: how the motion is made, fit for JSON.
             dynamics: what works out energies and poses; made here by default.
             rate: of the messages for viewers [Hz]; never more than one for each row.
+            clock: of the time after which rows are written at the latest.
 
         Raises:
             InputError: the rate is not positive, or the package mcap is missing.
@@ -91,12 +93,12 @@ class McapRecorder:
         self.path = Path(path)
         self._content = Content(model, tuple(external), tuple(contacts), dict(contact_frames or {}), dict(info or {}))
         self._dynamics = dynamics
-        self._rate = rate
+        self._rate, self._clock = rate, clock
         self._tick = -np.inf  # of the last row that viewers got
         self._waiting = 0  # rows in the table that are not written yet
         self._texts: list[tuple[str, float, str]] = []  # topic, time, text
         self._rows = 0
-        self._last_chunk = time.monotonic()
+        self._last_chunk = self._clock()
         self._topics: dict[str, Topic] = {}
         self._writer = TopicWriter(self.path, overwrite=True)
         self._begin_columns()
@@ -153,7 +155,7 @@ class McapRecorder:
             taken += count
             self._waiting += count
             self._rows += count
-            if self._waiting == len(self._table) or time.monotonic() - self._last_chunk >= CHUNK_SECONDS:
+            if self._waiting == len(self._table) or self._clock() - self._last_chunk >= CHUNK_SECONDS:
                 self.flush()
 
     def _placed(self, external: Mapping[str, Array], contact: Mapping[str, Array]) -> list[tuple[slice, Array]]:
@@ -193,7 +195,7 @@ class McapRecorder:
         for topic, t, text in texts:
             self._write(topic, int(nanoseconds(np.array([t]))[0]), cdr.text_message(text))
         self._writer.flush()
-        self._last_chunk = time.monotonic()
+        self._last_chunk = self._clock()
 
     def _write_rows(self, rows: Array) -> None:
         times = nanoseconds(rows[:, 0])
@@ -257,6 +259,7 @@ def write_mcap(log: Log, path: Path, rate: float) -> Path:
         info=content.info,
         dynamics=log.dynamics,
         rate=rate,
+        clock=ManualClock(),  # the rows are all there
     ) as recorder:
         for first in range(0, len(log), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)

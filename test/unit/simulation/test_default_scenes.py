@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.contact.stops import beyond_limits
 from ada_dynamics.contact.touching import MOST, lowest, touching
 from ada_dynamics.model.elements import Limits, Mimic, Shape
 from ada_dynamics.simulation import JointStops, defaults
-from ada_dynamics.simulation.integration import StiffStepWarning
-from ada_dynamics.simulation.methods import METHODS
 
 G = 9.81
 
@@ -75,7 +74,7 @@ def test_ground_says_when_nothing_can_touch_it_and_is_refused_where_it_is_asked_
     scene = defaults.scene_for(bare)
     assert scene.contact is None
     assert "nothing can touch it" in scene.notes[0]
-    with pytest.raises(ada.InputError, match="ground: nothing of model 'body' can touch it"):
+    with pytest.raises(ada.InputError):
         defaults.scene_for(bare, ground="on")
     massless = ada.Builder("b").link("trunk", 1.0, inertia=(1, 1, 1)).link("foot", collisions=[Shape("mesh", mesh="x")])
     foot = massless.joint("fixed", "fixed", "trunk", "foot").build(base="floating")
@@ -151,7 +150,7 @@ def test_a_default_start_is_within_the_limits_of_joints_and_of_those_that_mimic_
 
 def test_a_given_start_beyond_limits_is_refused_and_a_document_s_has_no_stop_there():
     model = gripper()
-    with pytest.raises(ada.InputError, match=r"beyond limits .*'elbow' by 0\.3 \(\[-2, -0\.3\]\).*--no-stops"):
+    with refused(ada.InputError, joint="elbow", field="start", value=0.0):
         defaults.scene_for(model, [0.0, 0.0, -0.02])
     scene = defaults.scene_for(model, [0.0, 0.0, -0.02], is_given=False)
     assert "'elbow' by 0.3" in scene.notes[0]
@@ -214,16 +213,3 @@ def test_the_integrator_is_chosen_by_the_fastest_decay_times_the_step(damping, s
     log = sim.run(0.01)
     assert abs(log.v[-1, 0]) <= 1.0
     assert np.isfinite(log.q).all()
-
-
-def test_what_the_command_chooses_is_never_warned_of(recwarn):
-    for damping in (0.0, 500.0, 1e5, 1e9):
-        ada.Simulation(wheel(damping), integrator="auto")
-    assert not [w for w in recwarn if issubclass(w.category, StiffStepWarning)]
-
-
-def test_simulation_itself_has_no_stops_unless_they_are_given():
-    model = gripper()
-    assert ada.Simulation(model).stops is None
-    with pytest.raises(ada.InputError, match=f"one of {', '.join(METHODS)}, auto"):
-        ada.Simulation(model, integrator="euler")

@@ -20,29 +20,28 @@ DAMPING, FRICTION, SLIDES = (0.4, 0.05), (0.3, 0.1), 0.01  # SLIDES: speed under
 LIMIT = 0.9
 
 
-def arm(limits: Limits | None = None) -> ada.Model:
+def arm(limits: Limits | None = None, losses: bool = True) -> ada.Model:
     """Two links that swing about y, damped, with friction."""
     b = ada.Builder("arm").link("base")
     for name, mass in (("upper", 2.0), ("lower", 1.0)):
         b.link(name, mass, (0.0, 0.0, -0.25), (0.02, 0.02, 0.01))
-    more: dict[str, Any] = {"axis": (0, 1, 0), "limits": limits or Limits()}
-    b.joint("shoulder", "revolute", "base", "upper", damping=DAMPING[0], friction=FRICTION[0], **more)
-    b.joint("elbow", "revolute", "upper", "lower", xyz=(0, 0, -0.5), damping=DAMPING[1], friction=FRICTION[1], **more)
+    for i, (name, parent, child, z) in enumerate((("shoulder", "base", "upper", 0), ("elbow", "upper", "lower", -0.5))):
+        more: dict[str, Any] = {"damping": DAMPING[i], "friction": FRICTION[i]} if losses else {}
+        b.joint(name, "revolute", parent, child, xyz=(0, 0, z), axis=(0, 1, 0), limits=limits or Limits(), **more)
     return b.build()
 
 
-def frictionless_arm() -> ada.Dynamics:
-    b = ada.Builder("arm").link("base")
-    for name, mass in (("upper", 2.0), ("lower", 1.0)):
-        b.link(name, mass, (0.0, 0.0, -0.25), (0.02, 0.02, 0.01))
-    b.joint("shoulder", "revolute", "base", "upper", axis=(0, 1, 0))
-    b.joint("elbow", "revolute", "upper", "lower", xyz=(0, 0, -0.5), axis=(0, 1, 0))
-    return ada.Dynamics(b.build())
+def pendulum(damping: float) -> ada.Model:
+    b = ada.Builder("pendulum").link("base").link("bob", 2.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.1))
+    return b.joint("pivot", "revolute", "base", "bob", axis=(0, 1, 0), damping=damping).build()
+
+
+FREE = arm(losses=False)
 
 
 def test_damping_and_friction_take_what_scipy_integrates_and_nothing_is_left():
     tau, start, end = np.array([1.5, -0.5]), np.array([1.2, -0.6]), 1.5
-    plain = frictionless_arm()
+    plain = ada.Dynamics(FREE)
 
     def rate(_t: float, x: np.ndarray) -> np.ndarray:
         q, v = x[:2], x[2:4]
@@ -63,25 +62,15 @@ def test_damping_and_friction_take_what_scipy_integrates_and_nothing_is_left():
 
 
 def test_without_friction_the_balance_of_a_damped_motion_closes_to_the_order_of_the_method():
-    b = ada.Builder("pendulum").link("base").link("bob", 2.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.1))
-    model = b.joint("pivot", "revolute", "base", "bob", axis=(0, 1, 0), damping=0.5).build()
-    log = ada.Simulation(model, [1.0]).run(3.0)
+    log = ada.Simulation(pendulum(0.5), [1.0]).run(3.0)
     assert log.total_energy[0] - log.total_energy[-1] > 3.0
     assert log.energy_drift < 1e-11
 
 
 def test_a_leak_is_a_drift():
     """A motion with damping whose log says that there is none."""
-    damped, plain = (
-        ada.Builder("pendulum")
-        .link("base")
-        .link("bob", 2.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.1))
-        .joint("pivot", "revolute", "base", "bob", axis=(0, 1, 0), damping=damping)
-        .build()
-        for damping in (0.5, 0.0)
-    )
-    log = ada.Simulation(damped, [1.0]).run(3.0)
-    told = Log(plain, log.t, log.q, log.v, log.a, log.tau)
+    log = ada.Simulation(pendulum(0.5), [1.0]).run(3.0)
+    told = Log(pendulum(0.0), log.t, log.q, log.v, log.a, log.tau)
     swing = max(np.max(log.energy.kinetic), np.ptp(log.energy.potential))
     assert told.energy_drift == pytest.approx(np.ptp(log.total_energy) / swing, rel=1e-9)
     assert told.energy_drift > 0.5
@@ -100,7 +89,7 @@ def test_stops_that_are_met_between_two_rows_are_in_the_balance(integrator):
 
 @pytest.mark.parametrize("law", ["servo", "compiled"])
 def test_motors_that_act_between_the_rows_are_integrated_as_such(law):
-    model = frictionless_arm().model
+    model = FREE
 
     def moved(step: float) -> Log:
         if law == "servo":
@@ -154,7 +143,7 @@ def test_contact_wrenches_of_semi_implicit_steps_are_those_that_moved_the_body()
 
 def shaken(duration: float = 0.2, **options: Any) -> Log:
     """An arm whose efforts change with every call of its controller."""
-    model = frictionless_arm().model
+    model = FREE
     return ada.Simulation(model, [0.5, 0.2], controller=lambda t, q, v: 40.0 * np.sin(60.0 * t) - v, **options).run(
         duration
     )
@@ -198,14 +187,13 @@ def test_efforts_that_hold_from_row_to_row_are_accounted_for_to_the_order_of_the
 @pytest.mark.parametrize("case", UNKNOWN)
 def test_efforts_that_change_between_the_rows_make_the_account_unknown(case):
     log = UNKNOWN[case]()
-    with pytest.warns(ada.UnknownWorkWarning, match=r"work of motors is not known from t = 0(.001)? s.*log_every=1"):
+    with pytest.warns(ada.UnknownWorkWarning):
         assert np.isnan(log.energy_drift)
     assert np.isnan(log.balance.account["motors"])
-    assert "energy drift unknown" in log.balance.in_words()
 
 
 def test_a_run_that_goes_on_between_two_calls_knows_that_it_does():
-    model = frictionless_arm().model
+    model = FREE
     sim = ada.Simulation(model, [0.5, 0.2], controller=lambda t, q, v: 40.0 * np.sin(60.0 * t) - v)
     sim.run(0.01)
     assert sim.run(0.1).energy_drift < 1e-8
@@ -224,7 +212,7 @@ def test_files_keep_what_the_account_needs(tmp_path, ending):
 
 def test_work_is_known_up_to_the_first_change_that_no_row_shows():
     log = shaken(control_period=1.5e-3)
-    with pytest.warns(ada.UnknownWorkWarning, match="from t = 0.001 s"):
+    with pytest.warns(ada.UnknownWorkWarning):
         work = log.balance.work["input"]
     assert np.isfinite(work[:2]).all() and np.isnan(work[2:]).all()
 
@@ -235,41 +223,38 @@ def bounced(**options: Any) -> Log:
 
 
 def servoed(log_every: int) -> Log:
-    sim = ada.Simulation(frictionless_arm().model, [0.3, 0.2], servos=JointServos(bandwidth=10.0), log_every=log_every)
+    sim = ada.Simulation(FREE, [0.3, 0.2], servos=JointServos(bandwidth=10.0), log_every=log_every)
     sim.servos.hold(np.array([0.8, -0.4]))
     return sim.run(1.0)
 
 
 def hit(duration: float, log_every: int) -> Log:
     impact = half_sine("lower", [5.0 / duration, 0, 0, 0, 0, 0], 0.1003, duration)
-    return ada.Simulation(frictionless_arm().model, [0.3, 0.2], external=[impact], log_every=log_every).run(0.3)
+    return ada.Simulation(FREE, [0.3, 0.2], external=[impact], log_every=log_every).run(0.3)
 
 
 def braked(log_every: int) -> Log:
-    b = ada.Builder("pendulum").link("base").link("bob", 2.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.1))
-    model = b.joint("pivot", "revolute", "base", "bob", axis=(0, 1, 0), damping=100.0).build()
-    return ada.Simulation(model, [1.0], [5.0], log_every=log_every).run(0.1)
+    return ada.Simulation(pendulum(100.0), [1.0], [5.0], log_every=log_every).run(0.1)
 
 
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.UnexplainedMotionWarning")  # such rows show no such motion
 @pytest.mark.parametrize(
     ("make", "whose"),
     [
-        (lambda: box(1e-3, 5).run(1.0), "contacts"),
-        (lambda: box(1e-3).run(1.0)[::10], "contacts"),
-        (lambda: bounced(log_every=10), "joint stops"),
-        (lambda: servoed(50), "motors"),
-        (lambda: hit(5e-3, 10), "external wrenches"),
-        (lambda: hit(5e-4, 1), "external wrenches"),
-        (lambda: braked(10), "damping and friction"),
+        (lambda: box(1e-3, 5).run(1.0), ("contact",)),
+        (lambda: box(1e-3).run(1.0)[::10], ("contact",)),
+        (lambda: bounced(log_every=10), ("stops", "damping", "friction")),
+        (lambda: servoed(50), ("motors",)),
+        (lambda: hit(5e-3, 10), ("external",)),
+        (lambda: hit(5e-4, 1), ("external",)),
+        (lambda: braked(10), ("damping", "friction")),
     ],
 )
-def test_what_acts_in_steps_without_rows_makes_the_account_unknown(make, whose):
-    with pytest.warns(ada.UnknownWorkWarning, match=f"work of .*{whose}.* is not known"):
+def test_what_acts_in_steps_without_rows_makes_its_own_account_unknown(make, whose):
+    with pytest.warns(ada.UnknownWorkWarning):
         balance = make().balance
     assert np.isnan(balance.worst)
-    if "friction" in whose:
-        assert np.isnan(balance.account["damping"]) and np.isnan(balance.account["friction"])
+    assert {name for name, joules in balance.account.items() if np.isnan(joules)} == {*whose, "unexplained"}
 
 
 def test_what_changes_slower_than_the_rows_is_known():
@@ -278,12 +263,3 @@ def test_what_changes_slower_than_the_rows_is_known():
     assert servoed(5).energy_drift < 1e-2
     assert hit(0.1, 10).energy_drift < 1e-2
     assert bounced(log_every=1).energy_drift < 1e-2
-
-
-def test_the_words_name_what_took_the_energy_and_only_that():
-    free = frictionless_arm().model
-    assert ada.Simulation(free, [0.5, 0.0]).run(0.1).balance.in_words().endswith("of its swing")
-    words = ada.Simulation(arm(), [0.5, 0.0], tau=[1.0, 0.0]).run(0.5).balance.in_words()
-    for part in ("J done by motors", "J lost to damping", "J lost to friction"):
-        assert part in words
-    assert "stops" not in words and "contact" not in words

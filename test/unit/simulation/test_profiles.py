@@ -85,24 +85,3 @@ def test_a_wrench_on_the_base_changes_nothing():
     model = chain_3d(2)
     where = constant(model.root, W, frame="world").resolve(model)
     assert applied_loads(model.tree, [where], [W], model.neutral().tolist()) == {}
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: half_sine("hand", [1, 2, 3], 0, 1), "link 'hand': wrench is .*6 finite numbers"),
-        (lambda: half_sine("hand", [*W[:5], np.nan], 0, 1), "link 'hand': wrench is"),
-        (lambda: half_sine("hand", W, np.inf, 1), "link 'hand': start is inf"),
-        (lambda: rectangle("hand", W, 0, 0), "link 'hand': duration is 0; it must be positive"),
-        (lambda: rectangle("hand", W, "now", 1), "link 'hand': start is 'now'"),
-        (lambda: rectangle("hand", W, 0, 1, frame="body"), "no frame of axes is named 'body'.*link, world"),
-        (lambda: constant("hand", W, at=(0, 0)), "link 'hand': at is"),
-        (lambda: table("hand", [0, 0], np.zeros((2, 6))), "link 'hand': times is .* that rise"),
-        (lambda: table("hand", [0], np.zeros((1, 6))), "times is .*two or more"),
-        (lambda: table("hand", [0, 1], np.zeros((2, 5))), r"wrenches has shape \(2, 5\); it must be \(2, 6\)"),
-        (lambda: constant("hnad", W).resolve(chain_3d(2)), "no link is named 'hnad'"),
-    ],
-)
-def test_unusable_profiles_are_refused_by_link_and_field(make, message):
-    with pytest.raises(ada.InputError, match=message):
-        make()

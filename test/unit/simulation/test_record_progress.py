@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.simulation.progress import Progress, duration_text
 
 
@@ -16,20 +17,12 @@ class Terminal(io.StringIO):
         return True
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def run(stream: io.StringIO, seconds: float, updates: int = 1000, **more) -> str:
     """A run of 50 s of motion at an even pace."""
-    clock = Clock()
+    clock = ManualClock()
     with Progress(50.0, "pa10", "s", stream=stream, clock=clock, **more) as progress:
         for i in range(1, updates + 1):
-            clock.now = 100.0 + seconds * i / updates
+            clock.advance(seconds / updates)
             progress.update(50.0 * i / updates, "fine")
     return stream.getvalue()
 
@@ -62,17 +55,17 @@ def test_short_and_quiet_runs_show_nothing(stream):
 
 
 def test_what_was_done_in_an_earlier_run_does_not_count_for_the_speed():
-    clock = Clock()
+    clock = ManualClock()
     progress = Progress(100.0, start=90.0, stream=io.StringIO(), clock=clock)
     assert progress.seconds_left == float("inf")
-    clock.now += 10.0
+    clock.advance(10.0)
     progress.advance()
     assert progress.seconds_left == pytest.approx(90.0)  # one in ten seconds, nine are left
     assert progress.share == pytest.approx(0.91)
 
 
 def test_an_instance_is_what_a_simulation_takes_to_report_shares():
-    progress = Progress(8.0, stream=io.StringIO())
+    progress = Progress(8.0, stream=io.StringIO(), clock=ManualClock())
     progress(0.25, "a quarter")
     assert progress.done == 2.0
 
@@ -80,16 +73,12 @@ def test_an_instance_is_what_a_simulation_takes_to_report_shares():
 def test_a_stream_that_has_gone_does_not_end_the_run():
     stream = Terminal()
     stream.isatty()
-    clock = Clock()
+    clock = ManualClock()
     progress = Progress(1.0, stream=stream, clock=clock)
     stream.close()
-    clock.now += 5.0
+    clock.advance(5.0)
     progress.update(0.5)
     progress.close()
-
-
-def test_nothing_to_do_is_done():
-    assert Progress(0.0, stream=io.StringIO()).share == 1.0
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,9 @@ def test_numpy_alone_reads_the_arrays_of_a_saved_log(tmp_path):
 
 @pytest.mark.parametrize("write", [Log.save, Log.to_csv, Log.to_mcap])
 def test_a_file_that_cannot_be_written_is_named(write, tmp_path):
-    with pytest.raises(RecordingError, match=r"nowhere/log cannot be written: No such file or directory"):
+    with pytest.raises(RecordingError) as caught:
         write(motion("arm"), tmp_path / "nowhere" / "log")
+    assert str(tmp_path / "nowhere" / "log") in str(caught.value)
 
 
 # --- csv ------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ada_dynamics.simulation import (
     ContactPoint,
     ControllerError,
     Event,
-    JointStops,
+    Material,
     MotionError,
     Simulation,
     at_limits,
@@ -128,19 +128,6 @@ def test_a_free_body_keeps_its_momentum(ball):
 
 
 # --- efforts --------------------------------------------------------------------------------------------------------
-def test_a_constant_effort_accelerates_a_cart_against_its_friction(slider):
-    """1 kg, 5 N against 2 N of friction: x = ½ 3 t², but for the fading of friction at rest."""
-    log = Simulation(slider, tau=[5.0], friction_speed=1e-3).run(1.0)
-    assert log.q[-1, 0] == pytest.approx(1.5, abs=2e-3)
-    assert log.tau[5, 0] == 5.0
-
-
-def test_a_resting_joint_creeps_under_a_load_that_friction_holds(slider):
-    log = Simulation(slider, tau=[1.0], friction_speed=0.01, integrator="semi_implicit").run(1.0)
-    # half of the friction: v / √(v² + v_s²) = ½
-    assert log.v[-1, 0] == pytest.approx(0.01 / np.sqrt(3.0), rel=1e-3)
-
-
 def test_a_controller_is_called_at_its_rate_and_its_efforts_hold(slider):
     calls = []
 
@@ -172,13 +159,6 @@ def test_a_compiled_law_acts_continuously_and_as_the_same_law_called_often(pendu
     called = Simulation(pendulum, [0.5], controller=lambda t, q, v: -3.0 * q - 0.4 * v).run(1.0)
     np.testing.assert_allclose(sampled.q, called.q, atol=1e-12)
     assert 1e-6 < np.max(np.abs(continuous.q - called.q)) < 2e-3  # half a millisecond of delay
-
-
-def test_energy_that_a_law_takes_out_is_what_the_motion_loses(pendulum):
-    log = Simulation(pendulum, [0.5], controller=CompiledController(lambda t, q, v: [-0.4 * v[0]])).run(2.0)
-    np.testing.assert_allclose(log.tau, -0.4 * log.v, atol=1e-15)
-    lost = np.trapezoid(0.4 * log.v[:, 0] ** 2, log.t)
-    assert log.total_energy[0] - log.total_energy[-1] == pytest.approx(lost, rel=1e-6)
 
 
 # --- disturbances ---------------------------------------------------------------------------------------------------
@@ -213,13 +193,6 @@ def test_a_push_gives_its_impulse(ball):
 
 
 # --- stops, events, contact -----------------------------------------------------------------------------------------
-def test_a_stop_turns_a_pendulum_around(pendulum):
-    log = Simulation(pendulum, [0.0], [5.0], stops=JointStops(stiffness=2e4, damping=0.1)).run(1.0)
-    assert 1.2 < log.q[:, 0].max() < 1.3
-    assert log.v[:, 0].min() < -3.0
-    assert power_balance(log).worst < 1e-3  # the log says which stops acted; a bounce is a dozen rows
-
-
 def test_limits_are_events_and_end_a_run_where_wanted(pendulum):
     sim = Simulation(pendulum, [0.0], [5.0], events=at_limits(pendulum, terminal=True))
     log = sim.run(5.0)
@@ -271,15 +244,6 @@ def test_events_are_found_in_the_last_step_of_a_run_that_is_no_multiple_of_steps
     assert not sim.run(0.1).events
 
 
-def test_a_ball_comes_to_rest_on_the_ground_with_its_weight_as_contact_wrench(ball):
-    contact = Contact(points=[ContactPoint("foot", "ball", (0, 0, 0))])
-    q = ball.neutral()
-    q[2] = 0.01
-    log = Simulation(ball, q, contact=contact, integrator="semi_implicit").run(2.0)
-    assert log.contact_wrenches["foot"][-1, 2] == pytest.approx(G, rel=1e-3)
-    assert abs(log.v[-1, 2]) < 1e-4
-
-
 def test_large_robots_have_implicit_steps_too():
     """70 rods, whose dampers no explicit step of 1 ms could follow: the chain sinks instead of blowing up."""
     chain = ada.planar_chain(70)
@@ -294,52 +258,17 @@ def test_large_robots_have_implicit_steps_too():
 
 
 def test_an_explicit_step_that_cannot_follow_a_contact_is_warned_of(ball):
-    from ada_dynamics.simulation import Material
-
     stiff = Contact(points=[ContactPoint("foot", "ball", (0, 0, 0))], material=Material(stiffness=1e9))
-    with pytest.warns(StiffStepWarning, match="semi_implicit"):
+    with pytest.warns(StiffStepWarning):
         Simulation(ball, contact=stiff, integrator="rk4")
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"step": 0.0}, "step is 0.0; it must be a positive number"),
-        ({"step": -1e-3}, "step is -0.001"),
-        ({"step": np.nan}, "step is nan"),
-        ({"integrator": "euler"}, "integrator is 'euler'; it must be one of rkf45, rk4"),
-        ({"log_every": 0}, "log_every is 0"),
-        ({"control_period": 0.0}, "control_period is 0.0"),
-        ({"tolerance": 0.0}, "tolerance is 0.0"),
-        ({"q": [1.0, 2.0]}, r"q has shape \(2,\); model 'pendulum' needs \(1,\)"),
-        ({"q": [np.inf]}, r"q\[0\] is not finite"),
-        ({"v": [0.0, 1.0]}, r"v has shape \(2,\)"),
-        ({"tau": [np.nan]}, "tau is .*finite numbers"),
-        ({"tau": [0.0], "controller": lambda t, q, v: [0.0]}, "tau and controller are both given"),
-        ({"friction_speed": 0.0}, "friction_speed is 0.0; it must be a positive speed"),
-        ({"log_every": "all"}, "log_every is 'all'"),
-        ({"tolerance": "low"}, "tolerance is 'low'"),
-        ({"controller": 3.0}, "controller is 3.0; it must be a function of t, q and v"),
-        ({"contact": "floor"}, "contact is 'floor'; it must be a Contact"),
-        ({"stops": 100.0}, "stops is 100.0; it must be JointStops"),
-        ({"events": [None]}, r"events\[0\] is .*an Event"),
-        ({"external": [(1, 2)]}, r"external\[0\] is .*made by half_sine"),
-        ({"external": constant("bob", (1,) * 6)}, r"external is .*it must be a list: external=\[...\]"),
-        ({"events": Event("e", lambda t, q, v: t)}, r"events is Event\(.*it must be a list: events=\[...\]"),
-        ({"external": [half_sine("bib", (1,) * 6, 0, 1)]}, "no link is named 'bib'. Did you mean 'bob'"),
-    ],
-)
-def test_unusable_arguments_are_refused_by_name(pendulum, options, message):
-    with pytest.raises(InputError, match=message):
-        Simulation(pendulum, **options)
-
-
 @pytest.mark.parametrize("gravity", [9.81, None, (0, 9.81), "down"])
 def test_gravity_is_a_vector(pendulum, gravity):
-    with pytest.raises(ModelError, match=r"gravity is .*it must be 3"):
+    with pytest.raises(ModelError):
         edit.with_gravity(pendulum, gravity)
-    with pytest.raises(ModelError, match=r"gravity is 9.81; it must be 3 finite numbers"):
+    with pytest.raises(ModelError):
         Simulation(pendulum, gravity=9.81)
 
 
@@ -347,95 +276,70 @@ def test_gravity_is_a_vector(pendulum, gravity):
 def test_a_simulation_is_reset_to_a_finite_time_or_stays_as_it_is(pendulum, t):
     sim = Simulation(pendulum, [0.5])
     sim.step(3)
-    with pytest.raises(InputError, match=f"t is {t!r}; it must be a finite number of seconds"):
+    with pytest.raises(InputError):
         sim.reset(t=t)
     assert sim.t == pytest.approx(3e-3) and sim.v[0] != 0.0
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_simulations_and_motions_side_by_side_refuse_to_be_copied_and_say_what_to_do(pendulum, copied):
+def test_simulations_and_motions_side_by_side_refuse_to_be_copied(pendulum, copied):
     sim = Simulation(pendulum, [0.5])
-    with pytest.raises(
-        InputError, match=r"a Simulation cannot be copied or pickled.*motions\(q, v\).*reset\(q, v, t\)"
-    ):
-        copied(sim)
-    with pytest.raises(InputError, match=r"a Motions cannot be copied or pickled.*Simulation\.motions\("):
-        copied(sim.motions([sim.q]))
+    for one in (sim, sim.motions([sim.q])):
+        with pytest.raises(InputError):
+            copied(one)
 
 
 def test_dynamics_of_another_model_or_with_friction_are_refused(pendulum, slider):
-    with pytest.raises(InputError, match="dynamics is of another model than 'pendulum'"):
-        Simulation(pendulum, dynamics=ada.Dynamics(ada.planar_chain(1)))
-    with pytest.raises(InputError, match="or with friction"):
-        Simulation(slider, dynamics=ada.Dynamics(slider))
-    with pytest.raises(InputError, match="gravity"):
-        Simulation(pendulum, gravity=(0, 0, -1.62), dynamics=ada.Dynamics(pendulum))
+    for options in (
+        {"model": pendulum, "dynamics": ada.Dynamics(ada.planar_chain(1))},
+        {"model": slider, "dynamics": ada.Dynamics(slider)},
+        {"model": pendulum, "gravity": (0, 0, -1.62), "dynamics": ada.Dynamics(pendulum)},
+    ):
+        with pytest.raises(InputError):
+            Simulation(**options)
     own = ada.Dynamics(pendulum, "ada")
     assert Simulation(pendulum, [0.5], dynamics=own).run(0.01).info["algorithm"] == "ada"
 
 
-def test_a_start_off_the_loops_is_refused_with_its_gap_and_the_fix():
+def test_starts_off_the_loops_at_rest_in_a_singular_pose_and_in_a_gimbal_lock_are_refused():
     model, q = four_bar()
-    with pytest.raises(InputError, match=r"loops of model .* open: 'closing' by 0\.\d+ .*ada\.assemble"):
-        Simulation(model, q + np.array([0.1, 0.0, 0.0]))
-    with pytest.raises(InputError, match=r"tear the loops of model .* apart"):
-        Simulation(model, q, [1.0, 1.0, 1.0])
+    body = ada.Builder("body").link("body", mass=1.0, inertia=np.diag([0.1, 0.2, 0.3])).build(base="floating_euler")
+    for start in (
+        (model, q + np.array([0.1, 0.0, 0.0])),
+        (model, q, [1.0, 1.0, 1.0]),
+        (model, [np.pi / 2, 0.0, np.pi]),
+        (body, [0.0, 0.0, 0.0, 0.3, np.pi / 2, 0.1]),
+    ):
+        with pytest.raises(InputError):
+            Simulation(*start).run(0.1)
 
 
-def test_rest_in_a_singular_pose_is_refused_with_the_ways_out():
-    model, _ = four_bar()
-    with pytest.raises(InputError, match="at rest in a singular pose"):
-        Simulation(model, [np.pi / 2, 0.0, np.pi]).run(0.1)
-
-
-@pytest.mark.parametrize(
-    ("result", "message"),
-    [
-        (np.array([np.nan]), "gave nan for joint 'swing' at t = 0.01 s"),
-        (np.zeros(2), r"efforts of shape \(2,\) at t = 0.01 s"),
-        ("fast", "gave 'fast'"),
-        (None, "efforts of shape"),
-    ],
-)
-def test_what_a_controller_may_not_give_is_refused_and_the_motion_until_then_kept(pendulum, result, message):
-    def controller(t, q, v):
-        return [0.0] if t < 0.0095 else result
-
-    with pytest.raises(ControllerError, match=message) as caught:
-        Simulation(pendulum, [0.5], controller=controller).run(1.0)
+@pytest.mark.parametrize("result", [np.array([np.nan]), np.zeros(2), "fast", None])
+def test_what_a_controller_may_not_give_is_refused_and_the_motion_until_then_kept(pendulum, result):
+    with pytest.raises(ControllerError) as caught:
+        Simulation(pendulum, [0.5], controller=lambda t, q, v: [0.0] if t < 0.0095 else result).run(1.0)
     assert caught.value.log.t[-1] == pytest.approx(0.009, abs=1e-3)
     assert len(caught.value.log) >= 10
 
 
 def test_an_error_inside_a_controller_is_passed_on_with_the_log(pendulum):
-    def controller(t, q, v):
-        return [1.0 / (1 if t < 0.005 else 0)]
-
-    with pytest.raises(ControllerError, match="ZeroDivisionError") as caught:
-        Simulation(pendulum, [0.5], controller=controller).run(1.0)
-    assert len(caught.value.log) == 5
+    with pytest.raises(ControllerError) as caught:
+        Simulation(pendulum, [0.5], controller=lambda t, q, v: [1.0 / (1 if t < 0.005 else 0)]).run(1.0)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError) and len(caught.value.log) == 5
 
 
-def test_a_motion_that_blows_up_says_when_and_keeps_the_log(pendulum):
-    with pytest.raises(MotionError, match=r"cannot go on at t = .*shorter one") as caught:
+def test_a_motion_that_blows_up_keeps_the_log(pendulum):
+    with pytest.raises(MotionError) as caught:
         Simulation(pendulum, [0.5], controller=lambda t, q, v: -1e5 * v).run(1.0)
     assert np.isfinite(caught.value.log.q).all()
 
 
-def test_euler_angles_at_their_singularity_are_no_start():
-    b = ada.Builder("body")
-    b.link("body", mass=1.0, inertia=np.diag([0.1, 0.2, 0.3]))
-    model = b.build(base="floating_euler")
-    with pytest.raises(InputError, match=r"q cannot be a start of model 'body': joint 'root_joint'"):
-        Simulation(model, [0.0, 0.0, 0.0, 0.3, np.pi / 2, 0.1])
-
-
 @pytest.mark.parametrize("duration", [0.0, -1.0, np.nan, np.inf])
 def test_a_duration_must_be_positive(pendulum, duration):
-    with pytest.raises(InputError, match="duration"):
+    with pytest.raises(InputError):
         Simulation(pendulum).run(duration)
 
 
 def test_pushes_need_a_simulation_that_takes_them(pendulum):
-    with pytest.raises(InputError, match="pushable=True"):
+    with pytest.raises(InputError):
         Simulation(pendulum).push("bob", (1, 0, 0, 0, 0, 0))
