@@ -100,6 +100,6 @@ ROOMS = {
         "ada_hardware/*/*/messages.py",
         "ada_hardware/kondo/rcb*/commands.py",
         "ada_hardware/force_torque/rdt/[ns]*.py",
-        names="*_codec* hexa_packets pa10_words kondo_emulators rcb1_motions rdt_* force_torque_drivers",
+        names="*_codec* hexa_packets pa10_words kondo_emulators rcb1_motions rdt force_torque_drivers",
     ),
 }

@@ -5,17 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from kondo_world import QUICK
-from refused import refused
 from waiting import until
 
-from ada_dynamics import resources
 from ada_dynamics.settings import checked
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.kondo.rcb1.motions import StoredMotion
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode
-from ada_robot.errors import TransportError
 
 pytest.importorskip("serial")
 
@@ -60,33 +55,3 @@ def test_a_robot_is_opened_moved_and_stopped_on_its_real_wire(name, device_setti
         finally:
             driver.close()
         assert device.violations() == []
-
-
-@pytest.mark.parametrize("name", ["khr1", "khr3"])
-def test_a_pulled_cable_is_a_fault_of_a_serial_robot_and_a_dry_run_needs_no_port(name):
-    with EmulatorProcess(name) as device:
-        driver = made(name, url=device.url)
-        driver.open()
-        device.fault("disconnect", 1)
-        with refused(TransportError, field="state", value="gone"):
-            for _ in range(100):
-                driver.idle()
-        driver.close()
-    dry = made(name, url="dry:", **QUICK[name])
-    dry.open()
-    dry.start()
-    position = dry.idle().position
-    until(lambda: dry.cycle(Demand(Mode.POSITION, position)).is_fresh, "fresh feedback", poll=0.0)
-    dry.close()
-
-
-def test_a_motion_is_uploaded_and_played_through_a_pseudo_terminal():
-    with EmulatorProcess("khr1") as device:
-        driver = made("khr1", url=device.url)
-        driver.open()
-        walk = StoredMotion.read(resources.find("config", "khr1_walk.csv"), driver.map)
-        driver.memory().upload(7, StoredMotion(walk.frames[:2]))
-        driver.memory().play(7)
-        until(lambda: device.state()["played"][0][:1] == [[7, 0]], "the motion")
-        assert device.violations() == []
-        driver.close()

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
 from processes import descendants, is_alive
@@ -27,10 +26,9 @@ from ada_hardware import opening
 from ada_hardware.emulation import __main__ as program
 from ada_hardware.emulation.ends import PtyEnd, UdpEnd, open_end
 from ada_hardware.emulation.host import EmulatorHost
-from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
+from ada_hardware.emulation.in_process import InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.emulation.talk import answer
-from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.registry import DEVICES
 from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream
 from ada_robot.errors import NoAnswer, TransportError
@@ -380,26 +378,3 @@ def test_a_device_on_the_other_kind_of_wire_is_refused_and_ended() -> None:
     with refused(TransportError, field="url"):
         opening.open_device_packets(STREAM, "emulator:")
     assert descendants(os.getpid()) == before
-
-
-def test_an_emulated_net_ft_has_its_page_where_its_driver_looks() -> None:
-    driver = NetFtDriver(NetFtSettings(url="emulator:"))
-    driver.open()
-    try:
-        assert driver.identity().source == "device"
-        assert np.isfinite(driver.read().wrench).all()
-    finally:
-        driver.close()
-
-
-def test_each_dry_run_has_a_device_of_its_own_with_the_settings_asked_for() -> None:
-    wire = opening.open_device_stream(STREAM, "dry:", Serial(), emulator_settings={"greeting": "dry"})
-    wire.write(frame(b"a"))
-    assert wire.read(10, LIMIT) == frame(b"a")
-    assert isinstance(wire, InProcessStream) and wire.emulator.state()["greeting"] == "dry"
-    assert wire.url == f"dry:{STREAM}"
-    one, other = (opening.open_device_packets(PACKETS, "dry:") for _ in range(2))
-    assert isinstance(one, InProcessPackets) and isinstance(other, InProcessPackets)
-    one.send(frame(b"b"))
-    assert one.receive(LIMIT) == frame(b"b")
-    assert one.emulator.state()["heard"] == 1 and other.emulator.state()["heard"] == 0

@@ -85,17 +85,6 @@ def test_the_newest_row_has_the_phase_demand_and_feedback(descriptor, tmp_path, 
     assert [alarm.code for alarm in found.alarms] == [alarm.code for alarm in alarms[:1]]
 
 
-@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has no memory without a file")
-def test_a_system_without_anonymous_memory_gets_a_file(descriptor, monkeypatch):
-    monkeypatch.delattr(os, "memfd_create")
-    other = new_memory(Flight("arm", "", JOINTS, 0.002, 50))
-    try:
-        assert os.fstat(other).st_size == os.fstat(descriptor).st_size
-        assert FlightMemory(other).flight == FlightMemory(descriptor).flight
-    finally:
-        os.close(other)
-
-
 def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
     memory = FlightMemory(descriptor)
     for i in range(EVENTS + 10):

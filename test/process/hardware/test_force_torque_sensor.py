@@ -20,10 +20,8 @@ from ada_hardware.force_torque.dynpick.driver import DynPickSettings
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
-from ada_hardware.force_torque.rdt.onrobot import OnRobotDriver, OnRobotSettings
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Level, SensorState
 from ada_hardware.registry import find
-from ada_hardware.transport import open_packets
 from ada_robot.errors import NoAnswer, TransportError, UnknownDevice
 
 pytest.importorskip("serial")
@@ -85,15 +83,6 @@ def test_the_thread_of_a_sensor_reads_zeroes_and_ends() -> None:
         assert not any(thread.name == "sensor netft" for thread in threading.enumerate())
 
 
-@pytest.mark.parametrize("name", ["dynpick", "netft", "onrobot"])
-def test_a_dry_run_reads_without_any_port(name: str) -> None:
-    with ForceSensor(name, {"url": "dry:"}) as sensor:
-        reading = sensor.newer_than(10, 30.0)
-        assert reading is not None and np.all(np.abs(reading.wrench) < 0.2)
-        status = sensor.status()
-        assert status.state is SensorState.READING and sensor.name == name and status.identity is not None
-
-
 def test_a_sensor_whose_process_is_frozen_or_killed_is_reported_and_a_new_one_is_found() -> None:
     with EmulatorProcess("onrobot") as device:
         url = device.url
@@ -123,15 +112,6 @@ def test_a_sensor_that_cannot_be_opened_or_is_unknown_is_refused() -> None:
     ):
         with refused(error, field=field):
             ForceSensor(name, settings)
-
-
-def test_a_silent_udp_address_or_web_page_is_no_answer() -> None:
-    with refused(NoAnswer, field="packets", value=0):
-        OnRobotDriver(OnRobotSettings(url="udp://127.0.0.3:9")).open()
-    url = f"http://127.0.0.1:9{PAGE}"
-    use = NetFtSettings(calibration_url=url, page_timeout=1.0)
-    with refused(NoAnswer, field="page", value=url):
-        NetFtDriver(use, wire=open_packets("udp://127.0.0.4:9")).open()
 
 
 def test_the_calibration_is_read_over_http_past_any_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

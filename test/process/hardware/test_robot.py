@@ -89,20 +89,17 @@ class Asked(threading.Thread):
         return self.raised
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "facts"),
-    [
+def test_an_argument_that_is_no_robot_is_refused_at_once():
+    for arguments, error, facts in (
         (("pa11", {}), UnknownDevice, {"field": "device", "value": "pa11"}),
         (("dynpick", {}), UnknownDevice, {"field": "device", "value": "dynpick"}),
         (("no_such_module:Driver", {}), UnknownDevice, {"field": "driver", "value": "no_such_module:Driver"}),
         (("arm_driver:NoDriver", {}), UnknownDevice, {"field": "driver"}),
         (("arm_driver:ArmSettings", {}), UnknownDevice, {"field": "driver"}),
         ((ARM, {"period": -1}), InputError, {"field": "period", "value": -1}),
-    ],
-)
-def test_an_argument_that_is_no_robot_is_refused_at_once(arguments, error, facts):
-    with refused(error, **facts):
-        Robot(*arguments)
+    ):
+        with refused(error, **facts):
+            Robot(*arguments)
     with refused(InputError, field="place", value="cloud", allowed=("process", "thread")):
         Robot(ARM, {}, place="cloud")
 

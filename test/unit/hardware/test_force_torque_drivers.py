@@ -169,16 +169,6 @@ def test_the_error_of_an_opening_names_what_is_missing(name: str, options: dict[
     assert bench.clock.now() < 2.1
 
 
-@pytest.mark.parametrize("name", SCALE)
-def test_a_closed_driver_and_one_without_an_address_refuse(name: str) -> None:
-    with refused(TransportError, field="state", value="closed"):
-        world(name).driver.read()
-    kind = find(name)
-    with pytest.raises(TransportError) as caught:
-        kind.driver_class()(kind.driver_class().SETTINGS()).open()
-    assert caught.value.field == "url" and set(kind.addresses) < set(caught.value.allowed)
-
-
 @pytest.mark.parametrize("name, values, field", [
     ("dynpick", {"sensitivity": [1.0, 2.0]}, "sensitivity"), ("dynpick", {"sensitivity": [0.0] * 6}, "sensitivity"),
     ("dynpick", {"filter_divider": 3}, "filter_divider"), ("netft", {"force_scale": 1e6}, "moment_scale"),

@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw`: what it lists, and what it refuses before anything is opened."""
+"""`ada hw`: what it lists, what it refuses before anything is opened, ports that it finds, and its pages."""
 
 from __future__ import annotations
 
+import grp
 import json
+import os
+import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from hw_command import Ada
 
 from ada_dynamics import resources
+from ada_hardware.pa10.alarms import AXIS_ALARMS, CONTROLLER_ALARMS
 from ada_hardware.registry import DEVICES
+from ada_hardware.self_test import plugged_in
+from ada_hardware.self_test.plugged_in import serial_ports
+from ada_hardware.self_test.usb_ids import CONVERTERS, SERIAL, converter
 
 pytest.importorskip("serial")
 
@@ -96,3 +107,126 @@ def test_an_angle_map_that_is_missing_or_does_not_fit_is_refused_with_file_and_k
             path.write_text(good.replace(old, new, 1), encoding="utf-8")
         code, _, err = ada("test", "khr1", "--emulator", "--setting", f"angle_map={path}")
         assert code == 2 and "map.yaml" in err and text in err
+
+
+def listed(device: str = "/dev/ttyUSB0", vid: int | None = 0x0403, pid: int | None = 0x6001, **more: Any) -> Any:
+    """A port as pyserial lists it."""
+    about = {"manufacturer": "FTDI", "product": "FT232R", "description": "n/a", "serial_number": "A1", **more}
+    return SimpleNamespace(device=device, vid=vid, pid=pid, **about)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A machine with one FTDI converter at ttyUSB0, 16 ms slow."""
+    port = tmp_path / "dev/ttyUSB0"
+    port.parent.mkdir()
+    port.touch()
+    by_id = tmp_path / "dev/serial/by-id"
+    by_id.mkdir(parents=True)
+    (by_id / "usb-FTDI_A1").symlink_to(port)
+    device = tmp_path / "sys/bus/usb/drivers/ftdi_sio/port"
+    device.mkdir(parents=True)
+    (device / "latency_timer").write_text("16\n")
+    (device / "driver").symlink_to(tmp_path / "sys/bus/usb/drivers/ftdi_sio")
+    (tmp_path / "sys/class/tty/ttyUSB0").mkdir(parents=True)
+    (tmp_path / "sys/class/tty/ttyUSB0/device").symlink_to(device)
+    (tmp_path / "proc").mkdir()
+    return tmp_path
+
+
+def test_a_port_is_listed_with_converter_driver_lasting_name_and_its_likely_devices(root: Path) -> None:
+    (found,) = serial_ports([listed()], root)
+    assert (found.device, found.usb, found.driver) == ("/dev/ttyUSB0", "0403:6001", "ftdi_sio")
+    assert (found.by_id, found.may_be[0]) == ("/dev/serial/by-id/usb-FTDI_A1", "khr1")
+    built_in = listed("/dev/ttyS0", None, None, manufacturer=None, product=None)
+    ports = serial_ports([listed("/dev/ttyACM0", 0x1234, 0x5678), built_in], root)
+    assert [(one.device, one.may_be) for one in ports] == [("/dev/ttyACM0", SERIAL), ("/dev/ttyS0", SERIAL)]
+
+
+def test_a_slow_converter_is_reported_with_the_file_that_mends_it(root: Path) -> None:
+    (found,) = serial_ports([listed()], root)
+    assert found.latency_ms == 16
+    assert "/sys/bus/usb-serial/devices/ttyUSB0/latency_timer" in found.problems[0]
+    (root / "sys/class/tty/ttyUSB0/device/latency_timer").write_text("1\n")
+    assert serial_ports([listed()], root)[0].problems == ()
+
+
+@pytest.mark.parametrize(("mode", "text"), [(0o660, "sudo usermod -aG dialout $USER"), (0o600, "/etc/udev/rules.d")])
+def test_a_missing_permission_is_reported_with_what_gives_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch, mode: int, text: str
+) -> None:
+    (root / "dev/ttyUSB0").chmod(mode)
+    monkeypatch.setattr(grp, "getgrgid", lambda number: SimpleNamespace(gr_name="dialout"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert text in serial_ports([listed()], root)[0].problems[0]
+
+
+def test_the_program_that_has_a_port_open_is_named(root: Path) -> None:
+    process = root / "proc/123/fd"
+    process.mkdir(parents=True)
+    (process.parent / "comm").write_text("ModemManager\n")
+    (process / "5").symlink_to(root / "dev/ttyUSB0")
+    found = serial_ports([listed()], root)[0]
+    assert found.users == ("ModemManager (123)",) and any("in use" in one for one in found.problems)
+    with Path("/dev/null").open() as file:
+        assert f"({os.getpid()})" in " ".join(plugged_in.users_of(Path(f"/proc/self/fd/{file.fileno()}").readlink()))
+
+
+def test_converters_lead_to_devices_that_there_are_and_that_have_a_serial_line() -> None:
+    assert {name for name, kind in DEVICES.items() if kind.emulator_class().WIRE == "stream"} == set(SERIAL)
+    assert all(set(one.may_be) <= set(SERIAL) for one in CONVERTERS.values())
+    assert converter(0x10C4, 0xEA60).may_be[0] == "dynpick"
+    assert converter(0x165C, 0x0008).name == "Kondo's USB adapter"  # whichever product of theirs
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("heading", "alarms"), [("Alarms of an axis", AXIS_ALARMS), ("Alarms of the controller", CONTROLLER_ALARMS)]
+)
+def test_the_table_of_alarms_is_that_of_the_code(heading: str, alarms: dict[int, object]) -> None:
+    section = page("bringup_pa10.md").split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([0-9A-F]{3}) \| (.+) \| (.+) \|$", section, re.MULTILINE)
+    assert rows == [(f"{code:03X}", one.text, one.remedy) for code, one in alarms.items()]  # type: ignore[attr-defined]
+
+
+def test_all_devices_are_on_the_overview() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", page("hardware.md"), re.MULTILINE) == list(DEVICES)
+
+
+# --- signs of the KHR-1 -------------------------------------------------------------------------------------------
+# Where a point of the limb is from the joint's axis, and the way that it must go; x ahead, y to the left, z up.
+HANGS, AHEAD, BESIDE = (0, 0, -1), (1, 0, 0), (0, 1, 0)
+WORDS = {
+    "face to the left": (AHEAD, (0, 1, 0)),
+    "hand back": (HANGS, (-1, 0, 0)),
+    "hand to the left": (HANGS, (0, 1, 0)),
+    "foot to the left": (HANGS, (0, 1, 0)),
+    "foot back": (HANGS, (-1, 0, 0)),
+    "toes down": (AHEAD, (0, 0, -1)),
+    "left edge of the sole up": (BESIDE, (0, 0, 1)),
+}
+
+
+def test_the_table_of_signs_is_that_of_the_robot_description() -> None:
+    robot = ElementTree.parse(resources.find("urdf", "khr1.urdf")).getroot()
+    turning = {one.get("name"): one for one in robot.findall("joint") if one.get("type") == "revolute"}
+
+    def numbers(joint: Any, tag: str, name: str) -> Any:
+        return np.array([float(x) for x in joint.find(tag).get(name, "0 0 0").split()])
+
+    # axes are those of the trunk in the pose zero
+    assert not any(numbers(joint, "origin", "rpy").any() for joint in turning.values())
+    section = page("bringup_khr1.md").split("| joint | + is |")[1].split("\n\n")[0]
+    told = set()
+    for names, words in re.findall(r"^\| (`.+?) \| (.+?) \|$", section, re.MULTILINE):
+        point, way = WORDS[words]
+        for name in re.findall(r"`(\w+)`", names):
+            np.testing.assert_array_equal(np.cross(numbers(turning[name], "axis", "xyz"), point), way, err_msg=name)
+            told.add(name)
+    assert told == set(turning)

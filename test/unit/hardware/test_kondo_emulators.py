@@ -104,23 +104,6 @@ def test_servos_arrive_together_after_the_largest_way_at_the_speed(speed):
     assert emulator.state()["angles"]["left_shoulder_pitch"] == 45.0
 
 
-def test_a_motion_is_played_frame_after_frame_and_a_position_ends_it():
-    emulator = khr1(boards_wait=False)
-    for index, neck in enumerate((90, 100, 80)):
-        asked(emulator, Code.SET_FRAME, 0, (0, index, 7, *UPPER[:5], neck, *UPPER[6:]))
-    asked(emulator, Code.SET_FRAME_COUNT, 0, (0, 3))
-    asked(emulator, Code.PLAY_MOTION, 0, (0,), now=1.0)
-    slow = SECONDS_PER_DEGREE[7]
-    for time, neck in ((0.0, 90), (10 * slow, 100), (20 * slow, 90), (30 * slow, 80), (40 * slow, 80)):
-        emulator.advance(1.0 + time + 1e-9)
-        assert emulator.state()["angles"]["neck_yaw"] == pytest.approx(neck, abs=1e-3)
-    asked(emulator, Code.PLAY_MOTION, 0, (0,), now=5.0)
-    asked(emulator, Code.SET_POSITIONS, 0, (0, *UPPER), now=5.05)
-    emulator.advance(9.0)
-    assert emulator.state()["angles"]["neck_yaw"] == 90.0
-    assert emulator.state()["playing"] == [False, False]
-
-
 def test_the_servos_of_the_khr3_turn_within_their_frames_and_no_faster_than_they_can():
     emulator = khr3(max_step=0)
     sent(emulator, m.MoveServos(100, (Move(0, 8500), Move(2, 7000))), 1.0)

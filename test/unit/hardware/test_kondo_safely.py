@@ -149,16 +149,6 @@ def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_firs
         assert told[-1][2] == 7  # told as slowly as can be
 
 
-def test_single_lost_answers_stop_nothing():
-    world = Boards()
-    world.activate()
-    for i in range(60):
-        for number, board in enumerate(world.peer.boards):
-            board.is_silent = i % 3 == 0 and number == i % 2
-        world.go("left_knee", 0.2, 1)
-    assert world.phase is Phase.ACTIVE
-
-
 # --- free on request --------------------------------------------------------------------------------------------------
 def test_sleeping_frees_all_servos_by_the_software_switch_and_only_on_request():
     world = Boards()

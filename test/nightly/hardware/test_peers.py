@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults against devices that share no code with drivers and emulators, judged on what reaches the wire."""
+"""Faults, random life and bad commands with devices that share no code with drivers, judged on the wire."""
 
 import logging
 
 import numpy as np
 import pytest
+from peers.bad_commands import send
 from peers.faults_table import FAULTS
+from peers.life import V, live
 from peers.pa10_body import LIMITS, SPEEDS
 from peers.pa10_scene import Pa10Scene
 
@@ -63,3 +65,35 @@ def test_every_fault_leads_to_nothing_unsafe_whichever_way_the_arm_goes(fault):
 
 def test_the_tables_rows_have_names_of_their_own():
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+
+
+@pytest.mark.parametrize("layout", ["ce", "7c"])
+def test_however_a_round_of_life_ends_a_documented_action_leads_back(layout):
+    life = live(20, 11, layout=layout, modes=(V,))
+    assert life.unsafe == []
+    assert len(life.phases) >= 2  # rounds end stopped, inactive or active
+    assert len(life.actions) >= 15
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_life_in_all_modes_breaks_no_rule(seed):
+    assert live(40, seed).unsafe == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("layout", ["ce", "7c"])
+def test_ten_thousand_rounds_of_life_break_no_rule(layout):
+    assert live(5_000, 1, layout=layout).unsafe == []
+
+
+@pytest.mark.parametrize("layout", ["ce", "7c"])
+def test_no_bad_command_moves_the_arm_or_ends_the_cycle(layout):
+    tally = send(5_000, 3, layout)
+    assert tally.unsafe == []
+    assert tally.sent == 5_000
+    assert min(tally.by_kind.values()) > 500
+
+
+@pytest.mark.soak
+def test_no_bad_command_of_a_million_moves_the_arm_or_ends_the_cycle():
+    assert send(1_000_000, 4).unsafe == []

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada hw fault`, `service`, `identify` and `scan` with emulated devices in processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hw_command import Ada, started
+from refused import refused
+from waiting import LIMIT, ended, until
+
+from ada_dynamics import resources
+from ada_hardware.emulation.door import doors
+from ada_hardware.emulation.process import EmulatorProcess
+from ada_hardware.registry import DEVICES
+from ada_hardware.self_test.device import target
+from ada_hardware.self_test.plugged_in import arcnet, net_ft
+from ada_robot.errors import TransportError
+from ada_tools.commands.hardware.service import SERVICES
+
+pytest.importorskip("serial")
+
+
+@pytest.fixture(autouse=True)
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Doors of this test alone; the path of a socket has at most 107 letters, and pytest's own folders are long."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder, "ada_dynamics_doors")
+
+
+def test_a_device_runs_without_a_door_where_none_can_be(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    deep = place.parent / ("deep" * 40)
+    deep.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
+    with EmulatorProcess("dynpick") as device:
+        assert device.state() and not doors()
+
+
+@pytest.fixture
+def sensor(place: Path) -> Iterator[EmulatorProcess]:
+    with EmulatorProcess("dynpick") as device:
+        yield device
+
+
+def test_a_fault_is_made_in_a_device_that_runs_and_cleared(ada: Ada, sensor: EmulatorProcess) -> None:
+    assert ada("fault", "dynpick", "fx", "12.5")[0] == 0
+    assert sensor.state()["wrench"][0] == 12.5
+    assert ada("fault", "dynpick", "drop_answers", "0.5")[0] == 0
+    (found,) = json.loads(ada("fault", "dynpick", "frozen", "--json")[1])
+    assert found["faults"] == {"fx": 12.5, "frozen": 1.0, "drop_answers": 0.5}
+    assert "frozen" not in ada("fault", "dynpick", "frozen", "--clear")[1]
+    assert ada("fault", "dynpick", "--clear")[0] == 0
+    assert sensor.state()["wrench"][0] == 0.0
+    code, out, _ = ada("fault")  # lists what runs, and all faults of all devices
+    assert code == 0 and out.startswith(f"dynpick in process {sensor.pid}: no fault")
+    listed = {line.split()[0] for line in out.splitlines() if line.startswith("  ")}
+    for kind in DEVICES.values():
+        assert set(kind.emulator_class().FAULTS) <= listed
+
+
+def test_only_the_owner_gets_in_and_the_door_goes_with_the_device(place: Path, sensor: EmulatorProcess) -> None:
+    (door,) = doors("dynpick")
+    assert stat.S_IMODE(door.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    sensor.close()
+    assert not door.path.exists()
+
+
+def test_the_socket_of_a_killed_device_is_removed(ada: Ada, sensor: EmulatorProcess) -> None:
+    (door,) = doors()
+    sensor.kill()
+    assert ada("fault", "dynpick", "frozen")[0] == 2
+    assert not door.path.exists()
+
+
+@pytest.mark.parametrize("how", ["open to others", "a link"])
+def test_a_folder_that_others_could_use_is_refused(place: Path, how: str) -> None:
+    if how == "a link":
+        (place.parent / "elsewhere").mkdir(mode=0o700)
+        place.symlink_to(place.parent / "elsewhere")
+    else:
+        place.mkdir()
+        place.chmod(0o755)
+    with refused(TransportError, field="path", value=str(place)):
+        doors()
+
+
+def test_a_fault_or_device_that_cannot_be_is_refused_and_the_device_lives_on(ada: Ada) -> None:
+    for words, text in (
+        (["pa11"], "no device 'pa11'"),
+        (["pa10", "emergency"], "'emergency_stop'"),
+        (["pa10", "drop"], "no emulated pa10"),
+        (["--clear"], "DEVICE"),
+    ):
+        code, _, err = ada("fault", *words)
+        assert code == 2 and text in err
+    with EmulatorProcess("pa10") as arm, EmulatorProcess("pa10") as other:
+        code, _, err = ada("fault", "pa10", "mute")
+        assert code == 2 and "--process" in err and str(other.pid) in err
+        here = ("--process", str(arm.pid))
+        for kind, value in (("drop", "2"), ("axis_alarm", "9"), ("axis_alarm", "inf"), ("sequence", "nan")):
+            assert ada("fault", "pa10", kind, value, *here)[0] == 2
+        (door,) = doors("pa10", arm.pid)
+        with socket.socket(socket.AF_UNIX) as visitor:
+            visitor.connect(str(door.path))
+            visitor.sendall(b"rubbish\n\xff\xfe\n[]\n")
+        assert ada("fault", "pa10", *here)[1].startswith(f"pa10 in process {arm.pid}: no fault")
+
+
+WALK = str(resources.find("config", "khr1_walk.csv"))
+
+
+@pytest.fixture(scope="module", params=["khr1", "khr3"])
+def robot(request: pytest.FixtureRequest) -> Iterator[EmulatorProcess]:
+    with EmulatorProcess(request.param, settings={"free_is_allowed": True}) as device:
+        yield device
+
+
+def done(ada: Ada, device: EmulatorProcess, service: str, *values: str) -> None:
+    code, _, err = ada("service", device.name, service, *values, "--url", device.url, "--yes")
+    assert code == 0, err
+    assert device.violations() == []
+
+
+def test_services_of_humanoids_reach_their_boards(ada: Ada, robot: EmulatorProcess) -> None:
+    if robot.name == "khr1":
+        done(ada, robot, "sleep")
+        assert len(robot.state()["free"]) == 17
+        done(ada, robot, "wake")
+        done(ada, robot, "upload", "3", WALK)
+        done(ada, robot, "play", "3")
+        until(lambda: robot.state()["played"][0][0] == [3, 0], "the first frame")
+    else:
+        done(ada, robot, "halt")
+        halted = robot.state()["config"]
+        done(ada, robot, "run")
+        assert robot.state()["config"] == halted | 0x000A  # run, and its jumps
+        done(ada, robot, "play", "1")
+        done(ada, robot, "halt")
+    done(ada, robot, "release")
+    assert len(robot.state()["free"]) == 17
+
+
+def test_an_id_is_given_to_a_board_that_is_alone_on_the_line(ada: Ada) -> None:
+    with EmulatorProcess("khr1", settings={"first_id": 5, "second_id": 5}) as board:
+        done(ada, board, "set-id", "1")
+        code, out, _ = ada("test", "khr1", "--url", board.url)
+        assert code == 1 and "board with ID 1 does answer" in out
+
+
+def test_brakes_of_a_pa10_are_open_until_enter() -> None:
+    with EmulatorProcess("pa10") as arm:
+        program = started("service", "pa10", "release-brakes", "--url", arm.url, "--yes")
+        assert program.stderr is not None and program.stdin is not None
+        assert "press Enter" in program.stderr.readline()
+        assert program.poll() is None and "braked" not in arm.state()["ways"]
+        program.stdin.write("\n")
+        program.stdin.flush()
+        _, err = ended(program)
+        assert program.returncode == 0, err
+        assert set(arm.state()["ways"]) == {"braked"} and arm.violations() == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("khr1", "wake"), ("khr1", "weak"), ("netft", "wake"), ("khr1", "play"), ("khr1", "play", "three", "--yes"),
+        ("khr1", "play", "40", "--yes"),
+    ],
+)  # fmt: skip
+def test_a_service_that_is_not_possible_or_not_confirmed_is_refused(ada: Ada, words: tuple[str, ...]) -> None:
+    assert ada("service", *words, "--url", "dry:")[0] == 2
+
+
+def test_every_service_that_moves_or_frees_something_needs_a_yes() -> None:
+    careless = {name for services in SERVICES.values() for name, one in services.items() if not one.needs}
+    assert careless == {"upload", "halt"}
+
+
+def test_the_tool_that_a_person_turns_six_times_is_found_with_the_sensors_zero() -> None:
+    mass, com = 2.3, np.array([-0.015, 0.004, 0.08])
+    offset = np.array([1.5, -0.7, 2.0, 0.03, -0.02, 0.01])  # that the sensor shows without any load
+    ways = {sign + axis: float(f"{sign}1") * np.eye(3)[i] for i, axis in enumerate("xyz") for sign in "+-"}
+    with EmulatorProcess("dynpick") as device:
+        program = started("identify", "dynpick", "--url", device.url, "--json")
+        assert program.stderr is not None and program.stdin is not None and program.stdout is not None
+        try:
+            for number in range(1, 7):
+                words = program.stderr.readline()
+                asked = re.search(r"(\d) of 6: turn it so that its ([+-][xyz]) axis points down", words)
+                assert asked is not None and int(asked[1]) == number
+                weight = mass * 9.81 * ways[asked[2]]
+                seen = offset + np.concatenate([weight, np.cross(com, weight)])
+                for axis, value in zip(("fx", "fy", "fz", "mx", "my", "mz"), seen, strict=True):
+                    device.fault(axis, float(value))
+                program.stdin.write("\n")
+                program.stdin.flush()
+            output, errors = ended(program)
+        finally:
+            program.kill()
+    assert program.returncode == 0, errors
+    found = json.loads(output)
+    # counts of the sensor are 0.03 N and 0.0008 N m; each figure comes of six poses
+    assert found["mass"] == pytest.approx(mass, abs=0.03 / 9.81)
+    np.testing.assert_allclose(found["com"], com, atol=1e-3)
+    np.testing.assert_allclose(found["bias"], offset, atol=0.03)
+    np.testing.assert_allclose(found["bias"][3:], offset[3:], atol=1e-3)
+
+
+def test_the_rehearsal_finds_its_tool_and_prints_settings_that_are_taken(ada: Ada) -> None:
+    code, out, errors = ada("identify", "netft", "--emulator")
+    assert code == 0, errors
+    assert "mass              1.0000 kg" in out
+    assert "10.00, -20.00, 60.00 mm" in out
+    mass, com = re.search(r"sensor\.tool_mass=(\S+) --setting 'sensor\.tool_com=(.*)'", out).groups()  # type: ignore[union-attr]
+    use = target("netft", settings={"sensor.tool_mass": float(mass), "sensor.tool_com": json.loads(com)}).sensing()
+    assert (use.tool_mass, *use.tool_com) == pytest.approx((1.0, 0.01, -0.02, 0.06))
+
+
+def test_a_robot_and_an_input_that_ends_are_refused(ada: Ada) -> None:
+    assert ada("identify", "khr1", "--emulator")[0] == 2
+    program = started("identify", "dynpick", "--url", "dry:")
+    _, errors = program.communicate("", timeout=LIMIT)
+    assert program.returncode == 2, errors
+
+
+list_ports = pytest.importorskip("serial.tools.list_ports")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A machine with an ARCNET interface that is down, beside a module that disturbs it."""
+    for name, text in (("type", "7"), ("flags", "0x1002")):
+        file = tmp_path / "sys/class/net/lo" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/modules").write_text("capmode 16384 0 - Live\narc_rawmode 16384 0 - Live\n")
+    return tmp_path
+
+
+def test_arcnet_that_is_down_without_rights_and_beside_capmode_is_reported_with_the_commands(root: Path) -> None:
+    found = arcnet(root, may_send=False)
+    assert found.interfaces == {"lo": False} and not found.may_send
+    text = "\n".join(found.problems)
+    for command in ("sudo ip link set lo up", "sudo setcap cap_net_raw,cap_sys_rawio+ep", "sudo modprobe -r capmode"):
+        assert command in text
+    (root / "sys/class/net/lo/flags").write_text("0x1003\n")
+    (root / "proc/modules").write_text("")
+    found = arcnet(root, may_send=True)
+    assert found.interfaces == {"lo": True} and found.problems == ()
+
+
+def test_a_net_ft_is_found_by_its_page() -> None:
+    with EmulatorProcess("netft", {"rate": 500.0}) as device:
+        found = net_ft(device.http_url.removeprefix("http://"))
+    assert found["problem"] == "" and found["rate_hz"] == 500.0
+    assert found["url"] == "udp://127.0.0.1:49152"
+    assert net_ft("127.0.0.1:9", 1.0)["problem"]
+
+
+def with_ports(monkeypatch: pytest.MonkeyPatch, *devices: str) -> None:
+    about = {"vid": 0x0403, "pid": 0x6001, "manufacturer": "FTDI", "product": "FT232R", "description": "n/a"}
+    found = [SimpleNamespace(device=device, serial_number="A1", **about) for device in devices]
+    monkeypatch.setattr("serial.tools.list_ports.comports", lambda: found)
+
+
+def test_scan_lists_ports_and_ends_with_code_1_where_something_is_in_the_way_or_missing(
+    monkeypatch: pytest.MonkeyPatch, ada: Ada
+) -> None:
+    with_ports(monkeypatch, "/dev/ttyADA0")
+    code, out, _ = ada("scan", "--json")
+    found = json.loads(out)
+    assert code == 0 and found["serial"][0]["usb"] == "0403:6001" and found["netft"] is None
+    code, out, _ = ada("scan")
+    assert code == 0 and "/dev/ttyADA0  0403:6001" in out
+    with_ports(monkeypatch)
+    code, out, _ = ada("scan", "--netft", "127.0.0.1:9")
+    assert code == 1 and "Net F/T: !" in out
+    with_ports(monkeypatch, "/dev/null")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    code, out, _ = ada("scan")
+    assert code == 1 and "! no permission for /dev/null" in out
