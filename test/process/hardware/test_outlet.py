@@ -88,7 +88,8 @@ def test_each_line_is_passed_on_whole_or_counted_where_it_is_missing(seed):
     missing = sum(int(passed[i][1:].split()[0]) for i in notices)
     known = {line.decode() for line in lines}
     whole = [line for line in passed if line in known]
-    assert len(whole) + missing == len(lines) and missing > 500
+    surplus = len(whole) + missing - len(lines)
+    assert 0 <= surplus <= len(notices) and missing > 500  # a line that only lost its end is shown and counted
     first = notices[0]
     assert whole[: first - 1] == [line.decode() for line in lines[: first - 1]], "nothing is missing before"
     for one in (reading, writing, descriptor):
