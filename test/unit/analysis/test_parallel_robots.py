@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from refused import refused
@@ -13,7 +11,6 @@ import ada_dynamics as ada
 from ada_dynamics.analysis.singularity import nearness
 from ada_dynamics.analysis.stiffness import link_stiffness
 from ada_dynamics.analysis.workspace import singularity_map, workspace
-from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots import mechanisms
 
@@ -165,22 +162,6 @@ def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors
     np.testing.assert_allclose(alone.stiffness, found.stiffness[1], atol=1e-10)
 
 
-def test_springs_of_joints_hold_beside_the_motors():
-    model, q = mechanisms.cassie_leg()
-    dynamics = ada.Dynamics(model, pose=q)
-    with refused(ada.InputError, field="by", value=5, allowed=7):
-        link_stiffness(dynamics, "foot", q, 1e3)
-    springs = {"shin": 2e3, "heel": 1.5e3}
-    flexures = with_parts(model, *(replace(model.joints[name], stiffness=k) for name, k in springs.items()))
-    held = link_stiffness(ada.Dynamics(flexures, pose=q), "foot", q, 1e3).compliance
-    named = link_stiffness(dynamics, "foot", q, dict.fromkeys(model.actuated, 1e3) | springs).compliance
-    np.testing.assert_allclose(held, named, rtol=1e-12)
-    firm = dict.fromkeys((*model.actuated, *springs), 1e12)
-    parts = [link_stiffness(dynamics, "foot", q, {**firm, name: 1e3}).compliance for name in model.actuated]
-    parts += [link_stiffness(dynamics, "foot", q, {**firm, name: k}).compliance for name, k in springs.items()]
-    np.testing.assert_allclose(held, sum(parts), atol=1e-7 * np.max(np.abs(held)))  # of the firm ones
-
-
 def test_a_link_that_the_motors_do_not_hold_in_a_pose_has_no_stiffness():
     dynamics, q = five_bar((0.15, np.sqrt(LINK**2 - 0.2**2)))
     with refused(ada.SingularPoseError, field="q[1]"):
@@ -200,16 +181,3 @@ def test_stiffness_that_cannot_be_is_refused(two_arms, joints, facts):
     dynamics, q = two_arms
     with refused(ada.InputError, **facts):
         link_stiffness(dynamics, "left_rod", q, joints)
-
-
-def test_poses_of_a_workspace_are_closed_at_their_places_and_of_one_way_of_assembly(two_arms, whole):
-    dynamics, _ = two_arms
-    reached = whole.workspace.is_reached
-    q = whole.workspace.q[reached]
-    assert np.max(dynamics.largest_gap(q)) < 1e-11
-    poses = dynamics.poses(q)
-    tip = (poses["left_rod"] @ [0.0, 0.0, LINK, 1.0])[:, :3]
-    x, z = (mesh[reached] for mesh in np.meshgrid(X, Z, indexing="ij"))
-    np.testing.assert_allclose(tip, np.column_stack([x, np.zeros(len(x)), z]), atol=1e-11)
-    for side, sign in (("left", 1.0), ("right", -1.0)):  # elbows outwards, as in the pose given
-        assert np.all(sign * np.sin(q[:, dynamics.model.q_index(f"{side}_rod")]) > 0.0)

@@ -145,31 +145,3 @@ def test_velocities_that_open_loops_are_warned_of(
         warnings.simplefilter("error")
         given = _off(q, right * (1.0 + 1e-7), how)
         getattr(ada.Dynamics(model), method)(given["q"], given["v"], given["u"])
-
-
-def stewart_turned(yaw: float) -> tuple[ada.Model, Array]:
-    model, q = mechanisms.stewart()
-    guess, place = q.copy(), model.q_index("platform")
-    guess[place] = [0, 0, q[place][2], 0, 0, np.sin(yaw / 2), np.cos(yaw / 2)]
-    return model, np.asarray(ada.assemble(model, guess, hold=["platform"]))
-
-
-def spin(dynamics: ada.Dynamics, q: Array) -> Array:
-    """Accelerations at rest with that of the platform about its vertical."""
-    return dynamics.velocity_map(q, by=["platform"])[:, -1]
-
-
-def test_the_legs_of_a_stewart_platform_cannot_hold_it_in_its_type_2_pose() -> None:
-    """Turned by 90 deg, all legs meet a vertical line: they do not resist a turn (Fichter 1986)."""
-    rest = np.zeros(24)
-    efforts = []
-    for yaw in np.radians([60.0, 80.0, 89.0]):
-        model, q = stewart_turned(yaw)
-        dynamics = ada.Dynamics(model)
-        efforts.append(float(np.max(np.abs(dynamics.inverse(q, rest, spin(dynamics, q))))))
-    assert efforts[0] < efforts[1] / 2 < efforts[2] / 20  # they grow like 1 / cos(yaw)
-    model, q = stewart_turned(np.pi / 2)
-    dynamics = ada.Dynamics(model)
-    with refused(ada.InputError, joint="platform", field="actuated"):
-        dynamics.inverse(q, rest, spin(dynamics, q))
-    assert not dynamics.loop_state(q).is_singular  # the loops themselves are regular
