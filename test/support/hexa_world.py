@@ -4,6 +4,7 @@
 import math
 
 import numpy as np
+from tapped_wire import TappedPackets
 
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.settings import checked
@@ -39,11 +40,17 @@ class World:
         self.clock = ManualClock()
         self.table = HexaEmulator(checked(HexaEmulatorSettings, settings), contact)
         self.wire = self.plugged(faults)
-        self.driver = HexaDriver(HexaSettings(), wire=self.wire, clock=self.clock, session=7)
+        self.tap = TappedPackets(self.wire)
+        self.driver = HexaDriver(HexaSettings(), wire=self.tap, clock=self.clock, session=7)
         self.next = 0.0
 
     def plugged(self, faults=None):
         return InProcessPackets(self.table, clock=self.clock, sleep=self.clock.sleep, faults=faults)
+
+    @property
+    def number(self):
+        """Of the newest command."""
+        return int.from_bytes(self.tap.sent[-1][4:8], "big")
 
     def started(self):
         self.driver.open()

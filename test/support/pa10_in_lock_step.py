@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tapped_wire import TappedPackets
 
 from ada_dynamics.clock import ManualClock
 from ada_hardware.emulation.in_process import InProcessPackets
@@ -63,7 +64,8 @@ class LockStep:
     Attributes:
         driver: the driver, opened.
         emulator: the arm.
-        wire: between them; `wire.fault` makes it bad.
+        wire: of the arm; `wire.fault` makes it bad.
+        tap: between driver and wire.
         clock: theirs.
         feedback: newest.
     """
@@ -73,7 +75,6 @@ class LockStep:
         settings: Pa10Settings | None = None,
         emulator: Pa10EmulatorSettings | None = None,
         faults: Mapping[str, float] | None = None,
-        wrap: Callable[[InProcessPackets], Any] | None = None,
     ) -> None:
         """Switch the arm on, and open the driver.
 
@@ -81,15 +82,14 @@ class LockStep:
             settings: of the driver.
             emulator: of the arm; by default one of the driver's variant.
             faults: of the wire, by name.
-            wrap: puts something of one's own between driver and wire.
         """
         settings = settings or Pa10Settings()
         same = Pa10EmulatorSettings(variant=settings.variant, axes=settings.axes)
         self.clock = ManualClock()
         self.emulator = Pa10Emulator(emulator or same)
         self.wire = InProcessPackets(self.emulator, clock=self.clock.now, sleep=self.clock.sleep, faults=faults)
-        wire = self.wire if wrap is None else wrap(self.wire)
-        self.driver = Pa10Driver(settings, wire=wire, clock=self.clock.now)
+        self.tap = TappedPackets(self.wire)
+        self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock)
         self.driver.open()
         self._due = self.clock.now()
         self.feedback = self.idle()

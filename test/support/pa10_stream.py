@@ -10,6 +10,7 @@ import struct
 from typing import Any, NamedTuple
 
 import numpy as np
+from tapped_wire import TappedPackets
 
 from ada_dynamics.clock import ManualClock
 from ada_hardware.emulation.in_process import InProcessPackets
@@ -45,34 +46,33 @@ class Told(NamedTuple):
     effort: np.ndarray  # [N m] in the last answer
 
 
-class Tap:
+class Tap(TappedPackets):
     """Between driver and wire: keeps all commands C."""
 
     def __init__(self, wire: InProcessPackets, variant: str, clock: ManualClock) -> None:
-        self._wire, self._variant, self._clock = wire, variant, clock
+        super().__init__(wire)
+        self._variant, self._clock = variant, clock
         self._effort = np.zeros(7)
         self.told: list[Told] = []
+        self.on_send, self.on_receive = self._sent, self._received
 
-    def send(self, packet: bytes) -> None:
+    def _sent(self, packet: bytes) -> None:
+        if packet[5:6] != b"C":
+            return
+        words = COMMAND[self._variant].unpack(packet[HEAD:])
+        modes = {mode & 0x07 for mode in words[0:21:3]}
+        assert len(modes) == 1, f"axes are told different modes: {words}"
+        torque = np.array(words[1:21:3]) * TORQUE_COUNT[self._variant]
+        self.told.append(
+            Told(self._clock.now(), modes.pop(), torque, np.array(words[2:21:3]) * SPEED_COUNT, self._effort)
+        )
+
+    def _received(self, packet: bytes) -> bytes:
         if packet[5:6] == b"C":
-            words = COMMAND[self._variant].unpack(packet[HEAD:])
-            modes = {mode & 0x07 for mode in words[0:21:3]}
-            assert len(modes) == 1, f"axes are told different modes: {words}"
-            torque = np.array(words[1:21:3]) * TORQUE_COUNT[self._variant]
-            speed = np.array(words[2:21:3]) * SPEED_COUNT
-            self.told.append(Told(self._clock.now(), modes.pop(), torque, speed, self._effort))
-        self._wire.send(packet)
-
-    def receive(self, timeout: float) -> bytes | None:
-        packet = self._wire.receive(timeout)
-        if packet is not None and packet[5:6] == b"C":
             width = 4 if self._variant == "ce" else 3
             words = ANSWER[self._variant].unpack(packet[HEAD:])
             self._effort = np.array(words[width - 1 : 7 * width : width]) * TORQUE_COUNT[self._variant]
         return packet
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._wire, name)
 
 
 class Stream:
@@ -90,12 +90,14 @@ class Stream:
         self.wire = InProcessPackets(self.arm, clock=self.clock.now, sleep=self.clock.sleep, seed=5)
         self.tap = Tap(self.wire, variant, self.clock)
         settings = Pa10Settings(variant=variant, device_timeout=device_timeout)
-        self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock.now)  # type: ignore[arg-type]
+        self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock)
         self.cycle = SafeCycle(self.driver, safety or SafetySettings(tool_speed=0.0), clock=self.clock)
         self.cycle.open(self.clock.now())
         self.due = self.clock.now()
 
     def activate(self) -> Stream:
+        if self.cycle.phase is Phase.STOPPED:
+            self.cycle.reset(self.clock.now())
         self.steps(5)
         self.cycle.activate(self.clock.now())
         self.due = self.clock.now()

@@ -96,15 +96,6 @@ def test_after_a_very_long_pause_a_device_jumps() -> None:
     assert echo.advances[0] >= 1e6 - LONGEST_CATCH_UP and len(echo.advances) <= LONGEST_CATCH_UP + 1
 
 
-def test_an_emulator_that_asks_for_no_time_between_ticks_does_not_hold_the_wire_up() -> None:
-    class Hasty(EchoStream):
-        tick = 0.0  # type: ignore[assignment]
-
-    echo = Hasty(EchoDeviceSettings())
-    EmulatedLine(echo, 0.0).run(0.01)
-    assert 0 < len(echo.advances) <= 1001
-
-
 def test_time_that_goes_back_does_not_take_the_device_along() -> None:
     echo = EchoStream(EchoDeviceSettings(pulse=0.1))
     line = EmulatedLine(echo, 0.0)
@@ -124,15 +115,6 @@ def test_faults_are_switched_on_and_off_while_it_runs() -> None:
         wire.write(frame(b"a"))
         assert wire.read(10, 0.1) == frame(b"a")
     assert len(echo.heard) == 5  # only of "drop" it heard nothing
-
-
-def test_a_device_has_faults_of_its_own() -> None:
-    _, echo, wire = stream({"deaf": 1.0})
-    wire.write(frame(b"a"))
-    assert wire.read(10, 0.1) == b"" and not echo.heard
-    wire.fault("deaf", 0.0)
-    wire.write(frame(b"b"))
-    assert wire.read(10, 0.1) == frame(b"b")
 
 
 def test_an_unknown_fault_is_refused_with_those_of_device_and_wire() -> None:
@@ -244,11 +226,3 @@ def test_an_address_with_a_fault_that_an_emulator_does_not_have_is_refused(
 def test_faults_and_settings_are_read_from_the_address() -> None:
     settings, faults = read_address("echo_device:EchoPackets", "emulator:deaf=1,greeting=good day,delay_answers=0.01")
     assert settings == {"greeting": "good day"} and faults == {"deaf": 1.0, "delay_answers": 0.01}
-
-
-@pytest.mark.parametrize("device", list(registry.DEVICES))
-def test_the_first_example_of_an_address_is_of_a_real_device(device: str) -> None:
-    first = registry.find(device).addresses[0]
-    is_packets = first.startswith(("udp://", "arcnet:"))
-    assert is_packets == (registry.find(device).emulator_class().WIRE == "packets")
-    assert not opening.is_dry(first) and not opening.is_emulated(first)

@@ -2,12 +2,12 @@
 """Kinematics of the HEXA against the catalogue's mechanism, its loops' Jacobians, differences, and geometry by hand."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.poses import moved
@@ -23,10 +23,7 @@ GEOMETRY = HexaGeometry()
 TILT = math.radians(15.0)
 
 places = st.tuples(
-    st.floats(0.0, 0.15),
-    st.floats(-math.pi, math.pi),
-    st.floats(-0.6, -0.5),
-    *[st.floats(-TILT, TILT)] * 3,
+    st.floats(0.0, 0.15), st.floats(-math.pi, math.pi), st.floats(-0.6, -0.5), *[st.floats(-TILT, TILT)] * 3
 )
 
 
@@ -71,20 +68,6 @@ def test_forward_finds_the_pose_that_inverse_came_from(place):
 def test_forward_finds_a_pose_from_any_other_of_the_workspace(place, guess):
     pose = pose_in(place)
     np.testing.assert_allclose(TABLE.forward(TABLE.inverse(pose), pose_in(guess)).pose, pose, rtol=0, atol=1e-13)
-
-
-def test_forward_converges_quadratically():
-    pose = pose_of((0.03, -0.02, -0.53), (0.1, -0.08, 0.12))
-    q = TABLE.inverse(pose)
-    guess, errors = HOME.reshape(16), []
-    for _ in range(5):
-        guess, longer, *_ = TABLE._newton(guess, q)
-        errors.append(np.max(np.abs(longer)))
-    big = [e for e in errors if e > 1e-14]
-    assert len(big) >= 3
-    # each error is of the order of the square of the one before: the curvature of a rod's length is about 1/l
-    for before, after in pairwise(big):
-        assert after < 10.0 * before**2
 
 
 def test_a_chain_of_forward_solutions_keeps_its_rotation_one():
@@ -147,24 +130,6 @@ def test_the_determinant_tells_a_lower_bound_of_how_well_rods_hold_the_plate(pla
     assert 0.0 < found.least_hold <= at.hold
 
 
-def test_equations_on_plain_floats_are_those_that_are_compiled():
-    pose = pose_of((0.03, 0.05, -0.53), (0.1, -0.15, 0.08))
-    q = TABLE.inverse(pose)
-    plain = kinematics_law.newton_law(GEOMETRY, HOME.ravel().tolist(), q.tolist())
-    moved, longer, check = TABLE._newton(HOME.reshape(16), q)
-    # a few hundred roundings of numbers up to 30
-    np.testing.assert_allclose(plain["moved"], moved, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(plain["longer"], longer, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(plain["check"], check, rtol=1e-12, atol=1e-15)
-    angles = kinematics_law.inverse_law(GEOMETRY, pose.ravel().tolist(), [-1.0] * 6)["q"]
-    np.testing.assert_allclose(angles, q, rtol=0, atol=1e-14)
-
-
-def test_forward_and_inverse_jacobians_are_inverse_to_each_other():
-    at = TABLE.jacobians(pose_of((-0.05, 0.1, -0.56), (0.2, 0.1, -0.2)))
-    np.testing.assert_allclose(at.forward @ at.inverse, np.eye(6), rtol=0, atol=1e-13)
-
-
 def in_plate_axes(pose):
     """J with [v; ω] in the axes of the plate, as `dyn.jacobian` has it."""
     J, R = TABLE.jacobians(pose).forward, pose[:3, :3]
@@ -176,20 +141,6 @@ def test_the_jacobian_is_that_of_the_mechanism_s_loops():
     mechanism, pose = hexa(position, rpy), pose_of(position, rpy)
     ours = in_plate_axes(pose)
     np.testing.assert_allclose(ours, platform_jacobian(mechanism, "platform"), rtol=0, atol=1e-12)
-
-
-def test_rods_turn_as_the_loops_say():
-    """v of all joints from the motors' rates by the mechanism's own loop conditions keeps the loops closed."""
-    mechanism = hexa()
-    model, dyn = mechanism.model, ada.Dynamics(mechanism.model)
-    pose, rates = dyn.pose("platform", mechanism.q), np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.2])
-    twist = in_plate_axes(pose) @ rates
-    before = mechanism.q.copy()
-    v, h = np.zeros(model.nv), 1e-6
-    v[model.v_index("platform")] = twist
-    after = model.integrate(before, v, h)
-    expected = np.array([before[model.q_index(name)][0] for name in JOINTS]) + h * rates
-    np.testing.assert_allclose(TABLE.inverse(dyn.pose("platform", after)), expected, rtol=0, atol=1e-11)  # h² terms
 
 
 def _by(pose, twist):
@@ -219,7 +170,7 @@ def test_a_stretched_leg_is_singular_of_the_first_kind():
     at = TABLE.jacobians(level_at_reach(1e-15))
     assert at.drive < 1e-6
     assert at.hold > 0.1  # it is not of the second kind
-    with pytest.raises(SingularPose, match=r"crank and rod of leg \d are in line"):
+    with refused(SingularPose, field="drive"):
         at.inverse  # noqa: B018
 
 
@@ -237,7 +188,7 @@ def test_rods_that_all_meet_the_axis_let_the_plate_turn():
     assert at.hold < 1e-10
     assert at.drive > 0.5
     np.testing.assert_allclose(at.plate @ [0, 0, 0, 0, 0, 1.0], 0.0, atol=1e-12)
-    with pytest.raises(SingularPose, match="the rods do not hold the plate"):
+    with refused(SingularPose, field="hold"):
         at.forward  # noqa: B018
 
 
@@ -255,7 +206,7 @@ def test_yaw_takes_the_catalogue_s_table_to_a_singular_pose_of_the_second_kind()
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
 def test_poses_out_of_reach_are_refused_by_leg_and_distance():
-    with pytest.raises(Unreachable, match=r"leg \d does not reach .* m longer") as caught:
+    with pytest.raises(Unreachable) as caught:
         TABLE.inverse(pose_of((0.0, 0.0, -0.9), (0.0, 0.0, 0.0)))
     # geometry by hand: the farthest point of all cranks' circles is in line with shoulder and ball
     of, leg = GEOMETRY, caught.value.leg - 1
@@ -267,38 +218,47 @@ def test_poses_out_of_reach_are_refused_by_leg_and_distance():
     assert caught.value.distance == pytest.approx(needed - of.rod, abs=1e-12)
 
 
-def test_poses_that_are_too_near_are_refused_as_such():
-    with pytest.raises(Unreachable, match="shorter") as caught:
-        TABLE.inverse(pose_of((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
-    assert caught.value.distance < 0.0
-
-
-def test_the_leg_that_is_named_is_the_one_that_does_not_reach():
-    for azimuth, legs in ((0.0, (3, 4, 5, 6)), (2.0 * math.pi / 3.0, (1, 2, 5, 6))):
+def test_poses_out_of_reach_name_a_leg_that_does_not_reach_and_how_far():
+    for pose, legs, sign in (
+        ((0.0, 0.0, 0.0), (1, 2, 3, 4, 5, 6), -1.0),
+        ((0.45, 0.0, -0.55), (3, 4, 5, 6), 1.0),
+        ((0.45 * math.cos(2.0 * math.pi / 3.0), 0.45 * math.sin(2.0 * math.pi / 3.0), -0.55), (1, 2, 5, 6), 1.0),
+    ):
         with pytest.raises(Unreachable) as caught:
-            TABLE.inverse(pose_of((0.45 * math.cos(azimuth), 0.45 * math.sin(azimuth), -0.55), (0.0, 0.0, 0.0)))
-        assert caught.value.leg in legs
+            TABLE.inverse(pose_of(pose, (0.0, 0.0, 0.0)))
+        assert caught.value.leg in legs and math.copysign(1.0, caught.value.distance) == sign
 
 
 @pytest.mark.parametrize(
-    ("pose", "message"),
+    ("call", "field"),
     [
-        (np.diag([1.0, 1.0, -1.0, 1.0]), "the pose is none: .* det R = -1"),
-        (1.001 * HOME, "the pose is none"),
-        (np.full((4, 4), np.nan), "not finite"),
-        (np.eye(3), r"has the shape \(3, 3\)"),
-        ("up", "no matrix of numbers"),
+        *((lambda bad=bad: TABLE.inverse(bad), "pose") for bad in (np.diag([1.0, 1.0, -1.0, 1.0]), 1.001 * HOME)),
+        *((lambda bad=bad: TABLE.inverse(bad), "pose") for bad in (np.full((4, 4), np.nan), np.eye(3), "up")),
+        *((lambda bad=bad: TABLE.forward(bad), "q") for bad in ([0.0] * 5, [0.0] * 5 + [math.inf])),
+        (lambda: TABLE.jacobians(HOME, np.zeros(6)), "q"),
+        (lambda: TABLE.forward(TABLE.inverse(HOME), np.diag([2.0, 1.0, 1.0, 1.0])), "guess"),
     ],
 )
-def test_what_is_no_pose_is_refused(pose, message):
-    with pytest.raises(InputError, match=message):
-        TABLE.inverse(pose)
+def test_what_is_no_pose_and_no_angles_is_refused(call, field):
+    with refused(InputError, field=field):
+        call()
 
 
 def test_angles_without_a_pose_are_refused_with_the_residual():
-    with pytest.raises(NoPose, match="found no pose of the plate") as caught:
+    with pytest.raises(NoPose) as caught:
         TABLE.forward([1.5, 1.5, -2.5, 1.5, 1.5, -2.5])
     assert caught.value.residual > 1e-6
+
+
+def test_equations_on_plain_floats_are_those_that_are_compiled():
+    pose = pose_of((0.03, 0.05, -0.53), (0.1, -0.15, 0.08))
+    q, found = TABLE.inverse(pose), HOME.ravel().tolist()
+    for _ in range(TABLE.forward(q).iterations):
+        found = np.asarray(kinematics_law.newton_law(GEOMETRY, found, q.tolist())["moved"]).tolist()
+    # a few hundred roundings of numbers up to 30
+    np.testing.assert_allclose(np.reshape(found, (4, 4)), TABLE.forward(q).pose, rtol=0, atol=1e-13)
+    angles = kinematics_law.inverse_law(GEOMETRY, pose.ravel().tolist(), [-1.0] * 6)["q"]
+    np.testing.assert_allclose(angles, q, rtol=0, atol=1e-14)
 
 
 def test_a_pose_beyond_a_singular_one_is_refused():
@@ -312,24 +272,3 @@ def test_a_pose_beyond_a_singular_one_is_refused():
         return
     dets = [np.linalg.det(TABLE.jacobians(pose, angles).plate) for pose, angles in ((found.pose, q), (HOME, None))]
     assert dets[0] * dets[1] > 0.0
-
-
-@pytest.mark.parametrize("q", [[0.0] * 5, [0.0] * 5 + [math.inf]])
-def test_angles_that_are_none_are_refused(q):
-    with pytest.raises(InputError, match="give 6 finite numbers"):
-        TABLE.forward(q)
-
-
-def test_angles_that_do_not_belong_to_a_pose_are_refused():
-    with pytest.raises(InputError, match=r"the rod of leg \d is .* m wrong"):
-        TABLE.jacobians(HOME, np.zeros(6))
-
-
-def test_a_guess_that_is_no_pose_is_refused():
-    with pytest.raises(InputError, match="the guess is none"):
-        TABLE.forward(TABLE.inverse(HOME), np.diag([2.0, 1.0, 1.0, 1.0]))
-
-
-def test_lengths_that_are_not_positive_are_refused():
-    with pytest.raises(InputError, match="rod is -1"):
-        HexaGeometry(rod=-1.0)

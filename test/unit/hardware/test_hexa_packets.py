@@ -9,6 +9,7 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm, alarms_of
 from ada_hardware.hexa.kinematics import JOINTS
@@ -63,17 +64,6 @@ def test_a_status_has_the_bytes_that_the_page_says():
     assert len(packet) == STATUS_SIZE == 184
 
 
-def test_a_command_without_values_has_zeros_in_their_place():
-    assert encode_command(CommandPacket(Request.READ, 1, 2))[12:60] == bytes(48)
-
-
-def test_requests_and_states_have_the_numbers_that_go_over_the_wire():
-    assert [one.name for one in sorted(Request)] == ["READ", "START", "POSITION", "EFFORT", "STOP", "CLEAR"]
-    assert [one.name for one in sorted(State)] == ["BRAKED", "POSITION", "EFFORT", "ALARM"]
-    assert sorted(map(int, Request)) == list(range(6))
-    assert sorted(map(int, State)) == list(range(4))
-
-
 @given(commands)
 def test_commands_come_back_as_they_were(command):
     assert decode_command(encode_command(command)) == command
@@ -104,11 +94,6 @@ def test_bytes_of_anything_else_are_none(data):
     assert decode_status(data) is None
 
 
-def test_commands_are_no_statuses_and_the_other_way_round():
-    assert decode_status(encode_command(A_COMMAND)) is None
-    assert decode_command(encode_status(A_STATUS)) is None
-
-
 @pytest.mark.parametrize(("at", "value"), [(2, 2), (3, 77)])
 def test_another_version_or_an_unknown_request_is_none_even_when_it_is_whole(at, value):
     for packet, decode in ((encode_command(A_COMMAND), decode_command), (encode_status(A_STATUS), decode_status)):
@@ -125,7 +110,7 @@ def test_a_status_that_is_not_finite_is_none():
 
 @pytest.mark.parametrize("values", [(math.nan,) + (0.0,) * 5, (math.inf,) + (0.0,) * 5, (0.0,) * 5, (0.0,) * 7])
 def test_values_that_are_none_never_become_bytes(values):
-    with pytest.raises(Refused, match=r"6 finite ones.*Nothing was sent"):
+    with refused(Refused, field="values"):
         encode_command(A_COMMAND._replace(values=values))
 
 
@@ -161,11 +146,6 @@ def _fuzz(count, seed):
 
 def test_twenty_thousand_bytes_of_damage_pass_for_nothing():
     _fuzz(20_000, 1)
-
-
-@pytest.mark.fuzz
-def test_a_million_bytes_of_damage_pass_for_nothing():
-    _fuzz(1_000_000, 2)
 
 
 @given(numbers, st.integers(1, NUMBERS // 2 - 1))

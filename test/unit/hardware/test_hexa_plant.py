@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hexa_world import stiffness_at
+from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Ground, Material, Plane
+from ada_dynamics.contact.contact import Contact, ContactPoint, Ground, Material
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, Unreachable
+from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
 from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Probe
 from ada_hardware.hexa.servo import DAMPING, servo_torques
 from ada_hardware.hexa.statics import Masses, weight_torques
@@ -46,7 +47,7 @@ def test_the_weight_is_carried_as_closed_chain_inverse_dynamics_says(mass):
 def test_the_weight_of_a_model_with_other_centres_of_mass_is_refused():
     parts = Parts.of(hexa().model)
     parts.links["platform"] = replace(parts.links["platform"], com=np.array([0.0, 0.01, 0.0]))
-    with pytest.raises(InputError, match="elsewhere than the catalogue's hexa"):
+    with refused(InputError, field="model"):
         Masses.of(parts.build())
 
 
@@ -103,13 +104,6 @@ def test_what_motors_give_is_what_energy_gains():
     assert work == pytest.approx(gained, abs=1e-7)  # Runge-Kutta at 0.5 ms, and loops brought back
 
 
-def test_motors_give_no_more_than_their_limit():
-    plant = HexaPlant(torque_limit=5.0)
-    plant.drive([50.0] * 6)
-    np.testing.assert_allclose(plant.torques, 5.0)
-    assert TORQUE_LIMIT == 20.0
-
-
 def test_the_simulated_table_stands_still_when_it_is_told_to():
     plant = HexaPlant()
     plant.drive([-10.0] * 6)
@@ -148,15 +142,6 @@ def test_the_wrench_on_the_plate_is_that_on_the_probe_moved_and_turned_round():
     np.testing.assert_allclose(J.T @ on_plate, plant.weight_torques - plant.torques, rtol=0, atol=5e-3)
 
 
-def test_without_contact_there_is_no_wrench():
-    plant = HexaPlant()
-    assert not plant.probe_wrench.any()
-    assert not plant.plate_wrench.any()
-    apart = HexaPlant(HOME, Probe(tip=(0.0, 0.0, -0.58)))
-    apart.run()
-    assert not apart.plate_wrench.any()
-
-
 def test_contacts_of_the_plate_with_the_ground_count_as_well():
     """A point under the plate, pressed onto a ground 0.2 mm under it; the wrench is told about the plate's origin."""
     below = ContactPoint("foot", "platform", (0.03, 0.0, -0.01))
@@ -171,25 +156,10 @@ def test_contacts_of_the_plate_with_the_ground_count_as_well():
     assert not plant.probe_wrench.any()
 
 
-def test_contacts_of_what_cannot_move_are_refused():
-    pair = ContactPair("nothing", ContactPoint("tip", "base", (0.0, 0.0, 0.0)), Plane("world"))
-    with pytest.raises(InputError, match="'base' and 'world' are fixed to each other"):
-        HexaPlant(HOME, Contact(pairs=[pair]))
-
-
 # --- refusals ---------------------------------------------------------------------------------------------------------
-def test_a_plant_out_of_reach_is_refused_by_leg():
-    with pytest.raises(Unreachable, match="leg"):
-        HexaPlant(pose_of((0.0, 0.0, -0.9), (0.0, 0.0, 0.0)))
 
 
 @pytest.mark.parametrize(("name", "value"), [("substep", 3e-4), ("substep", 0.0), ("torque_limit", 21.0)])
 def test_values_that_a_plant_cannot_have_are_refused(name, value):
-    with pytest.raises(InputError, match=name):
+    with refused(InputError, field=name, value=value):
         HexaPlant(**{name: value})
-
-
-def test_masses_of_the_catalogue_are_its_model_s():
-    masses = Masses.of(hexa(mass=0.8).model)
-    assert (masses.plate, masses.crank, masses.rod) == (0.8, 0.5, 0.1)
-    assert masses.crank_arm == pytest.approx(0.125)

@@ -8,6 +8,7 @@ import zlib
 import numpy as np
 import pytest
 from hexa_world import World, circle, joint_path
+from refused import refused
 
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import HexaKinematics
@@ -42,7 +43,7 @@ def test_a_silent_host_makes_the_table_brake_within_its_watchdog():
 def test_a_reset_clears_an_alarm_and_the_table_starts_again():
     world = World().started()
     world.clock.sleep(0.05)
-    with pytest.raises(DeviceAlarm, match="no command came in time"):
+    with refused(DeviceAlarm, field="alarm", value=2):
         world.driver.start()
     world.driver.reset()
     world.driver.start()
@@ -55,7 +56,7 @@ def test_the_emergency_stop_stays_until_it_is_released():
     world.wire.fault("emergency_stop", 1)
     feedback = world.driver.idle()
     assert feedback.alarms[0].is_stop
-    with pytest.raises(DeviceAlarm, match="emergency stop is pressed"):
+    with refused(DeviceAlarm, field="alarm", value=1):
         world.driver.reset()
     world.wire.fault("emergency_stop", 0)
     world.driver.reset()
@@ -98,16 +99,6 @@ def test_a_mute_table_is_missed_and_brakes_by_itself_only_when_it_hears_nothing(
     assert world.table.state_now is State.POSITION
 
 
-def test_a_power_cut_leaves_a_table_that_must_be_started():
-    world = World().started()
-    world.wire.fault("power_cut", 1)
-    assert not world.hold(2).is_fresh
-    world.wire.fault("power_cut", 0)
-    feedback = world.driver.idle()
-    assert feedback.is_fresh
-    assert not feedback.is_driven
-
-
 def test_commanded_angles_without_a_pose_are_not_followed():
     world = World().started()
     pose = world.table.plant.pose
@@ -124,17 +115,14 @@ def test_commanded_angles_without_a_pose_are_not_followed():
 
 # --- what a host must not do ------------------------------------------------------------------------------------------
 def judged(world, request, values, number=None, session=7):
-    number = world.driver._number + 1 if number is None else number
-    world.driver._number = number
-    return world.table.receive(encode_command(CommandPacket(request, number, session, tuple(values))), world.clock())
+    number = world.number + 1 if number is None else number
+    world.tap.sent.append(encode_command(CommandPacket(request, number, session, tuple(values))))
+    return world.table.receive(world.tap.sent[-1], world.clock())
 
 
 @pytest.mark.parametrize(
     ("values", "text"),
-    [
-        ([UPPER + 0.01] + [0.6664] * 5, "outside of [-0.35, 1.75]"),
-        ([0.8] + [0.6664] * 5, "a step of 0.13"),
-    ],
+    [([UPPER + 0.01] + [0.6664] * 5, "outside of [-0.35, 1.75]"), ([0.8] + [0.6664] * 5, "a step of 0.13")],
 )
 def test_positions_beyond_the_motors_are_violations_and_stop_the_table(values, text):
     world = World().started()
@@ -147,7 +135,7 @@ def test_a_step_may_be_longer_by_the_commands_that_were_lost():
     world = World().started()
     angles = world.table.plant.angles
     step = 0.9 * RATE_LIMIT * PERIOD
-    judged(world, Request.POSITION, angles + 3 * step, number=world.driver._number + 3)
+    judged(world, Request.POSITION, angles + 3 * step, number=world.number + 3)
     assert not world.table.violations
 
 
@@ -158,11 +146,8 @@ def test_torques_beyond_the_motors_are_violations():
 
 
 def test_numbers_that_are_not_finite_are_violations_even_in_a_whole_packet():
-    import struct
-    import zlib
-
     world = World().started()
-    packet = bytearray(encode_command(CommandPacket(Request.POSITION, world.driver._number + 1, 7)))
+    packet = bytearray(encode_command(CommandPacket(Request.POSITION, world.number + 1, 7)))
     struct.pack_into(">d", packet, 12, math.nan)
     struct.pack_into(">I", packet, 60, zlib.crc32(packet[:60]))
     world.table.receive(bytes(packet), world.clock())
@@ -194,28 +179,19 @@ def test_motion_long_after_an_alarm_is_a_violation():
 def test_a_second_host_is_not_followed_and_told_so():
     world = World().started()
     other = HexaDriver(HexaSettings(), wire=world.plugged(), clock=world.clock, session=8)
-    with pytest.raises(TransportError, match="in use: another host"):
+    with refused(TransportError, field="state", value="in use"):
         other.open()
     judged(world, Request.POSITION, world.table.plant.angles, number=1, session=8)
     assert "a second host" in world.table.violations[0].text
     assert world.table.state_now is State.POSITION
 
 
-def packed(request, number, session):
-    """A command of another program, by the table of docs/hexa.md."""
-    body = struct.pack(">2sBBII6d", b"HX", 1, request, number, session, *6 * [0.0])
-    return body + struct.pack(">I", zlib.crc32(body))
-
-
 def test_a_table_that_another_host_took_is_told_at_once_and_nothing_moves_it_before_a_reset():
-    """STOP (4) and START (1) of another session, both between two cycles of the one that drives."""
     world = World()
     cycle = SafeCycle(world.driver, SafetySettings(record_seconds=0.0), clock=world.clock)
     cycle.open(world.clock())
     world.next = world.clock()
-    sent = []
-    send = world.wire.send
-    world.wire.send = lambda packet: (sent.append(packet), send(packet))[1]
+    sent = world.tap.sent
 
     def step(offset):
         target = cycle.feedback.position + offset
@@ -230,8 +206,8 @@ def test_a_table_that_another_host_took_is_told_at_once_and_nothing_moves_it_bef
         step(1e-4)
     assert cycle.phase is Phase.ACTIVE
     other = world.plugged()
-    other.send(packed(4, 1, 8))
-    other.send(packed(1, 2, 8))
+    other.send(encode_command(CommandPacket(Request.STOP, 1, 8)))
+    other.send(encode_command(CommandPacket(Request.START, 2, 8)))
     step(1e-4)
     assert cycle.phase is Phase.STOPPED
     assert "another host (session 00000008)" in cycle.latched
@@ -245,19 +221,11 @@ def test_commands_that_come_twice_or_late_are_not_followed():
     world = World().started()
     angles = world.table.plant.angles
     judged(world, Request.POSITION, angles + 0.01)
-    number = world.driver._number
+    number = world.number
     assert judged(world, Request.POSITION, angles, number=number) == []
     assert judged(world, Request.START, [0.0] * 6, number=number - 1) == []
     np.testing.assert_array_equal(world.table.target, angles + 0.01)
     assert world.table.ignored == 2
-
-
-def test_damaged_packets_get_no_answer():
-    world = World()
-    packet = bytearray(encode_command(CommandPacket(Request.READ, 1, 1)))
-    packet[10] ^= 1
-    assert world.table.receive(bytes(packet), 0.0) == []
-    assert world.table.ignored == 1
 
 
 # --- wires with faults ------------------------------------------------------------------------------------------------

@@ -27,21 +27,18 @@ class Table:
         self.world = world = World()
         self.told: list[tuple[int, np.ndarray, np.ndarray]] = []
         torques = np.zeros(6)
-        send, receive = world.wire.send, world.wire.receive
 
-        def tapped_send(packet: bytes) -> None:
+        def sent(packet: bytes) -> None:
             _, _, request, _, _, *values, _ = COMMAND.unpack(packet)
             if request in (POSITION, EFFORT, STOP):
                 self.told.append((request, np.array(values), torques.copy()))
-            send(packet)
 
-        def tapped_receive(timeout: float) -> bytes | None:
-            packet = receive(timeout)
-            if packet is not None and len(packet) == STATUS.size:
+        def received(packet: bytes) -> bytes:
+            if len(packet) == STATUS.size:
                 torques[:] = STATUS.unpack(packet)[-7:-1]
             return packet
 
-        world.wire.send, world.wire.receive = tapped_send, tapped_receive
+        world.tap.on_send, world.tap.on_receive = sent, received
         self.cycle = SafeCycle(world.driver, safety or SafetySettings(), clock=world.clock)
         self.cycle.open(world.clock())
         self.due = world.clock()

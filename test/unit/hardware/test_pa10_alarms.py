@@ -91,11 +91,6 @@ def test_any_word_has_one_alarm_or_none(word):
         assert alarm.is_stop  # who does not know what it is does not go on
 
 
-def test_bits_beside_the_alarm_are_none():
-    assert axis_alarm(0xC003, "s1") is None
-    assert controller_alarm(0x700F) is None
-
-
 def test_what_all_axes_and_the_controller_say_alike_is_told_once():
     found = alarms((0xC110,) * 7, 0x4110, JOINTS)
     assert len(found) == 1

@@ -15,7 +15,6 @@ from ada_controllers import pa10_kinematics as kinematics
 from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_robot.contract import Mode
 
 PERIOD = 0.002  # [s]
 LAG = 0.005  # [s] of the emulated drives
@@ -228,11 +227,3 @@ def test_computed_torque_moves_the_arm_by_torques(model, dynamics):
     assert np.all(np.abs(step.feedback.position - goal) < count / (100.0 * np.diag(dynamics.mass_matrix(goal))) + 1e-4)
     assert run.missed == 0
     assert step.emulator.state()["ways"] == ["torque"] * 7
-
-
-def test_the_first_command_of_an_activation_does_not_move_the_arm():
-    step = arm(LOOKS_DOWN)
-    before = step.emulator.arm.q.copy()
-    step.cycle(Mode.POSITION, step.feedback.position, cycles=100)
-    assert np.abs(step.emulator.arm.q - before).max() <= ANGLE_COUNT
-    assert not step.emulator.violations

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 from pa10_bus import (
-    COMMAND,
     HELD,
     LIMIT_FREE,
     LOCKED,
@@ -18,6 +17,7 @@ from pa10_bus import (
     Bus,
     Program,
 )
+from refused import refused
 
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_robot.errors import DeviceAlarm
@@ -69,8 +69,9 @@ def test_activation_is_refused_with_the_word_while_it_stands_and_nothing_is_swit
     bus.word ^= bit
     ours.steps(5)
     assert ours.cycle.phase is Phase.INACTIVE
-    with pytest.raises(DeviceAlarm, match=words):
+    with pytest.raises(DeviceAlarm) as caught:
         ours.cycle.activate(bus.now)
+    assert words in str(caught.value)
     assert ours.cycle.phase is Phase.INACTIVE
     assert not [frame for frame in bus.frames if frame.kind == "C" and any(mode & SERVO for mode in frame.modes)]
     bus.word ^= bit
@@ -102,41 +103,18 @@ def test_a_switch_that_goes_while_servos_come_on_ends_the_start() -> None:
             bus.word &= ~HELD
 
     bus.each_time = let_go
-    with pytest.raises(DeviceAlarm, match="dead-man"):
+    with refused(DeviceAlarm, field="alarm", value=HELD):
         ours.cycle.activate(bus.now)
     assert ours.cycle.phase is Phase.STOPPED
     assert bus.frames[-1].kind == "E"
-
-
-def test_the_controller_is_told_to_watch_the_dead_man_switch_and_to_stop_all_axes_together() -> None:
-    """Bit 10 of each mode, 08 of the word at the end, in every command with servos on; without them by name alone."""
-    for settings, together, watched in (
-        (Pa10Settings(), 0x10, 0x08),
-        (Pa10Settings(dead_man=False, stop_together=False), 0, 0),
-    ):
-        bus = Bus()
-        Program(bus, settings).moving()
-        driven = [
-            COMMAND.unpack(frame.data[6:]) for frame in bus.frames if frame.kind == "C" and frame.modes[0] & SERVO
-        ]
-        assert len(driven) > 100
-        assert {mode for command in driven for mode in command[:21:3]} == {0x02 | together}
-        assert {command[21] for command in driven} == {watched}
 
 
 def test_an_arm_without_an_enabling_device_is_driven_only_where_that_was_said_by_name() -> None:
     bus = Bus()
     bus.word &= ~HELD
     ours = Program(bus).open()
-    with pytest.raises(DeviceAlarm, match="dead-man"):
+    with refused(DeviceAlarm, field="alarm", value=HELD):
         ours.cycle.activate(bus.now)
     other = Bus()
     other.word &= ~HELD
     Program(other, Pa10Settings(dead_man=False)).moving()
-
-
-def test_words_that_mean_something_else_on_an_old_arm_can_be_shown_alone() -> None:
-    bus = Bus()
-    bus.word = 0
-    ours = Program(bus, Pa10Settings(obey_switches=False)).moving()
-    assert ours.cycle.feedback.values["emergency stop released"] == 0.0

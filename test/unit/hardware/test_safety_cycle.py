@@ -33,18 +33,6 @@ def only_legal_phases(world):
 
 
 # --- phases -------------------------------------------------------------------------------------------------------
-def test_a_day_of_a_robot():
-    world = LockStep().active()
-    world.seconds(0.3, Mode.VELOCITY, 0.5)
-    world.cycle.deactivate(world.now)
-    world.until_rest()
-    world.cycle.close(world.now)
-    day = [Phase.CLOSED, Phase.INACTIVE, Phase.STARTING, Phase.ACTIVE, Phase.STOPPING]
-    assert [*dict.fromkeys(world.phases)] == day
-    assert world.phases[-2:] == [Phase.INACTIVE, Phase.CLOSED]
-    assert [*dict.fromkeys(world.arm.told)] == ["open", "idle", "start", "cycle", "stop", "close"]
-    assert not world.arm.violations
-    assert only_legal_phases(world)
 
 
 def test_nothing_moves_before_activation():
@@ -172,28 +160,6 @@ def test_a_stop_while_starting_comes_before_any_demand():
 
 
 # --- stop and reset -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("prepare", ["open", "active", "moving", "stopping", "stopped"])
-def test_a_stop_in_each_phase_latches(prepare):
-    world = LockStep().open()
-    if prepare != "open":
-        world.active()
-        world.step()
-    if prepare in ("moving", "stopping", "stopped"):
-        world.seconds(0.2, Mode.VELOCITY, 0.8)
-    if prepare == "stopping":
-        world.cycle.deactivate(world.now)
-        world.steps(5)
-    if prepare == "stopped":
-        world.cycle.stop(world.now, "first")
-    world.cycle.stop(world.now, "why")
-    assert world.cycle.phase in (Phase.STOPPING, Phase.STOPPED)
-    world.until_rest()
-    assert world.cycle.phase is Phase.STOPPED
-    assert world.cycle.reason == ("stop: first" if prepare == "stopped" else "stop: why")
-    world.seconds(1.0, Mode.VELOCITY, 0.5)
-    assert world.cycle.phase is Phase.STOPPED, "nothing but a reset leads out"
-    assert not world.arm.violations
-    assert only_legal_phases(world)
 
 
 def test_a_stop_slows_down_from_the_next_cycle_on_and_rests_within_the_ramp():
@@ -317,15 +283,6 @@ def test_a_robot_may_hold_for_as_long_as_its_program_lives():
     assert "nothing was heard of the commanding program" in world.cycle.reason
 
 
-def test_commands_that_were_under_way_while_the_host_stood_still_are_refused():
-    world = LockStep(HOLD).active()
-    world.seconds(0.2, Mode.VELOCITY, 0.5)
-    world.seconds(0.3)
-    world.step(Mode.VELOCITY, 0.9, age=0.25)
-    assert world.cycle.check.refused == {"too old": 1}
-    assert not world.speeds[-1].any()
-
-
 @pytest.mark.parametrize("modes", [("position", "velocity", "effort"), ("position", "effort"), ("effort",)])
 def test_effort_without_commands_becomes_a_ramp_in_a_mode_that_holds_or_is_left_to_the_device(modes):
     world = LockStep(HOLD, modes=modes).active()
@@ -404,23 +361,6 @@ def test_single_losses_change_nothing_and_silence_slows_down_and_then_stops():
     assert len(told) == 11
     np.testing.assert_allclose(told[:6], 0.5)  # five misses are nothing
     np.testing.assert_allclose(told[6:], 0.5 - A * T * np.arange(1, 6))
-
-
-@pytest.mark.parametrize("phase", [Phase.INACTIVE, Phase.ACTIVE, Phase.STOPPING])
-def test_an_alarm_stops_at_once_and_stays(phase):
-    world = LockStep(HOLD).open()
-    if phase.is_driven:
-        world.active()
-        world.seconds(0.1, Mode.VELOCITY, 0.5)
-    if phase is Phase.STOPPING:
-        world.cycle.deactivate(world.now)
-        world.step()
-    world.arm.alarms = (ALARM, BUTTON)
-    world.step(Mode.VELOCITY, 0.5)
-    assert world.cycle.phase is Phase.STOPPED
-    assert world.cycle.reason == "alarm: j2: velocity deviation (0x60); emergency stop (0x110)"
-    assert world.arm.told.count("stop") == (1 if phase.is_driven else 0)
-    assert only_legal_phases(world)
 
 
 def test_a_wire_that_is_gone_stops_the_robot_and_a_reset_opens_it_anew():
@@ -513,19 +453,6 @@ def test_efforts_that_drive_towards_a_limit_are_ended_while_the_robot_can_still_
 
 
 # --- opening and closing ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("fault", "error"), [("is_unplugged", TransportError), ("is_silent", NoAnswer)])
-def test_a_robot_that_cannot_be_opened_stays_closed_and_can_be_opened_later(fault, error):
-    world = LockStep()
-    setattr(world.arm, fault, True)
-    with pytest.raises(error):
-        world.cycle.open(world.now)
-    assert world.cycle.phase is Phase.CLOSED
-    assert world.arm.told[-1] == "close"
-    setattr(world.arm, fault, False)
-    world.open()
-    assert world.cycle.phase is Phase.INACTIVE
-    with refused(Refused, field="phase", value="inactive"):
-        world.cycle.open(world.now)
 
 
 def test_closing_a_robot_that_is_driven_lets_the_device_hold_it_first_and_all_of_it_is_noted():

@@ -2,19 +2,18 @@
 """Limits of users within those of devices, and what a command must keep to be followed."""
 
 import math
-import re
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refused import refused
 
 from ada_dynamics import resources
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
-from ada_dynamics.settings import as_mapping, checked, fields_of
 from ada_robot.contract import Demand, JointLimit, Mode
 from ada_robot.limits import joint_limits
 from ada_robot.safety.demand_guard import DemandGuard
@@ -80,32 +79,20 @@ def test_the_limits_of_a_models_joints_are_those_of_its_description(name):
 
 
 @pytest.mark.parametrize(
-    ("settings", "text"),
+    ("settings", "facts"),
     [
-        ({"position_lower": (-3.5, -1.0)}, "'s1': position_lower is -3.5, wider than the device's own limit, -3"),
-        ({"position_upper": (3.0, 2.5)}, "'w1': position_upper is 2.5, wider than the device's own limit, 2"),
-        ({"velocity": (1.0, 4.5)}, "'w1': velocity is 4.5, wider than the device's own limit, 4"),
-        ({"effort": (200.5, 15.0)}, "'s1': effort is 200.5, wider than the device's own limit, 200"),
-        ({"velocity": (1.0, 1.0, 1.0)}, r"velocity has 3 numbers for the 2 joints s1, w1.*\[1, 4\]"),
-        (
-            {"position_lower": (1.0, -1.0), "position_upper": (1.0, 1.0)},
-            "'s1': position_lower 1 is not below position_upper 1",
-        ),
-        ({"host_timeout": 0.05}, "host_timeout is 0.05 s, shorter than command_timeout, 0.1 s"),
+        ({"position_lower": (-3.5, -1.0)}, {"joint": "s1", "field": "position_lower", "value": -3.5, "allowed": -3.0}),
+        ({"position_upper": (3.0, 2.5)}, {"joint": "w1", "field": "position_upper", "value": 2.5, "allowed": 2.0}),
+        ({"velocity": (1.0, 4.5)}, {"joint": "w1", "field": "velocity", "value": 4.5, "allowed": 4.0}),
+        ({"effort": (200.5, 15.0)}, {"joint": "s1", "field": "effort", "value": 200.5, "allowed": 200.0}),
+        ({"velocity": (1.0, 1.0, 1.0)}, {"field": "velocity", "value": 3, "allowed": 2}),
+        ({"position_lower": (1.0, -1.0), "position_upper": (1.0, 1.0)}, {"joint": "s1", "value": 1.0, "allowed": 1.0}),
+        ({"host_timeout": 0.05}, {"field": "host_timeout", "value": 0.05, "allowed": 0.1}),
     ],
 )
-def test_settings_that_cannot_be_are_refused_with_joint_and_both_values(settings, text):
-    with pytest.raises(InputError, match=text):
+def test_settings_that_cannot_be_are_refused_with_joint_and_both_values(settings, facts):
+    with refused(InputError, **facts):
         rules(**settings)
-
-
-def test_settings_are_refused_by_name():
-    with pytest.raises(InputError, match=r"parameter command_timeout is 0; it must be a number from 0.001 to 10 \[s\]"):
-        checked(SafetySettings, {"command_timeout": 0})
-    with pytest.raises(InputError, match="comand_timeout"):
-        checked(SafetySettings, {"comand_timeout": 0.1})
-    assert checked(SafetySettings, as_mapping(SafetySettings(max_missed=3))).max_missed == 3
-    assert all(one.description for one in fields_of(SafetySettings))
 
 
 # --- commands -----------------------------------------------------------------------------------------------------
@@ -120,48 +107,32 @@ def test_a_command_within_all_limits_is_accepted_and_counted():
 
 
 @pytest.mark.parametrize(
-    ("given", "reason", "text"),
+    ("given", "reason", "joint"),
     [
-        (
-            {"values": [3.1, 0.0], "demanded": (3.0, 0.0)},
-            "over a limit",
-            r"'s1': position is 3.1, outside of \[-3.*, 3",
-        ),
-        ({"values": [0.0, -1.01], "demanded": (0.0, -1.0)}, "over a limit", "'w1': position is -1.01"),
-        ({"values": [1.01, 0.0], "mode": Mode.VELOCITY}, "over a limit", "'s1': velocity is 1.01"),
-        ({"values": [0.0, -4.1], "mode": Mode.VELOCITY}, "over a limit", "'w1': velocity is -4.1"),
-        ({"values": [0.0, 15.1], "mode": Mode.EFFORT}, "over a limit", r"'w1': effort is 15.1, outside of \[-15, 15\]"),
-        ({"values": [0.05, 0.35], "demanded": (0.0, 0.2)}, "jump", "'w1'.*0.15 away.*max_step"),
-        ({"values": [0.0, 0.0], "demanded": (math.nan, 0.0)}, "jump", "'s1'.*not known"),
-        ({"values": [0.0, 0.0], "stamp": NOW - 0.101}, "too old", "0.101 s old"),
-        ({"values": [0.0, 0.0], "stamp": NOW + 1.0}, "from the future", "1 s ahead"),
-        ({"values": [0.0, 0.0], "stamp": math.nan}, "not finite", "stamp"),
-        *(({"values": bad}, "wrong length", "s1, w1") for bad in ([], [0.0], [0.0] * 3, [[0.0, 0.0]])),
+        ({"values": [3.1, 0.0], "demanded": (3.0, 0.0)}, "over a limit", "s1"),
+        ({"values": [0.0, -1.01], "demanded": (0.0, -1.0)}, "over a limit", "w1"),
+        ({"values": [1.01, 0.0], "mode": Mode.VELOCITY}, "over a limit", "s1"),
+        ({"values": [0.0, -4.1], "mode": Mode.VELOCITY}, "over a limit", "w1"),
+        ({"values": [0.0, 15.1], "mode": Mode.EFFORT}, "over a limit", "w1"),
+        ({"values": [0.05, 0.35], "demanded": (0.0, 0.2)}, "jump", "w1"),
+        ({"values": [0.0, 0.0], "demanded": (math.nan, 0.0)}, "jump", "s1"),
+        ({"values": [0.0, 0.0], "stamp": NOW - 0.101}, "too old", ""),
+        ({"values": [0.0, 0.0], "stamp": NOW + 1.0}, "from the future", ""),
+        ({"values": [0.0, 0.0], "stamp": math.nan}, "not finite", ""),
+        *(({"values": bad}, "wrong length", "") for bad in ([], [0.0], [0.0] * 3, [[0.0, 0.0]])),
+        *(({"values": [0.0, bad], "mode": mode}, "not finite", "w1") for bad in (math.nan, -math.inf) for mode in Mode),
     ],
 )
-def test_what_breaks_a_rule_is_refused_as_a_whole_with_what_is_allowed(given, reason, text):
-    refusal = judged(check(max_step=0.1), **given)
-    assert refusal.reason == reason
-    assert re.search(text, refusal.text), refusal.text
+def test_what_breaks_a_rule_is_refused_as_a_whole_and_counted(given, reason, joint):
+    commands = check(max_step=0.1)
+    refusal = judged(commands, **given)
+    assert (refusal.reason, refusal.joint) == (reason, joint)
+    assert commands.refused == {reason: 1} and commands.last_refusal == refusal.text and commands.accepted == 0
 
 
-def test_a_mode_that_the_robot_has_not_is_refused_with_those_that_it_has():
-    refusal = judged(DemandGuard(rules(), {Mode.POSITION}, 0.1, ManualClock()), [0.0, 0.0], Mode.EFFORT)
-    assert refusal.reason == "no such mode" and refusal.text.endswith("it can by position.")
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("mode", list(Mode))
-@pytest.mark.parametrize("joint", [0, 1])
-def test_what_is_not_finite_is_refused_with_its_joint(bad, mode, joint):
-    commands, values = check(), [0.0, 0.0]
-    values[joint] = bad
-    refusal = judged(commands, values, mode)
-    assert refusal.reason == "not finite"
-    assert repr(DEVICE[joint].name) in refusal.text
-    assert commands.refused == {"not finite": 1}
-    assert commands.last_refusal == refusal.text
-    assert commands.accepted == 0
+def test_a_mode_that_the_robot_has_not_is_refused():
+    guard = DemandGuard(rules(), {Mode.POSITION}, 0.1, ManualClock())
+    assert judged(guard, [0.0, 0.0], Mode.EFFORT).reason == "no such mode"
 
 
 numbers = st.floats(width=64) | st.sampled_from([math.nan, math.inf, 1.0, -1.0, 4.0, 3.0 + 1e-12])

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import pytest
 
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.settings import checked
 from ada_robot.contract import Demand, Mode
-from ada_robot.errors import Refused
+from ada_robot.driver import Feedback
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -22,13 +23,38 @@ from ada_robot.trajectory.trajectory import TrajectoryFollower
 PERIOD, STEPS = 2e-3, 2
 
 
+class Noted(SimulatedDriver):
+    """Keeps its calls, and the state after each exchange."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.exchanges: list[Demand | str | None] = []
+        self.states: list[tuple[Any, ...]] = []
+
+    def _noted(self, call: Demand | None, feedback: Feedback) -> Feedback:
+        simulation = self.plant.simulation
+        self.exchanges.append(call)
+        self.states.append((simulation.q, simulation.v, simulation.tau))
+        return feedback
+
+    def idle(self) -> Feedback:
+        return self._noted(None, super().idle())
+
+    def cycle(self, demand: Demand) -> Feedback:
+        return self._noted(demand, super().cycle(demand))
+
+    def stop(self) -> None:
+        self.exchanges.append("stop")
+        super().stop()
+
+
 class LockStep:
     """A cycle that drives a simulated robot, on a clock that only its steps move."""
 
     def __init__(self, safety: SafetySettings | None = None, **settings: object) -> None:
         self.clock = ManualClock(100.0)
         self.settings = checked(SimulatedSettings, {"robot": "pa10", **settings})
-        self.driver = SimulatedDriver(self.settings, clock=self.clock)
+        self.driver = Noted(self.settings, clock=self.clock)
         self.cycle = SafeCycle(self.driver, safety, clock=self.clock)
         self.cycle.open(self.now)
         self.step()
@@ -78,24 +104,9 @@ def recorded(world: LockStep) -> LockStep:
     return world
 
 
-def test_recorded_streams_move_it_as_they_move_the_same_simulation_bit_for_bit(monkeypatch):
+def test_recorded_streams_move_it_as_they_move_the_same_simulation_bit_for_bit():
     """The reference knows servos and steps alone: none of the plant's modes, targets and timeouts."""
     world = LockStep()
-    exchanges, told = [], []
-
-    def note(call):
-        def noted(*demand):
-            if call.__name__ == "stop":
-                exchanges.append("stop")
-                return call()
-            answer = call(*demand)
-            sim = world.driver.plant.simulation
-            exchanges.append(demand[0] if demand else None)
-            told.append((sim.q, sim.v, sim.tau))
-            return answer
-
-        return noted
-
     sim = simulation_of(load_robot(world.settings), world.settings)
     sim.step()  # compiled, and back at the start, as the driver begins
     sim.reset()
@@ -103,8 +114,9 @@ def test_recorded_streams_move_it_as_they_move_the_same_simulation_bit_for_bit(m
     bank.hold(sim.q)
     sim.step(world.driver.plant.steps)
     assert np.array_equal(sim.q, world.driver.plant.simulation.q)
-    for name in ("idle", "cycle", "stop"):
-        monkeypatch.setattr(world.driver, name, note(getattr(world.driver, name)))
+    exchanges, told = world.driver.exchanges, world.driver.states
+    exchanges.clear()
+    told.clear()
     recorded(world)
     moving, before = sim.q, None
     states = iter(told)
@@ -144,14 +156,3 @@ def test_a_motion_that_cannot_go_on_is_an_alarm_and_a_reset_mends_it():
     assert world.cycle.phase is Phase.STOPPED and world.cycle.feedback.alarms[0].code == FAILED
     world.cycle.reset(world.now)
     assert world.cycle.phase is Phase.INACTIVE and not world.cycle.feedback.alarms
-
-
-def test_it_takes_nothing_before_it_is_started_nor_when_it_is_closed():
-    driver = SimulatedDriver(checked(SimulatedSettings, {"robot": "pa10"}))
-    with pytest.raises(Refused, match="not open"):
-        driver.idle()
-    driver.open()
-    with pytest.raises(Refused, match="once it is started"):
-        driver.cycle(Demand(Mode.VELOCITY, np.zeros(7)))
-    driver.close()
-    driver.close()

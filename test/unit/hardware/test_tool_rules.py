@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pa10_stream import SPEED, Stream, T
+from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics import resources
@@ -131,12 +132,6 @@ def test_on_a_line_the_way_from_rest_ends_at_the_limit_itself(slowest, wanted) -
     assert found[0] == pytest.approx(float(np.clip(wanted, -KEPT, KEPT)), abs=1e-12)
 
 
-def test_without_a_limit_or_a_known_pose_there_is_nothing_between() -> None:
-    slowest, wanted, unknown = np.array([0.1, 0.0]), np.array([2.0, 0.0]), np.array([math.nan, 0.0])
-    assert rules(tool_speed=0.0).within(np.zeros(2), slowest, wanted) is wanted
-    assert rules().within(unknown, slowest, wanted) is slowest
-
-
 def watched(found: ToolRules, begin, rate, cycles: int = 60) -> str:
     """What a watch says of joints that move evenly, each 2 ms."""
     watch = ToolWatch(found)
@@ -215,17 +210,13 @@ def test_an_answer_that_comes_late_is_no_speed() -> None:
         assert watch.broken(0.002 * i + late, np.array([0.3 * 0.002 * i, 0.0])) == ""
 
 
-def test_planes_that_are_none_or_for_no_known_tool_are_refused() -> None:
-    for planes, text in (
-        ((1.0, 0.0, 0.0), "give four"),
-        ((0.0, 0.0, 0.0, 1.0), "zero length"),
-        ((np.nan,) * 4, "zero"),
-    ):
-        with pytest.raises(InputError, match=text):
-            rules(tool_planes=planes)
-    with pytest.raises(InputError, match="tool is not known"):
-        ToolRules(None, SafetySettings(tool_planes=WALL))
-    assert not ToolRules(None, SafetySettings()).is_limiting
+@pytest.mark.parametrize(
+    ("tool", "planes", "value"),
+    [(two_links, (1.0, 0.0, 0.0), 3), (two_links, (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0)), (None, WALL, "no tool")],
+)
+def test_planes_that_are_none_or_for_no_known_tool_are_refused(tool, planes, value) -> None:
+    with refused(InputError, field="tool_planes", value=value):
+        ToolRules(tool, SafetySettings(tool_planes=planes))
 
 
 # --- a robot's own tool -----------------------------------------------------------------------------------------------

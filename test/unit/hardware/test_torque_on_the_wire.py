@@ -154,13 +154,6 @@ def test_after_a_shorter_freeze_torques_go_on_from_what_the_motors_give(dynamics
     assert world.is_active
 
 
-def test_a_longer_gap_is_allowed_where_the_user_says_so(dynamics):
-    world, hold = carried(dynamics, "7c", SafetySettings(tool_speed=0.0, longest_gap=0.4), device_timeout=0.4)
-    world.sleep(0.15)
-    world.steps(3, Mode.EFFORT, hold)
-    assert world.is_active
-
-
 @pytest.mark.parametrize(("share", "variant"), [(None, "ce"), (None, "7c"), (0.3, "ce")])
 def test_torques_that_jump_reach_the_wire_no_faster_than_their_rate(dynamics, share, variant):
     rate = TORQUE / 0.1 if share is None else share * TORQUE
