@@ -148,20 +148,18 @@ def on(monkeypatch, system, machine, python):
     monkeypatch.setattr(sys, "version_info", (*python, 0, "final", 0))
 
 
-@pytest.mark.parametrize(
-    "system, machine, python, words",
-    [
-        ("linux", "x86_64", (3, 11), ["pip install ", "[ros]", "whose Python is 3.11"]),
-        ("linux", "aarch64", (3, 12), ["x86-64 Linux only (here: linux aarch64)", "whose Python is 3.12"]),
-        ("darwin", "arm64", (3, 12), ["here: darwin arm64"]),
-        ("linux", "x86_64", (3, 15), ["Python 3.10 to 3.14 only (here: 3.15)"]),
-    ],
-)
-def test_without_rclpy_it_says_what_to_install(monkeypatch, system, machine, python, words):
+def test_without_rclpy_it_says_what_to_install(monkeypatch):
     hide(monkeypatch, "rclpy")
-    on(monkeypatch, system, machine, python)
-    problem = ros_problem()
-    assert all(word in problem for word in ("rclpy", *words))
+    for system, machine, python, words in (
+        ("linux", "x86_64", (3, 11), "pip install "),
+        ("linux", "aarch64", (3, 12), "whose Python is 3.12"),
+        ("darwin", "arm64", (3, 12), "here: darwin arm64"),
+        ("linux", "x86_64", (3, 15), "here: 3.15"),
+    ):
+        with monkeypatch.context() as during:
+            on(during, system, machine, python)
+            problem = ros_problem()
+        assert "rclpy" in problem and words in problem
 
 
 def test_missing_message_packages_are_named(monkeypatch):

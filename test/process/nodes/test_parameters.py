@@ -13,7 +13,7 @@ pytest.importorskip("rclpy")
 pytestmark = pytest.mark.ros
 
 from rcl_interfaces.msg import Parameter as ParameterMessage  # noqa: E402
-from rcl_interfaces.msg import ParameterType, ParameterValue  # noqa: E402
+from rcl_interfaces.msg import ParameterType  # noqa: E402
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters, SetParametersAtomically  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
@@ -44,26 +44,10 @@ class Gains:
     damping: float = setting(10.0, "of the servo", unit="N m s/rad", lower=0.0)
 
 
-def value_of(value: object) -> ParameterValue:
-    if isinstance(value, bool):
-        return ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=value)
-    if isinstance(value, int):
-        return ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
-    if isinstance(value, float):
-        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
-    if isinstance(value, str):
-        return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
-    if value == []:  # as `ros2 param set NODE NAME "[]"` sends it
-        return ParameterValue(type=ParameterType.PARAMETER_BOOL_ARRAY)
-    if value is None:
-        return ParameterValue(type=ParameterType.PARAMETER_NOT_SET)
-    if isinstance(value[0], int):
-        return ParameterValue(type=ParameterType.PARAMETER_INTEGER_ARRAY, integer_array_value=value)
-    return ParameterValue(type=ParameterType.PARAMETER_DOUBLE_ARRAY, double_array_value=value)
-
-
 def request_of(values: dict[str, object]) -> list[ParameterMessage]:
-    return [ParameterMessage(name=name, value=value_of(value)) for name, value in values.items()]
+    """As ROS 2 tools send it: an empty list as one of booleans, None as not set."""
+    kinds = {"[]": Parameter.Type.BOOL_ARRAY, "None": Parameter.Type.NOT_SET}
+    return [Parameter(name, kinds.get(str(value)), value).to_parameter_msg() for name, value in values.items()]
 
 
 def set_together(ros, values):

@@ -236,15 +236,13 @@ def test_a_tolerance_of_the_way_is_about_the_plan_that_is_followed():
     progress = arm.following.progress()
     assert progress.left == "" and progress.lost == "" and progress.is_over
     assert progress.desired.position[0] == pytest.approx(2.1)
-    # and a joint that something holds leaves it
+    # and a joint that something holds leaves it, however late somebody asks
     arm.following.trajectory(moving((0.1, 5.0)))
     arm.following.keep_to([Tolerance(0.1)] * 7)
-    while arm.following.progress().left == "" and arm.time < 20.0:
+    for _ in range(3000):
         arm.send(DT)
-        arm.q, arm.v = arm.q.copy(), arm.v.copy()
-        arm.q[0] = max(arm.q[0], 1.9)
-    progress = arm.following.progress()
-    assert "'s1'" in progress.left and progress.desired.position[0] == pytest.approx(1.8, abs=5e-3)
+        arm.q = np.array([max(arm.q[0], 1.9), *arm.q[1:]])
+    assert "'s1'" in arm.following.progress().left
 
 
 def test_a_new_goal_begins_from_the_moving_plan_without_a_step():
