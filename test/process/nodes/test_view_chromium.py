@@ -2,6 +2,7 @@
 """The view node in a real browser, the real dynamics node behind DDS: seen, pushed, paused."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,17 +15,17 @@ from geometry_msgs.msg import WrenchStamped
 from page_world import view
 
 from ada_robot.ros.qos import STATES
-from ada_tools.browser import page
+from ada_tools.browser.page import Page
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 PLANT = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=four_bar")
 
 
-def test_a_person_sees_the_robot_move_pushes_and_pauses_it(ros, browser, monkeypatch):
-    monkeypatch.setattr(page, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
+def test_a_person_sees_the_robot_move_pushes_and_pauses_it(ros, browser):
     wrenches = ros.collect(WrenchStamped, "dynamics_node/external_wrench", STATES)
-    node = view(ros)
+    # as many frames as are drawn without a GPU before the next ones arrive
+    node = view(ros, open_page=partial(Page, rate=4.0))
     plain_light(node.page)
     here = Visit(browser, node.page, node.shown, lambda: browser.get("about:blank"))
     here.until(lambda: "Waiting for the robot's description" in here.text(), "the page says what it waits for")
