@@ -30,12 +30,6 @@ def test_motions_are_those_of_single_runs(arm, integrator):
         np.testing.assert_allclose(together.v[i], log.v, atol=1e-11)
 
 
-def test_without_efforts_those_of_the_simulation_act(arm):
-    model, q, v, tau = arm
-    own = Simulation(model, tau=tau[0]).rollout(q, v, 0.02)
-    np.testing.assert_array_equal(own.q, Simulation(model).rollout(q, v, 0.02, tau[0]).q)
-
-
 def test_more_states_than_a_block_and_a_compiled_law(arm):
     model, q, v, _ = arm
     law = CompiledController(lambda t, q, v: [-3.0 * q[0] - 0.1 * v[0], 0.0, 0.0])

@@ -10,8 +10,8 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.power import power_balance
-from ada_dynamics.errors import InputError, ModelError, SingularPoseWarning
-from ada_dynamics.model import Limits, edit
+from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.model import Limits
 from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import (
     CompiledController,
@@ -23,7 +23,6 @@ from ada_dynamics.simulation import (
     MotionError,
     Simulation,
     at_limits,
-    constant,
     half_sine,
     rectangle,
     table,
@@ -43,14 +42,15 @@ def pendulum():
     return b.build()
 
 
+def cart(**more):
+    b = ada.Builder("slider").link("base").link("cart", mass=1.0, inertia=np.eye(3))
+    return b.joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0), **more).build()
+
+
 @pytest.fixture(scope="module")
 def slider():
     """A mass of 1 kg that slides along x."""
-    b = ada.Builder("slider")
-    b.link("base")
-    b.link("cart", mass=1.0, inertia=np.eye(3))
-    b.joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0), limits=Limits(-10.0, 10.0), friction=2.0)
-    return b.build()
+    return cart(friction=2.0)
 
 
 @pytest.fixture(scope="module")
@@ -94,21 +94,13 @@ def test_the_rhombus_keeps_energy_gap_and_branch_through_singular_poses(integrat
         np.testing.assert_allclose(log.q[:, 0] + log.q[:, 1], np.pi / 2, atol=1e-9)  # the coupler stays level
 
 
-def test_a_step_from_a_singular_pose_is_logged_and_keeps_the_energy():
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
+@pytest.mark.parametrize(("integrator", "drift"), [("rkf45", 1e-8), ("semi_implicit", 1e-2)])
+def test_a_step_from_a_singular_pose_is_logged_and_keeps_the_energy_and_the_branch(integrator, drift):
+    """Kernels refuse the pose: its accelerations in the log are those of the step on numbers."""
     model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
-    flat = np.array([np.pi / 2, 0.0, np.pi])
-    speed = np.array([2.0, -2.0, 2.0])
-    log = Simulation(model, flat, speed).run(0.1)
-    assert log.singular == [0.0]
-    assert log.energy_drift < 1e-8
-
-
-def test_a_semi_implicit_step_in_a_singular_pose_keeps_the_branch_and_logs_what_it_did():
-    """The step's kernel refuses the pose: its accelerations in the log are those of the step on numbers."""
-    model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
-    speed = np.array([2.0, -2.0, 2.0])
-    log = Simulation(model, [np.pi / 2, 0.0, np.pi], speed, integrator="semi_implicit").run(0.01)
-    assert log.singular == [0.0]
+    log = Simulation(model, [np.pi / 2, 0.0, np.pi], [2.0, -2.0, 2.0], integrator=integrator).run(0.05)
+    assert log.singular == [0.0] and log.energy_drift < drift
     np.testing.assert_allclose(log.a[:, 0] + log.a[:, 1], 0.0, atol=1e-6)  # the coupler stays level
     np.testing.assert_allclose(log.q[:, 0] + log.q[:, 1], np.pi / 2, atol=1e-9)
 
@@ -140,14 +132,10 @@ def test_a_controller_is_called_at_its_rate_and_its_efforts_hold(slider):
     np.testing.assert_array_equal(log.tau[:, 0], np.append(np.repeat(np.arange(1.0, 11.0), 10), 10.0))
 
 
-def test_a_control_period_off_the_grid_splits_steps(slider):
+def test_a_control_period_off_the_grid_splits_steps():
     """Efforts 1, -1, ... every 2.5 steps of 1 ms: velocities are exact for each of these times."""
     sign = iter(np.tile([1.0, -1.0], 100))
-    frictionless = ada.Builder("cart")
-    frictionless.link("base")
-    frictionless.link("cart", mass=1.0)
-    frictionless.joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0))
-    sim = Simulation(frictionless.build(), controller=lambda t, q, v: [next(sign)], control_period=2.5e-3)
+    sim = Simulation(cart(), controller=lambda t, q, v: [next(sign)], control_period=2.5e-3)
     log = sim.run(0.01)
     np.testing.assert_allclose(log.v[[2, 3, 5, 10], 0], [2e-3, 2e-3, 0.0, 0.0], atol=1e-15)
 
@@ -173,23 +161,6 @@ def test_impacts_give_their_impulse_whatever_the_grid(ball):
         log = Simulation(ball, external=[profile], gravity=(0, 0, 0)).run(0.1)
         assert log.v[-1, 0] == pytest.approx(impulse, abs=1e-12)
         assert np.max(log.external["ball"][:, 0]) > 2.0
-
-
-def test_a_force_in_the_worlds_axes_does_not_turn_with_the_link(ball):
-    v = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0])
-    log = Simulation(
-        ball, ball.neutral(), v, external=[constant("ball", (2, 0, 0, 0, 0, 0), frame="world")], gravity=(0, 0, 0)
-    ).run(1.0)
-    np.testing.assert_allclose(log.q[-1, :3], [1.0, 0.0, 0.0], atol=1e-10)
-
-
-def test_a_push_gives_its_impulse(ball):
-    sim = Simulation(ball, gravity=(0, 0, 0), pushable=True)
-    sim.step(5)
-    sim.push("ball", (1, 0, 0, 0, 0, 0), 0.1)
-    log = sim.run(0.3)
-    assert log.v[-1, 0] == pytest.approx(0.1, abs=1e-12)
-    assert log.external["ball"][0, 0] == 1.0
 
 
 # --- stops, events, contact -----------------------------------------------------------------------------------------
@@ -226,11 +197,9 @@ def test_an_event_in_a_step_that_an_input_splits_has_the_state_of_its_own_part(b
 
 def test_an_event_of_the_state_is_found_in_a_step_that_a_controller_splits():
     """Efforts of 1 and -1 N change every 0.4 s, steps take 1 s: x = 0.08 + 0.4 s - ½ s² after 0.4 s."""
-    b = ada.Builder("cart").link("base").link("cart", mass=1.0)
-    model = b.joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0)).build()
     passes = Event("passes", lambda t, q, v: q[0] - 0.14)
     options = {"controller": lambda t, q, v: [1.0 if round(t / 0.4) % 2 == 0 else -1.0], "control_period": 0.4}
-    (event,) = Simulation(model, events=[passes], step=1.0, **options).run(0.8).events
+    (event,) = Simulation(cart(), events=[passes], step=1.0, **options).run(0.8).events
     assert event.t == pytest.approx(0.8 - np.sqrt(0.04), abs=1e-14)
 
 
@@ -264,14 +233,6 @@ def test_an_explicit_step_that_cannot_follow_a_contact_is_warned_of(ball):
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("gravity", [9.81, None, (0, 9.81), "down"])
-def test_gravity_is_a_vector(pendulum, gravity):
-    with pytest.raises(ModelError):
-        edit.with_gravity(pendulum, gravity)
-    with pytest.raises(ModelError):
-        Simulation(pendulum, gravity=9.81)
-
-
 @pytest.mark.parametrize("t", [np.nan, np.inf, "now", None])
 def test_a_simulation_is_reset_to_a_finite_time_or_stays_as_it_is(pendulum, t):
     sim = Simulation(pendulum, [0.5])
@@ -335,11 +296,8 @@ def test_a_motion_that_blows_up_keeps_the_log(pendulum):
 
 
 @pytest.mark.parametrize("duration", [0.0, -1.0, np.nan, np.inf])
-def test_a_duration_must_be_positive(pendulum, duration):
+def test_a_duration_must_be_positive_and_pushes_need_a_simulation_that_takes_them(pendulum, duration):
     with pytest.raises(InputError):
         Simulation(pendulum).run(duration)
-
-
-def test_pushes_need_a_simulation_that_takes_them(pendulum):
     with pytest.raises(InputError):
         Simulation(pendulum).push("bob", (1, 0, 0, 0, 0, 0))
