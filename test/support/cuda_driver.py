@@ -18,53 +18,20 @@ from ptx_machine import PtxKernel
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONTEXT, INVALID_PTX, NOT_FOUND, ILLEGAL = 1, 2, 201, 218, 500, 700
 NAMES = {2: b"CUDA_ERROR_OUT_OF_MEMORY", 218: b"CUDA_ERROR_INVALID_PTX", 700: b"CUDA_ERROR_ILLEGAL_ADDRESS"}
 FRESH, GONE = 0xCD, 0xDD  # bytes of memory that nobody wrote, and of memory that was given back
-_KINDS = {
-    "p": c_void_p,
-    "u": c_uint,
-    "i": c_int,
-    "b": c_ubyte,
-    "n": c_size_t,
-    "a": c_uint64,
-    "s": c_char_p,
-    "P": POINTER(c_void_p),
-    "I": POINTER(c_int),
-    "N": POINTER(c_size_t),
-    "A": POINTER(c_uint64),
-    "S": POINTER(c_char_p),
-}
+_PLAIN = (c_void_p, c_uint, c_int, c_ubyte, c_size_t, c_uint64, c_char_p)
+_OUT = (c_void_p, c_int, c_size_t, c_uint64, c_char_p)
+_KINDS = dict(zip("puibnasPINAS", (*_PLAIN, *map(POINTER, _OUT)), strict=True))
 # As in the driver's header.
-_TYPES = {
-    "cuInit": "u",
-    "cuDriverGetVersion": "I",
-    "cuDeviceGetCount": "I",
-    "cuDeviceGet": "Ii",
-    "cuDeviceGetName": "pii",
-    "cuDeviceGetAttribute": "Iii",
-    "cuDevicePrimaryCtxRetain": "Pi",
-    "cuCtxPushCurrent_v2": "p",
-    "cuCtxPopCurrent_v2": "P",
-    "cuModuleLoadDataEx": "PpuIP",
-    "cuModuleGetFunction": "Pps",
-    "cuFuncGetAttribute": "Iip",
-    "cuLaunchKernel": "puuuuuuupPP",
-    "cuStreamCreate": "Pu",
-    "cuStreamSynchronize": "p",
-    "cuStreamWaitEvent": "ppu",
-    "cuEventCreate": "Pu",
-    "cuEventRecord": "pp",
-    "cuEventDestroy_v2": "p",
-    "cuMemGetInfo_v2": "NN",
-    "cuMemAllocAsync": "Anp",
-    "cuMemFreeAsync": "ap",
-    "cuMemAllocHost_v2": "Pn",
-    "cuMemFreeHost": "p",
-    "cuMemcpyHtoDAsync_v2": "apnp",
-    "cuMemcpyDtoHAsync_v2": "panp",
-    "cuMemsetD8Async": "abnp",
-    "cuPointerGetAttribute": "pia",
-    "cuGetErrorName": "iS",
-    "cuGetErrorString": "iS",
-}
+_HEADER = """
+    cuInit:u cuDriverGetVersion:I cuDeviceGetCount:I cuDeviceGet:Ii cuDeviceGetName:pii cuDeviceGetAttribute:Iii
+    cuDevicePrimaryCtxRetain:Pi cuCtxPushCurrent_v2:p cuCtxPopCurrent_v2:P cuModuleLoadDataEx:PpuIP
+    cuModuleGetFunction:Pps cuFuncGetAttribute:Iip cuLaunchKernel:puuuuuuupPP cuStreamCreate:Pu
+    cuStreamSynchronize:p cuStreamWaitEvent:ppu cuEventCreate:Pu cuEventRecord:pp cuEventDestroy_v2:p
+    cuMemGetInfo_v2:NN cuMemAllocAsync:Anp cuMemFreeAsync:ap cuMemAllocHost_v2:Pn cuMemFreeHost:p
+    cuMemcpyHtoDAsync_v2:apnp cuMemcpyDtoHAsync_v2:panp cuMemsetD8Async:abnp cuPointerGetAttribute:pia
+    cuGetErrorName:iS cuGetErrorString:iS
+"""
+_TYPES = dict(one.split(":") for one in _HEADER.split())
 
 
 @dataclass

@@ -9,7 +9,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from log_examples import ROBOTS, ROWS, assert_same, motion, robot
+from log_examples import ROWS, assert_same, motion, robot
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, RecordingError
@@ -32,15 +32,6 @@ def decoded(path):
 
 
 # --- read again -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", ROBOTS)
-def test_a_recording_is_read_bit_for_bit(name, tmp_path):
-    log = motion(name)
-    found = Log.load(log.to_mcap(tmp_path / "run.mcap"))
-    assert_same(found, log)
-    assert found.info["complete"] is True
-    assert np.array_equal(found.energy.kinetic, log.energy.kinetic)  # the model is the same, too
-
-
 def test_numbers_that_are_not_finite_are_recorded_as_they_are(tmp_path):
     model = robot("floating")
     rows = {"q": np.tile(model.neutral(), (3, 1)), "v": np.zeros((3, 9)), "a": np.zeros((3, 9))}

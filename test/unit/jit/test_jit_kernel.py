@@ -64,7 +64,6 @@ def test_columns_are_read_and_written_wherever_they_begin_and_nothing_beside_the
 @pytest.mark.parametrize("near", [1 << 14, 700, 1])
 @pytest.mark.parametrize("checked", [True, False])
 def test_code_in_parts_gives_the_bits_of_the_whole(lanes, order, near, checked):
-    """For every number of blocks that go together, and every length of a batch."""
     target = host(lanes, part=10, near=near)
     parts = emit_parts.block_code(FUNCTION, target, checked)
     assert len(parts.names) > 2 and parts.kept > 0
@@ -116,8 +115,6 @@ def test_a_result_depends_neither_on_its_place_nor_on_its_neighbours(target, ord
 
 @pytest.mark.parametrize("room", [1 << 15, 1500, 500])
 def test_results_too_wide_for_lanes_are_written_state_by_state(room):
-    """As columns some states together, as many as have room; the numbers are those of one state."""
-
     def body(x, y):
         return {"z": tuple(x[i % 3] * (1.0 + i) - y[0] for i in range(520)), "w": y[0] + y[1]}
 
