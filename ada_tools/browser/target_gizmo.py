@@ -94,21 +94,21 @@ class TargetGizmo:
             NODE, scale=_SIZE * self._size, depth_test=False, wxyz=to_quaternion(place[:3, :3]), position=place[:3, 3]
         )
         self._shown = place
+        self.handles.on_update(self.take)
 
-        async def dragged(event: Any) -> None:  # awaited in the order of arrival, unlike functions
-            pose = np.eye(4)
-            w, x, y, z = event.target.wxyz
-            pose[:3, :3] = from_quaternion(float(x), float(y), float(z), float(w))
-            pose[:3, 3] = event.target.position
-            is_end = event.phase == "end"
-            if self._page.guard(event.client_id):
-                if is_end:  # said once for each drag
-                    self._page.refuses(event)
-                self._page.note("target", self._take_back)
-                return
-            self._page.note("target", lambda: self._drag(pose, is_end))
-
-        self.handles.on_update(dragged)
+    async def take(self, event: Any) -> None:  # awaited in the order of arrival, unlike functions
+        """Note a drag of the handles. Args: an event of viser's."""
+        pose = np.eye(4)
+        w, x, y, z = event.target.wxyz
+        pose[:3, :3] = from_quaternion(float(x), float(y), float(z), float(w))
+        pose[:3, 3] = event.target.position
+        is_end = event.phase == "end"
+        if self._page.guard(event.client_id):
+            if is_end:  # said once for each drag
+                self._page.refuses(event)
+            self._page.note("target", self._take_back)
+            return
+        self._page.note("target", lambda: self._drag(pose, is_end))
 
     def _hide(self) -> None:
         if self.handles is not None and self.handles.visible:

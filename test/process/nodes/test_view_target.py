@@ -77,7 +77,7 @@ def test_the_target_of_a_controller_is_shown_and_dragged_and_without_a_controlle
     ros.wait(lambda: gizmo.handles is not None and gizmo.handles.visible, what="the handles")
     ros.wait(lambda: "flange is **50.0 mm** and **0.0 deg**" in gizmo.words.content, what="the distance")
     wanted = hand @ placed((0.1, 0.0, -0.2), (0.3, 0.2, 0.1))
-    ros.wait(lambda: drag(node.page, wanted, "start", "update", "end") or world.poses, what="a reference")
+    ros.wait(lambda: drag(gizmo, wanted, "start", "update", "end") or world.poses, what="a reference")
     sent = world.poses[-1]
     assert sent.header.frame_id == world.model.root
     way, turn = apart(matrix_of(sent.pose.position, sent.pose.orientation), wanted)
@@ -91,7 +91,7 @@ def test_the_target_of_a_controller_is_shown_and_dragged_and_without_a_controlle
         ros.tester.destroy_subscription(listener)
 
     def is_said():
-        drag(node.page, hand, "update", "end")
+        drag(gizmo, hand, "update", "end")
         return any("nobody listens to /controller_node/pose_reference" in text for text in node.said)
 
     ros.wait(is_said, what="a word that nobody listens")

@@ -3,32 +3,15 @@
 
 import numpy as np
 import pytest
+from gizmo_drag import drag, placed
 from page_world import Controller, RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
 from ada_dynamics.spatial.orientation import to_quaternion
-from ada_dynamics.spatial.rotation import from_rpy
 from ada_tools.browser import command_sliders
 from ada_tools.browser.follower import TargetPose
 from ada_tools.browser.remote import RemotePage
-from ada_tools.browser.target_gizmo import NODE, TargetGizmo
-
-
-def placed(xyz, rpy=(0.0, 0.0, 0.0)):
-    """A 4x4 pose."""
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = from_rpy(*rpy), xyz
-    return pose
-
-
-def drag(page, pose, *phases):
-    """A person drags the handles, and the page acts on it."""
-    handles = page.scene.named(NODE)
-    for phase in phases:
-        handles.wxyz, handles.position = to_quaternion(pose[:3, :3]), pose[:3, 3]
-        handles.act("update", phase=phase)
-    page.act()
-
+from ada_tools.browser.target_gizmo import TargetGizmo
 
 POSES = {"base": placed((0.1, 0.0, 0.5), (0.0, 0.0, 0.3)), "hand": placed((0.4, 0.2, 0.9))}
 
@@ -58,13 +41,15 @@ def test_what_a_person_drags_is_asked_of_the_controller_and_what_it_does_not_tak
     controller.pose = TargetPose("base", placed((0.2, 0.3, 0.1)))
     gizmo.tick(POSES)
     wanted = placed((0.5, -0.1, 0.7), (0.2, -0.4, 1.0))
-    drag(page, wanted, "start", "update")
+    drag(gizmo, wanted, "start", "update")
+    page.act()
     (asked,) = controller.asked
     assert asked.frame == "base"
     np.testing.assert_allclose(POSES["base"] @ asked.pose, wanted, atol=1e-9)
     gizmo.tick(POSES)  # the controller has not taken it yet; the person still has the handles
     np.testing.assert_allclose(gizmo.handles.position, wanted[:3, 3], atol=1e-12)
-    drag(page, wanted, "end")
+    drag(gizmo, wanted, "end")
+    page.act()
     gizmo.tick(POSES)
     np.testing.assert_allclose(gizmo.handles.position, wanted[:3, 3], atol=1e-12)
     page.clock.advance(1.0)
@@ -145,10 +130,12 @@ def test_a_browser_that_may_move_nothing_drags_no_target_and_sees_the_handles_go
     gizmo.tick(POSES)
     place = gizmo.handles.position
     page.guard = lambda browser: "no"
-    drag(page, placed((1.0, 0.0, 0.0)), "start", "update", "end")
+    drag(gizmo, placed((1.0, 0.0, 0.0)), "start", "update", "end")
+    page.act()
     gizmo.tick(POSES)
     assert controller.asked == []
     np.testing.assert_allclose(gizmo.handles.position, place, atol=1e-12)
     page.guard = lambda browser: ""
-    drag(page, placed((1.0, 0.0, 0.0)), "start", "update", "end")
+    drag(gizmo, placed((1.0, 0.0, 0.0)), "start", "update", "end")
+    page.act()
     assert controller.asked
