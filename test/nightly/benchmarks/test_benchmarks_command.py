@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ada_dynamics.errors import AdaError
 from benchmarks import __main__ as command_line
-from benchmarks import command
-from benchmarks.report import Report
 
 JUDGED = {
     "derivatives",
@@ -58,21 +55,3 @@ def test_a_quick_run_ends_well_and_writes_every_figure(
         assert target["reached"] == better
         assert target["what"] in said.out or f"target >= {target['limit']:g}" in said.out
     assert {target["section"] for target in figures["targets"]} == JUDGED & {section}
-
-
-@pytest.mark.parametrize("problem", [AdaError("the engines disagree."), ZeroDivisionError("by nothing")])
-def test_a_section_that_cannot_run_says_so_and_the_others_still_do(
-    problem: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report, file = Report({"processor": "any"}), tmp_path / "new" / "figures.json"
-
-    def broken() -> None:
-        raise problem
-
-    code = command.run(report, "method", {"broken": broken, "sound": lambda: report.aim("a", 1.0, 2.0, "s")}, file)
-    said = capsys.readouterr()
-    assert code == 2
-    assert "section broken did not run to its end" in said.err
-    assert str(problem) in said.err
-    assert "1 of 1 targets reached" in said.out
-    assert [target["what"] for target in json.loads(file.read_text())["targets"]] == ["a"]

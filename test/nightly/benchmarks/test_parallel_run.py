@@ -33,10 +33,7 @@ def test_accelerations_are_those_of_aba(steps: parallel_run.Steps, links: int, t
         assert np.abs(chain.acceleration - expected).max() < 1e-13 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize(
-    ("links", "threads"),
-    [(8, 1), (8, 4), (16, 2)],
-)
+@pytest.mark.parametrize(("links", "threads"), [(8, 1), (8, 4), (16, 2)])
 def test_accelerations_of_a_ring_are_those_of_the_elimination_of_its_loop(
     steps: parallel_run.Steps, links: int, threads: int
 ) -> None:

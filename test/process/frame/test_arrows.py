@@ -12,13 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-FLOORS = (
-    ("ada_dynamics",),
-    ("ada_robot",),
-    ("ada_controllers", "ada_hardware"),
-    ("ada_tools",),
-    ("ada_experiments",),
-)
+FLOORS = (("ada_dynamics",), ("ada_robot",), ("ada_controllers", "ada_hardware"), ("ada_tools",), ("ada_experiments",))
 """From the ground up; packages of one floor do not know one another."""
 PACKAGES = tuple(package for floor in FLOORS for package in floor)
 LEVEL = {package: level for level, floor in enumerate(FLOORS) for package in floor}

@@ -21,14 +21,7 @@ from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, 
 from ada_experiments.motion_simulation.frames import Mounting, to_seven
 from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
-from ada_experiments.motion_simulation.packets import (
-    Flags,
-    ForcePacket,
-    PicturePacket,
-    PosePacket,
-    decode,
-    encode,
-)
+from ada_experiments.motion_simulation.packets import Flags, ForcePacket, PicturePacket, PosePacket, decode, encode
 from ada_experiments.motion_simulation.real_time import DynamicsClient, TableServer
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram

@@ -11,7 +11,7 @@ CALLS = {"eval", "exec", "os.system", "os.popen", "tempfile.mktemp", "yaml.load"
 LAST_WORDS = {call.rpartition(".")[2] for call in CALLS}
 ALLOWED = {
     # Kernels without a compiler: source that is made of our own expression graph, whose names are its own.
-    ("ada_dynamics/jit/fallback.py", "exec"),
+    ("ada_dynamics/jit/fallback.py", "exec")
 }
 
 

@@ -17,13 +17,7 @@ from ada_experiments.awa_control import with_armature
 from ada_experiments.awa_kinematics import Frame, Samples
 from ada_experiments.awa_pid import Gains, Pid
 from ada_experiments.awa_pipeline import FEET
-from ada_experiments.awa_simulators import (
-    KNOWN,
-    read_settings,
-    soles,
-    walk_here,
-    walk_there,
-)
+from ada_experiments.awa_simulators import KNOWN, read_settings, soles, walk_here, walk_there
 from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.settings import settings_of
 from ada_tools.scenario.reader import load

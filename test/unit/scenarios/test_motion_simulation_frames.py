@@ -31,8 +31,7 @@ def test_a_turned_sensor_measures_in_its_own_axes() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [np.eye(3), np.full((4, 4), np.nan), np.diag([1.0, 1.0, -1.0, 1.0]), 2.0 * np.eye(4), np.ones((4, 4))],
+    "wrong", [np.eye(3), np.full((4, 4), np.nan), np.diag([1.0, 1.0, -1.0, 1.0]), 2.0 * np.eye(4), np.ones((4, 4))]
 )
 def test_what_is_no_pose_is_refused(wrong: Array) -> None:
     with refused(InputError, field="mounting: tip_in_lab"):
