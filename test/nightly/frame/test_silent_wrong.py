@@ -89,8 +89,9 @@ def _damping(model: ada.Model) -> ada.Model:
     return with_parts(model, replace(model.joints[model.joint_names[1]], damping=1e-6))
 
 
-@pytest.mark.parametrize("make", [arm, linkage])
-@pytest.mark.parametrize("defect", [_gravity, _axis, _damping])
+@pytest.mark.parametrize(
+    ("make", "defect"), [(arm, _gravity), (arm, _axis), (arm, _damping), (linkage, _gravity), (linkage, _damping)]
+)
 def test_the_dynamics_of_another_robot_are_called_wrong(make: Callable[[], Robot], defect: Any) -> None:
     robot = make()
     assert asked(replace(robot, dynamics=ada.Dynamics(defect(robot.model)))) > 10.0

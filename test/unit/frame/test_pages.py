@@ -18,7 +18,6 @@ from ada_tools.bringup import template
 
 DOCS = ROOT / "docs"
 MB = 2**20
-BOUNDARIES = ["files", "cache", "DDS", "wire", "page", "installation"]
 
 
 def text_of(page):
@@ -82,10 +81,6 @@ def test_each_hazard_and_boundary_has_a_mechanism_and_tests_that_exist(page, hea
         assert names, row[0]
         for name in names:
             assert list((ROOT / "test").rglob(name)), name
-
-
-def test_every_boundary_is_there():
-    assert [row[0] for row in rows("security.md", "Boundaries")] == BOUNDARIES
 
 
 def test_the_figures_are_those_of_the_code():
