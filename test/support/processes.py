@@ -4,7 +4,23 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def as_nobody(action: Callable[[], T]) -> T:
+    """Result of an action without the rights of root, also where tests run as root."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65_534)
+    try:
+        return action()
+    finally:
+        os.seteuid(before)
 
 
 def is_alive(pid: int) -> bool:

@@ -63,10 +63,6 @@ def test_every_fault_leads_to_nothing_unsafe_whichever_way_the_arm_goes(fault):
     assert [text for number in range(TRIALS) for text in fault.run(number).unsafe] == []
 
 
-def test_the_tables_rows_have_names_of_their_own():
-    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
-
-
 @pytest.mark.parametrize("layout", ["ce", "7c"])
 def test_however_a_round_of_life_ends_a_documented_action_leads_back(layout):
     life = live(20, 11, layout=layout, modes=(V,))

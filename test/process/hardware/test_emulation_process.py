@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,13 +21,10 @@ from waiting import LIMIT, until
 
 from ada_dynamics.errors import InputError
 from ada_hardware import opening
-from ada_hardware.emulation import __main__ as program
 from ada_hardware.emulation.ends import PtyEnd, UdpEnd, open_end
 from ada_hardware.emulation.host import EmulatorHost
 from ada_hardware.emulation.in_process import InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.emulation.talk import answer
-from ada_hardware.registry import DEVICES
 from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream
 from ada_robot.errors import NoAnswer, TransportError
 
@@ -185,16 +180,6 @@ def test_a_host_survives_garbage_and_answers_right_behind_it(kind: type[EchoStre
     host.close()
 
 
-def test_a_line_that_is_not_understood_is_answered_by_an_error() -> None:
-    host = EmulatorHost(EchoPackets(EchoDeviceSettings()))
-    for line in (
-        "no json", "[1, 2]", '{"ask": "weather"}', '{"fault": "drop"}', '{"fault": "blind", "value": 1}',
-        '{"fault": "drop", "value": 7}', '{"fault": "drop", "value": null}',
-    ):  # fmt: skip
-        assert "error" in answer(host, line), line
-    host.close()
-
-
 # --- a process of its own ---------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def packeting() -> Iterator[EmulatorProcess]:
@@ -275,15 +260,6 @@ def test_a_frozen_device_is_silent_and_resumes_when_thawed() -> None:
         port.close()
 
 
-def test_a_device_with_web_pages_serves_them(packeting: EmulatorProcess) -> None:
-    assert packeting.http_url.startswith("http://127.0.0.1:")
-    with urllib.request.urlopen(f"{packeting.http_url}/heard.xml?index=0", timeout=LIMIT) as page:
-        assert page.read().startswith(b"<heard>") and page.headers["Content-Type"] == "text/xml"
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(f"{packeting.http_url}/nothing.xml", timeout=LIMIT)
-    assert caught.value.code == 404
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "word"),
     [("pa11", {}, "pa11"), (STREAM, {"settings": {"colour": "red"}}, "colour"),
@@ -296,13 +272,6 @@ def test_a_process_that_cannot_start_says_why(name: str, arguments: dict[str, ob
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
-def test_the_list_has_all_devices_and_of_one_its_settings_and_faults(capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.main(["--list"]) == 0
-    assert set(DEVICES) <= set(capsys.readouterr().out.split())
-    assert program.main([STREAM, "--list"]) == 0
-    text = capsys.readouterr().out
-    assert all(word in text for word in ("delay = 0.0", "[s]", "deaf", "drop", "_commands"))
-    assert program.main([STREAM, "--fault", "delay"]) == 2  # without a value
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -163,14 +163,6 @@ def test_the_record_of_a_robot_of_the_catalogue_is_a_log_too(tmp_path):
     assert log.q[5, 0] == 0.0
 
 
-@pytest.mark.parametrize("robot", ["", "pa10", "no_such_robot"])
-@pytest.mark.parametrize("rows", [0, 1])
-def test_a_record_without_rows_or_of_a_robot_that_nobody_knows_is_a_record(tmp_path, robot, rows):
-    wanted = record(rows, robot)
-    found = flight_file.read(flight_file.write(wanted, tmp_path / "flight_arm.mcap"))
-    assert (found.flight.robot, found.why, len(found.rows)) == (robot, wanted.why, rows)
-
-
 def test_a_memory_is_written_by_a_process_of_low_priority_with_times_of_the_wall_clock(
     descriptor, tmp_path, monkeypatch
 ):

@@ -7,11 +7,11 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from processes import as_nobody
 from refused import refused
 from waiting import LIMIT, until
 
@@ -123,14 +123,6 @@ def test_an_interface_has_one_program_at_a_time(pair: tuple[ArcnetPort, ArcnetPo
     open_arcnet(name, any_kind=True).close()
 
 
-def test_a_closed_port_says_so(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
-    pair[0].close()
-    with refused(TransportError, field="state", value="closed"):
-        pair[0].receive(0.0)
-    with refused(TransportError, field="state", value="gone"):
-        pair[0].send(CYCLIC)
-
-
 @pytest.mark.parametrize("name", ["arc9", "lo", "..", "../net/lo", "."])
 def test_an_interface_that_is_missing_or_of_another_kind_is_refused_with_those_of_arcnet(name: str) -> None:
     with refused(TransportError, field="interface", value=name, allowed=()):
@@ -142,17 +134,6 @@ def test_interfaces_of_arcnet_are_found_by_their_type(tmp_path: Path) -> None:
         (tmp_path / "sys/class/net" / name).mkdir(parents=True)
         (tmp_path / "sys/class/net" / name / "type").write_text(f"{kind}\n")
     assert arcnet_interfaces(tmp_path) == ["arc0", "arc1"]
-
-
-def as_nobody(action: Callable[[], Any]) -> Any:
-    """Done without the rights of root, also where tests run as root."""
-    before = os.geteuid()
-    if before == 0:
-        os.seteuid(65_534)
-    try:
-        return action()
-    finally:
-        os.seteuid(before)
 
 
 def test_missing_rights_are_told_with_the_command_that_gives_them() -> None:

@@ -10,14 +10,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from refused import refused
 from waiting import LIMIT
 
 from ada_hardware.transport import PacketPort, open_packets
-from ada_hardware.transport.claim import claim
 from ada_hardware.transport.sockets import SocketPort
 from ada_hardware.transport.wires import packets_holder
 from ada_robot.errors import TransportError
@@ -116,29 +114,6 @@ def test_an_address_that_is_not_for_packets_is_refused(url: str) -> None:
             open_packets(other)
 
 
-def test_a_host_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(*_: Any, **__: Any) -> Any:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", nothing)
-    with refused(TransportError, field="host", value="sensor"):
-        open_packets("udp://sensor:49152")
-
-
-def test_ipv6_hosts_stand_in_brackets() -> None:
-    try:
-        peer = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-        peer.bind(("::1", 0))
-    except OSError:
-        pytest.skip("no IPv6 on this machine")
-    with peer:
-        peer.settimeout(LIMIT)
-        port = open_packets(f"udp://[::1]:{peer.getsockname()[1]}")
-        port.send(b"six")
-        assert peer.recv(10) == b"six"
-        port.close()
-
-
 class Broken:
     """A socket whose network is gone."""
 
@@ -200,16 +175,6 @@ def test_the_same_device_by_another_name_is_the_same_wire(peer: socket.socket, o
     port.close()
     port.close()
     open_packets(f"udp://127.0.0.1:{number}").close()
-
-
-@LINUX
-def test_a_wire_that_was_claimed_a_thousand_times_is_still_refused() -> None:
-    mark = claim(f"test {os.getpid()}", "test:")
-    for _ in range(1000):
-        with refused(TransportError, field="holder"):
-            claim(f"test {os.getpid()}", "test:")
-    mark.release()
-    claim(f"test {os.getpid()}", "test:").release()
 
 
 @LINUX

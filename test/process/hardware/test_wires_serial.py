@@ -8,12 +8,13 @@ import select
 import socket
 import sys
 import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import as_nobody
 from refused import refused
 from waiting import LIMIT
 
@@ -118,17 +119,6 @@ def test_a_missing_port_is_refused_with_those_of_this_machine() -> None:
     with refused(TransportError, field="port", value="/dev/ttyNOPE", allowed=tuple(ports())):
         open_stream("/dev/ttyNOPE", LINE)
     assert all(one.startswith("/dev/") for one in ports())
-
-
-def as_nobody(action: Callable[[], Any]) -> Any:
-    """Done without the rights of root, also where tests run as root."""
-    before = os.geteuid()
-    if before == 0:
-        os.seteuid(65_534)
-    try:
-        return action()
-    finally:
-        os.seteuid(before)
 
 
 def test_a_missing_permission_names_the_group_and_the_command(pty: Pty) -> None:

@@ -12,8 +12,6 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.force_torque.rdt import codec
-from ada_hardware.force_torque.rdt.codec import Request
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.onrobot import FILTERS
 from ada_hardware.registry import find
@@ -201,15 +199,6 @@ def test_a_slow_line_still_has_one_request_in_flight_at_a_time() -> None:
     assert bench.driver.counts.refused == 0
 
 
-def test_the_scales_are_those_of_the_sensor_or_of_its_sheet() -> None:
-    assert opened("dynpick").driver.identity().scale == SENSITIVITY
-    old = opened("dynpick", **OLD)
-    old.device.set_wrench(LOAD)
-    old.driver.read()
-    assert np.all(np.abs(old.driver.read().wrench - LOAD) <= step("dynpick"))
-    assert old.driver.identity().source == "settings"
-
-
 def test_the_temperature_is_read_at_intervals_and_from_an_older_unit_once() -> None:
     for device, found in (({}, {"temperature [degC]": 31.5}), ({"is_old": True}, {})):
         bench = world("dynpick", sensitivity=SENSITIVITY, device=device, temperature_interval=0.1)
@@ -326,18 +315,6 @@ def test_a_device_that_starts_anew_is_silent_until_it_is_opened_again(name: str)
     assert not bench.driver.read().is_fresh and bench.driver.counts.missed >= 1
     bench.driver.open()
     assert bench.driver.read().is_fresh
-
-
-def test_a_limited_number_of_records_is_sent_and_other_packets_are_violations() -> None:
-    bench = world("netft")
-    for packet in (b"hello", codec.encode_request(Request(0x7777)), codec.encode_request(Request(codec.START, 5))):
-        bench.wire.send(packet)
-    assert len(bench.device.violations) == 2
-    bench.clock.sleep(1.0)
-    records = []
-    while (packet := bench.wire.receive(0.0)) is not None:
-        records += codec.decode_records(packet)
-    assert [one.number for one in records] == [1, 2, 3, 4, 5]
 
 
 # --- RDT: status ------------------------------------------------------------------------------------------------------

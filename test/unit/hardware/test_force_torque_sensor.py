@@ -140,18 +140,6 @@ def test_the_zero_of_the_device_is_lost_with_the_wire_and_that_of_the_host_is_no
         assert bench.sensor.status().is_biased is not in_device
 
 
-def test_a_zero_of_an_unsteady_signal_is_refused_and_the_old_one_stays() -> None:
-    with opened() as bench:
-        old = bench.sensor.bias(timeout=LONG)
-        bench.emulator.load.noise = 5e6  # ± 5 N
-        bench.next(lambda one: np.max(np.abs(one.raw)) > 1.0)
-        with pytest.raises(Refused) as caught:
-            bench.sensor.bias(timeout=LONG)
-        assert caught.value.field in ("fx", "fy", "fz", "nx", "ny", "nz")
-        assert caught.value.value > caught.value.allowed > 0.0
-        np.testing.assert_array_equal(bench.sensor.status().bias, old)
-
-
 def test_a_zero_out_of_range_or_of_a_silent_sensor_is_refused() -> None:
     with opened({"range_force": 50.0}) as bench:
         bench.emulator.set_wrench(LOAD)

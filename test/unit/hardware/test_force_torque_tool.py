@@ -100,12 +100,6 @@ def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(
     np.testing.assert_allclose(found, -np.concatenate([holding.linear, holding.angular]), rtol=0.0, atol=1e-9)
 
 
-def test_a_tool_that_spins_pulls_with_its_centrifugal_force() -> None:
-    # 2 kg on an arm of 0.1 m along x, 10 rad/s about z, in free fall: m ω² r = 20 N outwards
-    spinning = ToolMotion(0.0, np.zeros(3), np.array([0.0, 0.0, 10.0]), np.zeros(3))
-    np.testing.assert_allclose(ToolLoad(2.0, (0.1, 0, 0)).wrench(spinning), [20.0, 0, 0, 0, 0, 0], rtol=0.0, atol=1e-13)
-
-
 def test_what_is_no_rotation_or_link_is_refused(dynamics: ada.Dynamics) -> None:
     for rotation in (np.ones((3, 3)), np.eye(2), -np.eye(3)):
         with pytest.raises(InputError) as caught:

@@ -21,7 +21,7 @@ from ada_hardware.pa10.alarms import AXIS_ALARMS, CONTROLLER_ALARMS
 from ada_hardware.registry import DEVICES
 from ada_hardware.self_test import plugged_in
 from ada_hardware.self_test.plugged_in import serial_ports
-from ada_hardware.self_test.usb_ids import CONVERTERS, SERIAL, converter
+from ada_hardware.self_test.usb_ids import SERIAL
 
 pytest.importorskip("serial")
 
@@ -45,12 +45,6 @@ def test_settings_and_faults_of_each_device_are_listed(ada: Ada, device: str) ->
     assert len(names) == len(set(names)) and any(name.startswith("emulator.") for name in names)
     assert all(one["description"] for one in found["settings"])
     assert {"drop", "silence"} < set(found["faults"])
-
-
-def test_there_is_no_stop_and_the_help_says_so(ada: Ada) -> None:
-    code, out, _ = ada("--help")
-    assert code == 0 and "no `ada hw stop`" in out
-    assert ada("stop", "pa10")[0] == 2
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------
@@ -170,13 +164,6 @@ def test_the_program_that_has_a_port_open_is_named(root: Path) -> None:
     assert found.users == ("ModemManager (123)",) and any("in use" in one for one in found.problems)
     with Path("/dev/null").open() as file:
         assert f"({os.getpid()})" in " ".join(plugged_in.users_of(Path(f"/proc/self/fd/{file.fileno()}").readlink()))
-
-
-def test_converters_lead_to_devices_that_there_are_and_that_have_a_serial_line() -> None:
-    assert {name for name, kind in DEVICES.items() if kind.emulator_class().WIRE == "stream"} == set(SERIAL)
-    assert all(set(one.may_be) <= set(SERIAL) for one in CONVERTERS.values())
-    assert converter(0x10C4, 0xEA60).may_be[0] == "dynpick"
-    assert converter(0x165C, 0x0008).name == "Kondo's USB adapter"  # whichever product of theirs
 
 
 DOCS = Path(__file__).parents[3] / "docs"

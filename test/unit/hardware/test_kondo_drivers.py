@@ -28,7 +28,6 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 MAPS = {name: resources.find("config", f"{name}_angle_map.yaml") for name in ("khr1", "khr3")}
-BOARDS = {"khr1": Board.RCB1, "khr3": Board.RCB4}
 HOME = AngleMap.read(MAPS["khr1"]).home()
 BOTH = pytest.mark.parametrize("name", list(MAPS))
 
@@ -492,15 +491,6 @@ def test_the_first_reading_and_one_after_a_pause_are_believed_when_a_second_one_
     assert readings.take(np.array([91.0, 9.0]), 1.05)
     readings.forget()
     assert not readings.take(np.array([91.0, 9.0]), 1.1)
-
-
-@pytest.mark.parametrize(("step", "is_believed"), [(10.0, True), (10.1, False), (-10.0, True), (128.0, False)])
-def test_a_way_is_believed_up_to_the_servo_s_speed_and_what_readings_are_wrong_by(step, is_believed):
-    readings = PlausibleReadings(speed=100.0, slack=5.0, longest=0.25)
-    for time in (0.0, 0.05):
-        readings.take(np.array([50.0]), time)
-    assert readings.take(np.array([50.0 + step]), 0.10) is is_believed
-    assert readings.refused == (not is_believed)
 
 
 @given(st.lists(st.floats(-300.0, 300.0), min_size=2, max_size=50), st.integers(0, 1 << 50))

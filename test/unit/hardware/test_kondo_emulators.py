@@ -44,17 +44,6 @@ def asked(emulator, code, board=-1, values=(), now=0.0):
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
-def test_the_documented_exchanges():
-    emulator = khr1(max_step=0)
-    assert told(emulator, "FD 00 04" + "5A" * 12 + "39") == [b"\x00\x06"]
-    assert told(emulator, "EF 00 00 6F") == [b"\x00\x06"]
-    one = khr1(second_id=0)
-    assert told(one, "FE 7E") == [b"\x00\x00"]
-    assert told(one, "FC 01 7D") == []
-    emulator = khr3()
-    assert sent(emulator, m.AckCheck()) == [bytes.fromhex("04 FE 06 08")]
-    assert sent(emulator, m.ReadRam(0, 2))[0][:2] == bytes((5, 0))
-    assert told(khr3(nacks=True), "04 FE 06 09")[-1][2] == 0x15
 
 
 def test_there_is_no_answer_to_a_wrong_checksum_an_unknown_board_or_half_a_command():
@@ -63,11 +52,6 @@ def test_there_is_no_answer_to_a_wrong_checksum_an_unknown_board_or_half_a_comma
     emulator = khr1()
     assert told(emulator, "FD 00 04 5A", 0.0) == []
     assert len(told(emulator, "FC 00 7C", 0.1)) == 1  # not taken for the rest
-
-
-def test_two_boards_on_one_line_have_the_homes_of_table_5():
-    for board, home in enumerate((UPPER, LOWER)):
-        assert tuple(asked(khr1(), Code.GET_HOME, board)[1:-1]) == home
 
 
 def test_what_is_stored_is_read_back_and_every_answer_has_its_documented_length():

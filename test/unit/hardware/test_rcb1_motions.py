@@ -63,21 +63,6 @@ def test_the_boards_play_the_walk_as_its_file_says(world):
     assert world.device.violations == []
 
 
-def test_the_host_plays_the_walk_as_well(world):
-    world.driver.start()
-    times, angles = read_motion(WALK, MAP)
-    start = world.driver.idle().position
-    rows = sampled(times, angles, world.driver.period, world.driver.joints, start)
-    first = np.array([angles[joint][0] for joint in MAP.joints])
-    approach = np.degrees(np.abs(first - start).max()) * 0.0178  # at the slowest speed
-    assert len(rows) == int(np.ceil((approach + times[-1]) / world.driver.period)) + 1
-    for row in rows:
-        assert world.run(row).is_fresh
-        # one degree of rounding, and what is still on its way when a step takes more than a period
-        np.testing.assert_allclose(servo_angles(world), MAP.angles(row), atol=1.5)
-    assert world.device.violations == []
-
-
 def test_what_reads_back_differently_is_told_by_board_frame_and_channel(world):
     lower = world.device.boards[1]
     kept = lower.obey
