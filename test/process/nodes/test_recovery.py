@@ -73,7 +73,8 @@ class NodeSet:
 
     def start(self, *names):
         """Start nodes, and wait for a message of each; the first messages of a robot must be right."""
-        self.clear()
+        for messages in (self.states, self.wholes, self.reports):
+            messages.clear()
         began = time.time()
         for name in names:
             options = [word for option in OPTIONS[name] for word in ("-p", option)]
@@ -81,21 +82,16 @@ class NodeSet:
             self.running[name] = self.ros.start(*command)
         for name in names:
             process = self.running[name]
-            self.ros.wait(lambda n=name, p=process: self._has_spoken(n) or not p.is_running, what=f"{name} to begin")
+            is_there = {
+                "dynamics_node": lambda: self.states and self.wholes,
+                "oracle_node": lambda: self.reported("oracle_node"),
+                "view_node": lambda p=process: VIEW in p.output,
+            }[name]
+            self.ros.wait(lambda i=is_there, p=process: i() or not p.is_running, what=f"{name} to begin")
             assert process.is_running, process.output
             self._shared[name] = shared_memory(process.pid)
         if "dynamics_node" in names:
             self._check_first(began)
-
-    def _has_spoken(self, name):
-        if name == "dynamics_node":
-            return self.states and self.wholes
-        return self.reported(name) if name == "oracle_node" else VIEW in self.running[name].output
-
-    def clear(self):
-        """Forget all messages."""
-        for messages in (self.states, self.wholes, self.reports):
-            messages.clear()
 
     def _check_first(self, began):
         first = self.states[0]

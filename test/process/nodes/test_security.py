@@ -100,23 +100,16 @@ def test_the_simulation_has_exactly_what_its_policy_allows(ros):
         assert not sros2_policy.refused("dynamics_node", rule, names), rule
 
 
-@pytest.mark.parametrize(("node", "kind"), [("oracle_node", "OracleNode"), ("target_node", "TargetNode")])
-def test_nodes_that_watch_and_ask_have_exactly_what_their_policies_allow(ros, node, kind):
-    if node == "oracle_node":
-        pytest.importorskip("pinocchio")
-    added(ros, f"ada_tools.nodes.{node}", kind, SIM_TIME)
-    compare(ros, node)
-
-
-def test_the_view_has_exactly_what_its_policy_allows(ros):
+def test_oracle_target_view_and_controller_have_exactly_what_their_policies_allow(ros):
+    pytest.importorskip("pinocchio")
     pytest.importorskip("viser")
     from page_world import view
 
+    for node, kind in (("oracle_node", "OracleNode"), ("target_node", "TargetNode")):
+        added(ros, f"ada_tools.nodes.{node}", kind, SIM_TIME)
+        compare(ros, node)
     view(ros)
     compare(ros, "view_node", publish=_VIEW_AT_TIMES, subscribe=_VIEW_AT_TIMES)
-
-
-def test_the_controller_has_exactly_what_its_policy_allows(ros):
     robot = Parameter("robot", value="planar_3r")
     node = added(ros, "ada_controllers.node.controller_node", "ControllerNode", robot, SIM_TIME)
     ros.wait(lambda: node.phase != "unconfigured", what="the controller")
