@@ -2,6 +2,7 @@
 """The hardware panel in a real browser, the hardware node with an emulated robot behind DDS: held, stopped, killed."""
 
 import signal
+from functools import partial
 
 import pytest
 from chromium import Visit, browser_processes, plain_light, signal_all
@@ -13,21 +14,18 @@ from hardware_world import JUDGED_7C, PA10_7C_PATIENT, hardware_process
 from page_world import view
 from sensor_msgs.msg import JointState
 
+from ada_dynamics.clock import Clock
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_tools.browser import hold, robot_page, stop_button
+from ada_tools.browser.page import Page
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-EXPIRES = 1.5  # [s] here: a browser that draws without a GPU is late with its signs of life
 
+class SlowClock(Clock):
+    """Time at a fifth of its pace: a browser that draws without a GPU is late with its signs of life."""
 
-@pytest.fixture(autouse=True)
-def world(monkeypatch):
-    """As many drawings as can be drawn without a GPU."""
-    monkeypatch.setattr(robot_page, "DRAWN", 1.0)
-    monkeypatch.setattr(hold, "EXPIRES", EXPIRES)
-    monkeypatch.setattr(hold, "FORGOTTEN", 4.0 * EXPIRES)
-    monkeypatch.setattr(stop_button, "SEEN", 4.0 * EXPIRES)
+    def now(self):
+        return super().now() / 5.0
 
 
 JOINT = "w1"
@@ -40,7 +38,7 @@ class Stand:
         self.states = ros.collect(JointState, "joint_states")
         given = {"url": url, "tf_rate": 0.0, "pa10__safety__hold_without_commands": True}
         hardware_process(ros, **PA10_7C_PATIENT, **given)
-        self.node = view(ros, plant="hardware_node")
+        self.node = view(ros, partial(Page, clock=SlowClock(), rate=20.0), plant="hardware_node")
         plain_light(self.node.page)
         self.panel = self.node.shown.devices
         self.page = Visit(browser, self.node.page, self.node.shown, lambda: browser.get("about:blank"))

@@ -3,6 +3,7 @@
 
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 from page_world import view
 
 import ada_dynamics as ada
-from ada_tools.browser import page
+from ada_tools.browser.page import Page
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -55,10 +56,10 @@ def drag(here, begin, end):
     mouse.perform()
 
 
-def test_a_person_drags_the_target_with_the_mouse_and_the_arm_goes_there(ros, browser, monkeypatch):
-    monkeypatch.setattr(page, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
+def test_a_person_drags_the_target_with_the_mouse_and_the_arm_goes_there(ros, browser):
     ros.start(*SETUP)
-    node = view(ros, target_link=HAND)
+    # as many frames as are drawn without a GPU before the next ones arrive
+    node = view(ros, partial(Page, rate=4.0), target_link=HAND)
     plain_light(node.page)
     here = Visit(browser, node.page, node.shown, lambda: browser.get("about:blank"))
     here.until(lambda: node.shown.robot and node.shown.robot.gizmo.handles, "there are handles", every=0.5)
