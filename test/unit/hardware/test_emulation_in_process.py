@@ -158,18 +158,6 @@ def test_a_device_hangs_on_its_own_kind_of_wire() -> None:
         InProcessStream(EchoPackets(EchoDeviceSettings()))
 
 
-def test_runs_on_a_manual_clock_are_alike_to_the_last_bit() -> None:
-    def run() -> list[object]:
-        bench = stream({"drop": 0.1, "jitter": 0.01, "corrupt": 0.01, "noise": 100.0, "reorder": 0.1}, pulse=0.007)
-        seen: list[object] = []
-        for number in range(300):
-            bench.wire.write(frame(number.to_bytes(2, "big")))
-            seen += [bench.wire.read(100, 0.003), bench.clock.now()]
-        return [*seen, bench.echo.heard]
-
-    assert run() == run()
-
-
 # --- opening ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("device", list(registry.DEVICES))
 def test_an_address_that_is_not_set_is_refused_with_examples(device: str) -> None:

@@ -70,18 +70,6 @@ def test_forward_finds_a_pose_from_any_other_of_the_workspace(place, guess):
     np.testing.assert_allclose(TABLE.forward(TABLE.inverse(pose), pose_in(guess)).pose, pose, rtol=0, atol=1e-13)
 
 
-def test_a_chain_of_forward_solutions_keeps_its_rotation_one():
-    pose = HOME
-    for i in range(500):
-        t = 0.01 * i
-        wanted = pose_of(
-            (0.03 * math.sin(t), 0.02 * math.cos(3 * t), -0.55), (0.1 * math.sin(2 * t), 0.05, 0.1 * t % 0.2)
-        )
-        pose = TABLE.forward(TABLE.inverse(wanted), pose).pose
-        np.testing.assert_allclose(pose, wanted, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(pose[:3, :3].T @ pose[:3, :3], np.eye(3), rtol=0, atol=1e-15)
-
-
 def test_angles_are_those_of_the_catalogue_and_assemble_finds_their_pose():
     position, rpy = (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)
     mechanism = hexa(position, rpy)
@@ -190,18 +178,6 @@ def test_rods_that_all_meet_the_axis_let_the_plate_turn():
     np.testing.assert_allclose(at.plate @ [0, 0, 0, 0, 0, 1.0], 0.0, atol=1e-12)
     with refused(SingularPose, field="hold"):
         at.forward  # noqa: B018
-
-
-def test_yaw_takes_the_catalogue_s_table_to_a_singular_pose_of_the_second_kind():
-    """A level plate on the axis has det J_x = 0 at some yaw, found where det changes its sign."""
-    det = lambda yaw: np.linalg.det(TABLE.jacobians(pose_of((0, 0, -0.5), (0, 0, yaw))).plate)  # noqa: E731
-    low, high = 0.0, next(yaw for yaw in np.linspace(0.1, 2.0, 39) if det(0.0) * det(yaw) < 0.0)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if det(0.0) * det(middle) > 0.0 else (low, middle)
-    at = TABLE.jacobians(pose_of((0, 0, -0.5), (0, 0, low)))
-    assert at.hold < 1e-9
-    assert at.drive > 0.05
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from hexa_world import stiffness_at
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.contact.contact import Contact, ContactPoint, Ground, Material
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
@@ -140,20 +139,6 @@ def test_the_wrench_on_the_plate_is_that_on_the_probe_moved_and_turned_round():
     # at rest the motors carry it: J^T F + weight = -tau
     J = TABLE.jacobians(plant.pose, plant.angles).forward
     np.testing.assert_allclose(J.T @ on_plate, plant.weight_torques - plant.torques, rtol=0, atol=5e-3)
-
-
-def test_contacts_of_the_plate_with_the_ground_count_as_well():
-    """A point under the plate, pressed onto a ground 0.2 mm under it; the wrench is told about the plate's origin."""
-    below = ContactPoint("foot", "platform", (0.03, 0.0, -0.01))
-    material = Material(stiffness=1e5, dissipation=1.0, friction=0.0)
-    plant = HexaPlant(HOME, Contact([below], ground=Ground(-0.5602), material=material))
-    hold(plant, TABLE.inverse(pose_of((0.0, 0.0, -0.5506), (0.0, 0.0, 0.0))), 300)
-    force = plant.plate_wrench[2]
-    assert force == pytest.approx(plant.contact_wrenches()["foot"][2])
-    depth = -0.5602 - (plant.pose @ [0.03, 0.0, -0.01, 1.0])[2]
-    assert force == pytest.approx(1e5 * depth, rel=1e-6)
-    np.testing.assert_allclose(plant.plate_wrench[3:5], [0.0, -0.03 * force], rtol=0, atol=1e-2 * force)
-    assert not plant.probe_wrench.any()
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -19,39 +19,21 @@ from ada_hardware.pa10.alarms import (
     switches,
 )
 
-# docs/pa10_hardware.md: code and a word of its meaning
-OF_AXES = {
-    0x010: "shared memory",
-    0x020: "EEPROM",
-    0x050: "processor",
-    0x060: "speed differs",
-    0x070: "resolvers",
-    0x080: "position",
-    0x090: "motor torque",
-    0x0A0: "IPM",
-    0x0B0: "brake is short",
-    0x0C0: "resolver at the motor",
-    0x0D0: "resolver at the gear",
-    0x0E0: "current",
-    0x0F0: "too fast",
-    0x100: "unknown",
-    0x110: "emergency stop",
-    0x120: "dead-man",
-    0x130: "limit switch",
-    0xFF0: "no packet",
-}
-OF_CONTROLLER = {
-    0x020: "EEPROM",
-    0x030: "ARCNET",
-    0x040: "processor",
-    0x050: "no packet",
-    0x060: "too hot",
-    0x070: "100 V",
-    0x100: "unknown",
-    0x110: "emergency stop",
-    0x120: "dead-man",
-    0x130: "limit switch",
-}
+
+def table(text):
+    """Code and a word of its meaning, of docs/pa10_hardware.md."""
+    return {int(entry[:3], 16): entry[4:] for entry in text.split("; ")}
+
+
+OF_AXES = table(
+    "010 shared memory; 020 EEPROM; 050 processor; 060 speed differs; 070 resolvers; 080 position; 090 motor torque; "
+    "0A0 IPM; 0B0 brake is short; 0C0 resolver at the motor; 0D0 resolver at the gear; 0E0 current; 0F0 too fast; "
+    "100 unknown; 110 emergency stop; 120 dead-man; 130 limit switch; FF0 no packet"
+)
+OF_CONTROLLER = table(
+    "020 EEPROM; 030 ARCNET; 040 processor; 050 no packet; 060 too hot; 070 100 V; 100 unknown; 110 emergency stop; "
+    "120 dead-man; 130 limit switch"
+)
 JOINTS = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
 
 

@@ -117,17 +117,6 @@ def test_a_drive_of_first_order_is_late_by_its_time_constant():
     assert response.axes[0].speed == 100
 
 
-def test_an_axis_with_its_brake_on_does_not_move_while_others_do():
-    host = Host(start=[0.0] * 7)
-    host.servos_on()
-    axes = [AxisCommand(0x02, 0, 100)] * 7
-    axes[3] = BRAKED
-    response = host.cycle(*axes, times=100)
-    assert response.axes[3].angle == 0
-    assert response.axes[2].angle > 0
-    assert host.violations == []
-
-
 def test_the_torque_that_gravity_needs_is_told_at_speed_0():
     """Oracle: pinocchio's generalised gravity, in motor counts."""
     pin = pytest.importorskip("pinocchio")
@@ -379,19 +368,11 @@ def fast(host: Host) -> Host:
 @pytest.mark.parametrize(
     ("begin", "act", "text"),
     [
-        (
-            "",
-            lambda host: host.cycle(AxisCommand(0x02, 0, 10), times=10),
-            "but the control was not started (S)",
-        ),
+        ("", lambda host: host.cycle(AxisCommand(0x02, 0, 10), times=10), "but the control was not started (S)"),
         ("S", lambda host: host.cycle(AxisCommand(0x02, 0, 10)), "s1 is to move before its servo is on"),
         ("on", lambda host: host.cycle(AxisCommand(0x03, 0, 10)), "s1 is to move with its brake on"),
         ("on", lambda host: host.cycle(AxisCommand(0x02, 0, 5001), *[SERVO] * 6), "s1 is to be faster than it can"),
-        (
-            "torque",
-            lambda host: host.cycle(AxisCommand(0x06, 4097, 0), *[SERVO] * 6),
-            "s1 is to give more than",
-        ),
+        ("torque", lambda host: host.cycle(AxisCommand(0x06, 4097, 0), *[SERVO] * 6), "s1 is to give more than"),
         ("on", lambda host: host.cycle(AxisCommand(0x02, 0, 110), *[SERVO] * 6), "s1 is to change its speed too"),
         ("on", lambda host: fast(host).cycle(AxisCommand(0x02, 0, -900)), "s1 is to change its speed too suddenly"),
         ("on", lambda host: fast(host).cycle(BRAKED), "s1 is braked while it moves"),

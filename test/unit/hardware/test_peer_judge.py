@@ -9,6 +9,7 @@ from peers.pa10_body import LIMITS, TORQUES, gravity
 from peers.pa10_witness import Pa10Witness, bounds
 from peers.rcb1 import Rcb1Peer, checksum
 from peers.servo_judge import ServoJudge
+from peers.stop_table import STATES, WAYS, rows
 from peers.stream_judge import StreamJudge
 
 T = 0.002
@@ -189,3 +190,13 @@ def test_frames_that_must_not_be_are_seen(rule, frame):
     judge.activated(1.0)
     line.hear(1.0, frame + bytes((checksum(frame),)))
     assert set(judge.counts) == {rule}
+
+
+# --- the table of stops ---
+@pytest.mark.parametrize("way", WAYS)
+def test_an_arm_is_stopped_in_every_state_in_time_and_stays_so(way) -> None:
+    made = list(rows([way]))
+    assert len(made) == len(STATES)
+    for row in made:
+        assert row.last_motion <= row.limit, row
+        assert not row.unsafe, row

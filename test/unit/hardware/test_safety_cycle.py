@@ -175,18 +175,6 @@ def test_a_stop_slows_down_from_the_next_cycle_on_and_rests_within_the_ramp():
     assert not world.arm.violations
 
 
-def test_an_alarm_that_goes_by_itself_stays_latched_until_a_reset():
-    world = LockStep().active()
-    world.arm.alarms = (ALARM,)
-    world.step()
-    world.arm.alarms = ()
-    world.seconds(2.0)
-    assert world.cycle.phase is Phase.STOPPED
-    world.cycle.reset(world.now)
-    assert world.cycle.phase is Phase.INACTIVE and world.cycle.latched == ""
-    world.active()
-
-
 def test_a_reset_fails_while_the_robot_is_driven_the_alarm_stays_or_the_device_is_silent():
     world = LockStep().active()
     with refused(Refused, field="phase", value="active"):
@@ -222,16 +210,6 @@ def test_the_demand_follows_the_newest_of_several_commands():
     commands = [Demand(Mode.VELOCITY, np.full(3, value), world.now) for value in (0.01, 0.015, 0.02)]
     world.cycle.step(world.now, commands)
     assert world.speeds[-1].tolist() == [0.02] * 3
-
-
-def test_modes_change_without_a_jump():
-    world = LockStep().active()
-    world.seconds(0.3, Mode.VELOCITY, 0.5)
-    for _ in range(200):
-        world.step(Mode.POSITION, world.arm.position + 0.5 * T)
-    world.seconds(0.2, Mode.VELOCITY, -0.3)
-    assert not world.arm.violations
-    assert world.cycle.phase is Phase.ACTIVE
 
 
 # --- the host's watchdog ------------------------------------------------------------------------------------------
@@ -503,14 +481,6 @@ def test_a_robot_by_efforts_alone_holds_them_for_five_cycles_and_is_braked_then(
     assert world.cycle.phase is Phase.STOPPED
     assert "no other mode to hold it by: cycles are late" in world.cycle.latched
     assert world.arm.told.count("stop") == 1
-
-
-def test_efforts_after_activation_begin_with_those_that_the_motors_give():
-    world = LockStep(HOLD).active()
-    world.arm.gives = np.array([30.0, -20.0, math.nan])
-    world.steps(3)
-    world.step(Mode.EFFORT, 0.0)
-    np.testing.assert_allclose(world.arm.demands[-1].values, [30.0 - 1.0, -20.0 + 1.0, 0.0])  # 50 N m in 0.1 s
 
 
 @pytest.mark.parametrize(("period", "effort"), [(0.002, 50.0), (0.01, 50.0), (0.03, 20.0), (0.03, 50.0), (0.05, 20.0)])

@@ -125,28 +125,6 @@ def test_of_all_motions_between_the_wanted_one_and_rest_the_nearest_that_keeps_t
         assert not keeps(q, found, -1e-9)  # nothing on the way there does, as far as each limit by itself says
 
 
-@pytest.mark.parametrize("slowest", [0.0, 0.1, -0.2])
-@pytest.mark.parametrize("wanted", [0.5, -0.5, 0.2])
-def test_on_a_line_the_way_from_rest_ends_at_the_limit_itself(slowest, wanted) -> None:
-    found = ToolRules(along, SafetySettings()).within(np.zeros(1), np.array([slowest]), np.array([wanted]))
-    assert found[0] == pytest.approx(float(np.clip(wanted, -KEPT, KEPT)), abs=1e-12)
-
-
-def watched(found: ToolRules, begin, rate, cycles: int = 60) -> str:
-    """What a watch says of joints that move evenly, each 2 ms."""
-    watch = ToolWatch(found)
-    told = [watch.broken(0.002 * i, np.array(begin) + 0.002 * i * np.array(rate)) for i in range(cycles)]
-    return next((text for text in told if text), "")
-
-
-def test_what_the_joints_report_is_watched_too() -> None:
-    found = rules(tool_planes=WALL, tool_speed=0.25)
-    assert "at most 0.25 m/s" in watched(found, (0.1, 0.1), (1.0, 0.0))
-    assert watched(found, (0.1, 0.1), (0.05, 0.0)) == ""  # beyond the plane, on the way back
-    assert "beyond plane 1" in watched(found, (0.1, 0.1), (-0.2, 0.0))
-    assert watched(found, (1.5, 0.1), (-0.2, 0.0)) == ""
-
-
 def along(place):
     """A point on the x axis."""
     return ToolState(np.array([place[0], 0.0, 0.0]), np.array([[1.0], [0.0], [0.0]]))
