@@ -266,18 +266,6 @@ def test_parameters_may_go_and_others_come_once_a_change_holds(ros):
     assert done.successful and not node.has_parameter("b.stiffness")
 
 
-def test_names_behind_a_further_prefix_are_left_to_those_who_declare_them(ros):
-    node = node_with(ros, arm__stiffness=7.0, arm__tool__damping=3.0)
-    arm = Parameters(node, Gains, prefix="arm", beside=("tool",))
-    tool = Parameters(node, Gains, prefix="arm.tool")
-    refuse_unknown_overrides(node)
-    assert (arm.value.stiffness, tool.value.damping) == (7.0, 3.0)
-    wrong = ros.node("wrong", parameter_overrides=[Parameter("arm.tol.damping", value=3.0)])
-    with pytest.raises(InputError) as refusal:
-        Parameters(wrong, Gains, prefix="arm", beside=("tool",))
-    assert refusal.value.value == "arm.tol.damping"
-
-
 def test_a_node_that_is_gone_leaves_nothing_behind(ros):
     """What keeps a node keeps its context, and with it the threads, sockets and memory of DDS."""
 

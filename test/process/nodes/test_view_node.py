@@ -2,7 +2,6 @@
 """The view node over real DDS: what it shows of a robot, what it asks for, and that it bears the plant's end."""
 
 import socket
-import subprocess
 import sys
 import urllib.request
 from functools import partial
@@ -402,11 +401,3 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     ros.wait(lambda: any("is back" in text for text in node.said), what="that it is back")
     assert states
     assert again.stop() == 0, again.output
-
-
-def test_modules_that_share_a_page_with_ros_need_none_themselves():
-    code = (
-        "import sys; import ada_tools.browser.remote, ada_tools.nodes.view.view_settings,"
-        "ada_robot.messages.state_message; sys.exit('rclpy' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -63,19 +63,6 @@ def share(tmp_path):
     return folder
 
 
-def test_a_definition_has_each_type_in_it_once_behind_a_line_of_equal_signs(share):
-    text = definitions.definition("own_msgs/Top", [share])
-    own, *parts = text.split("=" * 80 + "\n")
-    assert own.startswith("# Header of all\nstd_msgs/Header header")
-    names = [part.partition("\n")[0] for part in parts]
-    assert names == [
-        "MSG: std_msgs/Header",
-        "MSG: builtin_interfaces/Time",
-        "MSG: own_msgs/Inner",
-        "MSG: other_msgs/Deep",
-    ]
-
-
 def test_a_layout_knows_types_bounds_and_names_but_no_comments_constants_or_defaults(share):
     found = definitions.layout("own_msgs/msg/Top", definitions.definition("own_msgs/msg/Top", [share]))
     assert found["own_msgs/msg/Top"] == (

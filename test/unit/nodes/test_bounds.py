@@ -9,13 +9,12 @@ from simulated_world import plant, settings
 
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.errors import InputError, UnknownNameError
+from ada_dynamics.errors import InputError
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Command, Reason
 from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.simulated.bounds import StateBounds
-from ada_robot.simulated.plant import Plant
-from ada_robot.simulated.source import initial_state, load_robot, simulation_of, state_with
+from ada_robot.simulated.source import initial_state, load_robot
 
 STEP = 1e-3
 HALF_TURN = math.pi / STEP  # [rad/s] of half a turn in a step
@@ -82,16 +81,6 @@ def test_a_start_beyond_bounds_is_refused_by_name(values, facts):
     assert (refusal.value.field, refusal.value.joint, refusal.value.value) == facts
 
 
-def test_joints_that_nobody_has_or_numbers_that_are_none_are_no_state():
-    model = ada.load("pa10")
-    with pytest.raises(UnknownNameError) as refusal:
-        state_with(model, model.neutral(), {"elbow": 0.1}, {})
-    assert refusal.value.value == "elbow"
-    with pytest.raises(InputError) as refusal:
-        state_with(model, model.neutral(), {}, {"e1": np.nan})
-    assert refusal.value.joint == "e1"
-
-
 # --- motion -----------------------------------------------------------------------------------------------------------
 def test_a_motion_that_diverges_is_never_told_and_ends_in_its_last_good_state():
     told = []
@@ -110,34 +99,6 @@ def test_a_motion_that_diverges_is_never_told_and_ends_in_its_last_good_state():
     loop.run(0.1)
     assert arm.failure is None
     assert np.abs(arm.simulation.v).max() < 1.0
-
-
-class BreaksOnce:
-    """A simulation whose first step raises."""
-
-    def __init__(self, simulation):
-        self.simulation, self.is_broken = simulation, True
-
-    def __getattr__(self, name):
-        return getattr(self.simulation, name)
-
-    def step(self, steps):
-        if self.is_broken:
-            self.is_broken = False
-            raise np.linalg.LinAlgError("Singular matrix")
-        self.simulation.step(steps)
-
-
-def test_an_error_in_a_step_is_reported_and_a_reset_goes_on():
-    chosen = settings(robot="planar_3r")
-    arm = Plant(BreaksOnce(simulation_of(load_robot(chosen), chosen)))
-    start = arm.simulation.q
-    arm.advance(10)
-    assert arm.failure == "LinAlgError: Singular matrix"
-    assert np.array_equal(arm.snapshot().q, start)
-    arm.reset(start)
-    arm.advance(10)
-    assert arm.failure is None and arm.t == pytest.approx(0.01)
 
 
 def test_no_push_and_no_start_however_wild_is_ever_told_as_a_state_that_no_step_can_follow():

@@ -13,7 +13,6 @@ from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Command, JointLimit, Reason
-from ada_robot.messages.joint_command import stamp_seconds
 
 JOINTS = (
     JointLimit("shoulder", -2.0, 2.0, velocity=3.0, effort=50.0),
@@ -127,12 +126,6 @@ def test_where_stamps_are_required_a_command_without_one_is_refused():
     watch.age_rule.requires_stamps = True
     assert watch.check(GOOD, NOW, PRESENT) is None
     assert watch.check(GOOD._replace(stamp=None), NOW, PRESENT).reason is Reason.NO_STAMP
-
-
-def test_a_zero_stamp_is_none():
-    assert stamp_seconds(0, 0) is None
-    assert stamp_seconds(12, 500_000_000) == 12.5
-    assert stamp_seconds(-1, 0) == -1.0
 
 
 # --- all rules at once ----------------------------------------------------------------------------------------------

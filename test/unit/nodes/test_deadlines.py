@@ -10,10 +10,8 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -274,19 +272,3 @@ def test_a_priority_is_asked_for_the_calling_thread_and_a_refusal_is_logged_once
         assert len(Record(1e-3, 5, priority=priority).run()) == 5
     assert asked == [(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, priority) for priority in (7, 80)]
     assert len(caplog.records) == 1
-
-
-def test_with_ada_periods_each_wake_up_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("ADA_PERIODS", str(tmp_path / "raw"))
-    record = Record(1e-3, 4, name="physics")
-    record.plan(2, record.take(5 * MS + MS // 2))
-    ticks = record.run()
-    rows = np.load(tmp_path / "raw" / "physics.npy")
-    assert [(woke, due) for woke, _, due in rows.tolist()] == ticks
-    assert rows[:, 1].tolist() == [0, 0, 4 * MS + MS // 2, 0]
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("ADA_PERIODS", str(tmp_path / "file"))
-    assert len(Record(1e-3, 4, name="physics").run()) == 4
-    assert "cannot be written" in caplog.text

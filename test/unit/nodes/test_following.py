@@ -88,15 +88,6 @@ def test_joints_that_a_request_does_not_name_stay_where_they_are_told_to_be():
     assert arm.target.velocity.tolist() == [0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_joints_that_a_request_does_not_name_keep_their_posture():
-    arm = Arm("pose_servo", null_space="posture", posture=[0.2])
-    arm.following.joints(["s1"], [1.0])
-    arm.send()
-    arm.following.joints(["s2"], [0.7])
-    arm.send()
-    assert arm.loop.controller.posture.tolist() == [1.0, 0.7, 0.2, 0.2, 0.2, 0.2, 0.2]
-
-
 def test_a_trajectory_gives_a_reference_for_each_state():
     arm = Arm()
     arm.following.trajectory(moving((0.6, 1.0)))
@@ -143,18 +134,6 @@ def test_what_the_loop_began_anew_is_followed_no_more():
     arm.send()
     assert not arm.following.is_followed
     assert np.array_equal(arm.target.position, BENT)
-
-
-def test_with_new_settings_a_trajectory_goes_on():
-    arm = Arm()
-    arm.following.trajectory(moving((0.6, 1.0)))
-    arm.send(0.1)
-    was_followed = arm.following.is_followed
-    arm.loop.switch(make("computed_torque", MODEL, {"stiffness": [50.0]}), arm.time, keep=True)
-    arm.following.renew(keep=was_followed)
-    arm.send(0.1)
-    assert arm.target.position[0] == pytest.approx(0.2)
-    assert arm.following.is_followed
 
 
 @pytest.mark.parametrize(
@@ -322,18 +301,3 @@ def test_the_first_joint_beyond_its_tolerance_is_named():
     assert first_beyond([Tolerance(0.1), Tolerance(0.4)], ("a", "b"), *states) == ""
     assert "'b'" in first_beyond([Tolerance(0.1), Tolerance(0.2)], ("a", "b"), *states)
     assert "'a'" in first_beyond([Tolerance(1.0, 0.5)], ("a",), *states)
-
-
-def test_a_way_that_was_left_is_known_however_late_somebody_asks():
-    arm = Arm()  # it stays where it is
-    arm.following.trajectory(moving((0.5, 1.0)))
-    arm.following.keep_to([Tolerance(0.1)] * 7)
-    arm.following.look()
-    assert arm.following.progress().left == ""
-    arm.wait(0.3, 0.01)
-    arm.following.look()
-    assert "'s1'" in arm.following.progress().left
-    arm.wait(2.0)
-    arm.following.look()
-    progress = arm.following.progress()
-    assert progress.is_over and "'s1'" in progress.left

@@ -47,11 +47,6 @@ def state(it, t, name="a"):
 
 
 # --- the way between points -----------------------------------------------------------------------------------------
-def test_positions_alone_are_joined_by_straight_lines_from_the_present_one_on():
-    it = following(["a", "b"], [1.0, 3.0], [[1.0, -0.5], [0.0, -0.5]], present={"a": 0.5, "b": 0.0})
-    for t, a, b in ((0.0, [0.5, 0.5], [0.0, -0.5]), (0.5, [0.75, 0.5], [-0.25, -0.5]), (2.0, [0.5, -0.5], [-0.5, 0.0])):
-        np.testing.assert_allclose(state(it, NOW + t, "a")[:2], a, rtol=0, atol=1e-15)
-        np.testing.assert_allclose(state(it, NOW + t, "b")[:2], b, rtol=0, atol=1e-15)
 
 
 def test_efforts_are_joined_by_straight_lines_and_held_behind_the_end():
@@ -161,13 +156,6 @@ def test_a_trajectory_without_points_holds_its_joints_where_they_are(names):
     for t in (1.0, 1.5, 60.0):
         np.testing.assert_array_equal(state(it, NOW + t), [0.5, 0.0, 0.0])
     assert not it.is_active(NOW + 1.0)
-
-
-def test_a_stop_holds_a_joint_that_no_trajectory_moved_at_its_present_position():
-    it = follower()
-    assert offer(it, ["a", "b"], [], [], now=1.0, present={"a": 0.3}) is None
-    assert (it.followed, state(it, 2.0)[0]) == (("a",), 0.3)
-    assert offer(it, ["nobody"], [], [], now=1.0).reason is Reason.UNKNOWN_JOINT
 
 
 def test_cancelled_joints_are_followed_no_more():
