@@ -89,7 +89,7 @@ class Process:
 
     @property
     def output(self) -> str:
-        """What it has written so far."""
+        """Text that it has written so far."""
         return b"".join(self._chunks).decode(errors="replace")
 
     @property
@@ -244,7 +244,6 @@ class RosWorld:
     def tester(self) -> Node:
         """The node behind `collect`, `publisher` and `call`."""
         if self._tester is None:
-            # Nobody asks for its log and parameters, and what is not there cannot crash at its end beside killed peers.
             self._tester = self.node("tester", enable_rosout=False, start_parameter_services=False)
         return self._tester
 
@@ -259,32 +258,26 @@ class RosWorld:
     def publisher(self, kind: Any, topic: str, qos: Any = 10) -> Any:
         return self.tester.create_publisher(kind, topic, qos)
 
-    def matched(self, publisher: Any, count: int = 1, timeout: float = LIMIT) -> Any:
-        """Wait until so many subscribers are connected; returns the publisher."""
+    def matched(self, publisher: Any, count: int = 1) -> Any:
+        """Return a publisher when so many subscribers are connected."""
         what = f"{count} subscriber(s) of {publisher.topic_name}"
-        self.wait(lambda: publisher.get_subscription_count() >= count, timeout, what)
+        self.wait(lambda: publisher.get_subscription_count() >= count, what=what)
         return publisher
 
-    def call(self, kind: Any, service: str, request: Any = None, timeout: float = LIMIT) -> Any:
-        """Call a service, waiting for it to appear first; anew where no answer comes for long.
+    def call(self, kind: Any, service: str, request: Any = None) -> Any:
+        """Call a service when it is there.
 
-        A service that has not seen a new client yet waits 0.1 s for that, and else its answer is lost (rmw_fastrtps).
+        A service that has not seen a new client waits 0.1 s for it; then its answer is lost (rmw_fastrtps).
         """
         client = self._clients.get((kind, service))
         if client is None:
             client = self._clients[kind, service] = self.tester.create_client(kind, service)
-        self.wait(client.service_is_ready, timeout, f"service {service}")
+        self.wait(client.service_is_ready, what=f"service {service}")
         asked = kind.Request() if request is None else request
-        return self.answer(lambda: client.call_async(asked), timeout, f"an answer of service {service}")
+        return self.answer(lambda: client.call_async(asked), f"an answer of service {service}")
 
-    def answer(self, ask: Callable[[], Any], timeout: float = LIMIT, what: str = "an answer") -> Any:
-        """The first answer to something that is asked anew where none comes for long.
-
-        Args:
-            ask: returns a future; rmw_fastrtps and rclpy lose answers that come before they are expected.
-            timeout: [s].
-            what: is waited for.
-        """
+    def answer(self, ask: Callable[[], Any], what: str = "an answer") -> Any:
+        """Return the first result of futures; `ask` makes one, and another one where none is done for 10 s."""
         futures: list[Any] = []
         asked = -math.inf
 
@@ -295,7 +288,7 @@ class RosWorld:
                 futures.append(ask())
             return next((future for future in futures if future.done()), None)
 
-        return self.wait(answered, timeout, what).result()
+        return self.wait(answered, what=what).result()
 
     def wait(self, condition: Callable[[], T], timeout: float = LIMIT, what: str = "a condition") -> T:
         """Return the first true value of a condition; fail where a callback fails meanwhile, or after the limit [s]."""
@@ -315,20 +308,14 @@ class RosWorld:
     # processes
 
     def start(self, *command: Any, environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> Process:
-        """Start a process of this world.
-
-        Args:
-            command: the program and its arguments.
-            environment: variables beside those of the world.
-            cwd: its folder.
-        """
+        """Start a process in this world, with variables besides those of the world, in a folder."""
         process = Process(tuple(map(str, command)), {**self.environment, **(environment or {})}, cwd)
         self._processes.append(process)
         return process
 
     def close(self) -> None:
-        """End everything, in the order in which nothing gets in the way of something else."""
-        with contextlib.ExitStack() as last:  # each step runs even if one before it fails
+        """Kill processes, destroy nodes, end the executor, shut the context down, each even if one before fails."""
+        with contextlib.ExitStack() as last:
             last.callback(self.context.try_shutdown)
             last.callback(self._end_executor)
             for node in list(self._nodes):

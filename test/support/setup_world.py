@@ -8,7 +8,6 @@ import numpy as np
 from ada_tools.bringup import Machine
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
-START = MOTION = 120.0  # [s] for all programs and the first compilation, and for a motion, on a busy machine
 
 
 def executables(plan):
@@ -48,7 +47,7 @@ class Running:
 
     def until(self, condition, what):
         """Wait for a condition; fail if the command ends before."""
-        self.ros.wait(lambda: condition() or not self.process.is_running, START, what)
+        self.ros.wait(lambda: condition() or not self.process.is_running, what=what)
         assert self.process.is_running, self.process.output
 
     def joints(self, names):

@@ -36,9 +36,9 @@ class TwoArms:
 
     def check(self, goes_on: Any, *places: tuple[float, ...]) -> None:
         """Wait for both, and check them. Args: whether their processes still run; x, y, z, yaw of each."""
-        self.ros.wait(lambda: all(self.states.values()) or not goes_on(), 90, "states of both arms")
+        self.ros.wait(lambda: all(self.states.values()) or not goes_on(), what="states of both arms")
         assert goes_on()
-        self.ros.wait(lambda: len(self.static) >= 2 and all(self.texts.values()), 30, "frames and descriptions of both")
+        self.ros.wait(lambda: len(self.static) >= 2 and all(self.texts.values()), what="frames and descriptions")
         self._follow_commands_of_their_own()
         self._are_one_tree()
         for name, place in zip(NAMES, places, strict=True):
@@ -62,7 +62,7 @@ class TwoArms:
                 self.commands[name].publish(JointState(name=[joint], position=[angle]))
             return abs(angle_of("left", "s1") - _TURN) < 0.02 and abs(angle_of("right", "s3") + _TURN) < 0.02
 
-        self.ros.wait(has_come, 90, "both arms at what they were told")
+        self.ros.wait(has_come, what="both arms at what they were told")
         assert abs(angle_of("left", "s3")) < 0.05 and abs(angle_of("right", "s1")) < 0.05
 
     def _transforms(self) -> list[Any]:
@@ -95,7 +95,7 @@ class TwoArms:
         text = self.texts[name][0].data
         assert f'"{name}/' not in text  # the description has the names without the prefix
         model = pin.buildModelFromXML(text)
-        state, now = self.ros.wait(lambda: self._same_moment(name), 10, f"transforms and joint states of {name}")
+        state, now = self.ros.wait(lambda: self._same_moment(name), what=f"transforms and joint states of {name}")
         q = np.zeros(model.nq)
         for joint, angle in zip(state.name, state.position, strict=True):
             q[model.joints[model.getJointId(joint)].idx_q] = angle

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from setup_world import MOTION, START, Running
+from setup_world import Running
 
 from ada_robot.ros.qos import COMMANDS, STATES
 
@@ -54,7 +54,7 @@ class Controlled(Running):
 
 def test_four_rods_move_as_a_parallel_four_bar_to_their_target(ros, started):
     running = started("closed_chain_control", "target:=20", "real_time_factor:=0.5")
-    ros.wait(lambda: abs(running.joint("joint_1") - math.radians(20.0)) < 2e-3, MOTION, "the target")
+    ros.wait(lambda: abs(running.joint("joint_1") - math.radians(20.0)) < 2e-3, what="the target")
     first, second, third, fourth = (running.joint(f"joint_{i}") for i in (1, 2, 3, 4))
     # The links 1 and 3 stay parallel, and the tip upside down where it is; a millirad for the delay of messages.
     np.testing.assert_allclose([first + second, third - first, first + fourth], [math.pi / 2] * 2 + [0.0], atol=2e-3)
@@ -68,12 +68,12 @@ def test_a_slider_goes_to_its_target_and_to_the_next_one(ros, started):
         q = np.cumsum([running.joint(f"joint_{i}") for i in (1, 2, 3, 4)])
         return float(np.array([1.0, 1.0, 1.0, 0.5]) @ np.sin(q))
 
-    ros.wait(lambda: abs(place() - 1.49) < 5e-3, MOTION, "the target of the thesis")
+    ros.wait(lambda: abs(place() - 1.49) < 5e-3, what="the target of the thesis")
     references = ros.matched(ros.publisher(PoseStamped, "controller_node/pose_reference", COMMANDS))
     message = PoseStamped()
     message.pose.position.x = 1.8
     references.publish(message)
-    ros.wait(lambda: abs(place() - 1.8) < 5e-3, MOTION, "the next target")
+    ros.wait(lambda: abs(place() - 1.8) < 5e-3, what="the next target")
     assert abs(running.joint("joint_3")) < 5e-3  # the rod is straight
     running.end()
 
@@ -88,7 +88,7 @@ def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, started, feet):
         """Largest angle of a joint within the last second or so of the robot's time."""
         return float(np.abs([state.position for state in running.measured[-1000::20]]).max())
 
-    ros.wait(lambda: sway() > 0.05, MOTION, "a sway")
+    ros.wait(lambda: sway() > 0.05, what="a sway")
     largest = [0.0]
 
     def has_come_back():
@@ -96,7 +96,7 @@ def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, started, feet):
         largest[0] = max(largest[0], now)
         return now < 0.5 * largest[0]
 
-    ros.wait(has_come_back, MOTION, "the way back")
+    ros.wait(has_come_back, what="the way back")
     running.end()
 
 
@@ -110,10 +110,10 @@ def test_a_hand_gives_way_to_a_push_and_comes_back(ros, started):
         """K_h is 1000 N/m; on a busy machine the push ends now and then before it is renewed."""
         return abs(running.signal("shift")[0] - 0.02) < 2e-3 and abs(running.signal("wrench")[0] - 20.0) < 3.0
 
-    ros.wait(gives_way, MOTION, "20 mm along the hand's x axis, by 20 N")
+    ros.wait(gives_way, what="20 mm along the hand's x axis, by 20 N")
     with ros.paused():  # rclpy stumbles over a timer that is cancelled between its being due and its call
         timer.cancel()
-    ros.wait(lambda: np.abs(running.signal("shift")).max() < 1e-3, MOTION, "the way back")
+    ros.wait(lambda: np.abs(running.signal("shift")).max() < 1e-3, what="the way back")
     np.testing.assert_allclose(running.signal("reference")[:3], begin, atol=1e-12)  # the target stays
     running.end()
 
@@ -123,6 +123,6 @@ def test_a_controller_that_cannot_begin_ends_all_with_its_reason(ros, tmp_path):
     file.write_text("controller_node: {ros__parameters: {pose_servo.gain: -1.0}}")
     words = ("up", "pa10_control", "--headless", f"params_file:={file}")
     process = ros.start(sys.executable, "-m", "ada_tools.cli", *words)
-    assert process.wait(START) == 2, process.output
+    assert process.wait() == 2, process.output
     assert "parameter pose_servo.gain is -1.0" in process.output
     assert "controller_node has ended (exit code 2); ending" in process.output
