@@ -132,6 +132,14 @@ def test_a_merged_model_may_hang_on_a_joint_and_have_had_a_floating_base() -> No
     assert (mount.kind, mount.xyz.tolist(), mount.rotation.tolist()) == ("fixed", [0.0] * 3, np.eye(3).tolist())
 
 
+def test_a_floating_model_keeps_which_of_its_joints_have_motors_when_it_is_merged() -> None:
+    builder = ada.Builder("free").link("body", 1.0, (0, 0, 0), (1, 1, 1)).link("arm", 1.0, (0.1, 0, 0), (1, 1, 1))
+    builder.joint("swing", "revolute", "body", "arm")
+    for motors, kept in ((["root_joint"], ()), (["root_joint", "swing"], ("f_swing",)), (["swing"], ("f_swing",))):
+        free = builder.actuated(motors).build(base="floating")
+        assert edit.merge(planar_chain(1), free, "link_1", prefix="f_").actuated == ("joint_1", *kept)
+
+
 def test_a_model_whose_base_was_locked_can_be_attached_and_renamed_like_any_other() -> None:
     model, q = mechanisms.two_feet()
     standing = edit.lock(model, {"root_joint": q[:7]})
