@@ -16,7 +16,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import dca
-from ada_dynamics.algorithms.assembly_order import ORDERS
+from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.loops.study import study
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
@@ -57,7 +57,8 @@ def test_random_loops_of_every_type_close_and_carry_the_reference_wrenches(
     case = Case(model, q, seed)
     if case.answer.rank < len(case.answer.multipliers) or case.smallest < 1e-3:
         return  # redundant: below; nearly singular: what is left of the digits says nothing
-    for order in ORDERS:
+    at_once = in_turn(model.tree, [[*(body.name for body in model.tree.bodies), *model.loop_names]])
+    for order in (*ORDERS, at_once):
         solution = solved(case, algorithm, order=order)
         assert_same(case, solution)
         size = max(float(np.max(np.abs(w))) for w in case.answer.wrenches.values())
