@@ -61,11 +61,19 @@ def _descendants(classes: list[ErrorClass]) -> list[ErrorClass]:
 
 
 def _raised(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Names of classes and messages with which they are made."""
+    """Names of classes and messages with which they are made, directly or as a variable assigned before."""
+    texts: dict[str, list[tuple[int, ast.expr]]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            texts.setdefault(node.targets[0].id, []).append((node.lineno, node.value))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and node.args and isinstance(node.func, (ast.Name, ast.Attribute)):
             name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            if name[:1].isupper() and (message := _template(node.args[0])) is not None:
+            first = node.args[0]
+            if isinstance(first, ast.Name):
+                before = [one for one in texts.get(first.id, ()) if one[0] < node.lineno]
+                first = max(before, key=lambda one: one[0])[1] if before else first
+            if name[:1].isupper() and (message := _template(first)) is not None:
                 yield name, message
 
 
