@@ -116,7 +116,7 @@ def test_the_oracle_confirms_our_dynamics_on_the_topics_of_one_robot_after_anoth
         values = {pair.key: pair.value for pair in status.values}
     assert status.name == "oracle_node: comparison with pinocchio"
     assert int(values["compared"]) > 0
-    assert (values["over tolerance"], values["refused messages"]) == ("0", "0")
+    assert values["over tolerance"] == "0"  # messages between two robots may be refused
     assert float(values["accelerations: largest difference"]) < 1e-8 * float(values["accelerations: largest number"])
     robot = Robot(ros, "four_bar")
     row = robot.row._replace(q=robot.row.q + np.array([0.0, 0.01, 0.0]))
