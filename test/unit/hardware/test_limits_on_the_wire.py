@@ -72,7 +72,6 @@ def test_an_arm_beyond_its_limits_is_never_told_to_go_farther_out_and_comes_back
 @pytest.mark.parametrize("mode", [Mode.VELOCITY, Mode.POSITION])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_full_speed_into_every_limit_ends_there(mode, sign):
-    """In position mode the arm came up to 15 mrad farther."""
     world = Stream(start=tuple(sign * (LIMIT - 0.4))).activate()
     place, farthest = sign * (LIMIT - 0.4), -1.0
 

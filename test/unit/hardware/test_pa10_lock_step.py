@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Y1 to Y4 through the bytes of the PA-10's protocol: controllers, driver, packets, emulated arm; Yamada's formulas."""
+"""Y1, Y3 and Y4 through the bytes of the PA-10: controllers, driver, packets, emulated arm; Yamada's formulas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pa10_in_lock_step import LockStep, LockStepRun
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, make
-from ada_controllers import pa10_kinematics as kinematics
 from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
@@ -87,29 +86,6 @@ def test_y1_from_pose_to_pose_along_the_documents_profile(variant):
     assert max(last) - min(last) <= 60  # the last counts, each at its own pace
     speed_by_limit = np.abs(run.v) / [limit.velocity for limit in step.driver.limits]
     assert 0.99 < speed_by_limit.max() < 1.0 + 0.01
-
-
-# --- Y2: sec. 2 -------------------------------------------------------------------------------------------------------
-def test_y2_every_solution_brings_the_hand_of_the_emulated_arm_to_the_pose(model):
-    """Eight ways to reach a pose: each is driven to through the bytes; the angles that come back give that pose."""
-    pose = kinematics.forward(np.radians([20.0, 30.0, -15.0, 70.0, 25.0, 40.0, -30.0]))
-    solutions = np.vstack(
-        [
-            kinematics.inverse(pose, redundant="s1", value=math.radians(20.0)),
-            kinematics.inverse(pose, redundant="s3", value=math.radians(-15.0)),
-        ]
-    )
-    limits = [model.joints[name].limits for name in ("s1", "s2", "s3", "e1", "e2", "w1", "w2")]
-    lower, upper = (np.array([float(getattr(one, side)) for one in limits]) for side in ("lower", "upper"))
-    inside = [q for q in solutions if np.all((q > lower) & (q < upper))]
-    assert len(inside) >= 4
-    for q in inside:
-        step = arm(q - 0.1 * np.sign(q))
-        run = step.follow(make("joint_trajectory", model, {"acceleration": [8.0]}), JointReference(q), 0.8)
-        nothing_wrong(step, run)
-        reached = kinematics.forward(step.feedback.position)
-        # seven angles, each off by the least speed over the gain, on arms of a metre
-        assert np.abs(reached - pose).max() < 7 * (0.5 * SPEED_COUNT / 20.0 + ANGLE_COUNT)
 
 
 # --- Y3: secs. 4.2.1 to 4.2.4 -----------------------------------------------------------------------------------------

@@ -234,33 +234,6 @@ def test_without_commands_the_robot_comes_to_rest_after_the_timeout_and_not_befo
     assert not world.arm.violations
 
 
-@pytest.mark.parametrize("speed", [0.5, None])
-def test_without_commands_for_the_host_timeout_it_is_deactivated(speed):
-    world = LockStep().active()
-    if speed is not None:
-        world.seconds(0.2, Mode.VELOCITY, speed)
-    world.seconds(0.498)
-    assert world.cycle.phase is Phase.ACTIVE
-    world.steps(3)
-    assert world.cycle.phase in (Phase.STOPPING, Phase.INACTIVE)
-    world.until_rest()
-    assert world.cycle.phase is Phase.INACTIVE
-    assert world.cycle.reason == "no command was accepted for 0.5 s"
-    assert not world.cycle.latched
-
-
-def test_a_robot_may_hold_for_as_long_as_its_program_lives():
-    world = LockStep(HOLD).active()
-    world.seconds(2.0)
-    assert world.cycle.phase is Phase.ACTIVE
-    begin = world.now
-    while world.cycle.phase is Phase.ACTIVE:
-        world.step(seen=world.now + T - begin)
-    world.until_rest()
-    assert world.now - begin == pytest.approx(0.5, abs=0.02)
-    assert "nothing was heard of the commanding program" in world.cycle.reason
-
-
 @pytest.mark.parametrize("modes", [("position", "velocity", "effort"), ("position", "effort"), ("effort",)])
 def test_effort_without_commands_becomes_a_ramp_in_a_mode_that_holds_or_is_left_to_the_device(modes):
     world = LockStep(HOLD, modes=modes).active()
@@ -486,7 +459,6 @@ def test_a_robot_by_efforts_alone_holds_them_for_five_cycles_and_is_braked_then(
 @pytest.mark.parametrize(("period", "effort"), [(0.002, 50.0), (0.01, 50.0), (0.03, 20.0), (0.03, 50.0), (0.05, 20.0)])
 @pytest.mark.parametrize("then", ["stop", "position"])
 def test_after_efforts_no_position_is_demanded_that_is_farther_out_than_the_limit_or_the_arm(period, effort, then):
-    """Robots without velocities came to rest along a ramp that went up to 0.14 rad over the limit."""
     safety = SafetySettings(
         hold_without_commands=True, max_following_error=2.0, max_step=1.0, max_effort_rate=(1e9,) * 3
     )
