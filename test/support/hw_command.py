@@ -12,7 +12,6 @@ import pytest
 from ada_tools import cli
 
 Ada = Callable[..., tuple[int, str, str]]
-PATIENCE = 60.0  # [s] for a process
 
 
 def ada_in_process(capfd: pytest.CaptureFixture[str]) -> Ada:

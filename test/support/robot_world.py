@@ -14,11 +14,18 @@ from waiting import LIMIT
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
 from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 ARM = "arm_driver:ArmDriver"
 # The machine of a test may stand still for longer than any watchdog of a real device: these tests are about what
 # happens, `benchmarks.hardware` about when.
 PATIENT = {"device_timeout": 0.0}
+
+
+def patient(folder: Path, **more: Any) -> SafetySettings:
+    """Rules that hold on a machine which delays cycles and commands; flight records go below a folder."""
+    rules = {"hold_without_commands": True, "host_timeout": LIMIT, "longest_gap": 1.0, **more}
+    return SafetySettings(record_folder=str(folder / "flights"), **rules)
 
 
 def calls(path: Path) -> list[list[Any]]:

@@ -72,6 +72,7 @@ SAFETY = SafetySettings(
     command_timeout=1.0,
     host_timeout=5.0,
     max_following_error=1.0,
+    longest_gap=1.0,
 )
 
 

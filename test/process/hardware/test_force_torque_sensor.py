@@ -39,7 +39,7 @@ QUICK: dict[str, Any] = {"bias_samples": 20, "silence_timeout": 0.2, "reopen_aft
 @pytest.mark.parametrize("name, mode", [
     pytest.param("dynpick", "poll", marks=pytest.mark.smoke), ("dynpick", "continuous"),
     pytest.param("ft300", "", marks=pytest.mark.smoke), pytest.param("netft", "", marks=pytest.mark.smoke),
-    ("onrobot", ""),
+    pytest.param("onrobot", "", marks=pytest.mark.smoke),
 ])  # fmt: skip
 def test_a_sensor_on_its_real_wire_measures_the_load(name: str, mode: str) -> None:
     settings: dict[str, object] = {"mode": mode} if mode else {}

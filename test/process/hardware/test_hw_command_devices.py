@@ -27,6 +27,7 @@ OF_THE_MACHINE = {"rate", "losses"}  # what fails where a machine is too busy, t
 PATIENT = (
     "--joint", "neck_yaw", "--duration", "0.5", "--setting", "reply_timeout=1", "--setting", "safety.max_missed=100",
     "--setting", "safety.command_timeout=1.5", "--setting", "safety.host_timeout=2",
+    "--setting", "safety.longest_gap=1",
 )  # fmt: skip
 
 

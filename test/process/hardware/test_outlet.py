@@ -19,16 +19,16 @@ from ada_robot.safety.flight_recorder import sibling_environment
 # some 600 lines fill a pipe, the queue and the pipe in front of it: the cycle would be blocked 400 lines before the end
 PROGRAM = """
 import sys
-from robot_world import ARM, PATIENT, active
+from pathlib import Path
+from robot_world import ARM, PATIENT, active, patient
 from waiting import LIMIT, until
 from ada_robot.contract import Mode
 from ada_hardware.robot import Robot
-from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.phases import Phase
-trace, flights = sys.argv[1:]
+trace, folder = sys.argv[1:]
 sys.stderr = sys.stdout  # where the words of this program itself, an error's, are read
-safety = SafetySettings(record_folder=flights, hold_without_commands=True, host_timeout=30.0, record_seconds=1.0)
-with Robot(ARM, {"trace": trace, "says": "x" * 2000, **PATIENT}, safety) as robot:
+settings = {"trace": trace, "says": "x" * 2000, **PATIENT}
+with Robot(ARM, settings, patient(Path(folder), record_seconds=1.0)) as robot:
     active(robot)
     for _ in range(1000):
         robot.command(Mode.VELOCITY, [0.5, -0.5, 0.0])
@@ -42,7 +42,7 @@ with Robot(ARM, {"trace": trace, "says": "x" * 2000, **PATIENT}, safety) as robo
 
 def test_a_stop_is_answered_while_nobody_reads_the_output_of_the_cycle(tmp_path):
     trace = tmp_path / "trace.jsonl"
-    command = [sys.executable, "-c", PROGRAM, str(trace), str(tmp_path / "flights")]
+    command = [sys.executable, "-c", PROGRAM, str(trace), str(tmp_path)]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     process = subprocess.Popen(command, **pipes, env=sibling_environment(), text=True)
     said = process.stdout.readline()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from arm_driver import ArmDriver, ArmSettings
 from refused import refused
-from robot_world import ARM, PATIENT, active, assert_ended_along_a_ramp, moving, names, speeds, violations
+from robot_world import ARM, PATIENT, active, assert_ended_along_a_ramp, moving, names, patient, speeds, violations
 from waiting import LIMIT, until
 
 from ada_dynamics.errors import InputError
@@ -26,14 +26,9 @@ from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 
 
-def safety_of(folder, **more):
-    # a busy machine may keep this program from commanding for a while
-    return SafetySettings(record_folder=str(folder / "flights"), hold_without_commands=True, host_timeout=60.0, **more)
-
-
 @pytest.fixture
 def safety(tmp_path):
-    return safety_of(tmp_path)
+    return patient(tmp_path)
 
 
 @pytest.fixture
@@ -203,7 +198,7 @@ def test_a_stop_is_latched_until_a_reset(either, trace):
 def test_a_stop_that_comes_after_a_reset_was_requested_stays(tmp_path):
     raised = None
     # the ramp from 0.5 rad/s takes a second
-    with Robot(ARM, PATIENT, safety_of(tmp_path, max_acceleration=0.5), place="thread") as slow:
+    with Robot(ARM, PATIENT, patient(tmp_path, max_acceleration=0.5), place="thread") as slow:
         while raised is None:  # on a busy machine the reset may come after the ramp, and is carried out
             moving(slow)
             slow.stop("first")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from processes import is_alive
 from refused import refused
-from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, calls, moving, names, speeds, violations
+from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, calls, moving, names, patient, speeds, violations
 from waiting import LIMIT, until
 
 from ada_hardware.robot import Robot
@@ -20,7 +20,6 @@ from ada_robot.errors import NoAnswer, Refused
 from ada_robot.safety import flight_file
 from ada_robot.safety.flight_recorder import sibling_environment
 from ada_robot.safety.phases import Phase
-from ada_robot.safety.settings import SafetySettings
 
 
 @pytest.fixture
@@ -30,8 +29,7 @@ def trace(tmp_path):
 
 @pytest.fixture
 def apart(tmp_path, trace):
-    safety = SafetySettings(record_folder=str(tmp_path / "flights"), hold_without_commands=True, host_timeout=60.0)
-    made = Robot(ARM, {"trace": str(trace), **PATIENT}, safety)
+    made = Robot(ARM, {"trace": str(trace), **PATIENT}, patient(tmp_path))
     yield made
     made.close()
 
@@ -94,14 +92,14 @@ from ada_robot.contract import Mode
 from ada_hardware.robot import Robot
 from ada_robot.safety.settings import SafetySettings
 robot = Robot("arm_driver:ArmDriver", {{"trace": {trace!r}, "device_timeout": 0.0}}, SafetySettings(
-    record_folder={folder!r}, hold_without_commands=True, host_timeout={timeout}))
-robot.open()
-robot.wait_feedback()
-robot.activate()
+    record_folder={folder!r}, hold_without_commands=True, host_timeout={timeout}, longest_gap=1.0))
+robot.open(60.0)
+robot.wait_feedback(60.0)
+robot.activate(60.0)
 count = 0
 while True:
     robot.command(Mode.VELOCITY, [0.5, -0.5, 0.0])
-    robot.wait_feedback()
+    robot.wait_feedback(60.0)
     count += 1
     if count == 100:
         print(robot.cycle_pid, flush=True)
