@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from waiting import LIMIT
+from waiting import LIMIT, until
 
 from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
+from ada_robot.errors import Refused
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 
@@ -24,7 +26,9 @@ PATIENT = {"device_timeout": 0.0}
 
 def patient(folder: Path, **more: Any) -> SafetySettings:
     """Rules that hold on a machine which delays cycles and commands; flight records go below a folder."""
-    rules = {"hold_without_commands": True, "host_timeout": LIMIT, "longest_gap": 1.0, **more}
+    # the arm moves by a period in each cycle, however late that is
+    late = {"host_timeout": LIMIT, "longest_gap": 1.0, "max_following_error": 100.0}
+    rules = {"hold_without_commands": True, **late, **more}
     return SafetySettings(record_folder=str(folder / "flights"), **rules)
 
 
@@ -53,7 +57,13 @@ def active(robot: Robot) -> Robot:
     if robot.phase is Phase.CLOSED:
         robot.open(LIMIT)
         robot.wait_feedback(LIMIT)
-    robot.activate(LIMIT)
+
+    def is_active() -> bool:
+        with suppress(Refused):  # while the machine delays the cycles by which the pose is known
+            robot.activate(LIMIT)
+        return robot.phase is Phase.ACTIVE
+
+    until(is_active, "the active robot")
     return robot
 
 

@@ -184,7 +184,7 @@ def test_a_stop_is_latched_until_a_reset(either, trace):
     assert either.phase in (Phase.STOPPING, Phase.STOPPED) and either.reason == "stop: a person fell"
     either.reset()  # waits for the ramp
     assert either.phase is Phase.INACTIVE
-    either.activate()
+    active(either)
     either.stop("x" * 1_000_000)
     until(lambda: either.phase is Phase.STOPPED, "the end of the ramp")
     assert len(either.reason) < 1100
@@ -274,8 +274,7 @@ def test_any_thread_may_call_anything(robot, trace):
     assert not problems
     robot.stop("the end")
     robot.reset()
-    robot.activate()
-    assert robot.phase is Phase.ACTIVE
+    active(robot)
     assert not violations(trace)
 
 

@@ -87,12 +87,12 @@ def test_a_cycle_that_gets_sigterm_brings_the_robot_to_rest(apart, trace):
 
 
 HOST = """
-import sys, time
+from pathlib import Path
+from robot_world import patient
 from ada_robot.contract import Mode
 from ada_hardware.robot import Robot
-from ada_robot.safety.settings import SafetySettings
-robot = Robot("arm_driver:ArmDriver", {{"trace": {trace!r}, "device_timeout": 0.0}}, SafetySettings(
-    record_folder={folder!r}, hold_without_commands=True, host_timeout={timeout}, longest_gap=1.0))
+robot = Robot("arm_driver:ArmDriver", {{"trace": {trace!r}, "device_timeout": 0.0}}, patient(
+    Path({folder!r}), host_timeout={timeout}))
 robot.open(60.0)
 robot.wait_feedback(60.0)
 robot.activate(60.0)
@@ -110,7 +110,7 @@ while True:
 def host(request, trace, tmp_path):
     """A program that commands, in a process of its own."""
     timeout = getattr(request, "param", 30.0)  # patient, too, but where that is what a test is about
-    program = HOST.format(trace=str(trace), folder=str(tmp_path / "flights"), timeout=timeout)
+    program = HOST.format(trace=str(trace), folder=str(tmp_path), timeout=timeout)
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=sibling_environment())
     cycle = int(process.stdout.readline())
     yield process, cycle
