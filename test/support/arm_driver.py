@@ -38,19 +38,7 @@ class ArmSettings:
 
 
 class ArmDriver(RobotDriver[ArmSettings]):
-    """An arm whose joints do what they are told, with a lag.
-
-    Attributes:
-        position: of the joints.
-        speed: of the joints.
-        violations: what it was told and never should have been.
-        told: all calls by name.
-        alarms: that it has.
-        is_silent: whether it answers nothing.
-        is_unplugged: whether its wire is gone.
-        runs_at: its speeds, whatever it is told; None: those that it is told.
-        gives: efforts that it reports.
-    """
+    """An arm whose joints do what they are told, with a lag."""
 
     NAME, SETTINGS = "arm", ArmSettings
 

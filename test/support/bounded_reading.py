@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile files are read by a process of their own, whose memory, time and reach are bounded.
-
-The process is forked from one that has the packages loaded (multiprocessing's forkserver), so that each costs little.
-"""
+"""Hostile files are read by a process of their own, whose memory, time and reach are bounded."""
 
 from __future__ import annotations
 
@@ -37,12 +34,7 @@ _LOADED = (
 
 
 def outcome(how: str, path: Path) -> str:
-    """What came of a file: "read", "refused: ..." with the words of an AdaError, or what else happened.
-
-    Args:
-        how: a name in READERS.
-        path: of the file; only what lies beside it may be opened.
-    """
+    """What came of a file: "read", "refused: ..." with the words of an AdaError, or what else happened."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(list(_LOADED))
     mine, its = processes.Pipe(duplex=False)

@@ -8,7 +8,6 @@ from ada_dynamics.model import Builder
 
 
 def pendulum():
-    """A bob at 1 m below its joint."""
     b = Builder("pendulum")
     b.link("base")
     b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([0.1, 0.1, 0.01]))
@@ -17,7 +16,6 @@ def pendulum():
 
 
 def rocker(crank, rod, rocker_length, base):
-    """A four-bar whose links have any lengths."""
     b = Builder("rocker")
     b.link("base")
     for i, length in enumerate((crank, rod, rocker_length), start=1):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real browser for tests: Chromium without a display, driven by selenium; skips where one of them is missing.
-
-Screenshots are kept under build/test-artifacts, or where ADA_ARTIFACTS says.
-"""
+"""A real browser for tests: Chromium without a display, driven by selenium; skips where one of them is missing."""
 
 import contextlib
 import io
@@ -42,7 +39,6 @@ OPTIONS = [
 
 @contextlib.contextmanager
 def chromium(folder):
-    """A browser; its profile goes to the folder."""
     pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
     if CHROMIUM is None:
@@ -62,18 +58,12 @@ def chromium(folder):
 
 
 def plain_light(page):
-    """Lamps that are quick to draw.
-
-    Without a GPU, light from a picture of the surroundings takes ten seconds of work on shaders, and shadows halve the
-    pace; plain lamps will do.
-    """
     page.scene.configure_environment_map(hdri=None)
     page.scene.configure_default_lights(cast_shadow=False)
     page.scene.add_light_ambient("/light", intensity=2.0)
 
 
 def browser_processes(driver):
-    """The browser and all that it has started."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError, ValueError):
@@ -121,11 +111,9 @@ class Person:
         return len(set(map(tuple, self.drawn())) ^ set(map(tuple, before))) > 200
 
     def text(self):
-        """All that stands on the page."""
         return self.browser.execute_script("return document.body.innerText")
 
     def button(self, text):
-        """The last button that says so."""
         found = []
 
         def is_there():  # in one go: the page makes its parts anew when it likes
@@ -171,7 +159,6 @@ class Person:
         found[number].send_keys(str(text))
 
     def presses(self, text):
-        """Press a button, and hold it."""
         from selenium.webdriver import ActionChains
 
         ActionChains(self.browser).click_and_hold(self.button(text)).perform()

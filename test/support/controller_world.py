@@ -26,7 +26,6 @@ def overrides(parameters: dict[str, Any]) -> list[Parameter]:
 
 
 def plant(ros: Any, **parameters: Any) -> Any:
-    """A simulated PA-10 in this process."""
     chosen = {"robot": "pa10", "publish_rate": 500.0, "initial_positions": BENT, **parameters}
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides(chosen)))
     ros.wait(lambda: node.loop.is_ready, what="the physics")
@@ -44,14 +43,12 @@ def controller(ros: Any, **parameters: Any) -> Any:
 
 
 def transition(ros: Any, name: str) -> bool:
-    """Ask for a transition; whether it came about."""
     wanted = getattr(Transition, f"TRANSITION_{name.upper()}")
     request = ChangeState.Request(transition=Transition(id=wanted))
     return bool(ros.call(ChangeState, "controller_node/change_state", request).success)
 
 
 def life(ros: Any) -> str:
-    """State of the node, as lifecycle tools see it."""
     return str(ros.call(GetState, "controller_node/get_state").current_state.label)
 
 
@@ -70,7 +67,6 @@ def diagnosed(reports: list[Any], part: str) -> dict[str, Any]:
 
 
 def joint_state(position: Any = BENT, velocity: Any = None, names: Any = None, effort: Any = ()) -> JointState:
-    """A state without a stamp."""
     position = list(map(float, position))
     velocity = [0.0] * len(position) if velocity is None else list(map(float, velocity))
     return JointState(name=list(names or NAMES), position=position, velocity=velocity, effort=list(map(float, effort)))
@@ -114,7 +110,6 @@ def referenced(ros: Any, kind: Any = JointState, topic: str = "joint_reference")
 
 
 def weight(position: Any = BENT) -> Any:
-    """Efforts that hold the arm still."""
     import ada_dynamics as ada
 
     zero = np.zeros(7)

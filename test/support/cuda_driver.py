@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's driver as its reference has it, without a device: for tests of what asks it.
-
-Nothing that a stream is asked for is done before somebody waits for it. Devices' memory is this process's; what reads
-or writes outside of it, or after it was given back, is a fault. Kernels are PTX and run as `ptx_machine` runs it.
-"""
+"""NVIDIA's driver as its reference has it, without a device: for tests of what asks it."""
 
 from __future__ import annotations
 
@@ -47,12 +43,7 @@ class Block:
 
 @dataclass
 class Cuda:
-    """The library: `cuda.cuInit` and so on are C functions.
-
-    Args:
-        version: 12040 is CUDA 12.4.
-        memory: bytes of each of its two devices.
-    """
+    """The library: `cuda.cuInit` and so on are C functions."""
 
     version: int = 12040
     memory: int = 2**30

@@ -13,14 +13,7 @@ from ada_hardware.registry import find
 
 
 class DeviceWorld:
-    """Any device of the registry.
-
-    Attributes:
-        clock: moves when somebody waits.
-        device: the emulator.
-        wire: between both.
-        driver: not open yet.
-    """
+    """Any device of the registry."""
 
     def __init__(
         self,

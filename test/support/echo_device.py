@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device that says what it is told, for tests of wires and hosts.
-
-Its frames: {number of bytes in all, content, sum of all before modulo 256}. It is silent on damaged ones.
-"""
+"""A device that says what it is told, for tests of wires and hosts."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from ada_dynamics.spatial.rotation import from_rpy
 
 
 def placed(xyz, rpy=(0.0, 0.0, 0.0)):
-    """A 4x4 pose."""
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = from_rpy(*rpy), xyz
     return pose

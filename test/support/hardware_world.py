@@ -25,14 +25,7 @@ AT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
 
 
 class ScriptedRobot:
-    """Takes the place of `ada_hardware.robot.Robot`: its phases change as the test asks, at once and without a device.
-
-    Attributes:
-        told: commands that it accepted while it was active.
-        calls: names of its methods that were called.
-        doors: by call, an event that the call waits for before it does anything; a stop sets all of them.
-        answers: by call, an error that it raises.
-    """
+    """Replaces `ada_hardware.robot.Robot`: its phases change when the test asks, without a device."""
 
     def __init__(
         self, device: str = "pa10", settings: Any = None, safety: Any = None, *, place: str = "process"
@@ -57,7 +50,6 @@ class ScriptedRobot:
         self.feedback = Feedback(0.0, unknown, unknown, unknown, is_fresh=False)
 
     def measure(self, position: Any = AT, **fields: Any) -> None:
-        """Set a new reading."""
         still = np.zeros(len(ARM))
         self.feedback = replace(
             Feedback(time.monotonic(), np.array(position, dtype=float), still, still, is_driven=self.phase.is_driven),
@@ -125,7 +117,6 @@ class ScriptedRobot:
         self.calls.append("arm")
 
     def fall(self, phase: Phase, why: str) -> None:
-        """Leave the phase without a request."""
         self.phase, self.reason, self.demand = phase, why, None
 
     def reset(self, timeout: float = 10.0) -> None:
@@ -150,13 +141,7 @@ class ScriptedRobot:
 
 
 class Fleet:
-    """The robots that a node makes, in its order.
-
-    Attributes:
-        made: all of them.
-        doors: as those of `ScriptedRobot`, the same for all robots.
-        answers: likewise, a copy for each robot.
-    """
+    """The robots that a node makes, in its order."""
 
     def __init__(self) -> None:
         self.made: list[ScriptedRobot] = []
@@ -181,7 +166,6 @@ class Fleet:
 
     @property
     def robot(self) -> ScriptedRobot:
-        """The newest one."""
         return self.made[-1]
 
 
@@ -232,17 +216,13 @@ PA10_7C_PATIENT = {
 
 # --- the node ---------------------------------------------------------------------------------------------------------
 def overrides(parameters: dict[str, Any]) -> list[Any]:
-    """Parameters; two underscores stand for a dot."""
     from rclpy.parameter import Parameter
 
     return [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
 
 
 def hardware(ros: Any, fleet: Fleet | None = None, **parameters: Any) -> Any:
-    """A hardware node in this process, with the robots of a fleet or its own.
-
-    With `until="inactive"` or "active" it is returned as soon as it has that state.
-    """
+    """A hardware node in this process, with the robots of a fleet or its own."""
     from ada_hardware.node.hardware_node import HardwareNode
 
     until = parameters.pop("until", "")
@@ -264,7 +244,6 @@ def active_hardware(ros: Any, **parameters: Any) -> Any:
 
 
 def hardware_process(ros: Any, **parameters: Any) -> Any:
-    """A hardware node in a process."""
     given = [f"{one.name}:={_text(one.value)}" for one in overrides(parameters)]
     words = [word for one in given for word in ("-p", one)]
     return ros.start(sys.executable, "-m", "ada_hardware.node.hardware_node", "--ros-args", *words)
@@ -275,7 +254,6 @@ def _text(value: Any) -> str:
 
 
 def ask(ros: Any, name: str) -> Any:
-    """Ask for a transition; a future."""
     from lifecycle_msgs.msg import Transition
     from lifecycle_msgs.srv import ChangeState
 
@@ -286,14 +264,12 @@ def ask(ros: Any, name: str) -> Any:
 
 
 def transition(ros: Any, name: str) -> bool:
-    """Ask for a transition; whether it came about."""
     future = ask(ros, name)
     ros.wait(future.done, what=f"the end of {name}")
     return bool(future.result().success)
 
 
 def life(ros: Any) -> str:
-    """State of the node, as lifecycle tools see it."""
     from lifecycle_msgs.srv import GetState
 
     return str(ros.call(GetState, "hardware_node/get_state").current_state.label)
@@ -324,7 +300,6 @@ def diagnosed(reports: list[Any], part: str, node: str = "hardware_node") -> dic
 
 
 def states(ros: Any) -> Any:
-    """Contents of ~/state; the list grows."""
     from ros_world import Messages
     from std_msgs.msg import String
 
@@ -362,7 +337,6 @@ class Commander:
         return self
 
     def end(self) -> None:
-        """Destroy the publisher."""
         with self._ros.paused():
             self._ros.tester.destroy_publisher(self._publisher)
 

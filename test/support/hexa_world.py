@@ -49,7 +49,6 @@ class World:
 
     @property
     def number(self):
-        """Of the newest command."""
         return int.from_bytes(self.tap.sent[-1][4:8], "big")
 
     def started(self):
@@ -59,12 +58,10 @@ class World:
         return self
 
     def wait(self):
-        """Until the next period begins."""
         self.next += PERIOD
         self.clock.sleep(self.next - self.clock())
 
     def follow(self, targets, mode=Mode.POSITION):
-        """One cycle for each target; the last feedback."""
         for values in targets:
             feedback = self.driver.cycle(Demand(mode, np.asarray(values)))
             self.wait()

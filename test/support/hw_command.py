@@ -30,7 +30,6 @@ def ada_in_process(capfd: pytest.CaptureFixture[str]) -> Ada:
 
 
 def started(*words: str) -> subprocess.Popen[str]:
-    """`ada hw` in a process of its own."""
     command = [sys.executable, "-m", "ada_tools.cli", "hw", *words]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)

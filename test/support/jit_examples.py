@@ -51,7 +51,6 @@ def mixed_body(q, v, tau):
 
 
 def mixed() -> Function:
-    """The function of `mixed_body`."""
     return trace("mixed", {"q": 3, "v": 2, "tau": 2}, mixed_body)
 
 
@@ -70,18 +69,15 @@ def key_of(function: Function) -> str:
 
 
 def kernel_of(function: Function, target: str | Target = "host", kind: type[Kernel] = Kernel, **options) -> Kernel:
-    """A kernel of a function that is traced already."""
     target = Target.named(target) if isinstance(target, str) else target
     return kind(Signature.of(function), lambda: function, key_of(function), target=target, **options)
 
 
 def tape_of(function: Function, target: str | Target = "host", **options) -> Kernel:
-    """As `kernel_of`, run on a tape."""
     return kernel_of(function, target, TapeKernel, **options)
 
 
 def close(found, expected, tolerance: float = 1e-14) -> None:
-    """All outputs agree to rounding."""
     for a, b in zip(found, expected, strict=True):
         assert a == pytest.approx(b, rel=tolerance, abs=tolerance)
 
@@ -111,7 +107,6 @@ def programs(*left_out: str):
 
 
 def run_program(program, pool):
-    """What there is after all steps."""
     pool = list(pool)
     for name, i, j in program:
         pool.append(STEPS[name](pool[i % len(pool)], pool[j % len(pool)]))
@@ -119,7 +114,6 @@ def run_program(program, pool):
 
 
 def states(function: Function, count: int, seed: int = 0) -> list[np.ndarray]:
-    """Random batches for each input."""
     rng = np.random.default_rng(seed)
     return [rng.normal(size=(count, size)) for size in function.inputs.values()]
 

@@ -7,5 +7,4 @@ VALUES = {"pitch": 0.07}  # [m/rad]
 
 
 def constants(kind):
-    """What a builder needs beside the axes."""
     return {name: VALUES[name] for name in JOINT_TYPES[kind].constants}

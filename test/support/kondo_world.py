@@ -40,7 +40,6 @@ class KondoWorld(DeviceWorld):
         return feedback
 
     def turned(self, **degrees: float) -> Any:
-        """The present pose with some joints turned on."""
         q = self.driver.idle().position.copy()
         for joint, angle in degrees.items():
             q[self.driver.joints.index(joint)] += math.radians(angle)
@@ -48,11 +47,9 @@ class KondoWorld(DeviceWorld):
 
     @property
     def angles(self) -> Any:
-        """Servo angles by joint [deg]."""
         self.wire.run()
         return self.device.state()["angles"]
 
     @property
     def knee(self) -> Any:
-        """The servo of the left knee."""
         return self.device.boards[1].servos[2] if self.name == "khr1" else self.device.servos[16]

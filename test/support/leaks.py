@@ -7,7 +7,6 @@ import tracemalloc
 
 
 def memory_taken(run, times):
-    """By so many runs [bytes]."""
     tracemalloc.start()
     run(10)
     gc.collect()
@@ -20,13 +19,7 @@ def memory_taken(run, times):
 
 
 def assert_leaks_nothing(run, times=2000, objects=()):
-    """Neither memory nor references to objects, over many times.
-
-    Args:
-        run: takes how often.
-        times: of them.
-        objects: whose counts stay.
-    """
+    """Neither memory nor references to objects, over many times."""
     gc.collect()  # what other tests left
     run(10)
     counts = [sys.getrefcount(x) for x in objects]

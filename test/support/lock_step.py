@@ -32,15 +32,7 @@ class Notes:
 
 
 class LockStep:
-    """An arm and its cycle.
-
-    Attributes:
-        clock: its time.
-        arm: the driver.
-        cycle: the state machine.
-        notes: the recorder.
-        phases: every phase that there was.
-    """
+    """An arm and its cycle."""
 
     def __init__(self, safety: SafetySettings | None = None, *, recorder: Any = None, **arm: Any) -> None:
         self.clock = ManualClock(100.0)
@@ -51,17 +43,14 @@ class LockStep:
 
     @property
     def now(self) -> float:
-        """The time [s]."""
         return self.clock.now()
 
     def open(self) -> LockStep:
-        """Connected, and some cycles old."""
         self.cycle.open(self.now)
         self.steps(3)
         return self
 
     def active(self) -> LockStep:
-        """Following commands."""
         if self.cycle.phase is Phase.CLOSED:
             self.open()
         self.cycle.activate(self.now)
@@ -76,15 +65,6 @@ class LockStep:
         seen: float | None = None,
         age: float = 0.0,
     ) -> Feedback:
-        """One cycle, with a command where there is one.
-
-        Args:
-            mode: of the command.
-            values: of the command; one number may stand for all joints.
-            after: time since the cycle before; a period where 0.
-            seen: how long ago the host was heard of.
-            age: of the command.
-        """
         self.clock.advance(after or self.arm.period)
         commands = []
         if mode is not None:
@@ -95,16 +75,13 @@ class LockStep:
         return self.cycle.step(self.now, commands, None if seen is None else self.now - seen)
 
     def steps(self, count: int, mode: Mode | None = None, values: Any = None) -> None:
-        """Some cycles, each with the same command."""
         for _ in range(count):
             self.step(mode, values)
 
     def seconds(self, duration: float, mode: Mode | None = None, values: Any = None) -> None:
-        """Cycles for some time."""
         self.steps(round(duration / self.arm.period), mode, values)
 
     def until_rest(self) -> None:
-        """Cycles until nothing is driven any more."""
         for _ in range(2000):
             if not self.cycle.phase.is_driven:
                 return
@@ -118,5 +95,4 @@ class LockStep:
 
     @property
     def positions(self) -> np.ndarray:
-        """Positions that the arm was told, likewise."""
         return np.array([demand.values for demand in self.arm.demands if demand.mode is Mode.POSITION])

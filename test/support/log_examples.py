@@ -71,7 +71,6 @@ def motion(name: str, rows: int = 60) -> Log:
 
 
 def assert_same(found: Log, wanted: Log) -> None:
-    """Bit for bit."""
     for name in ROWS:
         assert np.array_equal(getattr(found, name), getattr(wanted, name), equal_nan=True), name
     for name in ("external", "contact_wrenches"):

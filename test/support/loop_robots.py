@@ -50,18 +50,7 @@ def inertia(rng):
 def random_robot(
     seed, loop_kinds=LOOP_KINDS, tree_kinds=TREE_KINDS, base="fixed", links=6, closed=False, world=True, extras=True
 ):
-    """A tree with random joints and one loop of each kind.
-
-    Args:
-        seed: of the random numbers.
-        loop_kinds: types of the loops.
-        tree_kinds: types of the joints.
-        base: as for `build`.
-        links: number of moving links.
-        closed: True if the loops are closed where all joints are at zero.
-        world: True if loops may join the world.
-        extras: True if joints have limits, dissipation, armature, springs, motors and mimics.
-    """
+    """A tree with random joints and one loop of each kind."""
     rng, springs = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     robot = Builder(f"robot {seed}")
     robot.link("base", 1.5, rng.normal(size=3), inertia(rng))
@@ -131,7 +120,6 @@ def _add_loop(robot, kind, rng, poses, carrier, closed, world):
 
 
 def without_armature(model):
-    """For SDFormat, which has none."""
     return with_parts(model, *(replace(joint, armature=0.0) for joint in model.joints.values()))
 
 
@@ -228,7 +216,6 @@ def massless_rocker() -> Model:
 
 
 def two_legs() -> Model:
-    """A planar platform on two legs."""
     builder = Builder("two_legs").link("ground").link("plate", 2.0, (0.5, 0, 0), (0.2, 0.2, 0.2))
     builder.joint("plate", "planar", "ground", "plate", axis=(0, 1, 0))
     rod = (1.0, (0, 0, 0.25), (0.02, 0.02, 0.001))

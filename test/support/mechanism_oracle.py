@@ -1,21 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reference for mechanisms with loops that shares no algorithm with the library.
-
-Mass matrix, bias and frame motions of the spanning tree come from pinocchio. Each loop joint gives rows g(q) = 0, from
-poses alone, with their exact rates. The system
-
-    [ M  Jᵀ ] [ v̇ ]   [ τ - h ]
-    [ J  0  ] [-λ ] = [  -γ   ]
-
-is solved densely in extended precision through the singular values of J L⁻ᵀ (M = L Lᵀ), so redundant rows do no harm:
-the accelerations are unique, and λ is the shortest of all solutions.
-
-    oracle = Oracle(model)
-    q = oracle.nearby(q0, rng)                  # another pose that closes all loops
-    v = oracle.admissible(q, rng.normal(size=model.nv))
-    answer = oracle.forward(q, v, tau)
-    answer.acceleration, answer.wrenches["loop"], answer.rank, oracle.gap(q)
-"""
+"""A reference for mechanisms with loops that shares no algorithm with the library."""
 
 from __future__ import annotations
 
@@ -35,7 +19,6 @@ Array = Any  # float64 or longdouble
 
 
 def cholesky(M: Array) -> Array:
-    """L with L Lᵀ = M."""
     A, n = M.copy(), len(M)
     for k in range(n):
         if A[k, k] <= 0:
@@ -47,7 +30,6 @@ def cholesky(M: Array) -> Array:
 
 
 def forward_substitution(L: Array, B: Array) -> Array:
-    """L⁻¹ B."""
     X = B.copy()
     for k in range(len(L)):
         X[k] = (X[k] - L[k, :k] @ X[:k]) / L[k, k]
@@ -55,7 +37,6 @@ def forward_substitution(L: Array, B: Array) -> Array:
 
 
 def back_substitution(L: Array, b: Array) -> Array:
-    """L⁻ᵀ b."""
     x = b.copy()
     for k in reversed(range(len(L))):
         x[k] = (x[k] - L[k + 1 :, k] @ x[k + 1 :]) / L[k, k]
@@ -201,18 +182,15 @@ class Oracle(LoopConditions):
 
     # --- poses and motions ------------------------------------------------------------------------------------------
     def rank(self, q: Array, threshold: float = RANK) -> int:
-        """Number of independent rows at q."""
         sizes = np.linalg.svd(self.jacobian(q), compute_uv=False)
         return int(np.sum(sizes > threshold * self.scale(q)))
 
     def _inverse(self, q: Array, J: Array, threshold: float) -> Array:
-        """Pseudo-inverse of J."""
         U, sizes, Vt = np.linalg.svd(J, full_matrices=False)
         kept = sizes > threshold * self.scale(q)
         return (Vt[kept].T / sizes[kept]) @ U[:, kept].T
 
     def mobility(self, q: Array) -> int:
-        """Number of independent motions at q."""
         return self.model.nv - self.rank(q)
 
     def admissible(self, q: Array, v: Array) -> Array:
@@ -230,7 +208,6 @@ class Oracle(LoopConditions):
         return None
 
     def nearby(self, q: Array, rng: np.random.Generator, amount: float = 0.3) -> Array:
-        """A random closed pose near the closed pose q."""
         for attempt in range(20):
             step = self.admissible(q, rng.normal(size=self.model.nv)) * amount * 0.7**attempt
             found = self.close(self.model.integrate(q, step))
@@ -287,7 +264,6 @@ class Case:
 
     @property
     def state(self) -> tuple[Array, Array, Array]:
-        """q, v, τ."""
         return self.q, self.v, self.tau
 
     @property
@@ -296,7 +272,6 @@ class Case:
         return float(self.answer.singular_values[self.answer.rank - 1]) if self.answer.rank else 1.0
 
     def assert_same(self, a: Any, tolerance: float) -> None:
-        """Accelerations are those of the reference."""
         assert np.max(np.abs(np.asarray(a, dtype=float) - self.a)) < tolerance * max(1.0, np.max(np.abs(self.a)))
 
 

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PA10-7CE's controller on a wire with several hosts, and a judge of what each of them sends.
-
-Written from the tables of docs/pa10_hardware.md alone; nothing of driver, codec or emulator is in it
-(`Program` is what is judged).
-"""
+"""A PA10-7CE's controller on a wire with several hosts, and a judge of what each of them sends."""
 
 from __future__ import annotations
 
@@ -58,23 +54,13 @@ class Frame(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether it makes an arm in control move."""
         if self.kind != "C" or not any(mode & SERVO for mode in self.modes):
             return False
         return any(self.speeds) or any(mode & TORQUE for mode in self.modes)
 
 
 class Bus:
-    """A wire, its controller, the arm, and a clock that moves only where somebody waits.
-
-    Attributes:
-        clock: its time.
-        frames: all that went to the controller.
-        word: the controller's own status, as a test has it.
-        axis_words: what each axis adds to its status, likewise.
-        latency: from a question to its answer [s].
-        silent_on: types of packets that are obeyed, but not answered.
-    """
+    """A wire, its controller, the arm, and a clock that moves only where somebody waits."""
 
     def __init__(self, *, overhears: bool = True, shares_answers: bool = True, servo_on: float = 0.0) -> None:
         """Args: whether hosts see each other's frames and answers, as on one card; how long servos take to come on."""
@@ -91,31 +77,25 @@ class Bus:
 
     @property
     def now(self) -> float:
-        """The time [s]."""
         return self.clock.now()
 
     def host(self, name: str) -> HostPort:
-        """A program's way to the wire."""
         port = HostPort(self, name)
         self._ports.append(port)
         return port
 
     def of(self, host: str) -> list[Frame]:
-        """What a host sent."""
         return [frame for frame in self.frames if frame.host == host]
 
     @property
     def speed(self) -> float:
-        """Of the fastest axis [rad/s]."""
         return max(map(abs, self._speeds))
 
     def wait(self, duration: float) -> None:
-        """Let time pass."""
         self._q = [q + v * duration for q, v in zip(self._q, self._speeds, strict=True)]
         self.clock.advance(duration)
 
     def take(self, port: HostPort, data: bytes) -> None:
-        """A frame of a host."""
         assert data[:2] == b"\xff\xfe" and data[2] == 254 - len(data[6:]), data.hex()
         frame = Frame(self.now, port.name, data)
         self.frames.append(frame)
@@ -185,7 +165,6 @@ class HostPort(PacketPort):
 
 
 def raw(kind: str, sequence: int, payload: bytes = b"") -> bytes:
-    """A frame of a program that is not ours."""
     return bytes((0xFF, 0xFE, 254 - len(payload), 0xB7, sequence, ord(kind))) + payload
 
 

@@ -1,14 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PA-10's driver and its emulator in lock step: every byte of the protocol, no port, no real time, always the same.
-
-    arm = LockStep(Pa10Settings(), Pa10EmulatorSettings(start=(0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)))
-    arm.start()
-    run = arm.follow(controller, reference, duration=3.0)      # a controller of ada_controllers
-    run.q, run.signals["error"], arm.emulator.violations
-
-A run of `follow` is what a controller, the driver and the protocol make of a motion; runs over a network, with
-processes and deadlines, are measured against it.
-"""
+"""A PA-10's driver and its emulator in lock step: every byte of the protocol, no port, no real time."""
 
 from __future__ import annotations
 
@@ -37,17 +28,7 @@ _MODES = {"position": Mode.POSITION, "velocity": Mode.VELOCITY, "effort": Mode.E
 
 @dataclass(frozen=True, eq=False)
 class LockStepRun:
-    """A motion; a row for each cycle.
-
-    Attributes:
-        t: when the controller was called [s].
-        q: angles that the controller was given, as the arm told them [rad].
-        v: speeds, likewise [rad/s].
-        effort: torques of the joints that the arm told [N m].
-        true_q: angles of the emulated arm after the cycle [rad].
-        signals: what the controller told: its signals, and the parts of its commands.
-        missed: cycles without an answer.
-    """
+    """A motion; a row for each cycle."""
 
     t: Array
     q: Array
@@ -59,16 +40,7 @@ class LockStepRun:
 
 
 class LockStep:
-    """Driver, wire and emulator on one clock, which moves on with the driver's cycles alone.
-
-    Attributes:
-        driver: the driver, opened.
-        emulator: the arm.
-        wire: of the arm; `wire.fault` makes it bad.
-        tap: between driver and wire.
-        clock: theirs.
-        feedback: newest.
-    """
+    """Driver, wire and emulator on one clock, which moves on with the driver's cycles alone."""
 
     def __init__(
         self,
@@ -76,13 +48,6 @@ class LockStep:
         emulator: Pa10EmulatorSettings | None = None,
         faults: Mapping[str, float] | None = None,
     ) -> None:
-        """Switch the arm on, and open the driver.
-
-        Args:
-            settings: of the driver.
-            emulator: of the arm; by default one of the driver's variant.
-            faults: of the wire, by name.
-        """
         settings = settings or Pa10Settings()
         same = Pa10EmulatorSettings(variant=settings.variant, axes=settings.axes)
         self.clock = ManualClock()
@@ -102,14 +67,12 @@ class LockStep:
         return self.feedback
 
     def start(self) -> None:
-        """Servos on."""
         self.driver.start()
         self._due = self.clock.now()
         self.feedback = self.driver.cycle(Demand(Mode.VELOCITY, np.zeros(len(self.driver.joints))))
         self._wait()
 
     def cycle(self, mode: Mode, values: Array, cycles: int = 1) -> Feedback:
-        """So many cycles with one demand."""
         for _ in range(cycles):
             self.feedback = self.driver.cycle(Demand(mode, np.asarray(values, dtype=np.float64)))
             self._wait()
@@ -122,14 +85,6 @@ class LockStep:
         duration: float,
         sensor: Callable[[LockStep], Array] | None = None,
     ) -> LockStepRun:
-        """Let a controller move the arm, once per cycle.
-
-        Args:
-            controller: for the robot that the arm is.
-            reference: to follow, or a function of time that gives it; None: the start.
-            duration: [s].
-            sensor: measures [f, n] for the controller.
-        """
         from ada_controllers.state import State
 
         mode, period = _MODES[controller.KIND], self.driver.period
@@ -155,6 +110,5 @@ class LockStep:
         return LockStepRun(np.array(times), **arrays, signals=by_name, missed=self.driver.counts.missed - missed)
 
     def _wait(self) -> None:
-        """Until the next cycle is due."""
         self._due = max(self._due + self.driver.period, self.clock.now())
         self.clock.sleep(self._due - self.clock.now())

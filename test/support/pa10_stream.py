@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PA-10 under a safe cycle in lock step, and its wire: what is on it is read by struct alone, as it is documented.
-
-Nothing here uses the driver's codec, its limits or its scales (docs/pa10_hardware.md: packets, counts, torques).
-"""
+"""A PA-10 under a safe cycle in lock step, and its wire: what is on it is read by struct alone, as it is documented."""
 
 from __future__ import annotations
 
@@ -113,14 +110,12 @@ class Stream:
         self.clock.sleep(self.due - self.clock.now())
 
     def steps(self, count: int, mode: Mode | None = None, values: Any = None) -> list[Told]:
-        """So many cycles; what was told in them."""
         begin = len(self.tap.told)
         for _ in range(count):
             self.step(mode, values)
         return self.tap.told[begin:]
 
     def sleep(self, seconds: float) -> None:
-        """Nobody runs for so long."""
         self.clock.sleep(seconds)
         self.due = self.clock.now()
 
@@ -142,14 +137,7 @@ class Stream:
 
 
 def broken_rules(told: list[Told], torque_rate: Any = None, rate: Any = None, speed: Any = None) -> list[str]:
-    """What in a stream of commands is no command for an arm whose brakes are open.
-
-    Args:
-        told: in order.
-        torque_rate: greatest change of torques [N m/s]; the motors' greatest within 0.1 s where nothing is given.
-        rate: greatest change of speeds [rad/s²]; likewise.
-        speed: greatest [rad/s].
-    """
+    """What in a stream of commands is no command for an arm whose brakes are open."""
     torque_rate = TORQUE / 0.1 if torque_rate is None else np.broadcast_to(torque_rate, 7)
     rate = SPEED / 0.1 if rate is None else np.broadcast_to(rate, 7)
     speed = SPEED if speed is None else np.broadcast_to(speed, 7)

@@ -34,10 +34,7 @@ def described(model):
 
 
 class RobotNode:
-    """A robot's node that keeps what it is asked for, and answers with what the test wants.
-
-    As long as `said` is None it is a simulation; else that is what its ~/state says of devices.
-    """
+    """A robot's node that keeps what it is asked for, and answers with what the test wants."""
 
     name, driver, waits_for, is_there, goes_on = "plant", "hardware_node", "Waiting for it.", True, None
 
@@ -90,7 +87,6 @@ class RobotNode:
 
     @property
     def sent(self):
-        """Commands that were some."""
         return [one for one in self.commands if one is not None]
 
     def reset(self, then):
@@ -186,7 +182,6 @@ def view(ros, open_page=Page, **parameters):
 
 
 def state_message(t, q, v, tau):
-    """A message of ~/state of the dynamics node."""
     from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
     parts = {"t": [t], "q": q, "v": v, "tau": tau}

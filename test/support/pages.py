@@ -36,13 +36,11 @@ class Block(NamedTuple):
 
     @property
     def is_run(self) -> bool:
-        """True if nothing is missing."""
         return all(map(find_spec, self.packages)) if self.packages else not self.code.startswith(NEEDS)
 
 
 @cache
 def blocks(page: Path, *languages: str) -> list[Block]:
-    """The fences of a page in some languages."""
     text = page.read_text(encoding="utf-8")
     found = re.finditer(rf"(?ms)^ *```(?:{'|'.join(languages)})\n(.*?)^ *```", text)
     return [Block(page, text[: one.start()].count("\n") + 1, one[1]) for one in found]

@@ -24,7 +24,6 @@ def as_nobody(action: Callable[[], T]) -> T:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; a zombie does not."""
     try:
         return _fields(pid)[0] != "Z"
     except OSError:
@@ -32,7 +31,6 @@ def is_alive(pid: int) -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """Children of a process, and theirs."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*"):
         for child in (task / "children").read_text().split():
@@ -51,10 +49,8 @@ def session_of(pid: int) -> list[int]:
 
 
 def command_of(pid: int) -> str:
-    """Command line of a process."""
     return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
 
 
 def _fields(pid: int) -> list[str]:
-    """Fields of /proc/PID/stat from the state on."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

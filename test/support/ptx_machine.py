@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs PTX as its specification has it, thread after thread, in the memory of this process: for tests.
-
-It knows the instructions of kernels of threads, and raises KeyError for any other.
-"""
+"""Runs PTX as its specification has it, thread after thread, in the memory of this process: for tests."""
 
 from __future__ import annotations
 
@@ -102,7 +99,6 @@ class PtxKernel:
         self.tables = {name: memory.address for name, memory in self._tables.items()}
 
     def run(self, arguments: list[int], groups: int, size: int) -> None:
-        """All threads of some groups of a size."""
         for group in range(groups):
             memory = {name: _Memory(bytes(size)) for name, size in self.shared.items()}
             shared = {name: one.address for name, one in memory.items()}

@@ -42,18 +42,7 @@ def random_tree(
     mimics: Mapping[int, int] | None = None,
     **loads: float,
 ) -> ada.Model:
-    """A tree with a joint of each kind in turn: any topology, oblique axes, rotors and losses on some joints.
-
-    Args:
-        seed: of all numbers.
-        kinds: of joints.
-        base: see `Builder.build`.
-        is_serial: each joint is on the link of the one before.
-        gravity: [m/s²].
-        order: in which the same links and joints are described.
-        mimics: numbers of joints that follow another, and of that one.
-        loads: of all joints, instead of random ones on every other joint.
-    """
+    """A tree with a joint of each kind in turn: any topology, oblique axes, rotors and losses on some joints."""
     rng = np.random.default_rng(seed)
     links: list[tuple[Any, ...]] = [("link_0", *solid(rng))]
     joints: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
@@ -127,7 +116,6 @@ def state_of(model: ada.Model, seed: int = 1) -> tuple[Array, Array, Array]:
 
 
 def states_of(model: ada.Model, count: int, seed: int = 1) -> tuple[Array, Array, Array]:
-    """As `state_of`, in rows."""
     q, v, tau = (np.array(x) for x in zip(*(state_of(model, seed + i) for i in range(count)), strict=True))
     return q, v, tau
 
@@ -138,15 +126,11 @@ def floats(*vectors: Any) -> list[list[float]]:
 
 
 def dense_mass(model: ada.Model, q: Array) -> Array:
-    """The joint-space mass matrix."""
     return np.array(crba.mass_matrix(model.tree, q.tolist()).dense(), dtype=float)
 
 
 def assert_same(model: ada.Model, q: Array, v: Array, tau: Array, found: Any, expected: Any) -> None:
-    """Two accelerations differ by no more, as efforts M (a - a'), than rounding of what is added up there.
-
-    Two right solvers differ by rounding times the condition of the mass matrix, which this takes out.
-    """
+    """Two accelerations differ by no more, as efforts M (a - a'), than rounding of what is added up there."""
     found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
     M, h = dense_mass(model, q), np.array(rnea.inverse_dynamics(model.tree, *floats(q, v), None), dtype=float)
     size = np.max(np.abs(M) @ np.abs(expected)) + np.max(np.abs(tau)) + np.max(np.abs(h))

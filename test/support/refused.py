@@ -24,7 +24,6 @@ def refused(kind: type[AdaError], **facts: Any) -> Iterator[pytest.ExceptionInfo
 
 
 def damaged(good: str, old: str, new: str) -> str:
-    """A valid text with one mistake in it."""
     assert old in good
     return good.replace(old, new, 1)
 

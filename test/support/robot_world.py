@@ -38,7 +38,6 @@ def calls(path: Path) -> list[list[Any]]:
 
 
 def names(path: Path) -> list[str]:
-    """Names of the calls, in order."""
     return [call for _, call, _ in calls(path)]
 
 
@@ -48,12 +47,10 @@ def speeds(path: Path) -> np.ndarray:
 
 
 def violations(path: Path) -> list[str]:
-    """What the arm should not have been told."""
     return [content for _, call, content in calls(path) if call == "violation"]
 
 
 def active(robot: Robot) -> Robot:
-    """Open it where it is closed, and activate it."""
     if robot.phase is Phase.CLOSED:
         robot.open(LIMIT)
         robot.wait_feedback(LIMIT)
@@ -68,7 +65,6 @@ def active(robot: Robot) -> Robot:
 
 
 def moving(robot: Robot, speed: float = 0.5, seconds: float = 0.1) -> Robot:
-    """An active robot that moves at some speed."""
     active(robot)
     end = time.monotonic() + seconds
     while time.monotonic() < end or abs(robot.feedback.velocity[0] - speed) > 1e-9:

@@ -31,7 +31,6 @@ def world_of_its_own(log_folder: Path) -> Iterator[RosWorld]:
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
-    """Chromium, driven by selenium; see chromium.py."""
     from chromium import chromium
 
     with chromium(tmp_path / "chromium") as driver:
@@ -57,7 +56,6 @@ def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[RosWorld]:
-    """A second world, in another domain."""
     with world_of_its_own(tmp_path / "other_log") as world:
         yield world
 
@@ -74,7 +72,6 @@ def beside(ros: RosWorld) -> Iterator[RosWorld]:
 
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
-    """Scripted robots for `hardware_world.hardware`."""
     from hardware_world import Fleet
 
     robots = Fleet()

@@ -1,17 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS 2 world for one test: a DDS domain that nobody else on this machine uses, nodes, and processes.
-
-Tests get it as the fixture `ros` (ros_fixtures.py):
-
-    states = ros.collect(JointState, "joint_states")
-    ros.add(SomeNode(context=ros.context))
-    assert states.newest().name == ["s1"]                       # waits until there is one
-    states.next(lambda state: state.position[0] > 0.1)          # waits for one that comes after the call
-    answer = ros.call(Trigger, "some_node/reset")
-
-    process = ros.start(sys.executable, "-m", "some.node")      # on the same domain
-    assert process.stop() == 0, process.output
-"""
+"""A ROS 2 world for one test: a DDS domain that nobody else on this machine uses, nodes, and processes."""
 
 from __future__ import annotations
 
@@ -89,7 +77,6 @@ class Process:
 
     @property
     def output(self) -> str:
-        """Text that it has written so far."""
         return b"".join(self._chunks).decode(errors="replace")
 
     @property
@@ -119,7 +106,6 @@ class Process:
         return self.wait(limit)
 
     def kill(self) -> int:
-        """Kill the process and its process group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, signal.SIGKILL)
         return self.wait()
@@ -149,10 +135,7 @@ class Messages(list[Any]):
 
 
 def _collect_garbage() -> None:
-    """Free destroyed contexts: each keeps ten threads and ten sockets until it is collected, which takes 0.2 s.
-
-    Nodes freeze the objects that live with them (`reduce_interpreter_jitter`).
-    """
+    """Free destroyed contexts: each keeps ten threads and ten sockets until it is collected, which takes 0.2 s."""
     gc.unfreeze()
     tasks = Path("/proc/self/task")
     if not tasks.exists() or len(list(tasks.iterdir())) > _MANY_THREADS:
@@ -160,15 +143,7 @@ def _collect_garbage() -> None:
 
 
 class RosWorld:
-    """Nodes of this process and processes beside it on a DDS domain of their own.
-
-    Attributes:
-        domain: the domain's id.
-        environment: of processes that shall be in this world.
-        context: to give to nodes that the test makes.
-        executor: spins all nodes of the world in one thread.
-        failures: exceptions that callbacks raised; `wait` and the end of the test show them, unless a test clears them.
-    """
+    """Nodes of this process and processes beside it on a DDS domain of their own."""
 
     def __init__(self, domain: int, environment: Mapping[str, str]) -> None:
         self.domain = domain
@@ -218,7 +193,6 @@ class RosWorld:
     # nodes
 
     def node(self, name: str = "tester", **options: Any) -> Node:
-        """A new node of this world, already spinning."""
         return self.add(Node(name, context=self.context, **options))
 
     def add(self, node: Any) -> Any:
@@ -250,7 +224,6 @@ class RosWorld:
     # topics and services
 
     def collect(self, kind: Any, topic: str, qos: Any = 10, **options: Any) -> Messages:
-        """Subscribe to a topic."""
         messages = Messages(self, topic)
         self.tester.create_subscription(kind, topic, messages.append, qos, **options)
         return messages
@@ -265,10 +238,6 @@ class RosWorld:
         return publisher
 
     def call(self, kind: Any, service: str, request: Any = None) -> Any:
-        """Call a service when it is there.
-
-        A service that has not seen a new client waits 0.1 s for it; then its answer is lost (rmw_fastrtps).
-        """
         client = self._clients.get((kind, service))
         if client is None:
             client = self._clients[kind, service] = self.tester.create_client(kind, service)

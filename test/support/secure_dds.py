@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A participant with DDS security, by the Cyclone DDS of Debian (libddsc0debian) alone: no ROS, no compiler.
-
-    python secure_dds.py '{"domain": 1, "topic": "rt/x", "write": 42, "keys": {...}}'
-
-writes a number twenty times a second, or, without "write", prints those that it gets. It says "ready" when topic and
-end are there, or "not allowed" where security forbids them. It ends when its standard input does.
-"""
+"""A participant with DDS security, by the Cyclone DDS of Debian (libddsc0debian) alone: no ROS, no compiler."""
 
 from __future__ import annotations
 
@@ -55,7 +49,6 @@ def folder_of_plugins() -> Path | None:
 
 
 def main() -> None:
-    """Take part until nobody listens any more."""
     order = json.loads(sys.argv[1])
     os.environ["CYCLONEDDS_URI"] = LOOPBACK
     dds = ctypes.CDLL(LIBRARY)

@@ -11,12 +11,10 @@ FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has
 
 
 def executables(plan):
-    """Executables of a plan."""
     return [process.executable for process in plan.processes]
 
 
 def signal_of(message, name):
-    """A part of a controller's state by its label."""
     start = 0
     for dimension in message.layout.dim:
         if dimension.label == name:
@@ -26,13 +24,7 @@ def signal_of(message, name):
 
 
 class Running:
-    """A setup that runs.
-
-    Attributes:
-        process: of the command.
-        measured: joint states.
-        controls: states of the controller.
-    """
+    """A setup that runs."""
 
     def __init__(self, ros, *words):
         from sensor_msgs.msg import JointState
@@ -56,11 +48,9 @@ class Running:
         return np.array([state.position[list(state.name).index(name)] for name in names])
 
     def joint(self, name):
-        """Position of one joint."""
         return float(self.joints([name])[0])
 
     def signal(self, name):
-        """A part of the newest state of the controller."""
         return signal_of(self.controls.newest(), name)
 
     def end(self):

@@ -17,6 +17,5 @@ def settings(**values: Any) -> DynamicsSettings:
 
 
 def plant(*, timeout: float = 0.5, **values: Any) -> Plant:
-    """A simulated robot that follows commands."""
     chosen = settings(**values)
     return Plant(simulation_of(load_robot(chosen), chosen), idle=chosen.idle, timeout=timeout)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys, governance and permissions as `ros2 security` makes them of the policy, by the program openssl.
-
-`ros2 security` itself needs an installed ROS 2. The rules are those of sros2's permissions.xsl and governance.xml.
-"""
+"""Keys, governance and permissions as `ros2 security` makes them of the policy, by the program openssl."""
 
 from __future__ import annotations
 

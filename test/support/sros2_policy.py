@@ -21,7 +21,6 @@ def path() -> Path:
 
 
 def profiles() -> dict[str, ElementTree.Element]:
-    """The profile of each node."""
     found = ElementTree.parse(path()).getroot().iter("profile")
     return {profile.attrib["node"]: profile for profile in found}
 
@@ -40,5 +39,4 @@ def refused(node: str, rule: str, names: set[str]) -> set[str]:
 
 
 def unused(node: str, rule: str, names: set[str]) -> set[str]:
-    """What the policy allows beyond some names."""
     return {pattern for pattern in allowed(node, rule) if not any(fnmatchcase(name, pattern) for name in names)}

@@ -39,7 +39,6 @@ class StepReference:
         self._main, self._settle = main.body, None if settle is None else settle.body
 
     def step(self, x: Long, u: Long, t: float = 0.0) -> Long:
-        """x after a step."""
         if self.method.is_direct:
             new = self._call(self._main, x=x, u=u, t=[np.longdouble(t)])
             return self._settled(self._settled(new, u), u)
@@ -50,7 +49,6 @@ class StepReference:
         return self._settled(x + self.h * sum((w * k for w, k in zip(self.method.b, K, strict=True)), 0 * x), u)
 
     def after(self, q: Array, v: Array, tau: Array, steps: int) -> Array:
-        """x after some steps."""
         x, u = np.concatenate([q, v]).astype(np.longdouble), self.system.inputs(tau, h=self.h).astype(np.longdouble)
         for _ in range(steps):
             x = self.step(x, u)
@@ -80,7 +78,6 @@ class StepReference:
         return np.array(columns).T
 
     def _tangents(self, x: Long) -> Long:
-        """Changes of x with [d_q; d_v]."""
         E = np.zeros((len(x), 2 * self.nv), dtype=np.longdouble)
         E[self.nq :, self.nv :] = np.eye(self.nv)
         for j, unit in enumerate(np.eye(self.nv)):

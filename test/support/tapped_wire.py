@@ -9,13 +9,7 @@ from ada_hardware.transport.wires import PacketPort
 
 
 class TappedPackets(PacketPort):
-    """Packets to and from another wire.
-
-    Attributes:
-        sent: all packets.
-        on_send: called with each packet before it is sent.
-        on_receive: returns what the driver receives instead of a packet.
-    """
+    """Packets to and from another wire."""
 
     def __init__(self, wire: PacketPort) -> None:
         self.wire, self.url = wire, wire.url

@@ -27,5 +27,4 @@ def hip(off: float = 0.0, along: float = 0.0, gravity: float = -9.81, has_knee: 
 
 @cache
 def merged_hip(gravity: float = -9.81, has_knee: bool = True) -> ada.Model:
-    """With one spherical joint."""
     return merge_turns(hip(gravity=gravity, has_knee=has_knee), ("yaw", "roll", "pitch"), "hip")

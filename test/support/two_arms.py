@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two arms PA-10 in one graph: whether their frames are one tree that is right, and each follows its own commands.
-
-The judge is pinocchio, from the description that each arm publishes and the positions of its joints.
-"""
+"""Two arms PA-10 in one graph: whether their frames are one tree that is right, and each follows its own commands."""
 
 from __future__ import annotations
 

@@ -59,12 +59,10 @@ class Handle:
 
     # --- what people do -----------------------------------------------------------------------------------------
     def set(self, value: Any, browser: int = SOMEBODY) -> None:
-        """A person gives a control another value."""
         object.__setattr__(self, "value", value)
         self._call("update", browser)
 
     def trigger(self, browser: int = SOMEBODY) -> None:
-        """A person presses the key of a command."""
         self._call("trigger", browser)
 
     def act(self, what: str, browser: int = SOMEBODY, **event: Any) -> None:
@@ -85,7 +83,6 @@ class Button(Handle):
         return self._on("drag")
 
     def click(self, browser: int = SOMEBODY) -> None:
-        """A person clicks."""
         self._call("click", browser)
 
 
@@ -152,12 +149,10 @@ class Api:
         return found
 
     def below(self, name: str) -> list[Handle]:
-        """Visible nodes of the scene below one."""
         return [one for one in self.handles if one.name.startswith(f"{name}/") and one.visible]
 
     @property
     def text(self) -> str:
-        """All texts of the page."""
         return "\n".join(str(one.content) for one in self.handles if hasattr(one, "content"))
 
 
@@ -176,7 +171,6 @@ class StandIn:
         self.join(SOMEBODY)
 
     def join(self, browser: int) -> None:
-        """A browser opens the page."""
         camera = SimpleNamespace(position=(0.0, 0.0, 0.0), look_at=(0.0, 0.0, 0.0))
         notify = lambda title, text, **_: self.said.append(text)  # noqa: E731
         self.clients[browser] = SimpleNamespace(
@@ -184,7 +178,6 @@ class StandIn:
         )
 
     def leave(self, browser: int = SOMEBODY) -> None:
-        """A browser closes the page."""
         client = self.clients.pop(browser)
         for callback in self._gone:
             finish(callback(client))

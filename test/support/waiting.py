@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for what another process or thread does. Only tests in test/process and test/nightly wait.
-
-The limits are there to end a test that hangs: they are generous, because a busy machine may be ten times slower, and a
-test that passes does not use them up.
-"""
+"""Waiting for what another process or thread does. Only tests in test/process and test/nightly wait."""
 
 from __future__ import annotations
 
@@ -26,13 +22,6 @@ def until(
     poll: float = POLL,
     details: Callable[[], str] = str,
 ) -> T:
-    """Return the first true value of a condition.
-
-    Args:
-        condition: called every `poll` [s].
-        what: it waits for; the test fails with it if there is none within the limit [s].
-        details: returns what is shown after it then.
-    """
     deadline = time.monotonic() + limit
     while True:
         found = condition()

@@ -37,7 +37,6 @@ def test_accelerations_are_those_of_aba(steps: parallel_run.Steps, links: int, t
 def test_accelerations_of_a_ring_are_those_of_the_elimination_of_its_loop(
     steps: parallel_run.Steps, links: int, threads: int
 ) -> None:
-    """As near as the library's own ADA is in the same order: operators of long loose chains cost it digits."""
     start = parallel_run.on_ring(links)
     ring = parallel_run.Chain(start.model, steps, threads)
     dynamics = ada.Dynamics(start.model, "aba", pose=start.q)

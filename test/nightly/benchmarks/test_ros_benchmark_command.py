@@ -25,7 +25,6 @@ def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def figures_of(folder: Path, *sections: str) -> dict[str, Any]:
-    """What a quick run writes."""
     done = benchmark(*sections, "--quick", "--json", str(folder))
     assert done.returncode == 0, done.stderr
     figures: dict[str, Any] = json.loads((folder / "figures.json").read_text(encoding="utf-8"))

@@ -67,7 +67,6 @@ def _cassie() -> Path:
 
 @pytest.mark.parametrize("base", ["fixed", pytest.param("floating", marks=pytest.mark.fuzz)])
 def test_the_published_cassie_with_its_four_loops_moves_as_the_reference_says(base: str) -> None:
-    """Its springs are efforts here; two of its loops are planar up to the rounding of the file."""
     text = re.sub(r"<spring_stiffness>[^<]*<", "<spring_stiffness>0<", _cassie().read_text())
     model = ada.load(text, base=base)
     assert len(model.loop_names) == 4

@@ -43,7 +43,6 @@ def test_a_humanoid_with_its_hand_on_a_wall_moves_as_the_references_say(hand: st
 
 
 def test_pinocchio_and_mujoco_agree_on_the_hand_on_the_wall() -> None:
-    """Pinocchio's constraint dynamics; MuJoCo's soft ones tend to ours as they stiffen."""
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
     case = on_the_wall("spherical")

@@ -118,7 +118,6 @@ def test_mass_matrix_bias_and_kinematics_of_trees_are_those_of_pinocchio(name: s
 
 @pytest.mark.parametrize("name", IN_BOTH)
 def test_trees_move_as_in_mujoco(name: str) -> None:
-    """Its dynamics share nothing with ours but the physics."""
     pytest.importorskip("mujoco")
     model, (Q, V, U), _, _, matrices = judged(name)
     other, dynamics = MujocoModel(model), ada.Dynamics(model)

@@ -22,7 +22,6 @@ NEEDS = {"casadi_stewart.py": "casadi", "learn_five_bar.py": "gymnasium", "torch
 
 @lru_cache
 def output(name: str) -> subprocess.CompletedProcess[str]:
-    """What an example prints; it runs once."""
     if name in NEEDS:
         pytest.importorskip(NEEDS[name], reason=f"{name} needs the extra {NEEDS[name]}")
     return run(name)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebooks run from top to bottom, show what they end a cell with, and are kept without outputs.
-
-Their cells run in order in a Python of their own, without Jupyter, which takes a fraction of a kernel's start.
-"""
+"""The notebooks run from top to bottom, show what they end a cell with, and are kept without outputs."""
 
 import json
 import os

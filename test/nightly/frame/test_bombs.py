@@ -36,7 +36,6 @@ def refused(how, path, content, words):
 
 
 def laughs(levels=12):
-    """Entities, each ten times the one before."""
     entities = '<!ENTITY e0 "ha">' + "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, levels))
     return f"<!DOCTYPE r [{entities}]>"
 
@@ -46,13 +45,11 @@ def outside(address):
 
 
 def aliases(levels=12, key="loops"):
-    """YAML, each list ten times the one before."""
     lines = ["a0: &a0 [x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, levels))]
     return "\n".join([*lines, f"{key}: *a{levels - 1}"])
 
 
 def mappings(levels=40):
-    """The same with mappings, two by two."""
     lines = ["a0: &a0 {x: 1}", *(f"a{i}: &a{i} {{l: *a{i - 1}, r: *a{i - 1}}}" for i in range(1, levels))]
     return "\n".join(lines)
 
@@ -182,7 +179,6 @@ def archive(compression=zipfile.ZIP_STORED, **members):
 
 
 def gigabytes():
-    """A member of 2 GB of zeros in 2 MB of file."""
     part = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = part.compress(bytes(2**20)) + part.flush(zlib.Z_FULL_FLUSH)
     data, size = block * 2048 + zlib.compressobj(9, zlib.DEFLATED, -15).flush(), 2**31

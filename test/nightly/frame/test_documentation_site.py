@@ -23,13 +23,11 @@ from makers import errors, gallery, reference
 
 @pytest.fixture(scope="module")
 def pages():
-    """The reference pages, as one text."""
     return "\n".join(reference.texts().values())
 
 
 @pytest.fixture(scope="module")
 def failures():
-    """Errors and warnings by name."""
     return {one.name: one for one in errors.found()}
 
 
@@ -71,7 +69,6 @@ def test_the_links_of_the_readme_lead_somewhere():
 
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path):
-    """No page outside of the tables of contents, no link that leads nowhere. Notebooks are run by their own test."""
     for needed in ("sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton"):
         pytest.importorskip(needed, reason="the extra docs is not installed")
     build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(tmp_path / "read")]

@@ -50,7 +50,6 @@ class Installed:
     by_colcon: bool = False
 
     def node(self, name):
-        """The words that start a node."""
         return [self.scripts / name] if self.by_colcon else [self.python, "-m", "ada_tools.nodes", name]
 
 
@@ -148,7 +147,6 @@ def test_data_files_are_found_and_executables_are_where_users_look(installed):
 
 
 def test_on_everybodys_path_there_is_nothing_but_ada(installed):
-    """`view_node` in the folder of all programs would be anybody's."""
     if installed.by_colcon:  # that folder is the package's own
         assert installed.scripts.parts[-2:] == ("lib", "ada_dynamics")
         return
@@ -179,7 +177,6 @@ def imported_modules(paths):
 
 
 def test_every_module_and_definition_of_a_message_of_the_checkout_is_in_the_wheel(wheel):
-    """A folder without __init__.py would be left out without a word."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".data/" not in name}
     for ending in (".py", ".msg"):

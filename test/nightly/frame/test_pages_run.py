@@ -88,7 +88,6 @@ def test_a_command_that_a_sentence_names_is_there(line, capsys):
 
 
 def ada_commands():
-    """Arguments of every `ada ...` line."""
     for page in FIRST_PAGES:
         for block in blocks(page, "console"):
             for line in block.code.splitlines():

@@ -64,7 +64,6 @@ def test_a_foreign_robot_runs_to_its_end_within_its_limits_and_is_not_thrown(ada
 
 @pytest.mark.parametrize("given", ["auto", "off"])
 def test_snapshots_and_films_of_a_robot_that_lies_or_falls_far_are_about_the_robot(tmp_path, given):
-    """A box of 0.4 m that falls 5 m where there is no ground: its shape, not its way, is what the axes are about."""
     pytest.importorskip("matplotlib")
     from PIL import Image, ImageSequence
 

@@ -31,7 +31,6 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="t
 
 
 def test_what_a_process_keeps_is_found_and_one_that_keeps_nothing_is_not_blamed():
-    """However slow the machine is: it is looked until memory, handles and threads have grown for certain."""
     seen, blamed = watch.Watch(), set()
 
     def all_are_found():
@@ -65,7 +64,6 @@ def test_a_slope_is_not_moved_by_a_single_step_or_an_outlier():
 
 @pytest.fixture
 def recording(tmp_path):
-    """Of the four-bar, as dynamics_node writes it."""
     model, q = mechanisms.four_bar()
     sim = ada.Simulation(model, q, log_every=4)
     sim.run(0.4, record=tmp_path / "loop.mcap")

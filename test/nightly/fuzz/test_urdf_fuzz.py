@@ -64,7 +64,6 @@ FRAGMENTS = [
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A sound document after a few random edits."""
     data = bytearray(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(1, 6))):
         start = draw(st.integers(0, max(len(data) - 1, 0)))
@@ -105,12 +104,10 @@ def element(tag: str, children: str = "", **attributes: str) -> str:
 
 @st.composite
 def some(draw: st.DrawFn, *parts: st.SearchStrategy[str]) -> str:
-    """Most of the parts, once each, seldom twice."""
     return "".join(draw(p) * draw(st.sampled_from([0, 1, 1, 1, 1, 1, 1, 2])) for p in parts)
 
 
 def build(tag: str, children: st.SearchStrategy[str] | None = None, **attributes: st.SearchStrategy[str]):
-    """An element with these attributes."""
     return st.builds(element, st.just(tag), children if children is not None else st.just(""), **attributes)
 
 

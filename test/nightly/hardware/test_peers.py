@@ -41,7 +41,6 @@ def test_a_stop_that_a_wrong_answer_causes_is_gentle_whichever_way_the_arm_goes(
 @pytest.mark.parametrize("mode", [Mode.POSITION, Mode.VELOCITY])
 @pytest.mark.parametrize("cut", [0.06, 0.14, 0.46, 0.48])
 def test_an_arm_that_hears_nothing_any_more_stays_within_its_limits(mode, cut):
-    """Variant 7C goes on for 0.4 s with the speed that it heard last, here on the way to the end of an axis."""
     scene, fastest = Pa10Scene("7c"), np.zeros(7)
     scene.activate()
     fastest[5] = -SPEEDS[5]

@@ -37,7 +37,6 @@ print(bare.words)
 
 @contextmanager
 def load(count: int) -> Iterator[None]:
-    """So many processes that want all processors."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: sum(range(1000))"]) for _ in range(count)]
     try:
         yield

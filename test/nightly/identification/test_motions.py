@@ -50,7 +50,6 @@ def driven(model: ada.Model, way: Excitation, seconds: float, stiffness: float =
 
 
 def measured(log: ada.Log, seed: int, count: float = COUNT) -> ada.Log:
-    """What encoders and current sensors tell of it."""
     rng = np.random.default_rng(seed)
     moved = np.isin(np.arange(log.model.nv), [log.model.v_index(name).start for name in log.model.actuated])
     tau = log.tau + TORQUE * moved * rng.normal(size=log.tau.shape)
@@ -65,7 +64,6 @@ def arm() -> ada.Dynamics:
 
 @pytest.fixture(scope="module")
 def recordings(arm: ada.Dynamics) -> list[ada.Log]:
-    """Two motions of the arm with its payload."""
     heavy = loaded(arm.model)
     ways = [excitation(arm, parameters=ASKED, evaluations=n, seed=n) for n in (300, 1)]
     return [measured(driven(heavy, way, 10.0), seed) for seed, way in enumerate(ways)]
@@ -86,7 +84,6 @@ def test_the_payload_of_an_arm_with_friction_and_encoders(arm: ada.Dynamics, rec
 
 
 def test_the_payload_of_a_platform_on_six_legs() -> None:
-    """Forces of six motors; what the legs carry among themselves is projected out."""
     model, start = mechanisms.stewart()
     platform = model.links["platform"]
     heavy = with_parts(model, replace(platform, mass=16.0, com=np.array([0.02, -0.03, 0.05])))
@@ -101,7 +98,6 @@ def test_the_payload_of_a_platform_on_six_legs() -> None:
 
 
 def test_an_arm_that_moves_in_another_engine(arm: ada.Dynamics) -> None:
-    """MuJoCo integrates the arm with its payload and friction; its encoders and motors are noisy."""
     heavy = loaded(arm.model)
     other = MujocoModel(heavy)
     other.model.opt.timestep = 1e-3

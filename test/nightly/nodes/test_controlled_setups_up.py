@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setups with a controller over real DDS, as `ada up` starts them: robot and controller in processes of their own.
-
-All run slower than real time, so that what the machine needs for a message is little on the robot's clock.
-"""
+"""Setups with a controller over real DDS, as `ada up` starts them: robot and controller in processes of their own."""
 
 import math
 import sys

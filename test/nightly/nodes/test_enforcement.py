@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The policy of SROS2, enforced: participants of DDS with security can do what it allows, and nothing else.
-
-The wheels of ROS 2 have no security, so that these are participants of Debian's Cyclone DDS with the topics' names of
-ROS 2, and keys, governance and permissions as `ros2 security` makes them.
-"""
+"""The policy of SROS2, enforced: participants of DDS with security can do what it allows, and nothing else."""
 
 import json
 import queue

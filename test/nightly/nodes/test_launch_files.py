@@ -24,7 +24,6 @@ def calls_of(tree):
 
 
 def packaging(*words):
-    """What setup.py hands to setuptools."""
     given = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("setuptools.setup", lambda **keywords: given.update(keywords))
@@ -51,7 +50,6 @@ WATCHERS = {"record_node", "oracle_node", "view_node", "rviz2"}
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_launch_file_names_what_it_starts(name):
-    """Each node is a call of the function with its executable's name."""
     file = BRINGUP.with_name("pa10.py") if name in ARM else resources.find("launch", name)
     called = {ast.unparse(call.func) for call in calls_of(ast.parse(file.read_text(encoding="utf-8"), name))}
     assert "watchers" in called
@@ -84,7 +82,6 @@ def test_what_a_launch_file_starts_is_installed(setup, entry_points):
 
 @pytest.fixture(scope="module")
 def launching():
-    """Modules of ROS's launch; it is not on PyPI."""
     # launch itself proves nothing: in a checkout, the folder launch/ passes for a package of that name.
     pytest.importorskip("launch_ros", reason="ROS's launch is not installed")
     launch = pytest.importorskip("launch")
@@ -129,7 +126,6 @@ sys.exit(main())
 
 @pytest.fixture
 def ros2_launch(launching, prefix, ros):
-    """Starts `ros2 launch` with words."""
     pytest.importorskip("ros2launch", reason="ROS's command line is not installed")
     before = ros.environment["AMENT_PREFIX_PATH"]
     ros.environment["AMENT_PREFIX_PATH"] = f"{prefix}:{before}"
@@ -139,7 +135,6 @@ def ros2_launch(launching, prefix, ros):
 
 @pytest.fixture
 def start_launch(ros2_launch):
-    """Starts one of our launch files with arguments."""
     return lambda name, *words: ros2_launch("ada_dynamics", f"{name}.launch.py", *words)
 
 

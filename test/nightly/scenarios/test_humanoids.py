@@ -26,7 +26,6 @@ LEANING = 0.3  # [rad], with the centre of mass before the toes
 
 
 def test_feet_that_may_lift_stay_where_fixed_ones_would() -> None:
-    """The margin of fixed feet is positive, so free ones do not lift, and both robots, with rotors, move alike."""
     free = on_free_feet(AT_THE_HAND, ROTATION, 1.5, stiffness=STIFFNESS, step=2e-4)
     model = hoap2_reaching(rotors=True).model
     loop = InSimulation(make("balance", model, ROTATION))
@@ -41,7 +40,6 @@ def test_feet_that_may_lift_stay_where_fixed_ones_would() -> None:
 
 
 def test_small_motions_of_the_upright_robot_are_those_of_its_simulation() -> None:
-    """Eigenvalues beside what a small start does, with rotors, where eq. 6.7 excites a swing of 3.6 rad/s."""
     model = hoap2_reaching(rotors=True).model
     growth = eigenvalues(model, "upper_body_rotation", None)[0]
     loop = InSimulation(make("balance", model, ROTATION), period=5e-4)
@@ -56,7 +54,6 @@ def test_small_motions_of_the_upright_robot_are_those_of_its_simulation() -> Non
 
 
 def test_leaning_on_the_wall_the_robot_rests_and_presses_as_statics_asks_for() -> None:
-    """About the toes the wall takes at least what weight has there; so does what the law counts on."""
     log, stand = pushed(LEANING, CHAINS["wall"], "body", 0.0, STIFFNESS).run(1.0), leaning(LEANING)
     com, toes, tip = np.asarray(log.com), soles_of(*stand)[:, 0].max(), tip_of(stand)
     assert np.abs(com - com[0]).max() < 5e-4

@@ -93,7 +93,6 @@ def is_alive(pid: int) -> bool:
 
 
 def begun(tmp_path: Path, runs: int = 200, more: str = "") -> tuple[subprocess.Popen[str], list[int], Path]:
-    """A sweep that has some rows, and its workers."""
     file, out = tmp_path / "s.yaml", tmp_path / "out"
     file.write_text(SWEEP.replace("COUNT", str(runs // 2)) + more)
     process = ada(file, "--output", out, "--jobs", 2)
@@ -150,7 +149,6 @@ def test_a_run_that_ends_its_worker_is_tried_twice_and_no_other_one_suffers(tmp_
 
 
 def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
-    """The worker is a thread of this process. 1400 logs would take more; 4 MiB is what the allocator may do."""
     sizes: list[tuple[float, int]] = []
 
     def note(share: float, text: str) -> None:

@@ -50,7 +50,6 @@ def point(positions, seconds):
 
 
 def last(commands, part="effort"):
-    """The newest command's numbers of a kind."""
     return np.array(getattr(commands[-1], part))
 
 
@@ -81,7 +80,6 @@ def test_references_and_trajectories_are_followed_and_after_a_reset_it_begins_wh
 
 
 def test_a_run_over_dds_is_that_of_the_simulation_step_by_step(ros):
-    """One step, its state, the command for it, the next step: as `InSimulation` calls a controller."""
     simulated = plant(
         ros, start_paused=True, publish_clock=True, publish_rate=1000.0, step_count=1, idle="release", contact="off"
     )

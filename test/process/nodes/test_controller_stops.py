@@ -47,7 +47,6 @@ class Served:
         return self.ros.wait(act, what=what)
 
     def some_states(self, count=60):
-        """Let the controller take some states."""
         for _ in range(count):
             stamp = self.control.latest.stamp
             self.until(lambda s=stamp: self.control.latest.stamp > s, "a state")
@@ -112,7 +111,6 @@ def test_states_of_other_robots_do_not_stop_a_controller(ros):
 
 
 def test_a_frozen_process_that_goes_on_does_not_make_up_for_what_it_missed(ros):
-    """SIGSTOP for 1 s, five times max_gap."""
     simulated = plant(ros)
     commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
     settings = ("robot:=pa10", "controller:=joint_trajectory", "state_timeout:=10.0")

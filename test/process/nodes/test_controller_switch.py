@@ -37,7 +37,6 @@ def stamp(message):
 
 
 def settle(sender, commands):
-    """Send states until a blend has ended."""
     sender.until(lambda: commands, what="a command")
     end = stamp(commands[-1]) + 2.0 * BLEND
     sender.until(lambda: stamp(commands[-1]) > end, what="the end of the blend")

@@ -38,7 +38,6 @@ PA10 = [Parameter("robot", value="pa10")]
 
 
 def made(ros, **parameters):
-    """A node in this process."""
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=hardware_world.overrides(parameters)))
     ros.wait(lambda: node.loop is None or node.loop.is_ready or node.failure, what="the physics")
     return node
@@ -391,7 +390,6 @@ def test_the_node_is_the_clock_or_follows_one(ros):
 
 # --- processes --------------------------------------------------------------------------------------------------------
 def test_the_process_bears_a_clock_before_its_beginning_and_ends_cleanly(ros):
-    """rclpy raises in its own callback for /clock."""
     states, clock = ros.collect(JointState, "joint_states"), ros.publisher(Clock, "/clock", qos.CLOCK)
     process = ros.start(*NODE, "-p", "robot:=pa10", "-p", "use_sim_time:=true")
     ros.matched(clock)

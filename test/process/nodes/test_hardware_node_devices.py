@@ -99,7 +99,6 @@ def test_a_force_over_its_limit_stops_the_robots_of_the_node(ros, fleet, sensor)
 
 
 def test_the_weight_of_a_tool_is_compensated_as_the_robot_turns(ros, fleet, sensor):
-    """The emulated sensor measures nothing, so that the result is the compensation: 0.8 kg, upwards in the world."""
     dynamics, wrenches = ada.Dynamics(ada.load("pa10")), ros.collect(WrenchStamped, "wrench")
     hardware(ros, fleet, **WITH_ARM, hand__driver__url=sensor.url, hand__sensor__tool_mass=0.8, tf_rate=0.0)
     for position in (AT, AT + np.array([0.3, -0.5, 0.4, 0.6, -0.2, 0.7, 0.1])):

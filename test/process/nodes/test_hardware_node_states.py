@@ -132,7 +132,6 @@ def test_a_command_is_published_in_its_own_field_alone(mode):
 
 
 def test_velocities_that_a_device_does_not_measure_are_differences_of_positions():
-    """A controller needs velocities; the boards of a KHR-1 report positions alone."""
     known, unknown = Measured(2), np.full(2, math.nan)
     for k in range(100):  # 3 s; differences count over half a second
         t = 5.0 + 0.03 * k

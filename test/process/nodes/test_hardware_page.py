@@ -28,7 +28,6 @@ class Person:
 
     @property
     def device(self):
-        """State of the KHR-1 in the panel."""
         return self.panel.state.devices["khr1"]
 
     def sliders(self):

@@ -74,7 +74,6 @@ class Robot:
 
 
 def started(ros, **parameters):
-    """The node, its reports and its differences."""
     overrides = [Parameter(name, value=value) for name, value in {"rate": 100.0, **parameters}.items()]
     arrays = ros.collect(DiagnosticArray, "/diagnostics")
     differences = ros.collect(Float64MultiArray, "oracle_node/differences", qos.STATES)
@@ -82,12 +81,10 @@ def started(ros, **parameters):
 
 
 def last(arrays):
-    """The newest report, or None."""
     return arrays[-1].status[0] if arrays else None
 
 
 def report(arrays, level):
-    """The newest report, if it has this level."""
     newest = last(arrays)
     return newest if newest is not None and newest.level == level else None
 

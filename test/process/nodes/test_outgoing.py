@@ -128,7 +128,6 @@ def test_state_and_clock_have_the_bytes_of_ros(name):
 
 # --- transforms -----------------------------------------------------------------------------------------------------
 def rotation(x, y, z, w):
-    """Of a unit quaternion, by Rodrigues' formula."""
     u = np.array([x, y, z])
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return (w * w - u @ u) * np.eye(3) + 2 * np.outer(u, u) + 2 * w * cross

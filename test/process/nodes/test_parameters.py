@@ -267,7 +267,6 @@ def test_parameters_may_go_and_others_come_once_a_change_holds(ros):
 
 
 def test_a_node_that_is_gone_leaves_nothing_behind(ros):
-    """What keeps a node keeps its context, and with it the threads, sockets and memory of DDS."""
 
     class Keeper(Node):
         def __init__(self, **arguments):

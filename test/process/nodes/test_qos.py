@@ -39,7 +39,6 @@ def test_our_publishers_reach_strict_and_lenient_subscribers_and_sensor_subscrip
 
 
 def test_an_inbox_tells_of_a_publisher_that_nothing_can_come_from(ros, capfd):
-    """It wakes no executor for messages; what the middleware tells of publishers is logged all the same."""
     Inbox(ros.tester, String, "commands", QoSProfile(depth=20, reliability=COMMANDS.reliability))
     ros.node("careless").create_publisher(String, "commands", BEST_EFFORT)
     said = []

@@ -136,7 +136,6 @@ def number(i: float) -> bytes:
 
 
 def numbers(path: Path, values: range, topic: str = "/n", spacing: int = 1_000_000) -> Path:
-    """A file of numbers, a millisecond apart."""
     kind = Topic(topic, "std_msgs/msg/Float64", "float64 data\n", to_text([Offer()]))
     return file_of(path, {kind: [(1_000_000_000 + spacing * i, number(i)) for i in values]})
 

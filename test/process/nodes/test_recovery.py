@@ -55,13 +55,7 @@ rclpy.spin(node)
 
 
 class NodeSet:
-    """Processes of the nodes, their messages, and what they leave behind.
-
-    Attributes:
-        running: by name.
-        states: joint states since the dynamics node was started last.
-        reports: of all nodes.
-    """
+    """Processes of the nodes, their messages, and what they leave behind."""
 
     def __init__(self, ros):
         self.ros = ros
@@ -147,12 +141,10 @@ class NodeSet:
         self.ros.wait(lambda: self.reported("oracle_node").get("level") == 0, what=what)
 
     def await_states(self, count=50):
-        """Wait for so many more joint states."""
         self.states.clear()
         self.ros.wait(lambda: len(self.states) >= count, what=f"{count} more joint states")
 
     def page(self):
-        """HTTP status of the view node."""
         port = int(self.running["view_node"].output.split(VIEW)[1].split()[0])
         with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=60.0) as page:
             return page.status

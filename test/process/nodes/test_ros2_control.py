@@ -31,12 +31,7 @@ SAG = 0.05  # [rad] by which the servos of the simulation give way to the arm's 
 
 
 class TopicHardware:
-    """joint_state_topic_hardware_interface 1.1 in a few lines: a position, velocity or effort for each of its joints.
-
-    Attributes:
-        commands: not finite until a controller is active.
-        sent: how many messages.
-    """
+    """joint_state_topic_hardware_interface 1.1: a position, velocity or effort for each joint."""
 
     def __init__(self, node: Node, interface: str, threshold: float = 1e-5) -> None:
         self.interface, self.threshold = interface, threshold

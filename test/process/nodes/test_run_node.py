@@ -56,7 +56,6 @@ def until(ros, process, text):
 
 
 def test_a_signal_ends_a_node_cleanly_and_it_closes_with_a_living_context(ros):
-    """SIGINT twice: as a launch file sends it."""
     for signals in ([signal.SIGTERM], [signal.SIGHUP], [signal.SIGINT] * 2):
         process = small_node(ros)
         until(ros, process, "ready")
@@ -182,7 +181,6 @@ def test_the_third_signal_ends_a_node_that_hangs_while_it_closes(ros):
 
 
 def test_no_kind_of_callback_ends_a_node_that_holds_a_robot(ros):
-    """Messages, requests and parameters come from anybody on the network."""
     extra = """
         from ada_robot.ros.managed_node import ManagedNode
         class Holding(ManagedNode):

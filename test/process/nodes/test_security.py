@@ -56,13 +56,7 @@ def in_graph(ros, name: str) -> dict[str, set[str]]:
 
 
 def compare(ros, name: str, **besides: set[str]) -> dict[str, set[str]]:
-    """All that a node has is allowed, and nothing else is; what it has.
-
-    Args:
-        ros: world of the node.
-        name: of the node.
-        besides: names by rule that it has at other times, or elsewhere.
-    """
+    """All that a node has is allowed, and nothing else is; what it has."""
 
     def complete():
         """The names in the graph; they come one after another."""

@@ -40,7 +40,6 @@ ROBOT, HUMAN = 1, 2
 
 @pytest.fixture
 def standard():
-    """Messages and services of the standard."""
     why = "simulation_interfaces is neither installed nor built here"
     return SimpleNamespace(
         msg=pytest.importorskip("simulation_interfaces.msg", reason=why),

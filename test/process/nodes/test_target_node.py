@@ -100,7 +100,6 @@ def target_at(frame, *place):
 
 @pytest.fixture
 def made(ros):
-    """Makes the node and a controller."""
 
     def make(**parameters):
         controller = ros.add(Controller(ros.context))

@@ -76,7 +76,6 @@ class Client:
         self.client = self.named("controller_node")
 
     def named(self, name):
-        """A client of the action under a name."""
         from rclpy.action import ActionClient
 
         client = ActionClient(self.ros.tester, self.kind, f"{name}/follow_joint_trajectory")
@@ -84,7 +83,6 @@ class Client:
         return client
 
     def goal(self, *points, names=("s1",), **fields):
-        """Points as (position, seconds), at rest."""
         from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
         rows = []
@@ -95,7 +93,6 @@ class Client:
         return self.kind.Goal(trajectory=JointTrajectory(joint_names=list(names), points=rows), **fields)
 
     def send(self, *arguments, **fields):
-        """The handle of a goal."""
         hear = lambda message: self.feedback.append(message.feedback)  # noqa: E731
         goal = self.goal(*arguments, **fields)
 
@@ -106,7 +103,6 @@ class Client:
         return self.ros.answer(ask, what="an answer to the goal")
 
     def outcome(self, handle):
-        """Status and result of a goal at its end."""
         future = handle.get_result_async()
         self.ros.wait(future.done, what="the result")
         return future.result().status, future.result().result
@@ -117,7 +113,6 @@ class Client:
         return JointTolerance(**fields)
 
     def cancel(self, handle):
-        """Status and result."""
         cancelled = handle.cancel_goal_async()
         self.ros.wait(cancelled.done, what="the answer")
         return self.outcome(handle)
@@ -171,7 +166,6 @@ def test_a_goal_is_followed_to_its_end_with_feedback_and_one_that_cannot_be_is_r
 
 @with_action
 def test_goals_that_end_at_once_or_early_report_how_and_the_action_has_the_name_of_the_controller(ros):
-    """The end may be seen before the executor comes to the goal."""
     client = Client(ros)
     for k in range(10):
         handle = client.send((BENT[0], 1e-3), goal_tolerance=[client.tolerance(name="s1", position=0.1)])

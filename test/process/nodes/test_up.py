@@ -153,7 +153,6 @@ def test_a_robot_that_cannot_be_loaded_ends_the_command_with_the_error_of_the_no
 # --- without ROS 2 ----------------------------------------------------------------------------------------------
 @pytest.fixture
 def without_ros(monkeypatch):
-    """Python does not find rclpy."""
     monkeypatch.setitem(sys.modules, "rclpy", None)
 
 

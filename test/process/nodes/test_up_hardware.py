@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada up` with emulated devices over real DDS, on real wires (a pseudo-terminal or UDP), and how it ends.
-
-The limits of devices are wide enough for a busy machine; test/process/hardware has what happens beyond them.
-"""
+"""`ada up` with emulated devices over real DDS, on real wires (a pseudo-terminal or UDP), and how it ends."""
 
 import os
 import shutil
@@ -74,7 +71,6 @@ class Driven(Running):
         return super().joints(names)
 
     def controlled(self):
-        """Wait until the controller is active."""
         self.until(lambda: self.controls, "an active controller")
 
     def pids(self, what):
@@ -93,7 +89,6 @@ class Driven(Running):
 # --- an arm under a controller ----------------------------------------------------------------------------------------
 @pytest.mark.smoke
 def test_a_joint_trajectory_moves_the_emulated_arm(ros, patient):
-    """Yamada sec. 4.1: a motion of several joints."""
     running = Driven(ros, *EMULATED_ARM, "controller:=joint_trajectory", patient("pa10"))
     running.controlled()
     trajectories = ros.matched(ros.publisher(JointTrajectory, "controller_node/joint_trajectory", COMMANDS))
@@ -122,7 +117,6 @@ def test_a_compliant_hand_yields_to_its_emulated_sensor_and_a_killed_command_lea
 
 
 def test_a_real_arm_stands_still_until_it_is_activated_by_hand(ros, patient):
-    """Real, as far as the setup knows: an emulator that was started before, at an address."""
     with EmulatorProcess("pa10", {**JUDGED_7C, "watchdog": 1.0}) as device:
         words = (f"url:={device.url}", "variant:=7c", "controller:=joint_trajectory", patient("pa10"))
         running = Driven(ros, "pa10_bringup", *words, until="inactive")

@@ -362,7 +362,6 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     ros.wait(lambda: len(states) > 100 and robot.t >= states[0].data[0], what="the physics, after its compilation")
 
     def pauses():
-        """As soon as the button says so."""
         return robot.is_playing and (robot.toggle() or True)
 
     ros.wait(lambda: on_page(ros, node, pauses), what="a button that pauses")

@@ -49,12 +49,7 @@ except ImportError:  # there are no pages then
 
 
 class Scene:
-    """What all have in common.
-
-    Attributes:
-        device: the arm.
-        is_commanded: whether commands come.
-    """
+    """What all have in common."""
 
     def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self.folder, self._stack = folder, stack
@@ -70,11 +65,9 @@ class Scene:
         return found
 
     def told_ago(self) -> float:
-        """How long ago it was last told to move [s]."""
         return time.monotonic() - float(self.device.state()["told_at"])
 
     def _moves_for(self, duration: float) -> None:
-        """Wait until it has moved for some time [s]."""
         begin = time.monotonic()
         self.until(
             lambda: float(self.device.state()["moved_at"]) > begin + duration, f"motion for {duration:g} s", 15.0
@@ -90,7 +83,6 @@ class Scene:
         self._moves_for(0.3)
 
     def holds(self) -> None:
-        """They have ended, not long ago."""
         self.moves()
         self.command(False)
         self.until(lambda: self.told_ago() > 0.2, "the last command")
@@ -164,7 +156,6 @@ class Nodes(Scene):
             commander.end()
 
     def ask(self, name: str) -> bool:
-        """Ask for a transition."""
         wanted = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
         request = ChangeState.Request(transition=wanted)
         return bool(self.ros.call(ChangeState, "hardware_node/change_state", request).success)
@@ -233,13 +224,7 @@ class Guest(Person):
 
 
 class Page(Nodes):
-    """With a view node beside them, and a browser that has its page.
-
-    Attributes:
-        view: the view node.
-        browser: as selenium drives it.
-        guest: who sits at it.
-    """
+    """With a view node beside them, and a browser that has its page."""
 
     def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
         self.browser = stack.enter_context(chromium(folder / "chromium"))  # first: where none is, nothing is begun
@@ -256,7 +241,6 @@ class Page(Nodes):
         self.shown()
 
     def shown(self, *words: str) -> None:
-        """The panel is on the page."""
 
         def is_there() -> bool:
             text = self.guest.text()
@@ -280,7 +264,6 @@ class Page(Nodes):
         self.guest.until(is_prompt, "it answers at once")
 
     def returns(self) -> None:
-        """It is there again, and shows what holds now."""
         self.guest.until(lambda: "robots go to their sliders" not in self.guest.text(), "the page goes on")
         self.shown()
 
@@ -329,14 +312,12 @@ class Page(Nodes):
         return self._heard(lambda: self.browser.execute_script(touch))
 
     def escapes(self) -> float:
-        """The key that stops."""
         from selenium.webdriver import ActionChains
         from selenium.webdriver.common.keys import Keys
 
         return self._heard(ActionChains(self.browser).send_keys(Keys.ESCAPE).perform)
 
     def lets_go(self) -> float:
-        """Nobody holds the button any more."""
         return self._heard(self.guest.lets_go)
 
     def hangs(self) -> None:
@@ -345,7 +326,6 @@ class Page(Nodes):
         self.browser.execute_script(f"setTimeout(() => {{ {loop} }}, 0)")
 
     def everything(self, number: int) -> None:
-        """A signal to all processes of the browser."""
         signal_all(browser_processes(self.browser), number)
 
     def network(self, number: int) -> None:

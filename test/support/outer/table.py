@@ -44,10 +44,7 @@ class Way(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A trial: until when the arm was told to move, and moved, after the act [s], and what else was wrong.
-
-    Where something is missing on this machine it is left out, and says why.
-    """
+    """A trial: until when the arm was told to move, and moved, after the act [s], and what else was wrong."""
 
     way: str
     state: str
@@ -76,12 +73,10 @@ LEASED = EXPIRES + SILENT  # the button counts as held for so long; then command
 
 
 def _going_on(of: str) -> Callable[[Any], object]:
-    """What was frozen goes on."""
     return lambda scene: getattr(scene, of)(signal.SIGCONT)
 
 
 def _sent(number: int, to: str) -> Callable[[Any], object]:
-    """A signal to one of the scene's processes."""
     return lambda scene: os.kill(getattr(scene, to).pid, number)
 
 

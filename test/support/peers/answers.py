@@ -8,12 +8,7 @@ from collections.abc import Callable
 
 
 class Answers:
-    """Attributes:
-    is_silent: it hears and obeys, and says nothing.
-    lose: share that gets lost.
-    answer_after: how long it takes to answer [s].
-    mangle: makes something else of an answer, with chance; None for nothing.
-    """
+    """Replies of a device, with switches for silence, loss, delay and damage."""
 
     def __init__(self, answer_after: float) -> None:
         self.is_silent, self.lose, self.answer_after = False, 0.0, answer_after

@@ -23,13 +23,7 @@ HUGE = (1e3, 1e9, 1e300, -1e3, -1e9, -1e300)
 
 
 class Tally(NamedTuple):
-    """Result of sending them.
-
-    Attributes:
-        sent: bad commands.
-        by_kind: of them.
-        unsafe: what must not have been.
-    """
+    """Result of sending them."""
 
     sent: int
     by_kind: Counter[str]
@@ -117,7 +111,6 @@ def send(count: int, seed: int, layout: str = "ce") -> Tally:
 
 
 def _blamed(scene: Pa10Scene, commands: list[Demand], problem: Exception) -> str:
-    """Which of a bunch ended the cycle."""
     for command in commands:
         try:
             scene.cycle.step(scene.now, [command])

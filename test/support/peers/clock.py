@@ -17,12 +17,7 @@ Reply = tuple[float, bytes]  # how long after the question it comes [s], and wha
 
 
 class _Arrivals:
-    """Data on its way to the host.
-
-    Attributes:
-        is_pulled: the cable is out.
-        source: what a device sends without being asked, up to a time, with the time of each.
-    """
+    """Data on its way to the host."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock

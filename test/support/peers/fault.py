@@ -11,14 +11,7 @@ Do = Callable[[Any], object]  # to a scene
 
 
 class Outcome(NamedTuple):
-    """Result of a trial.
-
-    Attributes:
-        reaction: of the robot.
-        safe_after: from the fault until the robot stood and was commanded to stand [s]; nan where it went on, as it
-            may.
-        unsafe: what must not have been.
-    """
+    """Result of a trial."""
 
     reaction: str
     safe_after: float
@@ -26,13 +19,7 @@ class Outcome(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A row of the table.
-
-    Attributes:
-        name: of the fault.
-        run: one trial, by its number.
-        is_cheap: True if it belongs to the ordinary tests.
-    """
+    """A row of the table."""
 
     name: str
     run: Callable[[int], Outcome]

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DynPick and a Net F/T, from the documents alone; every fault has a switch.
-
-What they measure changes all the time and is known at any moment (`load`), so that an old record is seen to be old.
-"""
+"""A DynPick and a Net F/T, from the documents alone; every fault has a switch."""
 
 from __future__ import annotations
 
@@ -27,10 +24,7 @@ def load(now: float) -> np.ndarray:
 
 
 class DynPickPeer(Answers):
-    """Attributes:
-    knows_sensitivity: True for a newer one, which answers `p`.
-    heard: what it was sent.
-    """
+    """DynPick; a newer one answers `p` (knows_sensitivity)."""
 
     def __init__(self) -> None:
         super().__init__(0.0003)
@@ -41,13 +35,11 @@ class DynPickPeer(Answers):
         self._next = float("inf")
 
     def record(self, now: float) -> bytes:
-        """27 bytes."""
         counts = np.round(load(now) * SENSITIVITY).astype(int) + ZERO - self.offset.astype(int)
         self._count = (self._count + 1) % 10
         return f"{self._count}".encode() + b"".join(b"%04X" % max(0, min(0x3FFF, int(c))) for c in counts) + b"\r\n"
 
     def hear(self, now: float, data: bytes) -> Iterable[Reply]:
-        """Letters of the host, and what is answered."""
         self.heard += data
         replies = []
         for letter in data.decode("latin-1"):
@@ -77,13 +69,7 @@ class DynPickPeer(Answers):
 
 
 class NetFtPeer(Answers):
-    """Attributes:
-    delay: by number of a record, how much later it comes [s]: so that records overtake each other.
-    status: its word.
-    twice: every n-th record comes twice; 0: none.
-    frozen: the sensor behind it has stopped: ft_sequence and wrench stay.
-    heard: what it was sent.
-    """
+    """Net F/T; `delay` maps the number of a record to its extra latency [s]."""
 
     PAGE = (
         "<?xml version='1.0'?><netftStatus><prodname>peer</prodname><cfgcpf>1000000</cfgcpf><cfgcpt>1000000</cfgcpt>"
@@ -101,7 +87,6 @@ class NetFtPeer(Answers):
         self._still = np.zeros(6)
 
     def record(self, now: float) -> bytes:
-        """36 bytes; torques in N mm, as the page says."""
         self._number += 1
         if not self.frozen:
             self._ft += 7
@@ -111,7 +96,6 @@ class NetFtPeer(Answers):
         return struct.pack(">III6i", self._number, self._ft, self.status, *numbers)
 
     def hear(self, now: float, sender: object, data: bytes) -> Iterable[Reply]:
-        """A request; none is answered but by records."""
         self.heard.append(data)
         if len(data) == 8 and data[:2] == b"\x12\x34":
             command = int.from_bytes(data[2:4], "big")
@@ -124,7 +108,6 @@ class NetFtPeer(Answers):
         return ()
 
     def stream(self, until: float) -> Iterable[tuple[float, bytes]]:
-        """Records, for as long as nobody stops them."""
         while self._next <= until:
             at, self._next = self._next, self._next + self.period
             record = self.said(self.record(at))

@@ -17,10 +17,7 @@ class Unsafe(NamedTuple):
 
 
 class Judge:
-    """Attributes:
-    unsafe: what broke a rule, in order; at most `most` of them, all are counted.
-    counts: by rule.
-    """
+    """Broken rules in order; all are counted, at most `most` are kept."""
 
     def __init__(self, stop_within: float, most: int = 50) -> None:
         """Args: time from a reason to stop until everything is at rest [s]; how many are kept."""
@@ -38,13 +35,11 @@ class Judge:
         self._rest_by = min(self._rest_by, now + (self.stop_within if within is None else within))
 
     def broke(self, now: float, rule: str, text: str) -> None:
-        """Note that a rule was broken."""
         self.counts[rule] += 1
         if len(self.unsafe) < self.most:
             self.unsafe.append(Unsafe(now, rule, text))
 
     def judge_motion(self, now: float) -> None:
-        """It is commanded to move."""
         if not self._may_move:
             self.broke(now, "phase", "commanded to move without being activated")
         elif now > self._rest_by:

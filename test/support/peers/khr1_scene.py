@@ -45,11 +45,9 @@ class KhrScene(Scene):
 
     @property
     def angles(self) -> np.ndarray:
-        """Of all 24 channels [deg]."""
         return np.concatenate([board.angle for board in self.peer.boards])
 
     def rest(self, seconds: float = 1.0) -> None:
-        """Servos go on for a while without being seen."""
         self.run(seconds)
 
 
@@ -136,7 +134,6 @@ def _stands_still(scene: KhrScene) -> None:
 
 
 def faults() -> list[Fault]:
-    """Every row."""
     held_servo, freed_servo = _held(2, True), _held(2, False)
     truth = held(lambda scene: scene.peer.boards, says=lambda angle: angle)[0]
     return [

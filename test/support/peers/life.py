@@ -23,14 +23,7 @@ ROOM = 0.1  # [rad] to the limits, within which a life goes on; beyond, it is le
 
 
 class Life(NamedTuple):
-    """Result of a life.
-
-    Attributes:
-        rounds: lived.
-        phases: in which they ended.
-        actions: how often each.
-        unsafe: what must not have been, with the round's number; the seed and it say it all.
-    """
+    """Result of a life."""
 
     rounds: int
     phases: Counter[str]
@@ -71,7 +64,6 @@ class _Round:
         }  # fmt: skip
 
     def asks(self, action: Callable[[], object]) -> None:
-        """Do something that may be refused."""
         with contextlib.suppress(HardwareError):
             action()
         self.scene.run(0.01)
@@ -82,7 +74,6 @@ class _Round:
         self.move()
 
     def passing(self, name: str, value: object, usual: object) -> None:
-        """A switch of the peer, for a while."""
         self.scene.judge.faulted(self.scene.now)
         setattr(self.scene.peer, name, value)
         self.move()
@@ -126,14 +117,7 @@ class _Round:
 
 
 def live(rounds: int, seed: int, *, layout: str = "ce", modes: Iterable[Mode] = (V, P, E)) -> Life:
-    """Live so many rounds, one after another, with the same arm.
-
-    Args:
-        rounds: how many.
-        seed: says all that happens.
-        layout: of the arm.
-        modes: that programs use.
-    """
+    """Live so many rounds, one after another, with the same arm."""
     chance = random.Random(seed)
     scene = Pa10Scene(layout)
     phases, actions, unsafe = Counter[str](), Counter[str](), []

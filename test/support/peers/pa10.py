@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PA-10's servo controller with its arm, from the documents alone; everything that can go wrong has a switch.
-
-    peer = Pa10Peer("ce")
-    for delay, answer in peer.hear(now, "host", packet): ...
-
-What the documents leave open is an attribute with the harsher choice as its default: no gravity compensation, a
-watchdog of 10 ms, no stop at a limit, an alarm that stays until it is cleared axis by axis.
-"""
+"""A PA-10's servo controller with its arm, from the documents alone; everything that can go wrong has a switch."""
 
 from __future__ import annotations
 
@@ -38,24 +31,7 @@ class Witness(Protocol):
 
 
 class Pa10Peer(Answers):
-    """The controller. All times are given, and grow.
-
-    Attributes:
-        body: the arm.
-        is_started: True while it is under control: between S and E, or a watchdog.
-        alarm: by axis; 0: none.
-
-        is_powered: False: nothing is there.
-        is_deaf: nothing that is sent arrives, nothing is answered: a fibre that is cut.
-        lose_commands: share that gets lost.
-        shift: of the sequence numbers of its answers.
-        troubles: what is wrong at the controller, of TROUBLES; the arm brakes for each of them, whatever it says.
-            Alarms come beside them where `has_alarms`.
-        open_when_free: True if the bits "switch open" are set while nobody presses; the documents leave it open.
-        says_position: makes something else of the positions that it reports: a sensor that lies.
-        dead_man_let_go: the switch, which counts where the host asked that it be watched.
-        never_drives: axes whose servos do not come on, and say so.
-    """
+    """The controller. All times are given, and grow."""
 
     def __init__(
         self, layout: str = "ce", *, watchdog: float = 0.010, start: np.ndarray = AT, witness: Witness | None = None
@@ -82,7 +58,6 @@ class Pa10Peer(Answers):
 
     # --- the arm --------------------------------------------------------------------------------------------------
     def advance(self, now: float) -> None:
-        """Let time pass, with the watchdog in it."""
         if self._at == 0.0:
             self._at = now
         end = self._heard_at + self.watchdog
@@ -123,7 +98,6 @@ class Pa10Peer(Answers):
 
     @property
     def is_safe(self) -> bool:
-        """True if no motor can move it."""
         return bool(self.braked.all())
 
     # --- faults that take effect at once --------------------------------------------------------------------------
@@ -142,20 +116,17 @@ class Pa10Peer(Answers):
         self._update()
 
     def let_go_of_dead_man(self, *, gone: bool = True) -> None:
-        """Let go of the switch, or press it."""
         self.dead_man_let_go = gone
         if gone and self._watches_dead_man and self.has_alarms:
             self.alarm = [words.BY_DEAD_MAN] * 7
         self._update()
 
     def raise_alarm(self, axis: int, code: int) -> None:
-        """An alarm of one axis: its brake closes."""
         self.alarm[axis] = code
         self._update()
 
     # --- packets --------------------------------------------------------------------------------------------------
     def hear(self, now: float, sender: object, data: bytes) -> Iterable[Reply]:
-        """Take a packet from the fibre; the answers."""
         self.advance(now)
         packet = words.read_packet(data)
         if self.witness is not None:
@@ -236,7 +207,6 @@ class Pa10Peer(Answers):
         return word | (words.CONTROLLER_OFF if "not controllable" in self.troubles else 0)
 
     def _efforts(self) -> np.ndarray:
-        """Torques of the motors; none where brakes hold."""
         if self.braked.all():
             return np.zeros(7)
         if self._held_at is None or np.abs(self.body.q - self._held_at).max() > 0.01:

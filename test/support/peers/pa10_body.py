@@ -49,13 +49,7 @@ def gravity(layout: str, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Body:
-    """Seven axes. Where torques drive, axes pull at each other only through gravity: enough to see one fall.
-
-    Attributes:
-        q, v: where they are and how fast they move.
-        is_held: axes that somebody or something holds.
-        effort: what the motors make [N m].
-    """
+    """Seven axes."""
 
     def __init__(self, layout: str, start: np.ndarray) -> None:
         self._layout = layout
@@ -64,14 +58,6 @@ class Body:
         self.effort = np.zeros(7)
 
     def go_on(self, seconds: float, braked: np.ndarray, in_torque: np.ndarray, wanted: np.ndarray) -> None:
-        """Let time pass.
-
-        Args:
-            seconds: how much.
-            braked: axes whose brakes are closed.
-            in_torque: axes that are driven by torques.
-            wanted: by axis: torque [N m] or speed [rad/s].
-        """
         left = seconds
         finest = FINEST if in_torque.any() else 0.02
         while left > 1e-9:

@@ -54,7 +54,6 @@ def rows(
 
 
 def on_peer(what: Callable[[Pa10Peer], object]) -> Do:
-    """Do something to the peer."""
     return lambda scene: what(scene.peer)
 
 
@@ -84,7 +83,6 @@ def _frozen(seconds: float) -> Do:
 
 
 def _old_commands(scene: Pa10Scene) -> None:
-    """They say to go back; the robot must not."""
     scene.run(0.3)
     before = scene.peer.body.q.copy()
     for _ in range(20):
@@ -118,7 +116,6 @@ def silence() -> list[Fault]:
 
 
 def damage() -> list[Fault]:
-    """Answers that are no answers."""
     kinds: dict[str, tuple[Callable[[bytes, random.Random], bytes], str]] = {
         "a bit wrong in the head": (lambda data, chance: _flip(data, chance.randrange(48)), EITHER),
         "a byte short": (lambda data, chance: data[:-1], STOPS),
@@ -143,7 +140,6 @@ def _flip(data: bytes, bit: int) -> bytes:
 
 
 def lies() -> list[Fault]:
-    """Positions within range that are not true."""
 
     def stuck(scene: Pa10Scene) -> None:
         at = scene.peer.body.q.copy()
@@ -168,7 +164,6 @@ def lies() -> list[Fault]:
 
 # --- what the device says ---------------------------------------------------------------------------------------------
 def words_and_alarms() -> list[Fault]:
-    """Switches, alarms, servos that do not follow."""
     found = []
     well = on_peer(lambda peer: peer.trouble())
     for name in ("emergency stop", "limit switch", "teaching", "not controllable", "power off", "no motor voltage"):
@@ -204,5 +199,4 @@ def _never_on(number: int) -> Outcome:
 
 
 def device_faults() -> list[Fault]:
-    """Every row."""
     return [*timing(), *silence(), *damage(), *lies(), *words_and_alarms()]

@@ -22,7 +22,6 @@ from peers.pa10_witness import bounds
 
 # --- limits and motion ------------------------------------------------------------------------------------------------
 def limits() -> list[Fault]:
-    """Ends of the way, axes that are held, rates."""
     five = SafetySettings(tool_speed=0.0, max_acceleration=5.0, max_deceleration=5.0, record_seconds=0.0)
     gentle = {"safety": five, "scene": {"judged": bounds(acceleration=5.0)}}
     found = [
@@ -176,5 +175,4 @@ def _stranger(kind: str, *, is_seen: bool = False, gap: float = 0.0) -> Do:
 
 
 def motion_faults() -> list[Fault]:
-    """Every row."""
     return [*limits(), *stops()]

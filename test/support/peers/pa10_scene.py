@@ -38,7 +38,6 @@ class Pa10Scene(Scene):
         watchdog: float | None = None,
         **settings: object,
     ) -> None:
-        """Prepare and open. settings: of the driver."""
         longest = WATCHDOGS[layout] if watchdog is None else watchdog
         super().__init__()
         self.settles = SETTLES[layout]

@@ -17,10 +17,7 @@ KINDS = "SCEAR"  # that a driver has a reason to send
 
 
 def bounds(*, scale: float = 1.0, acceleration: float | None = None, torque_rate: float | None = None) -> Bounds:
-    """Those of the arm; speeds times scale; acceleration: from there to rest in 0.1 s unless given.
-
-    torque_rate: the same for all axes [N m/s]; from rest to the motor's greatest torque in 0.05 s unless given.
-    """
+    """Those of the arm; speeds times scale; acceleration: from there to rest in 0.1 s unless given."""
     speeds = scale * SPEEDS
     return Bounds(
         lower=-LIMITS,
@@ -39,13 +36,7 @@ def is_safe(peer: Pa10Peer) -> bool:
 
 
 class Pa10Witness:
-    """Stands between the fibre and the controller, and informs the judge.
-
-    Attributes:
-        judge: gets everything.
-        sees_position: False: the test itself moves axes beyond their limits.
-        unsafe_at: when the arm last moved, or was commanded to [s].
-    """
+    """Stands between the fibre and the controller, and informs the judge."""
 
     def __init__(self, judge: StreamJudge) -> None:
         self.judge = judge
@@ -54,7 +45,6 @@ class Pa10Witness:
         self._was_started = False
 
     def heard(self, now: float, sender: object, packet: words.Packet | None, data: bytes, peer: Pa10Peer) -> None:
-        """A packet, before it has an effect."""
         judge = self.judge
         judge.sent_by(now, sender)
         if packet is None or packet.kind not in KINDS:
@@ -85,7 +75,6 @@ class Pa10Witness:
         self.judge.commanded(now, command, peer.body.q, ~peer.braked, arrives=peer.is_powered and not peer.is_deaf)
 
     def moved(self, now: float, peer: Pa10Peer) -> None:
-        """The arm is somewhere else."""
         if not is_safe(peer):
             self.unsafe_at = now
         if self.sees_position:

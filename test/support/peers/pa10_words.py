@@ -27,13 +27,7 @@ SILENCE, BY_BUTTON, BY_DEAD_MAN, DEVIATION, OVER_LIMIT = 0xFF0, 0x110, 0x120, 0x
 
 
 class AxisCommand(NamedTuple):
-    """Command of one packet to one axis.
-
-    Attributes:
-        mode: bits.
-        torque: behind the gear [N m].
-        speed: [rad/s].
-    """
+    """Command of one packet to one axis."""
 
     mode: int
     torque: float
@@ -45,18 +39,11 @@ class AxisCommand(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """True if it may set the axis in motion."""
         return self.is_driven and (bool(self.mode & TORQUE) or self.speed != 0.0)
 
 
 class Packet(NamedTuple):
-    """A packet of the host.
-
-    Attributes:
-        sequence: its number.
-        kind: its letter.
-        payload: the rest.
-    """
+    """A packet of the host."""
 
     sequence: int
     kind: str

@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two RCB-1 boards with their servos on one serial line, from the documents alone; every fault has a switch.
-
-    line = Rcb1Peer()
-    for delay, answer in line.hear(now, data): ...
-
-A board answers what is whole and meant for it, and nothing else: there is no word for no.
-"""
+"""Two RCB-1 boards with their servos on one serial line, from the documents alone; every fault has a switch."""
 
 from __future__ import annotations
 
@@ -46,18 +40,7 @@ class RcbWitness(Protocol):
 
 
 class Board:
-    """One board and its twelve servos.
-
-    Attributes:
-        angle: where the servos are [deg].
-        target: where they go; nan where they are free.
-        home: stored [deg].
-        is_silent: obeys, and says nothing.
-        is_dead: neither.
-        is_held: servos that something holds.
-        says: makes something else of the angles that it reports.
-        switches: software switches.
-    """
+    """One board and its twelve servos."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -70,7 +53,6 @@ class Board:
         self.switches = 0
 
     def go_on(self, seconds: float) -> float:
-        """Let the servos run; how long they did [s]."""
         if seconds <= 0.0:
             return 0.0
         way = np.nan_to_num(self.target - self.angle)
@@ -82,7 +64,6 @@ class Board:
         return float((np.abs(moved) / self.speed).max())
 
     def answer(self, frame: bytes) -> bytes | None:
-        """Obey, and what is said then."""
         code, write = frame[0], bytes((self.number, ACK))
         if code == 0xFD:
             self._go(frame[2], frame[3:15])
@@ -116,13 +97,7 @@ class Board:
 
 
 class Rcb1Peer(Answers):
-    """The line, with the boards on it.
-
-    Attributes:
-        boards: upper and lower.
-        noise: comes before each answer.
-        moved_at: when a servo last ran [s].
-    """
+    """The line, with the boards on it."""
 
     def __init__(self, witness: RcbWitness | None = None) -> None:
         super().__init__(THINKS)
@@ -133,14 +108,12 @@ class Rcb1Peer(Answers):
         self.moved_at = 0.0
 
     def advance(self, now: float) -> None:
-        """Let time pass."""
         if self._at:
             ran = max(board.go_on(now - self._at) for board in self.boards)
             self.moved_at = self._at + ran if ran > 0.0 else self.moved_at
         self._at = now
 
     def hear(self, now: float, data: bytes) -> Iterable[Reply]:
-        """Bytes of the host, and what is answered."""
         self.advance(now)
         if now - self._heard_at > PAUSE:
             self._buffer = b""

@@ -22,13 +22,7 @@ Values = np.ndarray | Callable[[], np.ndarray]
 
 
 class Scene:
-    """Attributes:
-    clock, peer, judge, driver, cycle: the parts; whoever derives makes them.
-    wire: to the peer.
-    period: [s].
-    settles: until what came to rest may be activated [s].
-    host_seen_at: when the program last gave a sign of life [s]; None: it is not watched.
-    """
+    """Clock, peer, judge, driver and cycle; subclasses make them."""
 
     peer: Any
     judge: Judge
@@ -44,12 +38,10 @@ class Scene:
         self.host_seen_at: float | None = None
 
     def begin(self) -> None:
-        """Open the cycle."""
         self.cycle.open(self.now)
         self._due = self.now
 
     def on_phase(self, phase: Phase) -> None:
-        """The cycle says its phase."""
         if phase in (Phase.STOPPING, Phase.STOPPED, Phase.INACTIVE):
             self.judge.asked_to_stop(self.now)
 
@@ -63,7 +55,6 @@ class Scene:
 
     # --- the program ----------------------------------------------------------------------------------------------
     def step(self, mode: Mode | None = None, values: Values | None = None) -> None:
-        """One cycle, with a command in it, or none."""
         now = self.now
         commands: Sequence[Demand] = ()
         if mode is not None:
@@ -74,21 +65,15 @@ class Scene:
         self.peer.advance(self.now)
 
     def run(self, seconds: float, mode: Mode | None = None, values: Values | None = None) -> None:
-        """Cycles for so long."""
         for _ in range(max(1, round(seconds / self.period))):
             self.step(mode, values)
 
     def freeze(self, seconds: float) -> None:
-        """Nobody runs: neither cycle nor program."""
         self.clock.advance(seconds)
         self.peer.advance(self.now)
 
     def activate(self) -> None:
-        """Ask for it as a program does, and stand for a moment.
-
-        Raises:
-            HardwareError: it is refused.
-        """
+        """Ask for it as a program does, and stand for a moment."""
         before, after = self.STEPS
         for _ in range(before):
             self.step()
@@ -101,7 +86,6 @@ class Scene:
             self.step()
 
     def rest(self, seconds: float = 2.0) -> None:
-        """Cycles until nothing is driven any more."""
         for _ in range(round(seconds / self.period)):
             if not self.phase.is_driven:
                 return
@@ -124,11 +108,9 @@ class Scene:
         return "" if self.phase is Phase.ACTIVE else f"it is {self.phase.value}: {self.cycle.reason}"
 
     def brought_back(self) -> list[str]:
-        """Recover; a line if there is no way back."""
         problem = self.recover()
         return [f"no way back: {problem}"] if problem else []
 
     def end(self, reaction: str, unsafe: list[str], safe_after: float = math.nan) -> Outcome:
-        """Close, with what the judge saw."""
         self.cycle.close(self.now)
         return Outcome(reaction, safe_after, unsafe + [f"{one.rule}: {one.text}" for one in self.judge.unsafe[:3]])

@@ -43,7 +43,6 @@ class Scene(NamedTuple):
 
 
 def dynpick(mode: str = "poll") -> Scene:
-    """A DynPick on its line, opened."""
     clock, peer = ManualClock(START), DynPickPeer()
     line = LockStepLine(clock, peer.hear, 921_600)
     line.arrivals.source = peer.stream
@@ -58,7 +57,6 @@ def dynpick(mode: str = "poll") -> Scene:
 
 
 def netft() -> Scene:
-    """A Net F/T on its wire, opened."""
     clock, peer = ManualClock(START), NetFtPeer()
     wire = LockStepPackets(clock, peer.hear, "the host")
     wire.arrivals.source = peer.stream
@@ -197,5 +195,4 @@ def _netft_faults() -> list[Fault]:
 
 
 def faults() -> list[Fault]:
-    """Every row."""
     return [*_dynpick_faults("poll"), *_dynpick_faults("continuous"), *_netft_faults()]

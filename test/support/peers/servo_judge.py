@@ -31,7 +31,6 @@ class ServoJudge(Judge):
         self._commanded = [None, None]
 
     def heard(self, now: float, board: int, frame: bytes, peer: Rcb1Peer) -> None:
-        """A frame that a board takes."""
         if frame[0] in CHANGES_THE_BOARD:
             self.broke(now, "frame", f"command {frame[0]:02X} changes what the board has stored")
         elif frame[0] in PLAYS:

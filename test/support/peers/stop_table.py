@@ -95,7 +95,6 @@ def _motion(scene: _Scene) -> tuple[Callable[[], Any], ...]:
 
 
 def rows(ways: Any = WAYS, states: Any = STATES) -> Iterator[Stopped]:
-    """Every way in every state."""
     for way in ways:
         for state in states:
             act, limit, ends = WAYS[way]

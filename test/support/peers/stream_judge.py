@@ -1,13 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on what reaches a device, and when; they know nothing of how it came about.
-
-    judge = StreamJudge(pa10_witness.bounds())
-    judge.commanded(now, command, q, can_move)  # for each packet
-    judge.unsafe                                # what broke a rule
-
-A rule says what must never be on the wire; the judge is informed of what the test itself does to the device (`faulted`,
-`activated`, `asked_to_stop`), so that a brake that closes because of a fault is not taken for a rough stop.
-"""
+"""Rules on what reaches a device, and when; they know nothing of how it came about."""
 
 from __future__ import annotations
 
@@ -23,17 +15,7 @@ from peers.judge import Judge
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits, per axis.
-
-    Attributes:
-        upper, lower: positions [rad].
-        beyond: how far outside of them an arm may come to be [rad].
-        speed: [rad/s].
-        acceleration: of what is commanded [rad/s^2].
-        torque: [N m].
-        torque_rate: of what is commanded [N m/s].
-        stop_within: after being asked to, everything is at rest [s].
-    """
+    """Limits, per axis."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -51,14 +33,7 @@ NOTICED_WITHIN = 0.03  # [s] until a host has seen that the device has ended by 
 
 
 class Commanded(NamedTuple):
-    """Command of one message to the axes.
-
-    Attributes:
-        braked: closed brakes.
-        in_torque: driven by torque.
-        speed: [rad/s]; 0 where nothing is commanded.
-        torque: [N m]; likewise.
-    """
+    """Command of one message to the axes."""
 
     braked: np.ndarray
     in_torque: np.ndarray
@@ -76,11 +51,7 @@ def slower(command: Commanded, last: Commanded) -> np.ndarray:
 
 
 class StreamJudge(Judge):
-    """Attributes:
-    bounds: what may be.
-    strangers: whom the test itself lets speak.
-    senders: who spoke, and how often.
-    """
+    """Judge of streams of axis commands."""
 
     def __init__(self, bounds: Bounds, period: float = 0.002) -> None:
         """Args: what may be; time between messages [s]: what a command may change from one to the next."""
@@ -131,15 +102,6 @@ class StreamJudge(Judge):
     def commanded(
         self, now: float, command: Commanded, position: np.ndarray, can_move: np.ndarray, *, arrives: bool = True
     ) -> None:
-        """A message that commands the axes.
-
-        Args:
-            now: present time [s].
-            command: what.
-            position: where the device has them, before it obeys [rad].
-            can_move: axes whose brakes the device has open: commands to the others change nothing by themselves.
-            arrives: True if there is a device at the other end; a message that nobody hears is of no phase.
-        """
         self._judge_numbers(now, command)
         if arrives:
             self._judge_phase(now, command)
@@ -210,7 +172,6 @@ class StreamJudge(Judge):
             )
 
     def is_at(self, now: float, position: np.ndarray) -> None:
-        """Where the device has its axes."""
         bounds = self.bounds
         over = np.maximum(position - bounds.upper, bounds.lower - position)
         if over.max() > bounds.beyond:

@@ -31,19 +31,7 @@ def trial(
     speed: float = 0.3,
     says_nothing: bool = False,
 ) -> Outcome:
-    """Drive, let the fault happen, go on as a program does, mend, see that nothing starts by itself, and bring it back.
-
-    Args:
-        scene: opened.
-        mode: in which it is driven.
-        fault: happens at once, or takes its time.
-        expect: what it must lead to.
-        within: until the arm is safe, where it must stop [s].
-        lasts: how long the fault is there [s].
-        mend: ends it.
-        speed: of the motion [rad/s].
-        says_nothing: the program is silent from the fault on.
-    """
+    """Drive, cause the fault, keep commanding, mend, check that nothing starts by itself, and activate again."""
     scene.activate()
     scene.drive(mode, 0.25, speed)
     before, began = scene.peer.body.q.copy(), scene.now

@@ -15,12 +15,7 @@ TICK = 0.002  # [s] between looks at the arm while nothing comes
 
 
 class UdpPeer:
-    """Serves a PA-10 until it is closed.
-
-    Attributes:
-        peer: the controller; to be touched under `lock` alone.
-        url: where it is.
-    """
+    """Serves a PA-10 until it is closed."""
 
     def __init__(self, peer: Pa10Peer) -> None:
         self.peer, self.lock = peer, threading.Lock()
@@ -57,6 +52,5 @@ class UdpPeer:
 
     @property
     def witness(self) -> Pa10Witness:
-        """Which has the judge."""
         assert isinstance(self.peer.witness, Pa10Witness)
         return self.peer.witness

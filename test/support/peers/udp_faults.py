@@ -136,7 +136,6 @@ def _cycle(sent: signal.Signals) -> Callable[[int], Outcome]:
 
 
 def faults() -> list[Fault]:
-    """Every row."""
     return [
         Fault("a second program opens the arm's address", _second_program, is_cheap=True),
         Fault("the cycle's process is killed", _cycle(signal.SIGKILL)),

@@ -77,7 +77,6 @@ def test_of_two_records_behind_anything_the_second_is_taken(name: str, data: Any
 @EACH
 @pytest.mark.parametrize("size", [20_000, pytest.param(1_000_000, marks=pytest.mark.fuzz)])
 def test_noise_neither_raises_nor_is_taken_nor_lasts(name: str, size: int) -> None:
-    """Records, halves of them and noise in pieces of any size: nothing raises, all that is taken was sent."""
     rng, kind = random.Random(size), STREAMS[name]
     parser, fed, taken, sent = kind.parser(), 0, 0, set()
     length = len(kind.encode(0, (0,) * 6))

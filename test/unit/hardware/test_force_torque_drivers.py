@@ -188,7 +188,6 @@ def test_the_filter_of_the_device_is_set(name: str, setting: str, values: dict[A
 
 # --- DynPick ----------------------------------------------------------------------------------------------------------
 def test_a_slow_line_still_has_one_request_in_flight_at_a_time() -> None:
-    """Answers that take 3 ms at a wanted 1 kHz: as many samples as the line can carry, none refused, none late."""
     bench = opened("dynpick", device={"answer_time": 3e-3})
     start = bench.clock.now()
     for i in range(50):

@@ -35,7 +35,6 @@ def sample(wrench: Any, time: float = 0.0, **more: Any) -> Sample:
 
 @pytest.mark.parametrize("cutoff", [5.0, 50.0, 300.0])
 def test_the_filter_has_the_closed_form_of_butterworth(cutoff: float) -> None:
-    """Gains at some frequencies, measured on sines after their transients; at the cutoff 1/√2 is left."""
     frequencies, n = np.array([1.0, 5.0, 20.0, 50.0, 120.0, cutoff]), 4000
     low_pass, phase = LowPass(cutoff, 1e-3), 2e-3 * math.pi * np.outer(np.arange(3 * n), frequencies)
     out = np.array([low_pass.step(one) for one in np.sin(phase)])[-n:]
@@ -91,7 +90,6 @@ def test_a_wrench_is_brought_to_the_hand_as_worked_out_by_hand() -> None:
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=18, max_size=18))
 def test_the_power_of_a_wrench_is_the_same_in_every_frame(values: list[float]) -> None:
-    """w_hᵀ V_h = w_fsᵀ V_fs for every rigid motion, with the velocity transformed by its definition."""
     w, twist, place = np.split(np.array(values), 3)
     use = ForceSensorSettings(xyz=tuple(place[:3]), rpy=tuple(place[3:]))
     at_hand = Pipeline(use, 1e-3).process(sample(w)).wrench

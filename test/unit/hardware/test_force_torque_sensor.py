@@ -59,12 +59,10 @@ class Bench:
         raise AssertionError(f"no such reading came; the newest is {self.sensor.newest}")
 
     def push(self, wrench: Any) -> Reading:
-        """Put a load on, and return a reading of it."""
         self.emulator.set_wrench(wrench)
         return self.next(lambda one: np.all(np.abs(one.raw - wrench) < 1e-3))
 
     def until(self, is_so: Callable[[], object]) -> None:
-        """Let time pass until a condition holds."""
         deadline = self.clock.now() + LONG
         while not is_so():
             assert self.clock.now() < deadline, self.sensor.status()
@@ -76,7 +74,6 @@ class Bench:
 
 @contextmanager
 def opened(device: dict[str, Any] | None = None, name: str = "netft", **settings: Any) -> Iterator[Bench]:
-    """A bench whose first reading has come."""
     bench = Bench(device, name, **settings)
     with bench.sensor:
         bench.next()

@@ -72,7 +72,6 @@ numbers = st.lists(st.floats(-2.0, 2.0), min_size=9, max_size=9)
 def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(
     path: str, dynamics: ada.Dynamics, values: list[float]
 ) -> None:
-    """What a sensor measures is what holds the tool: the force of the fixed joint, turned round (pinocchio)."""
     pin = pytest.importorskip("pinocchio")
     q, v, a = np.split(np.array(values), 3)
     motion = SensorMotion(dynamics, "wrist", SENSOR_XYZ, SENSOR_RPY).of(q, v, a)
@@ -111,7 +110,6 @@ def test_what_is_no_rotation_or_link_is_refused(dynamics: ada.Dynamics) -> None:
 
 # --- identification ---------------------------------------------------------------------------------------------------
 def six_poses() -> list[ToolMotion]:
-    """Gravity along every half-axis of the sensor."""
     return [ToolMotion(0.0, 9.81 * one, np.zeros(3), np.zeros(3)) for one in np.vstack([np.eye(3), -np.eye(3)])]
 
 

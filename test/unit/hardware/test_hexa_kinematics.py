@@ -33,7 +33,6 @@ def pose_in(place):
 
 
 def rod_lengths(pose, q):
-    """By hand, from the crank's end to the ball."""
     found = []
     for i in range(6):
         u = np.array([math.cos(GEOMETRY.azimuth(i)), math.sin(GEOMETRY.azimuth(i)), 0.0])
@@ -132,7 +131,6 @@ def test_the_jacobian_is_that_of_the_mechanism_s_loops():
 
 
 def _by(pose, twist):
-    """Moved by [δp; δφ] in base axes."""
     found = np.eye(4)
     found[:3, 3] = pose[:3, 3] + twist[:3]
     turn = moved(np.eye(4), np.concatenate([np.zeros(3), twist[3:]]))
@@ -163,14 +161,11 @@ def test_a_stretched_leg_is_singular_of_the_first_kind():
 
 
 def test_the_drive_measure_falls_as_the_root_of_what_is_missing_to_reach():
-    """Near the end of reach q ~ √δ, so J_q ~ √δ: four times nearer is half the measure."""
     far, near = (TABLE.jacobians(level_at_reach(stretch)).drive for stretch in (4e-8, 1e-8))
     assert far / near == pytest.approx(2.0, rel=1e-3)
 
 
 def test_rods_that_all_meet_the_axis_let_the_plate_turn():
-    """With the balls of each pair at the same angle as its motors (spread 0, spacing 0) the level plate on the axis
-    can turn about z: each rod lies in a plane with the axis, so no rod resists (second kind)."""
     table = HexaKinematics(HexaGeometry(spacing=1e-12, spread=0.0))
     at = table.jacobians(HOME)
     assert at.hold < 1e-10
@@ -238,7 +233,6 @@ def test_equations_on_plain_floats_are_those_that_are_compiled():
 
 
 def test_a_pose_beyond_a_singular_one_is_refused():
-    """Yawed past the singular pose of the level plate: the same angles lead there from a guess there, not from home."""
     beyond = pose_of((0.0, 0.0, -0.5), (0.0, 0.0, 1.9))
     q = TABLE.inverse(beyond)
     np.testing.assert_allclose(TABLE.forward(q, beyond).pose, beyond, rtol=0, atol=1e-12)

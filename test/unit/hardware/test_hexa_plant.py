@@ -24,7 +24,6 @@ POSE, POSITION, RPY = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04)), (0.02,
 
 
 def hold(plant, angles, periods, kp=400.0, on_period=lambda: None):
-    """The servo of the table, each period."""
     for _ in range(periods):
         state = angles, np.zeros(6), plant.angles, plant.rates, plant.weight_torques
         plant.drive(servo_torques(kp, DAMPING, TORQUE_LIMIT, *state))

@@ -69,7 +69,6 @@ def test_the_plate_follows_a_path_through_the_bytes():
 
 
 def test_on_the_way_the_table_lags_by_a_few_milliseconds():
-    """The servo, damped against the targets' rates (eq. 10), follows a steady motion by its own delays alone."""
     for reference, least, most in (("difference", 0.0, 0.004), ("none", 0.008, 0.02)):
         world = World(stiffness=400.0, rate_reference=reference).started()
         path = joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 0.02 * t), LEVEL), 1.0)

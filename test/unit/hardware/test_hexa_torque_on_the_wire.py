@@ -89,7 +89,6 @@ def test_torques_that_jump_reach_the_table_no_faster_than_their_rate():
 
 @pytest.mark.parametrize("late", [0.013, 0.018])
 def test_one_late_cycle_lets_no_torque_go(late):
-    """12 ms of the 20 ms that the table waits: five packets hold, the sixth and later ones hold the pose."""
     table = Table()
     table.steps(50, table.weight)
     before, count = table.world.table.plant.angles.copy(), len(table.told)

@@ -104,7 +104,6 @@ def test_an_angle_map_that_is_missing_or_does_not_fit_is_refused_with_file_and_k
 
 
 def listed(device: str = "/dev/ttyUSB0", vid: int | None = 0x0403, pid: int | None = 0x6001, **more: Any) -> Any:
-    """A port as pyserial lists it."""
     about = {"manufacturer": "FTDI", "product": "FT232R", "description": "n/a", "serial_number": "A1", **more}
     return SimpleNamespace(device=device, vid=vid, pid=pid, **about)
 

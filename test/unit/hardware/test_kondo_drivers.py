@@ -37,7 +37,6 @@ def quick(name, **options):
 
 
 def made(name, **settings):
-    """A driver without a wire."""
     make = find(name).driver_class()
     return make(checked(make.SETTINGS, settings))
 
@@ -495,7 +494,6 @@ def test_the_first_reading_and_one_after_a_pause_are_believed_when_a_second_one_
 
 @given(st.lists(st.floats(-300.0, 300.0), min_size=2, max_size=50), st.integers(0, 1 << 50))
 def test_flips_that_come_one_at_a_time_are_never_believed(speeds, where):
-    """A servo turns as fast as it can at the most; every now and then, never twice in a row, a bit flips."""
     readings, angle, was_flipped = PlausibleReadings(speed=300.0, slack=5.0, longest=0.25), 90.0, True
     for i, speed in enumerate([0.0, 0.0, *speeds]):
         angle += speed * 0.05

@@ -28,7 +28,6 @@ def khr3(**settings):
 
 
 def sent(emulator, command, now=0.0):
-    """Bytes of a KHR-3HV's answers."""
     return [reply.data for reply in emulator.receive(rcb4.encode_command(command), now)]
 
 
@@ -37,7 +36,6 @@ def told(emulator, text, now=0.0):
 
 
 def asked(emulator, code, board=-1, values=(), now=0.0):
-    """Bytes of the answer, if there is one."""
     replies = emulator.receive(encode_command(CommandFrame(code, board, tuple(values))), now)
     assert len(replies) <= 1
     return replies[0].data if replies else None

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KHR-1 and KHR-3HV under all rules of safety, in lock step.
-
-A KHR-1 is judged on the bytes that reach the boards of test/support/peers, which share no code with driver and
-emulator; both robots are judged by their emulators.
-"""
+"""KHR-1 and KHR-3HV under all rules of safety, in lock step."""
 
 import random
 from itertools import pairwise
@@ -28,12 +24,7 @@ BOTH = pytest.mark.parametrize("name", list(QUICK))
 
 
 class Boards(KhrScene):
-    """A KHR-1 by the bytes that it gets.
-
-    Attributes:
-        frames: positions that arrived: time, board, speed, twelve angles.
-        switched: switches that arrived: board, bits.
-    """
+    """A KHR-1 by the bytes that it gets."""
 
     def __init__(self, servo=None, **settings):
         """Args: angles of channels, 1 to 24, before the robot is opened; settings of the driver."""
@@ -61,12 +52,10 @@ class Boards(KhrScene):
             self.step(Mode.POSITION, target.copy())
 
     def told(self, channel):
-        """All values that a channel got."""
         board, place = divmod(channel - 1, 12)
         return [frame[3][place] for frame in self.frames if frame[1] == board]
 
     def reads(self, channel, change):
-        """Make the reading of a channel another one."""
         board, place = divmod(channel - 1, 12)
 
         def says(angle):

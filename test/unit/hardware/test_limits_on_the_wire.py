@@ -228,7 +228,6 @@ def test_a_stop_at_once_is_a_ramp_too_as_long_as_the_arm_follows(mode, fault):
 
 # --- one judgement ----------------------------------------------------------------------------------------------------
 def test_the_cycle_and_the_driver_take_and_refuse_the_same_numbers():
-    """For all modes, at, within and beyond each limit: what the cycle lets through, the driver sends; else neither."""
     world = Stream(start=(0.0,) * 7).activate()
     world.step()
     motors = 50.0 * np.array([4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29])  # to the last digit

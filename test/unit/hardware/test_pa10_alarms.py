@@ -59,7 +59,6 @@ def test_no_other_alarms_are_known():
 
 
 def test_an_alarm_is_a_number_and_no_mask():
-    """0x0F0 has the bits of 010, 020, 040 and 080 in it, and is over-velocity alone."""
     found = alarms((0x0F0, 0, 0, 0, 0, 0, 0), 0, JOINTS)
     assert [alarm.code for alarm in found] == [0x0F0]
 

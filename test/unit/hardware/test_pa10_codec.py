@@ -160,7 +160,6 @@ def test_stored_data_of_an_axis_come_back_to_half_a_count(kind: Variant, axis, u
 
 
 def test_stored_words_stand_where_sdu_reads_them():
-    """Words from 1: 19-20 and 21-22 limits, high first; 23-24 offset, low first; 28 poles; 360 v 4/(65536 50) deg."""
     words = [0] * 32
     words[18], words[19] = 0x0006, 0x2480
     words[20], words[21] = 0xFFF9, 0xDB80

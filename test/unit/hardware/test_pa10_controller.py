@@ -183,7 +183,6 @@ def test_a_single_e_of_another_program_stops_the_cycle_also_where_c_is_not_answe
 
 
 def test_our_own_e_that_comes_a_second_time_stops_the_cycle_like_a_foreign_one() -> None:
-    """A bridge that keeps packets, or a replay: the controller obeys it, and answers with a number of ours."""
     bus = Bus(servo_on=0.0)
     ours = Program(bus).moving()
     again = next(frame.data for frame in bus.of("ours") if frame.kind == "E")
@@ -196,7 +195,6 @@ def test_our_own_e_that_comes_a_second_time_stops_the_cycle_like_a_foreign_one()
 
 
 def far_from(bus: Bus) -> int:
-    """A number that is not of the newest cycles."""
     return (bus.of("ours")[-1].data[4] + 64) % 128
 
 

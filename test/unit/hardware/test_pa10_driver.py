@@ -45,7 +45,6 @@ def arm(name: str = "ce", faults=None, axes: int = 7, **values: object) -> LockS
 
 
 def packets(step: LockStep, name: str = "ce") -> list[Packet]:
-    """What the driver sent."""
     parser = PacketParser(variant(name), HOST)
     found = [packet for data in step.tap.sent for packet in parser.feed(data)]
     assert len(found) == len(step.tap.sent)
@@ -139,7 +138,6 @@ def test_feedback_is_what_the_arm_does_in_si_units(name):
 
 
 def test_an_answer_that_is_read_late_makes_a_speed_wrong_by_half_of_that():
-    """An old 7C tells no speeds; a busy host reads one answer of five late, and the arm goes on at 1 rad/s."""
     speed, period, late = 1.0, 0.006, 0.005
     settings = Pa10Settings(variant="7c")
     translation = Translation(settings, describe_arm("7c", settings.axes))
@@ -168,7 +166,6 @@ def test_the_torque_that_the_arm_tells_is_that_of_the_joints(name):
 
 @VARIANTS
 def test_torques_hold_the_arm_against_gravity(name):
-    """τ = g(q), computed once: it hangs in its own balance, but for what a count of torque leaves."""
     step = arm(name)
     step.start()
     model = ada.load("pa10" if name == "ce" else "pa10_7c")
@@ -197,7 +194,6 @@ def test_positions_are_reached_and_held_to_a_few_counts(name):
 
 @pytest.mark.parametrize("every", [1, 5, 10])
 def test_moving_positions_are_followed_whatever_the_pace_at_which_they_come(every):
-    """With the speed of the commands fed forward what is left is the lag of the drive and of the pace itself."""
     step = arm()
     step.start()
     begin = step.feedback.position.copy()
@@ -247,7 +243,6 @@ def test_what_the_controller_is_to_watch_is_asked_for_in_each_variants_own_place
 
 
 def test_limits_are_those_of_the_arm():
-    """docs/pa10_hardware.md: ways in degrees, speeds; efforts are rated torques behind the gear."""
     driver = Pa10Driver(Pa10Settings())
     assert [round(math.degrees(limit.upper)) for limit in driver.limits] == [177, 94, 174, 137, 255, 165, 255]
     assert [round(math.degrees(limit.lower)) for limit in driver.limits] == [-177, -94, -174, -137, -255, -165, -255]
@@ -308,7 +303,6 @@ def test_answers_with_angles_to_which_no_arm_can_have_come_are_refused_and_belie
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
 def test_lost_packets_neither_stop_the_arm_nor_bring_a_wrong_value(share):
-    """With a watchdog of 0.1 s: else four lost packets in a row, one in a hundred at 30 %, would stop it, rightly."""
     step = LockStep(faults={"drop": share}, emulator=Pa10EmulatorSettings(watchdog=0.1))
     step.start()
     for _ in range(500):

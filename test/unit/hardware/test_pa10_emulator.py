@@ -118,7 +118,6 @@ def test_a_drive_of_first_order_is_late_by_its_time_constant():
 
 
 def test_the_torque_that_gravity_needs_is_told_at_speed_0():
-    """Oracle: pinocchio's generalised gravity, in motor counts."""
     pin = pytest.importorskip("pinocchio")
     if not hasattr(pin, "buildModelFromUrdf"):
         pytest.skip("this pinocchio is not the one for rigid bodies")
@@ -133,7 +132,6 @@ def test_the_torque_that_gravity_needs_is_told_at_speed_0():
 
 
 def test_under_torques_the_arm_moves_as_its_rigid_bodies_do():
-    """Oracle: MuJoCo, which integrates the same robot description with the same torques."""
     mujoco = pytest.importorskip("mujoco")
     start = np.array([0.2, 0.5, -0.3, 1.1, 0.4, 0.7, -0.6])
     host = Host(start=start.tolist(), speed_time_constant=0.0)
@@ -159,7 +157,6 @@ def test_under_torques_the_arm_moves_as_its_rigid_bodies_do():
 
 
 def test_braked_axes_clamp_while_one_swings_as_a_pendulum():
-    """With all others braked w1 is a physical pendulum: its time of swing from the mass matrix and gravity."""
     hanging = [0.0, 0.0, 0.0, math.pi / 2, 0.0, -math.pi / 2 + 0.05, 0.0]  # its mass is behind w1: it hangs pointing up
     host = Host(start=hanging)
     host.send(PacketType.START)

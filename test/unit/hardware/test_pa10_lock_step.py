@@ -171,7 +171,6 @@ def test_y4_the_steady_force_is_that_of_hand_and_wall_as_two_springs_in_a_row(mo
 
 
 def test_y4_the_wall_may_be_as_stiff_as_the_delays_of_the_loop_allow(model, dynamics):
-    """The loop is P k/K e^(-s T_d) / (s (1 + s T)): calm at a quarter of its limit, not at the double."""
     stiffness, gain = 1000.0, 10.0
 
     def lags(w: float) -> float:

@@ -128,7 +128,6 @@ def test_torque_that_is_dropped_with_open_brakes_lets_the_arm_fall_and_is_seen()
 
 
 def test_gravity_is_the_slope_of_the_arms_potential_energy():
-    """The peer's own plant: torque of gravity from heights of the centres of mass, by central differences."""
     from peers.pa10_body import ABOVE, CENTRES, MASSES, G
 
     def height(q):

@@ -132,7 +132,6 @@ def taken(measured, now, position, velocity=(math.nan, math.nan), **more):
 
 
 def test_a_speed_that_the_device_does_not_say_is_smoothed_over_half_a_second():
-    """Each difference counts by its share of 0.5 s; a fifth of it for 0.1 s."""
     measured = Measured(2)
     assert taken(measured, 5.0, (1.0, 0.0))
     assert measured.speed.tolist() == [0.0, 0.0], "one position is no speed"

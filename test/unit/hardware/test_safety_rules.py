@@ -140,7 +140,6 @@ numbers = st.floats(width=64) | st.sampled_from([math.nan, math.inf, 1.0, -1.0, 
 
 @given(st.sampled_from(list(Mode)), st.tuples(numbers, numbers), st.tuples(numbers, numbers), numbers)
 def test_only_finite_commands_within_limits_near_and_recent_pass(mode, values, demanded, stamp):
-    """The rules once more, number by number."""
     accepted = judged(check(), values, mode, stamp, demanded) is None
     made = rules()
 

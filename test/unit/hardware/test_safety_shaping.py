@@ -93,7 +93,6 @@ def test_no_velocity_command_runs_a_joint_over_its_limits(start, commands, decel
 
 @pytest.mark.parametrize("lag", [0.0, 0.01, 0.02, 0.05])
 def test_a_joint_whose_drive_lags_stops_before_its_limit_too(lag):
-    """A first-order drive goes on for lag times its speed after its demand has come to rest."""
     one = shaper()
     position, speed = np.zeros(1), np.zeros(1)
     for _ in range(3000):
@@ -131,7 +130,6 @@ def test_a_target_is_reached_exactly_without_overshoot(start, target):
 
 
 def test_the_way_to_a_far_target_takes_the_time_of_a_trapezoid():
-    """d / v + v / a: the closed form of a motion from rest to rest."""
     one = shaper()
     one.rest_at(np.array([-0.8]))
     one.aim(np.array([0.8]), T)
@@ -151,7 +149,6 @@ def test_a_smooth_motion_in_step_with_the_cycle_passes_as_it_is():
 
 @pytest.mark.parametrize("every", [2, 5, 10, 25])
 def test_a_slower_host_gives_a_motion_that_is_smooth_nevertheless(every):
-    """Straight lines between commands: late by one interval, without the speed of a staircase."""
     one = shaper()
     wanted = lambda t: 0.4 * (1.0 - math.cos(2.0 * t))  # noqa: E731
     rows = []

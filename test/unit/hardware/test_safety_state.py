@@ -85,7 +85,6 @@ def held_for(speed, **settings):
 
 @pytest.mark.parametrize("speed", [0.1, -0.4, 1.0])
 def test_a_joint_that_is_held_is_behind_by_three_quarters_of_its_way_less_what_creeping_forgives(speed):
-    """Where (0.75 v - 0.005 v_max) t passes 0.2 s v_max."""
     assert held_for(speed) == pytest.approx(0.2 / (0.75 * abs(speed) - 0.005), abs=2 * T)
 
 
@@ -126,7 +125,6 @@ def way_to_rest(speed):
 @pytest.mark.parametrize("speed", [0.2, 0.5, 1.0])
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_efforts_are_ended_where_a_joint_could_just_be_stopped_before_its_limit(speed, way):
-    """The lag of the drives, two cycles, and the way to rest are left."""
     least = speed * (LAG + 2.0 * T) + way_to_rest(speed)
     for left, stops in ((least + EPS, False), (least - EPS, True)):
         seen = watch()
@@ -141,7 +139,6 @@ def test_efforts_are_ended_where_a_joint_could_just_be_stopped_before_its_limit(
 
 
 def test_efforts_of_a_joint_that_gains_speed_are_ended_sooner():
-    """One cycle later it would be faster by what it gained in this one, which is a way of its own."""
     speed, gained = 0.5, 0.02
     fastest = speed + gained
     least = fastest * (LAG + 2.0 * T) + gained * T + way_to_rest(fastest)

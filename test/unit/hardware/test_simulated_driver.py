@@ -105,7 +105,6 @@ def recorded(world: LockStep) -> LockStep:
 
 
 def test_recorded_streams_move_it_as_they_move_the_same_simulation_bit_for_bit():
-    """The reference knows servos and steps alone: none of the plant's modes, targets and timeouts."""
     world = LockStep()
     sim = simulation_of(load_robot(world.settings), world.settings)
     sim.step()  # compiled, and back at the start, as the driver begins

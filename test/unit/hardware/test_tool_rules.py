@@ -126,7 +126,6 @@ def test_of_all_motions_between_the_wanted_one_and_rest_the_nearest_that_keeps_t
 
 
 def along(place):
-    """A point on the x axis."""
     return ToolState(np.array([place[0], 0.0, 0.0]), np.array([[1.0], [0.0], [0.0]]))
 
 

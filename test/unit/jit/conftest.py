@@ -19,6 +19,5 @@ def environment(shared, monkeypatch):
 
 @pytest.fixture
 def own_cache(environment, tmp_path, monkeypatch):
-    """An empty cache for the test."""
     monkeypatch.setenv("ADA_CACHE_DIR", str(tmp_path / "objects"))
     return tmp_path / "objects"

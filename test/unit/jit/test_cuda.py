@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of NVIDIA's driver: order in streams, memory, contexts and errors, by a driver without a device.
-
-Its streams do nothing before somebody waits, so that what is asked for in the wrong order gives other numbers.
-"""
+"""What is asked of NVIDIA's driver: order in streams, memory, contexts and errors, by a driver without a device."""
 
 from __future__ import annotations
 
@@ -60,7 +57,6 @@ def cuda(installed):
 
 
 def lines(x, y):
-    """Refuses states where y is not above -50."""
     return Traced({"z": (x[0] * y[0], x[1] - 2.0 * y[0])}, (y[0] + 50.0,))
 
 
@@ -76,7 +72,6 @@ def expected(x, y):
 
 
 def placed(gpu, array, stream, columns=False) -> DeviceArray:
-    """On the device as soon as its stream is done."""
     found = DeviceArray.empty(gpu, array.shape, array.dtype, columns, stream)
     found.kept = np.ascontiguousarray(array.T if columns else array)
     gpu.to_device(found.block.address, found.kept, stream)

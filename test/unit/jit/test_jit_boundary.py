@@ -88,7 +88,6 @@ def test_float64_vectors_are_answered_without_the_general_function(setup):
 
 
 def _converted(q):
-    """Taken where arguments have names only."""
 
     class Sub(np.ndarray):
         pass
@@ -106,7 +105,6 @@ def _converted(q):
 
 
 def _refused(q):
-    """Taken nowhere."""
     return {
         "too short": q[:6],
         "too long": np.append(q, 0.0),

@@ -27,7 +27,6 @@ def _run(kernel: Kernel) -> np.ndarray:
 
 
 def _again() -> Kernel:
-    """Refuses to be traced."""
     return Kernel(Signature.of(FUNCTION), pytest.fail, key_of(FUNCTION))
 
 

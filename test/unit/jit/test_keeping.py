@@ -80,7 +80,6 @@ def test_every_number_is_at_hand_when_it_is_needed_in_no_more_registers_than_the
 
 
 def test_what_is_needed_last_goes_first():
-    """Nine numbers that are used in the order in which they came, in five registers: each goes once at most."""
     function = trace("late", {"x": 9}, lambda x: {"y": [x[i] * x[(i + 1) % 9] for i in range(9)]})
     plan = keep(tasks_of(function), 5, 0, 10_000)
     oldest_goes = 2 * 9 + 1  # all of them to memory and back, and one twice: what a queue would do
@@ -88,7 +87,6 @@ def test_what_is_needed_last_goes_first():
 
 
 def test_parts_begin_where_the_fewest_numbers_wait():
-    """Twelve squares and their sum, which goes into each of twelve terms of a longer sum: before, it waits alone."""
     squares = [12 + i for i in range(12)]  # each square is needed by its addition
     sums = [turn + 1 for turn in range(12, 24)]
     sums[-1] = 24 + 11

@@ -56,7 +56,6 @@ def made(request, monkeypatch):
 
 @pytest.fixture(params=MAKERS)
 def off(request, monkeypatch):
-    """Makes a kernel where code may not be compiled."""
     monkeypatch.setenv("ADA_JIT", "off")
     fallback.announce.cache_clear()
     return MAKERS[request.param]
@@ -202,7 +201,6 @@ def test_of_an_input_that_is_no_number_no_output_that_needs_it_is_one(made):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_number_that_is_not_finite_is_told_of_wherever_it_goes(seed):
-    """Random functions with all that can hide a number; one state, rows and columns, the first and the last state."""
     rng = np.random.default_rng(seed)
 
     def body(x):

@@ -73,7 +73,6 @@ class Kernels:
 
 
 def one_step(method, x, u, t, h, is_settled=True):
-    """By the method's own table."""
     if method.is_direct:
         return S @ S @ (A @ x + B @ u + t) if is_settled else A @ x + B @ u + t
     rates = []

@@ -120,7 +120,6 @@ def test_the_tape_is_found_again_without_tracing(own_cache):
 
 @pytest.mark.parametrize("system", ["linux", "win32"])
 def test_code_for_one_state_runs_the_tape_and_there_is_no_other(system, monkeypatch):
-    """Where addresses are symbols, and where they are written into the code."""
     march()  # the linker is that of the system at hand
     monkeypatch.setattr("sys.platform", system)
     kernel = tape_of(FUNCTION)
@@ -174,10 +173,7 @@ def test_sub_chains_in_lanes_are_values_of_their_own():
 
 # --- large functions --------------------------------------------------------------------------------------------------
 def recursion(steps: int, outputs: int = 7) -> Function:
-    """A long recursion with products, quotients, and sines of results; about 20 operations for each step.
-
-    Each number depends on the two before it by less than a half in all, so that errors die away.
-    """
+    """A long recursion with products, quotients, and sines of results; about 20 operations for each step."""
 
     def body(x, y):
         first, second = x[0], x[1]

@@ -50,7 +50,6 @@ class Record:
             self.loop.stop()
 
     def take(self, time_ns: float) -> Callable[[], None]:
-        """What makes a tick take so long."""
         return lambda: self.clock.advance(1e-9 * time_ns)
 
     def plan(self, tick: int, action: Callable[[], Any]) -> None:

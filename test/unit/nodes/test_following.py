@@ -68,12 +68,10 @@ class Arm:
 
 
 def planned(**settings):
-    """An arm under a controller that plans."""
     return Arm("joint_trajectory", moves=True, **settings)
 
 
 def moving(*points, names=("s1",), **fields):
-    """A trajectory of (position, time) points."""
     positions = [[position] * len(names) for position, _ in points]
     return OfferedTrajectory(names, [time for _, time in points], positions, **fields)
 
@@ -204,7 +202,6 @@ def test_a_stop_near_the_end_of_a_joint_leaves_it_within_its_range():
 
 
 def test_a_tolerance_of_the_way_is_about_the_plan_that_is_followed():
-    """The plan is a curve that is up to 0.2 rad from the line between its points; the arm keeps to it perfectly."""
     arm = planned()
     arm.following.trajectory(moving((2.1, 10.0)))
     assert not arm.following.progress().is_over and arm.following.is_followed

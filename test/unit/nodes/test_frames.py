@@ -45,7 +45,6 @@ def test_a_place_hangs_the_robots_world_into_the_common_one(arm):
 
 
 def test_a_prefix_that_makes_no_names_is_refused_at_once():
-    """With a search for all ways of cutting it into parts, the last one would take ages."""
     for prefix in ("", "left", "left/", "cell_1/left/", "x" * 60):
         assert FrameSettings(prefix).frame_prefix == prefix
     for prefix in ("/", "/left", "left//", "a//b", "le ft/", "left-1/", "é", "a" * 60 + "-"):

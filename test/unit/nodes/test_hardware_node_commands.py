@@ -34,7 +34,6 @@ def commands(modes=ALL, max_age=0.1, max_jump=0.5):
     ],
 )
 def test_of_a_message_with_several_kinds_the_first_that_the_device_knows_is_taken(modes, mode):
-    """Position before velocity before effort, as dynamics_node has it."""
     command = Command(NAMES, position=[0.2, 0.3, 0.4], velocity=[1.0, -1.0, 0.5], effort=[3.0, 2.0, 1.0])
     demand = commands(modes).demand(command, 0.0, HERE)
     assert demand.mode is mode

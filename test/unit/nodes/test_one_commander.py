@@ -94,7 +94,6 @@ def test_what_a_standstill_kept_waiting_is_as_old_as_the_standstill(clock):
 
 @given(st.lists(st.floats(0.001, 0.6), min_size=1, max_size=60))
 def test_nothing_that_waited_longer_than_a_standstill_is_ever_taken_for_new(steps):
-    """Messages are sent at any time, come up to SETTLED after the end of a standstill, and wait for the next look."""
     clock = ManualClock(100.0)
     lookout = Lookout(0.1, clock)
     standstills, perhaps = [], []  # with steps of 0.1 s, of which rounding decides

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stamps are the times at which states were due, however late they are sent; what is dropped is told. No ROS.
-
-The machine is one of the test's own: a clock that only sleeping, and being put aside, moves.
-"""
+"""Stamps are the times at which states were due, however late they are sent; what is dropped is told."""
 
 import numpy as np
 import pytest

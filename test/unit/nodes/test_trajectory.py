@@ -317,7 +317,6 @@ def same_shape(draw, points, joints):
 
 @st.composite
 def messages(draw):
-    """Some of any shape, some whose shape is right."""
     if draw(st.booleans()):
         return (
             draw(st.lists(st.sampled_from(["a", "b", "free", "passive", "x"]), max_size=3)),

@@ -130,7 +130,6 @@ def test_a_ball_rolls_down_a_slope_at_five_sevenths():
 
 # --- energy and stability ---------------------------------------------------------------------------------------------
 def energy(model, contact, motion):
-    """With ½ k δ² of all points (p = 1)."""
     dynamics = ada.Dynamics(model)
     total, T = sum(dynamics.energy(motion.q, motion.v)), dynamics.pose("body", motion.q)
     for point in contact.points:
@@ -403,7 +402,6 @@ def test_a_plane_fixed_to_the_world_is_the_ground():
 
 
 def test_a_pair_may_have_its_first_side_on_the_world():
-    """A ball of the world and a sphere of a body, named in either order: the body feels the same."""
     model = body()
     q, v = [0.01, -0.02, 0.049, *TURNED], [0.1, 0.05, -0.2, 0.3, 0.0, 0.1]
     here, there = (0.02, 0.01, 0.0), (0.0, 0.0, -0.05)

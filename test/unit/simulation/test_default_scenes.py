@@ -17,7 +17,6 @@ G = 9.81
 
 
 def body(*shapes: Shape, mass: float = 2.0, inertia=(0.02, 0.02, 0.02)) -> ada.Model:
-    """One floating body."""
     return ada.Builder("body").link("body", mass, inertia=inertia, collisions=shapes).build(base="floating")
 
 
@@ -172,7 +171,6 @@ def test_joints_that_fall_into_their_stops_keep_their_limits(integrator):
 
 
 def test_the_weight_of_a_floating_robot_presses_a_joint_little_into_its_stop():
-    """A heavy trunk on four light legs that would splay but for their limits."""
     b = ada.Builder("sitting").link("trunk", 30.0, inertia=(2, 2, 2))
     for side, y in (("left", 0.15), ("right", -0.15)):
         for x, end, limits in ((0.2, "front", Limits(0.0, 1.0)), (-0.2, "back", Limits(-1.0, 0.0))):
@@ -195,7 +193,6 @@ def test_the_weight_of_a_floating_robot_presses_a_joint_little_into_its_stop():
 
 # --- the integrator ---------------------------------------------------------------------------------------------------
 def wheel(damping: float) -> ada.Model:
-    """2 kg m² about its axis."""
     b = ada.Builder("wheel").link("base").link("rim", 1.0, inertia=(2.0, 2.0, 2.0))
     return b.joint("axle", "continuous", "base", "rim", axis=(0, 0, 1), damping=damping).build()
 

@@ -44,7 +44,6 @@ def test_motions_are_those_of_the_processor_at_hand(name, integrator, device):
 
 
 def test_steps_near_singular_poses_are_taken_by_the_robust_order_and_those_from_singular_poses_here(device):
-    """The rhombus swings through its flat pose, in which a loop loses rank; one starts in it."""
     model = ada.load("four_bar")
     sim = ada.Simulation(model, ada.assemble(model, model.neutral()), integrator="rk4", step=1e-3)
     speeds = np.linspace(2.0, 6.0, STARTS)

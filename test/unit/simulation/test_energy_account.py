@@ -68,7 +68,6 @@ def test_without_friction_the_balance_of_a_damped_motion_closes_to_the_order_of_
 
 
 def test_a_leak_is_a_drift():
-    """A motion with damping whose log says that there is none."""
     log = ada.Simulation(pendulum(0.5), [1.0]).run(3.0)
     told = Log(pendulum(0.0), log.t, log.q, log.v, log.a, log.tau)
     swing = max(np.max(log.energy.kinetic), np.ptp(log.energy.potential))
@@ -131,7 +130,6 @@ def test_the_ground_takes_what_a_box_has_lost_when_it_lies():
 
 
 def test_contact_wrenches_of_semi_implicit_steps_are_those_that_moved_the_body():
-    """m R (v̇ + ω x v) = Σ f + m g about the centre of mass, in every step, however stiff the contact."""
     log = box(1e-3).run(0.6)
     force = sum(wrench[:-1, :3] for wrench in log.contact_wrenches.values())
     R = Rotation.from_quat(log.q[:-1, 3:7])

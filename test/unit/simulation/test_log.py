@@ -69,7 +69,6 @@ def test_wrenches_take_external_and_contact_wrenches_into_account(name):
 
 
 def pressed(log: Log, contact: str) -> Log:
-    """The motion with the wrench of one contact."""
     wrenches = {contact: log.contact_wrenches[contact]}
     more = {"contact_wrenches": wrenches, "contact_frames": log.contact_frames, "dynamics": log.dynamics}
     return Log(log.model, log.t, log.q, log.v, **more)

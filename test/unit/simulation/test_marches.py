@@ -56,7 +56,6 @@ def test_a_compiled_march_and_the_same_steps_in_python_agree_to_rounding(arm, na
 
 
 def errors_of(arm, name, truth, steps):
-    """After 1 s, for some lengths of the step."""
     ends = []
     for step in steps:
         sim = Simulation(*arm, integrator=name, step=step)
@@ -84,7 +83,6 @@ def test_adaptive_steps_keep_their_tolerance(arm, truth, name, tolerance):
 
 
 def test_dop853_takes_the_steps_that_scipy_takes(arm):
-    """Same coefficients, same error estimate: the work to a tolerance is the same within a few steps."""
     model, q, v = arm
     dynamics = ada.Dynamics(model)
     calls = 0
@@ -104,7 +102,6 @@ def test_dop853_takes_the_steps_that_scipy_takes(arm):
 @pytest.mark.parametrize("name", ADAPTIVE)
 @pytest.mark.parametrize("is_compiled", [True, False])
 def test_steps_without_an_error_grow_tenfold(name, is_compiled, monkeypatch):
-    """A slide at rest that nothing pushes: there is no error at all, and the next step is as long as it may be."""
     model = ada.Builder("slide").link("rail").link("car", 2.0).joint("x", "prismatic", "rail", "car", axis=(1, 0, 0))
     monkeypatch.setenv("ADA_JIT", "on" if is_compiled else "off")
     sim = Simulation(model.build(gravity=(0, 0, 0)), [0.5], [0.0], integrator=name, step=1e6)
@@ -115,7 +112,6 @@ def test_steps_without_an_error_grow_tenfold(name, is_compiled, monkeypatch):
 
 
 def test_orders_hold_on_the_manifold_of_rotations():
-    """A free body that tumbles: the quaternion's error falls with the order, and its length stays 1."""
     model = ada.Builder("body")
     model.link("body", mass=2.0, com=(0.1, 0.0, -0.2), inertia=np.diag([0.1, 0.25, 0.3]))
     model = model.build(base="floating")
@@ -165,7 +161,6 @@ def test_a_duration_off_the_grid_ends_with_a_shorter_step(arm, truth):
 
 @pytest.mark.parametrize(("links", "name"), [(61, "rkf45"), (61, "dop853"), (90, "rkf45"), (260, "rkf45")])
 def test_long_chains_run_on_tapes_and_loop_kernels(links, name):
-    """No code of their own; the energy tells that the steps are right."""
     q = np.zeros(links)
     q[0] = 0.5
     log = Simulation(ada.planar_chain(links), q, integrator=name, step=1e-3).run(0.02)
@@ -173,7 +168,6 @@ def test_long_chains_run_on_tapes_and_loop_kernels(links, name):
 
 
 def test_contact_on_a_tape_pushes_as_its_log_says():
-    """Bodies on a tape have other axes than those of code of their own."""
     model, rng = random_tree(5, ["revolute", "spherical", "prismatic"] * 23, "floating"), np.random.default_rng(2)
     q, _ = model.random_state(rng)
     dynamics, ball = ada.Dynamics(model), ContactSphere("ball", model.link_names[-1], (0.0, 0.0, 0.0), 0.5)

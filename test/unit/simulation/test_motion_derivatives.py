@@ -53,7 +53,6 @@ def test_with_loops_too_projection_included(name: str, integrator: str) -> None:
 
 @pytest.mark.parametrize("integrator", FIXED_STEPS)
 def test_a_robust_elimination_serves_regular_poses_that_stop_the_fast_one(integrator: str) -> None:
-    """Both ends of the crank and of the rocker coincide: the first order of elimination divides by zero."""
     model, start = mechanisms.four_bar()
     folded = np.array([np.pi / 2, -0.5, np.pi])
     sim = ada.Simulation(model, start, integrator=integrator, step=1e-3)
@@ -110,7 +109,6 @@ def on_the_ground(integrator: str) -> tuple[ada.Simulation, Array, Array, Array]
 def test_a_law_that_depends_on_time_acts_at_the_time_given_by_default_the_present_one(
     name: str, integrator: str
 ) -> None:
-    """Redundant loops choose their conditions step by step."""
     first, q, v, tau = moving(*getattr(mechanisms, name)(), integrator=integrator)
     law = CompiledController(lambda t, q, v: [t * (2.0 - v[0]), *(0.0 for _ in tau[1:])])
     sim = ada.Simulation(first.model, q, v, integrator=integrator, step=first.step_length, controller=law)
@@ -138,7 +136,6 @@ def test_a_law_that_depends_on_time_acts_at_the_time_given_by_default_the_presen
 
 
 def test_a_semi_implicit_step_is_made_of_pinocchios_derivatives() -> None:
-    """v⁺ = v + h a, q⁺ = q + h v⁺, where nothing is implicit."""
     pin = pytest.importorskip("pinocchio")
     model = random_tree(5, ["revolute"] * 6, damping=0.0, friction=0.0, armature=0.0)
     sim, q, v, tau = moving(model, integrator="semi_implicit")
@@ -269,7 +266,6 @@ def test_so_they_are_in_stops_on_the_ground_and_under_a_law_of_time(integrator: 
 
 
 def assert_adjoint(sim: ada.Simulation, q: Array, v: Array, hold: int) -> None:
-    """w·(J d) = (Jᵀ w)·d, with weights on all rows."""
     rng, nv, rows = np.random.default_rng(3), sim.model.nv, 4
     names = list(sim.dynamics.parameters)[:2]
     tau, d_tau = rng.normal(size=(2, rows, nv))

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkages that move although counting says that they cannot, against a judge that shares no code with the library.
-
-The judge (`benchmarks.linkages`) integrates independent coordinates in extended precision. Each random linkage is
-modelled with random frames, and any of its joints may be the one that closes the loop.
-"""
+"""Linkages that move although counting says that they cannot, against a judge that shares no code with the library."""
 
 from __future__ import annotations
 
@@ -52,7 +48,6 @@ MORE = [pytest.param(5, seed, marks=pytest.mark.soak, id=f"more_{seed}") for see
 def test_a_simulation_is_as_right_as_the_same_method_on_independent_coordinates(
     family: str, count: int, seed: int
 ) -> None:
-    """Errors of rates and drift of energy over 0.25 s at up to 10 rad/s, with all defaults."""
     found, wrong = [], False
     for index, trial in enumerate(of_family(family, count, seed)):
         made, truth = modelled(trial, index), trial.truth
@@ -71,7 +66,6 @@ def test_a_simulation_is_as_right_as_the_same_method_on_independent_coordinates(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_accelerations_in_closed_poses_are_those_of_the_independent_coordinates(family: str) -> None:
-    """With random efforts, and without a word about singular poses, of which there are none."""
     for index, trial in enumerate(of_family(family)):
         made = modelled(trial, index)
         dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
@@ -91,7 +85,6 @@ def test_accelerations_in_closed_poses_are_those_of_the_independent_coordinates(
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_efforts_of_inverse_dynamics_do_the_power_that_the_motion_needs(family: str) -> None:
-    """Along each motion that the loops allow; forward dynamics of them leads back to the acceleration."""
     for index, trial in enumerate(of_family(family)):
         made = modelled(trial, index)
         dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
@@ -118,7 +111,6 @@ def test_efforts_of_inverse_dynamics_do_the_power_that_the_motion_needs(family: 
 def test_states_and_geometry_of_so_many_decimals_have_the_accelerations_of_closed_poses_nearby(
     family: str, gap: float, is_in_file: bool
 ) -> None:
-    """A linkage whose geometry is rounded in a file closes to the last digit in no pose, but keeps its motion."""
     found = []
     for index, trial in enumerate(of_family(family)):
         made = modelled(trial, index, **({"decimals": round(-np.log10(gap))} if is_in_file else {}))
@@ -152,9 +144,6 @@ def accelerations(judge: Judge, angles: np.ndarray, rates: np.ndarray, tau: np.n
 
 
 def off_by(trial: Trial, k: int, gap: float, acceleration: np.ndarray) -> float:
-    """What a gap does to accelerations: of its size in all coefficients, beside the loops' smallest singular value.
-
-    The solution of a least-squares problem differs by about that, a few times where it is worst.
-    """
+    """What a gap does to accelerations: of its size in all coefficients, beside the loops' smallest singular value."""
     size = largest(acceleration) + trial.speed**2
     return TIMES * gap * size / float(trial.truth.regular[k])

@@ -18,7 +18,6 @@ class Terminal(io.StringIO):
 
 
 def run(stream: io.StringIO, seconds: float, updates: int = 1000, **more) -> str:
-    """A run of 50 s of motion at an even pace."""
     clock = ManualClock()
     with Progress(50.0, "pa10", "s", stream=stream, clock=clock, **more) as progress:
         for i in range(1, updates + 1):

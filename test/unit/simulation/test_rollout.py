@@ -66,7 +66,6 @@ def test_a_law_that_depends_on_time_goes_on_from_call_to_call_and_begins_at_the_
 
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
 def test_a_step_that_numbers_take_has_its_own_time():
-    """The start is singular: its first step stops the kernels, at t = 2 s."""
     model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
     law = CompiledController(lambda t, q, v: [40.0 * t, 0.0, 0.0])
     sim = Simulation(model, [np.pi / 2, 0.0, np.pi], [2.0, -2.0, 2.0], controller=law)
@@ -101,7 +100,6 @@ def test_steps_are_whole_numbers(arm, steps):
 
 
 def test_loops_stay_closed_through_singular_poses():
-    """The second start passes the flat pose within a step that only numbers can take; the others go on beside it."""
     model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
     flat = np.array([np.pi / 2, 0.0, np.pi])
     q = np.array([np.deg2rad([60.0, 30.0, 150.0]), flat, np.deg2rad([50.0, 40.0, 140.0])])
@@ -135,7 +133,6 @@ def test_unusable_starts_are_refused_and_so_are_inputs_that_change_over_time(arm
 
 @pytest.mark.parametrize("name", ["bennett", "four_bar"])
 def test_simulations_under_other_loads_may_share_the_dynamics_of_one_mechanism(name: str) -> None:
-    """Where the combinations of redundant loops lie among the inputs depends on the loads."""
     model = ada.load(name)
     dynamics, q = ada.Dynamics(model), ada.assemble(model)
     alone = Simulation(model, q, dynamics=dynamics).run(0.2)

@@ -38,7 +38,6 @@ def test_a_ball_that_bounces_has_the_saltation_matrix_of_the_textbook() -> None:
     "make", [mechanisms.five_bar, lambda: (random_tree(5, ["revolute", "spherical"], "floating"), None)]
 )
 def test_a_motion_through_an_event_changes_as_differences_say(make) -> None:
-    """A moving threshold is crossed at 0.05 s, and the velocity is halved there."""
     model, start = make()
     sim, q, v, tau = moving(model, start, integrator="dop853", tolerance=1e-13)
     j, end = model.v_index(model.joint_names[-1]).start, 0.08

@@ -49,7 +49,6 @@ def cart(**more):
 
 @pytest.fixture(scope="module")
 def slider():
-    """A mass of 1 kg that slides along x."""
     return cart(friction=2.0)
 
 
@@ -80,7 +79,6 @@ def test_a_pendulum_swings_with_the_period_of_the_elliptic_integral(pendulum):
 
 @pytest.mark.parametrize("integrator", ["rkf45", "dop853"])
 def test_the_rhombus_keeps_energy_gap_and_branch_through_singular_poses(integrator):
-    """Takahashi 2012, sec. 3.3: five passings in 3 s, energy lost there; unequal masses show wrong accelerations."""
     for masses, offset in (((1.0, 1.0, 1.0), 0.0), ((1.0, 2.0, 0.5), 0.1)):
         model, _ = four_bar(masses=masses, offset=offset)
         start = np.deg2rad([60.0, 30.0, 150.0])
@@ -97,7 +95,6 @@ def test_the_rhombus_keeps_energy_gap_and_branch_through_singular_poses(integrat
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
 @pytest.mark.parametrize(("integrator", "drift"), [("rkf45", 1e-8), ("semi_implicit", 1e-2)])
 def test_a_step_from_a_singular_pose_is_logged_and_keeps_the_energy_and_the_branch(integrator, drift):
-    """Kernels refuse the pose: its accelerations in the log are those of the step on numbers."""
     model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
     log = Simulation(model, [np.pi / 2, 0.0, np.pi], [2.0, -2.0, 2.0], integrator=integrator).run(0.05)
     assert log.singular == [0.0] and log.energy_drift < drift
@@ -133,7 +130,6 @@ def test_a_controller_is_called_at_its_rate_and_its_efforts_hold(slider):
 
 
 def test_a_control_period_off_the_grid_splits_steps():
-    """Efforts 1, -1, ... every 2.5 steps of 1 ms: velocities are exact for each of these times."""
     sign = iter(np.tile([1.0, -1.0], 100))
     sim = Simulation(cart(), controller=lambda t, q, v: [next(sign)], control_period=2.5e-3)
     log = sim.run(0.01)
@@ -151,7 +147,6 @@ def test_a_compiled_law_acts_continuously_and_as_the_same_law_called_often(pendu
 
 # --- disturbances ---------------------------------------------------------------------------------------------------
 def test_impacts_give_their_impulse_whatever_the_grid(ball):
-    """No gravity, 1 kg: the velocity after an impact is its integral, though it begins and ends within steps."""
     impulses = {
         half_sine("ball", (3, 0, 0, 0, 0, 0), 0.0103, 0.0507): 3 * 0.0507 * 2 / np.pi,
         rectangle("ball", (3, 0, 0, 0, 0, 0), 0.0103, 0.0507): 3 * 0.0507,
@@ -186,7 +181,6 @@ def test_events_of_a_falling_ball_are_exact(ball):
 @pytest.mark.parametrize(("integrator", "step"), [("rkf45", 1e-3), ("semi_implicit", 1e-3), ("dop853", 0.1)])
 @pytest.mark.parametrize(("at", "speed"), [(0.5502, -5.502), (0.5507, -5.307)])
 def test_an_event_in_a_step_that_an_input_splits_has_the_state_of_its_own_part(ball, integrator, step, at, speed):
-    """1000 N lift 1 kg from 0.5505 s on; the run ends before that, or after it."""
     lift = rectangle("ball", (0, 0, 1000, 0, 0, 0), 0.5505, 1.0)
     event = Event("ends", lambda t, q, v: t - at, terminal=True)
     sim = Simulation(ball, external=[lift], events=[event], gravity=(0, 0, -10), integrator=integrator, step=step)
@@ -196,7 +190,6 @@ def test_an_event_in_a_step_that_an_input_splits_has_the_state_of_its_own_part(b
 
 
 def test_an_event_of_the_state_is_found_in_a_step_that_a_controller_splits():
-    """Efforts of 1 and -1 N change every 0.4 s, steps take 1 s: x = 0.08 + 0.4 s - ½ s² after 0.4 s."""
     passes = Event("passes", lambda t, q, v: q[0] - 0.14)
     options = {"controller": lambda t, q, v: [1.0 if round(t / 0.4) % 2 == 0 else -1.0], "control_period": 0.4}
     (event,) = Simulation(cart(), events=[passes], step=1.0, **options).run(0.8).events
@@ -214,7 +207,6 @@ def test_events_are_found_in_the_last_step_of_a_run_that_is_no_multiple_of_steps
 
 
 def test_large_robots_have_implicit_steps_too():
-    """70 rods, whose dampers no explicit step of 1 ms could follow: the chain sinks instead of blowing up."""
     chain = ada.planar_chain(70)
     b = ada.Builder("damped").link("base")
     for name, joint in chain.joints.items():

@@ -82,7 +82,6 @@ def test_robots_that_move_well_are_not_talked_about(name: str) -> None:
 
 @pytest.mark.parametrize("family", ["spherical_4", "bennett", "sarrus"])
 def test_a_linkage_that_six_decimals_keep_from_closing_moves_without_a_complaint(family: str) -> None:
-    """Each step settles it a little elsewhere; what that costs in energy is of the size of the gap."""
     rng = np.random.default_rng(4)
     made = model_of(FAMILIES[family](rng), rng, decimals=6)
     with warnings.catch_warnings():
