@@ -6,6 +6,8 @@ from __future__ import annotations
 import signal
 import threading
 
+COMPILER = "compiler"  # name of threads that compile: the end of a program does not wait for them
+
 
 def restore_sigint() -> None:
     """Let SIGINT end this program where its starter ignores it.

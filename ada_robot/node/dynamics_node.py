@@ -133,6 +133,7 @@ class DynamicsNode(Node):
         self._physics = PhysicsStatus(loop)
         try:
             loop.start()
+            self.get_logger().info(f"{model.name}: compiling the physics; longest at a robot's first start")
         except BaseException:  # a signal may come while the node is being made, after its threads have begun
             self.close()
             raise
@@ -166,7 +167,8 @@ class DynamicsNode(Node):
         self.get_logger().info(
             f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
             f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), joint_states at "
-            f"{settings.physics_rate / self.loop.every:g} Hz" + (", paused" if settings.start_paused else "")
+            f"{settings.physics_rate / self.loop.every:g} Hz, compiled in {self.loop.compiled_for:.1f} s"
+            + (", paused" if settings.start_paused else "")
         )
 
     # --- time ---------------------------------------------------------------------------------------------------

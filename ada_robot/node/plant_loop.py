@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_robot.interrupts import COMPILER
 from ada_robot.node.stamps import Stamps
 from ada_robot.simulated.plant import Plant, Snapshot
 from ada_robot.timing.deadlines import DeadlineLoop
@@ -27,7 +28,6 @@ MOST_BEHIND = 0.2  # [s] by which the physics may lag a followed clock before ti
 PATIENCE = 5.0  # [s] limit of a request that another thread waits for
 REST = 0.04  # [s] between two states published while nothing moves: a sign of life
 _FACTOR_OVER = 1.0  # [s] of passed time that the real-time factor is measured over
-_LAST_STAGE = 10.0  # [s] limit for the compiling thread to stop
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class PlantLoop:
         else:
             self._plant, self.latest = plant, plant.snapshot()
             period = self._period(real_time_factor)
-        self._began = self._seconds()
+        self._began, self._made = self._seconds(), None if self._plant is None else self._seconds()
         self._measured = self._began, self.latest.step
         self.loop = DeadlineLoop(
             period, self._tick, name="physics", priority=priority, on_failure=on_failure, clock=clock
@@ -134,6 +134,11 @@ class PlantLoop:
         return self._plant is not None
 
     @property
+    def compiled_for(self) -> float:
+        """Time since the start of the compilation, until its end [s]."""
+        return (self._seconds() if self._made is None else self._made) - self._began
+
+    @property
     def plant(self) -> Plant:
         """The plant; it belongs to the thread while this runs: reach it by `post`.
 
@@ -142,7 +147,7 @@ class PlantLoop:
         """
         if self._plant is None:
             raise NotReadyError(
-                f"the physics does not run yet: it is being compiled, {self._seconds() - self._began:.1f} s so far (a "
+                f"the physics does not run yet: it is being compiled, {self.compiled_for:.1f} s so far (a "
                 "first start of a robot takes longest). Nothing was done; ask again in a moment."
             )
         return self._plant
@@ -162,6 +167,7 @@ class PlantLoop:
             raise NotReadyError("the physics ended before it began.")
 
     def _adopt(self, plant: Plant) -> None:
+        self._made = self._seconds()
         try:
             if self._on_ready is not None:
                 self._on_ready(plant)
@@ -187,7 +193,8 @@ class PlantLoop:
             self._publish_state()
         self.loop.start()
         if self._blueprint is not None and self._maker is None:
-            self._maker = threading.Thread(target=self._make, args=(self._blueprint,), name="maker", daemon=True)
+            # no daemon: LLVM must not be at work in the end of an interpreter, which waits for this thread
+            self._maker = threading.Thread(target=self._make, args=(self._blueprint,), name=COMPILER)
             self._maker.start()
 
     def run(self, duration: float = math.inf) -> None:
@@ -195,12 +202,9 @@ class PlantLoop:
         self.loop.run(duration)
 
     def stop(self) -> bool:
-        """End after the present step; whether the thread has ended."""
+        """End after the present step; whether the thread has ended. One that still makes the plant is not waited for."""
         self._is_ending.set()
-        ended = self.loop.stop()
-        if self._maker is not None and not self.loop.run_inside:
-            self._maker.join(_LAST_STAGE)  # a compiler must not be at work when the process ends
-        return ended
+        return self.loop.stop()
 
     def post(self, action: Callable[[], T]) -> Future[T]:
         """Run an action on the plant in the thread, between two steps.

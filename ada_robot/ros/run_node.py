@@ -27,8 +27,10 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.exit_codes import USAGE_ERROR
+from ada_robot.interrupts import COMPILER
 from ada_robot.ros import environment
 
 CLEAN = 0
@@ -38,7 +40,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 3  # signals after which the process ends at once; a launch file and its terminal send two
 _LOOK = 0.05  # [s] between checks of signals, and of the node's attribute `failure`
 _LOG_INTERVAL = 1.0  # [s] between logs of failed callbacks
-_LAST_CALLBACK = 5.0  # [s] that a callback has to return at the end
+_LAST_CALLBACK = 5.0  # [s] that a callback has to return at the end; launch kills 10 s after its first signal
+_EXECUTOR = "executor"  # name of the thread that runs callbacks
 
 
 def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -> int:
@@ -65,16 +68,26 @@ def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -
         print(f"usage: {name} [--ros-args -p PARAMETER:=VALUE ...]\n\n{inspect.getdoc(make) or ''}".rstrip())
         return CLEAN
     with _Signals() as signals:
-        try:
-            node = _start(make, given, signals)
-            return CLEAN if node is None else _run(node, name, signals)
-        except AdaError as problem:
-            _say(name, "error", problem)
-            return USAGE_ERROR
-        except Exception as problem:
-            return _failure(name, problem)
-        finally:
-            rclpy.try_shutdown()
+        code = _code(make, name, given, signals)
+        if {_EXECUTOR, COMPILER} & {thread.name for thread in threading.enumerate()}:
+            # compiling may take longer than a launch system waits before it kills; LLVM's memory must outlive it
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        return code
+
+
+def _code(make: Callable[[], Node], name: str, arguments: list[str], signals: _Signals) -> int:
+    try:
+        node = _start(make, arguments, signals)
+        return CLEAN if node is None else _run(node, name, signals)
+    except AdaError as problem:
+        _say(name, "error", problem)
+        return USAGE_ERROR
+    except Exception as problem:
+        return _failure(name, problem)
+    finally:
+        rclpy.try_shutdown()
 
 
 def _start(make: Callable[[], Node], arguments: list[str], signals: _Signals) -> Node | None:
@@ -125,7 +138,7 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
         finally:
             ending.set()
 
-    thread = threading.Thread(target=spin, name="executor", daemon=True)
+    thread = threading.Thread(target=spin, name=_EXECUTOR, daemon=True)
     signals.begin()
     thread.start()
     while not signals.count and _reported(node) is None and not ending.wait(_LOOK):
@@ -135,8 +148,9 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
         _called(node, "halt")
     except Exception as problem:  # the node is still closed
         problems.append(problem)
+    deadline = SYSTEM_CLOCK() + _LAST_CALLBACK
     executor.shutdown(_LAST_CALLBACK)
-    thread.join(_LAST_CALLBACK)
+    thread.join(max(0.0, deadline - SYSTEM_CLOCK()))
     try:
         _called(node, "close")
         reported = _reported(node)

@@ -2,6 +2,7 @@
 """The dynamics node on real DDS: topics, services, parameters, and what it makes of bad messages."""
 
 import math
+import signal
 import sys
 import threading
 from functools import partial
@@ -26,6 +27,7 @@ from visualization_msgs.msg import MarkerArray
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
+from ada_robot.interrupts import COMPILER
 from ada_robot.node.dynamics_node import DynamicsNode
 from ada_robot.ros import qos
 from ada_robot.simulated.source import simulation_of
@@ -209,7 +211,7 @@ def test_a_node_whose_physics_cannot_be_made_or_is_not_awaited_ends_in_order(ros
     ros.wait(begun.is_set, what="the compilation")
     ros.remove(node)
     assert not node.loop.loop.is_running and node.failure is None
-    assert "maker" not in [thread.name for thread in threading.enumerate()]
+    ros.wait(lambda: COMPILER not in [thread.name for thread in threading.enumerate()], what="the end of its thread")
 
 
 def test_a_node_that_cannot_be_is_refused_at_its_start(ros):
@@ -406,6 +408,25 @@ def test_the_process_bears_a_clock_before_its_beginning_and_ends_cleanly(ros):
     ros.wait(goes_on, what="states")
     assert positions(states[0])["s2"] == pytest.approx(math.pi / 4, abs=0.02), "it begins where it starts"
     assert process.is_running and process.stop() == 0, process.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_node_that_compiles_before_launch_kills_it(ros, number):
+    code = (
+        "import sys, threading; from ada_robot.node.dynamics_node import DynamicsNode, run_node; "
+        "sys.exit(run_node(lambda: DynamicsNode(simulate=lambda *_: threading.Event().wait())))"
+    )
+    process = ros.start(sys.executable, "-c", code, "--ros-args", "-p", "robot:=four_bar")
+    ros.wait(lambda: "compiling" in process.output, what="word of it")
+    process.signal(number)
+    assert process.wait(limit=10.0) == 0, process.output
+
+
+def test_a_node_with_an_empty_cache_ends_while_it_compiles_loops(ros, tmp_path):
+    process = ros.start(*NODE, "-p", "robot:=delta", environment={"ADA_CACHE_DIR": str(tmp_path)})
+    ros.wait(lambda: "compiling" in process.output, what="word of it")
+    assert process.stop() == 0, process.output
+    assert "compiled in" not in process.output
 
 
 def test_a_recorded_run_is_a_log(ros, tmp_path):
