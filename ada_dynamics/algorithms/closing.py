@@ -296,7 +296,7 @@ class Conditions:
     def _enter(self, G: Block, block: Block, k: int, j: int) -> None:
         for r, row in enumerate(block, self.starts[k]):
             for c, value in enumerate(row, self.starts[j]):
-                if k != j or c >= r:
+                if c >= r:  # all of another joint's columns; of its own block the upper half
                     G[r][c] = G[c][r] = value
 
 
