@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--target", default="test", help="of make, for repeat (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=ROOT / "out/gate", help="of results (default: out/gate)")
     options = parser.parse_args()
-    head = _output("git", "rev-parse", "--short", "HEAD", cwd=ROOT).strip()
+    head = subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=ROOT, text=True).strip()
     folder = options.folder / head
     clone = folder / "clone"
     folder.mkdir(parents=True, exist_ok=True)
@@ -142,10 +142,6 @@ def _read(kept: Path) -> list[dict[str, Any]]:
 def _append(kept: Path, result: dict[str, Any]) -> None:
     with kept.open("a") as file:
         file.write(json.dumps(result) + "\n")
-
-
-def _output(*command: str, cwd: Path) -> str:
-    return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":

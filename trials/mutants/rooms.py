@@ -87,7 +87,7 @@ ROOMS = {
             "test/unit/frame/test_pages.py",
         ),
     ),
-    "pa10": _device("ada_hardware/pa10/packets.py", names="pa10_codec pa10_words"),
+    "pa10": _device("ada_hardware/pa10/packets.py", names="pa10_codec pa10_controller"),
     "kondo": _device(
         "ada_hardware/kondo/rcb*/codec.py",
         "ada_hardware/kondo/rcb*/messages.py",
@@ -100,6 +100,6 @@ ROOMS = {
         "ada_hardware/*/*/messages.py",
         "ada_hardware/kondo/rcb*/commands.py",
         "ada_hardware/force_torque/rdt/[ns]*.py",
-        names="*_codec* hexa_packets pa10_words kondo_emulators rcb1_motions rdt force_torque_drivers",
+        names="*_codec* hexa_packets pa10_controller kondo_emulators rcb1_motions rdt force_torque_drivers",
     ),
 }
