@@ -195,17 +195,20 @@ def test_a_stop_is_latched_until_a_reset(either, trace):
     assert not violations(trace)
 
 
-def test_a_stop_that_comes_after_a_reset_was_requested_stays(tmp_path):
+@pytest.mark.parametrize("requested", ["reset", "deactivate"])
+def test_a_stop_overtakes_a_reset_or_a_deactivation_that_was_requested_before_it(tmp_path, requested):
     raised = None
     # the ramp from 0.5 rad/s takes a second
     with Robot(ARM, PATIENT, patient(tmp_path, max_acceleration=0.5), place="thread") as slow:
         while raised is None:  # on a busy machine the reset may come after the ramp, and is carried out
             moving(slow)
-            slow.stop("first")
-            reset = Asked(slow.reset)
-            while reset.is_alive():  # the reset waits for the ramp; one of these comes after it
+            if requested == "reset":
+                slow.stop("first")
+            request = Asked(getattr(slow, requested))
+            until(lambda: slow.phase is not Phase.ACTIVE, "the ramp")
+            while request.is_alive():  # it waits for the end of the ramp; one of these comes after it
                 slow.stop("second")
-            raised = reset.ended()
+            raised = request.ended()
             until(lambda: slow.phase is Phase.STOPPED, "the end of the ramp")
             if raised is None:
                 slow.reset()

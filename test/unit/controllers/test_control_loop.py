@@ -45,6 +45,16 @@ class Follow(Controller[FollowSettings]):
         return Command(position=self.reference.position - self.settings.droop)
 
 
+class Choosy(Follow):
+    """Begins only where `may_begin`."""
+
+    may_begin = True
+
+    def _begin(self, state, time):
+        if not self.may_begin:
+            raise InputError("cannot begin here")
+
+
 class Failing(Follow):
     """Has a mistake."""
 
@@ -181,6 +191,27 @@ def test_a_bad_state_is_refused_with_the_reason_and_the_last_command_holds(field
     assert robot.send() is not None, "the next good one is taken"
 
 
+def test_bad_states_without_end_count_as_silence():
+    loop, robot = running(state_timeout=0.02)
+    told = [robot.send(q=[math.nan] * 7) for _ in range(30)]
+    assert [command.position.tolist() for command in told if command] == [BENT.tolist()] and not loop.is_active
+
+
+def test_the_same_state_repeated_keeps_the_loop_active_without_new_commands():
+    loop, robot = running(state_timeout=0.02)
+    assert [robot.send(later=-DT) for _ in range(100)] == [None] * 100 and loop.is_active
+
+
+def test_a_fast_joint_is_no_restart():
+    loop, robot = running()
+    q, v = BENT.copy(), REST.copy()
+    for k in range(400):
+        v[0] = 6.0 * math.sin(0.01 * k)
+        q = q + v * 0.05
+        robot.send(q, v, later=0.05 - DT)
+    assert loop.restarts == 0
+
+
 @pytest.mark.parametrize("later", [0.0, -50.0])
 def test_a_robot_that_was_put_elsewhere_or_a_clock_set_back_makes_the_controller_begin_there(later):
     loop, robot = running()
@@ -252,6 +283,18 @@ def test_a_process_that_stood_still_hands_over_where_the_robot_is_then(name):
     assert np.abs(np.array(told) - stood).max() < 1e-3, "it stays: its target is no more"
 
 
+def test_a_controller_that_cannot_begin_after_a_gap_gives_no_command_until_it_can():
+    controller = Choosy(MODEL)
+    loop, robot = running(controller)
+    loop.offer(JointReference(BENT + 0.3))
+    robot.send()
+    controller.may_begin = False
+    assert robot.send(later=1.0) is None and robot.send() is None
+    assert loop.refused["control law"] == 2
+    controller.may_begin = True
+    assert robot.send().position == pytest.approx(BENT), "not the reference of before"
+
+
 # --- robots that something else drives --------------------------------------------------------------------------------
 def test_a_robot_that_was_stopped_and_started_again_stays_where_it_is():
     loop, robot = running(Follow(MODEL))
@@ -294,6 +337,26 @@ def test_a_robot_that_was_never_active_is_told_to_stay_and_takes_no_reference():
     robot.send(moved)
     loop.activate(robot.time)
     assert robot.send(moved) is None and loop.deactivate() is None, "a stopped robot gets nothing at all"
+
+
+def test_a_robot_that_is_active_again_takes_no_reference_before_its_next_state():
+    loop, robot = running(Follow(MODEL))
+    for phase in ("active", "stopped"):
+        loop.robot_is(RobotPhase(phase), robot.time)
+    robot.clock.advance(0.5)  # without states
+    loop.robot_is(RobotPhase("active"), robot.time)
+    with refused(ReferenceRefused, field="phase", value="active"):
+        loop.offer(JointReference(BENT + 0.5))
+    assert robot.send(BENT + 0.1).position == pytest.approx(BENT + 0.1)
+    loop.offer(JointReference(BENT + 0.5))
+
+
+def test_a_waiting_controller_whose_robot_falls_silent_ends_without_a_command():
+    loop, robot = running(state_timeout=0.05)
+    for phase in ("active", "closed"):
+        loop.robot_is(RobotPhase(phase), robot.time)
+    robot.send()
+    assert robot.silence(0.2) == [] and not loop.is_active
 
 
 # --- references -------------------------------------------------------------------------------------------------------
@@ -367,6 +430,18 @@ def test_a_switch_does_not_drive_a_joint_past_its_end():
         if k == 1:
             loop.switch(second, k * dt)
     assert 1.99 < q[0] <= 2.0, "it goes on for the time of the hand-over"
+
+
+def test_after_efforts_the_first_position_is_the_measured_one_and_speeds_keep_their_limits():
+    loop, robot = running(blend=0.1)
+    robot.send()
+    loop.switch(Follow(MODEL, {"droop": 0.05}), robot.time)
+    told = [robot.send() for _ in range(150)]
+    assert told[0].effort is None and np.abs(told[0].position - BENT).max() < 1e-4
+    assert told[-1].position == pytest.approx(BENT - 0.05)
+    speeds = np.abs(np.diff([command.position for command in told], axis=0)) / DT
+    limits = np.array([limit.velocity for limit in loop.controller.limits])
+    assert (speeds <= limits * (1.0 + 1e-9)).all() and speeds.max() > 0.9 * limits.min()
 
 
 def test_a_switch_that_cannot_be_leaves_all_as_it_was():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refused import refused
+from scipy.optimize import brentq
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.poses import moved
@@ -173,6 +174,16 @@ def test_rods_that_all_meet_the_axis_let_the_plate_turn():
     np.testing.assert_allclose(at.plate @ [0, 0, 0, 0, 0, 1.0], 0.0, atol=1e-12)
     with refused(SingularPose, field="hold"):
         at.forward  # noqa: B018
+
+
+def test_a_level_plate_yawed_to_where_the_determinant_changes_sign_is_singular_of_the_second_kind():
+    def at(yaw):
+        return TABLE.jacobians(pose_of((0.0, 0.0, -0.5), (0.0, 0.0, yaw)))
+
+    yaw = brentq(lambda yaw: np.linalg.det(at(yaw).plate), 0.0, 1.9, xtol=1e-15)
+    assert at(yaw).hold < 1e-9 and at(yaw).drive > 0.05
+    with refused(SingularPose, field="hold"):
+        at(yaw).forward  # noqa: B018
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

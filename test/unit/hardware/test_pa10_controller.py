@@ -124,6 +124,13 @@ def test_an_arm_without_an_enabling_device_is_driven_only_where_that_was_said_by
     Program(other, Pa10Settings(dead_man=False)).moving()
 
 
+def test_switches_are_shown_and_not_obeyed_only_with_obey_switches_false() -> None:
+    bus = Bus()
+    bus.word = 0
+    ours = Program(bus, Pa10Settings(obey_switches=False)).moving()
+    assert ours.cycle.feedback.values["emergency stop released"] == 0.0 and bus.speed > 0.05
+
+
 def second_program_begins(bus: Bus, port: object) -> None:
     """What any host does that opens an arm: E, S, C with brakes on, E; all within one cycle of the first one."""
     for packet in (raw("E", 3), raw("S", 4), braked(5), raw("E", 6), raw("S", 7)):

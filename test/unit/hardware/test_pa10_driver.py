@@ -30,7 +30,7 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Translation
 from ada_hardware.pa10.variants import variant
 from ada_robot.contract import Demand, Mode
-from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 VARIANTS = pytest.mark.parametrize("name", ["ce", "7c"])
 STILL = np.zeros(7)
@@ -323,6 +323,18 @@ def test_a_bad_wire_never_makes_the_driver_raise_anything_but_a_broken_line():
     assert step.driver.counts.refused > 0
 
 
+def test_a_broken_line_is_an_error_of_each_cycle_and_none_of_the_stop():
+    step = arm()
+    step.start()
+    step.wire.fault("disconnect", 1)
+    with pytest.raises(TransportError):
+        step.cycle(Mode.VELOCITY, STILL)
+    step.driver.stop()
+    with pytest.raises(TransportError):
+        step.idle()
+    step.driver.close()
+
+
 # --- alarms -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("fault", "code"), [("emergency_stop", 0x110), ("limit_switch", 0x130)])
 def test_a_switch_is_an_alarm_that_needs_a_person_and_then_a_reset(fault, code):
@@ -388,6 +400,15 @@ def test_an_arm_that_was_switched_off_and_on_is_taken_up_again():
         assert step.emulator.state()["mode"] == "control"
         step.start()
         assert violations(step) == []
+
+
+def test_an_emergency_stop_while_servos_come_on_ends_the_start():
+    step = arm(servo_on_time=0.5)
+    step.tap.sent.clear()
+    step.tap.on_send = lambda packet: len(step.tap.sent) == 30 and step.wire.fault("emergency_stop", 1)
+    with refused(DeviceAlarm, field="alarm", value=0x110):
+        step.driver.start()
+    assert step.emulator.state()["mode"] == "stopped"
 
 
 def test_servos_that_do_not_come_on_are_told_and_the_brakes_stay_on():

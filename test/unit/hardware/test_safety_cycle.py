@@ -498,10 +498,12 @@ def test_a_gap_longer_than_the_host_allows_brings_the_robot_to_rest_however_long
     assert not world.arm.violations
 
 
-def test_a_slow_robot_may_have_five_periods_between_two_cycles():
-    world = LockStep(HOLD, period=0.05, device_timeout=0.0).active()
+@pytest.mark.parametrize(("period", "timeout", "longest", "allowed"), [(0.05, 0.0, 0.1, 0.25), (T, 0.5, 0.4, 0.4)])
+def test_five_periods_or_the_longest_gap_of_the_user_may_be_between_two_cycles(period, timeout, longest, allowed):
+    safety = SafetySettings(hold_without_commands=True, longest_gap=longest)
+    world = LockStep(safety, period=period, device_timeout=timeout).active()
     world.step()
-    world.step(after=0.24)
+    world.step(after=allowed - 0.01)
     assert world.cycle.phase is Phase.ACTIVE
-    world.step(after=0.26)
+    world.step(after=allowed + 0.01)
     assert world.cycle.phase is not Phase.ACTIVE

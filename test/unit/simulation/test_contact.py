@@ -167,15 +167,16 @@ def test_a_kilogram_on_four_corner_points_is_stable_at_one_millisecond_for_ten_s
 
 def test_the_linearly_implicit_step_is_stable_far_beyond_explicit_limits():
     size = (0.2, 0.2, 0.1)
-    for harder, speed in ((100.0, 1e-9), (1e4, G * 1e-3)):
+    for harder, start, speed in ((100.0, TURNED, 1e-9), (1e4, LEVEL, G * 1e-3), (1e4, TURNED, G * 1e-3)):
         material = Material(stiffness=5000.0 * harder, slip_speed=0.02 / harder)
         model, contact = body(1.0, size), Contact(corners(size, (-1, 1)), material=material)
         assert fastest_rate(model, contact, state(0.05)) * 1e-3 > 100.0
-        motion = moved(model, state(0.1, TURNED), np.zeros(6), 1e-3, 4000, "semi_implicit", contact=contact)
+        motion = moved(model, state(0.1, start), np.zeros(6), 1e-3, 4000, "semi_implicit", contact=contact)
         # what sinks less than it falls in one step, g h², hops by half of that
         linear, spin = np.split(motion.v[-1000:], 2, axis=1)
         for point in corners(size):
             assert np.linalg.norm(linear + np.cross(spin, point.xyz), axis=1).max() < speed
+        assert np.abs(spin).max() < (1e-9 if harder == 100.0 or start is LEVEL else np.inf)  # else edges hop in turn
         assert motion.q[-1, 2] == pytest.approx(0.05, abs=G * 1e-6)
 
 
