@@ -88,6 +88,21 @@ def test_torques_reach_the_motors():
     assert np.all(feedback.velocity > 0.1)
 
 
+def test_closing_the_driver_of_a_driven_table_brakes_it():
+    world = World().started()
+    world.driver.close()
+    assert world.table.state_now is State.BRAKED
+
+
+def test_a_table_whose_power_was_cut_is_not_driven_when_it_answers_again():
+    world = World().started()
+    world.wire.fault("power_cut", 1)
+    assert not world.hold(2).is_fresh
+    world.wire.fault("power_cut", 0)
+    feedback = world.driver.idle()
+    assert feedback.is_fresh and not feedback.is_driven
+
+
 def test_stop_brakes_and_a_new_start_goes_on_from_there():
     world = World().started()
     world.follow(joint_path(circle, 0.5))
