@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import (
     AdaError,
+    BeyondLimitsWarning,
     BifurcationWarning,
     CompileError,
     DeviceError,
@@ -77,6 +78,7 @@ _HOMES = {
 
 __all__ = [
     "AdaError",
+    "BeyondLimitsWarning",
     "BifurcationWarning",
     "Builder",
     "ComTask",

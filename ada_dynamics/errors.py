@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 LONGEST = 4000  # characters of a message
 
@@ -143,6 +144,19 @@ class BifurcationWarning(SingularPoseWarning):
 
 class OpenLoopWarning(LoopWarning):
     """Loops are open in a state given to a mechanism; the message says which, and by how much."""
+
+
+class BeyondLimitsWarning(LoopWarning):
+    """No configuration was found that closes all loops within the limits of the joints.
+
+    Attributes:
+        joints: how far each is beyond its limits in the configuration that was taken [rad, m].
+    """
+
+    def __init__(self, *words: object, loops: tuple[str, ...] = (), joints: Mapping[str, float] = MappingProxyType({})):
+        """Args: the message, and the facts in it."""
+        super().__init__(*words, loops=loops)
+        self.joints = dict(joints)
 
 
 class UnexplainedMotionWarning(UserWarning):

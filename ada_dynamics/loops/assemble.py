@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assembly import assembled, free_velocities, start_of
+from ada_dynamics.loops.limited import limited
 from ada_dynamics.loops.numbers import LoopNumbers, typical_length
 from ada_dynamics.loops.rank import ROUNDED_GAP
 from ada_dynamics.loops.state import loop_state
@@ -141,11 +142,13 @@ def assemble(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[
 
     Args:
         model: a model with loops.
-        guess: positions to start from; the neutral pose by default.
+        guess: positions to start from; those of the model's file by default.
         hold: joints, or the one, that stay where the guess has them, such as motors set to wanted angles.
 
     Returns:
-        Positions near the guess that close all loops, with a report of what is left.
+        Positions near the guess that close all loops, with a report of what is left. A guess that closes them is kept;
+        otherwise positions within the limits of the joints are preferred, and a BeyondLimitsWarning names the joints
+        where there are none.
 
     Raises:
         InputError: guess or hold are unusable.
@@ -163,5 +166,8 @@ def assemble(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[
     if model.loops:
         numbers = LoopNumbers(model)
         refuse_open(numbers)
-        q = assembled(model, numbers, q, free_velocities(model, hold))
+        free = free_velocities(model, hold)
+        q = assembled(model, numbers, q, free)
+        is_kept = guess is not None and float(np.max(np.abs(numbers.gap(start)))) < ROUNDED_GAP * numbers.length
+        q = q if is_kept else limited(numbers, q, start, free)
     return _pose(q, model, start)

@@ -185,9 +185,9 @@ def _open_by(numbers: LoopNumbers, q: Array) -> dict[str, str]:
 
 
 def start_of(model: Model, guess: ArrayLike | None) -> Array:
-    """The guess as an array, with its quaternions made unit length; the neutral pose where there is none."""
+    """The guess as an array, with its quaternions made unit length; that of the model's file where there is none."""
     if guess is None:
-        return model.neutral()
+        return model.home()
     q = model.as_positions(guess, "guess")
     if not np.isfinite(q).all():
         message = f"guess is {q.tolist()!r:.200}; finite numbers are needed."

@@ -33,13 +33,13 @@ def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
 
     Args:
         model: a model with loops.
-        pose: one that closes all loops; the neutral one by default.
+        pose: one that closes all loops; near that of the model's file by default.
 
     Raises:
         ModelError: the pose does not close the loops, or conditions that act depend on each other.
     """
     numbers = LoopNumbers(model)
-    q = model.neutral() if pose is None else pose
+    q = model.home() if pose is None else pose
     is_searched = model.nv <= SEARCHED
     q = assembled(model, numbers, q) if is_searched else q
     gap = float(np.max(np.abs(numbers.gap(q)), initial=0.0))

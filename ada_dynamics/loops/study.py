@@ -84,7 +84,7 @@ def study(model: Model, pose: Array | None = None, turned: bool = False) -> Stud
     """
     numbers = LoopNumbers(model, turned)
     refuse_open(numbers)
-    start = assembled(model, numbers, model.neutral() if pose is None else pose)
+    start = assembled(model, numbers, model.home() if pose is None else pose)
     poses = sample_poses(numbers, start)
     jacobians = [numbers.jacobian(q) / numbers.weights[:, None] for q in poses]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)

@@ -258,6 +258,7 @@ class Joint(Part):
     rest: float = 0.0  # position at which the spring does not pull [rad] or [m]
     constants: Mapping[str, float] = field(default_factory=dict)  # that its kind has beside
     turns: Turns | None = None  # that a spherical joint stands for, with limits of their angles
+    home: tuple[float, ...] | None = None  # positions in which its file starts it; None: where it is neutral
     element: Any = field(default=None, repr=False)  # what it was read from, until it is sealed
 
     _word = "joint"

@@ -205,6 +205,20 @@ class Model(Shown):
         """The zero configuration."""
         return np.concatenate([np.zeros(0), *(t.neutral() for t, _, _ in self._space)])
 
+    @property
+    def has_home(self) -> bool:
+        """True if the file of the model says in which configuration it starts."""
+        return any(len(joint.home or ()) == joint.nq > 0 for joint in self.joints.values())
+
+    def home(self) -> Array:
+        """The configuration in which the file starts the robot: MJCF's keyframe or `ref`; neutral elsewhere."""
+        q = self.neutral()
+        for name in self.joint_names:
+            own = self.joints[name].home
+            if own is not None and len(own) == self.joints[name].nq:
+                q[self.q_index(name)] = own
+        return q
+
     def random_state(self, rng: np.random.Generator | int | None = None) -> tuple[Array, Array]:
         """Random q within the limits (where they are finite) and v with normally distributed entries.
 

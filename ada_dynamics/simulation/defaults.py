@@ -15,7 +15,7 @@ from ada_dynamics.contact.stops import JointStops, beyond_limits, limited_joints
 from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
-from ada_dynamics.model.bounds import bounds_of
+from ada_dynamics.model.bounds import bounds_of, within_limits
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.integration import AUTO, Integration
@@ -84,6 +84,8 @@ def scene_for(
     is_given = is_given and start is not None
     pose = start_pose(model, None if start is None else np.asarray(start, dtype=np.float64))
     q, notes = np.array(pose), []
+    if start is None and model.has_home and float(np.max(np.abs(model.difference(model.home(), q)))) > _ROUNDING:
+        notes.append("start: that of the file, moved to within the limits of joints and to where loops are closed")
     contact, more = ground_under(model, ground, q, vertices=vertices)
     notes += more
     stiff = Acting(contact).stiffest(model, q)
@@ -103,18 +105,20 @@ def scene_for(
 
 
 def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
-    """A pose to start from: a guess with its loops closed; without one, within the limits, with arms that can fall.
+    """A pose to start from: a guess with its loops closed; without one, within the limits.
+
+    That is the pose in which the robot's file starts it; where the file has none, arms are bent so that they can fall.
 
     Args:
         model: the robot.
         guess: such as `catalogue.start_of` gives.
     """
     if guess is None and not model.loops:
-        guess = model.neutral()
+        guess = model.home()
         turning = [name for name in model.joint_names if model.joints[name].type.turns()]
-        if not floats(model) and len(turning) > 1:
+        if not floats(model) and not model.has_home and len(turning) > 1:
             guess[model.q_index(turning[1])] = np.pi / 4
-        guess = _within_limits(model, guess)
+        guess = within_limits(model, guess)
     return assemble(model, guess)
 
 
@@ -208,18 +212,3 @@ def _stops_from(
     if all(name in beyond for name in limited_joints(model)):
         return None, notes
     return JointStops.for_model(model, step, q=q, without=tuple(beyond), is_implicit=is_implicit), notes
-
-
-def _within_limits(model: Model, q: Array) -> Array:
-    """The nearest pose in which joints, and those that mimic them, keep their limits."""
-    low, high, nearest = np.full(model.nq, -np.inf), np.full(model.nq, np.inf), np.array(q)
-    for body in model.tree.bodies:
-        joint = model.joints[body.name]
-        if joint.turns is not None:
-            nearest[body.q] = joint.turns.clipped(q[body.q])
-        if not joint.type.has_limits() or not bounds_of(joint) or not body.multiplier:
-            continue
-        limits = joint.limits
-        ends = sorted((x - body.offset) / body.multiplier for x in (limits.lower, limits.upper))
-        low[body.q], high[body.q] = np.maximum(low[body.q], ends[0]), np.minimum(high[body.q], ends[1])
-    return np.where(low <= high, np.clip(nearest, low, np.maximum(low, high)), nearest)

@@ -39,10 +39,7 @@ def start_state(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple
     Raises:
         InputError: a vector has the wrong length or is not finite, or a quaternion is no rotation.
     """
-    if q is None:
-        q0 = np.array(assemble(model)) if model.loops else model.neutral()
-    else:
-        q0 = _finite("q", model.as_positions(q))
+    q0 = np.array(assemble(model)) if q is None else _finite("q", model.as_positions(q))
     v0 = np.zeros(model.nv) if v is None else _finite("v", model.as_velocities(v))
     problems = model.position_problems(q0)
     if problems:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,11 @@ from mechanism_oracle import Oracle
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics.contact.stops import beyond_limits
+from ada_dynamics.errors import BeyondLimitsWarning
 from ada_dynamics.loops.assemble import AssembledPose
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
 
 NAMES = ("four_bar", "slider_crank", "five_bar", "watt_six_bar", "bennett", "stewart", "hexa", "delta", "cassie_leg")
@@ -113,3 +118,34 @@ def test_rods_that_do_not_reach_are_reported_with_the_gap_that_is_left() -> None
         with pytest.raises(ada.ModelError) as caught:
             ada.assemble(two_rods(reach), [0.3, 0.2])
         assert float(caught.value.value["pin"].removesuffix(" m")) == pytest.approx(1.0 - 2.0 * reach, rel=2e-3)
+
+
+def limited_four_bar(joint: str, lower: float, upper: float) -> tuple[ada.Model, np.ndarray]:
+    """A four-bar linkage with limits, and a configuration that closes it."""
+    model, q = mechanisms.four_bar((0.5, 1.0, 0.8, 1.0), crank=1.0)
+    parts = Parts.of(model)
+    parts.joints[joint] = replace(parts.joints[joint], limits=Limits(lower, upper))
+    return parts.build(), q
+
+
+@pytest.mark.parametrize("joint", ["joint_1", "joint_2", "joint_3"])
+@pytest.mark.parametrize("crank", [-2.0, -0.5, 0.5, 2.5])
+@pytest.mark.parametrize("is_crossed", [False, True])
+def test_a_configuration_within_the_limits_is_found_wherever_the_guess_is(joint, crank, is_crossed):
+    lengths = (0.5, 1.0, 0.8, 1.0)
+    _, inside = mechanisms.four_bar(lengths, crank=crank, crossed=is_crossed)
+    at = float(inside[int(joint[-1]) - 1])
+    model, q = limited_four_bar(joint, at - 0.05, at + 0.05)
+    found = ada.assemble(model, q + 1e-3)  # next to a configuration that is closed, but beyond the limits
+    assert np.max(np.abs(Oracle(model).gap(found))) < 1e-11
+    assert beyond_limits(model, np.asarray(found)).get(joint, 0.0) < 1e-6
+    np.testing.assert_allclose(ada.assemble(model, q), q, atol=1e-12)  # what is closed is kept
+
+
+def test_limits_that_no_closed_configuration_keeps_are_warned_of_with_the_joint():
+    model, _ = limited_four_bar("joint_3", -0.05, 0.05)  # coupler and rocker stretched are longer than crank and ground
+    with pytest.warns(BeyondLimitsWarning) as met:
+        found = ada.assemble(model)
+    assert found.residual < 1e-11
+    assert list(met[0].message.joints) == ["joint_3"]
+    assert met[0].message.joints["joint_3"] == pytest.approx(beyond_limits(model, np.asarray(found))["joint_3"])
