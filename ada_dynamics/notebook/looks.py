@@ -131,14 +131,14 @@ def _by_depth(model: Model) -> list[tuple[int, Any]]:
 
 
 def _some_pose(model: Model) -> Array:
-    """The start of a robot of the catalogue, else a closed pose; the neutral one where none is found."""
+    """The start of a robot of the catalogue, else a closed pose; that of its file where none is found."""
     start = start_of(model.name, model)
     if start is not None:
         return np.asarray(start)
     try:
-        return np.asarray(assemble(model)) if model.loops else model.neutral()
+        return np.asarray(assemble(model))
     except AdaError:
-        return model.neutral()
+        return model.home()
 
 
 def _portrait(model: Model, q: Array) -> Any:

@@ -67,7 +67,7 @@ class StateOfRobot:
         self._names = list(joints)
         self._rows = np.array([model.q_index(name).start for name in joints], dtype=np.intp)
         self._speeds = np.array([model.v_index(name).start for name in joints], dtype=np.intp)
-        self._start = model.neutral() if start is None else np.array(start)
+        self._start = model.home() if start is None else np.array(start)
         self._q = self._start.copy()
         self._closed: Dynamics | None = None  # of the model with heavy motors, once the loops are closed
         self._tried_at = -math.inf

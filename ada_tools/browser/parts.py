@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from ada_dynamics.model.joints import Fixed, Planar
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.reach import reach_of
 from ada_tools.browser.solids import unit_solid
+
+_LOG = logging.getLogger(__name__)
 
 Colour = tuple[float, ...]
 
@@ -67,6 +70,8 @@ def parts_of(model: Model) -> list[Part]:
             if not drawn[link.name]:
                 drawn[link.name] = [part for shape in shapes for part in shape_parts(link.name, shape, meshes)]
     meshes.report("Links without any other shape are drawn as sticks.")
+    if not any(drawn.values()):
+        _LOG.warning("model %r has no shapes that can be drawn: it is shown as sticks.", model.name)
     bodies = {name: name for name in model.links}  # by link, the first link of what it is fixed to
     for joint in model.joints.values():  # parents come first
         if joint.kind == Fixed.kind and joint.parent in bodies:

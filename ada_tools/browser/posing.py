@@ -51,7 +51,7 @@ class Posing:
 
         Args:
             model: the robot.
-            q: where it starts; near the neutral pose by default.
+            q: where it starts; near the pose of the robot's file by default.
             dynamics: of the model; made here by default.
 
         Raises:

@@ -89,7 +89,7 @@ def start_state(scenario: Scenario, model: Model) -> tuple[Array, Array]:
     given = start.part("joints", None)
     robot = None if given.entries or scenario.model is None else scenario.model.robot
     catalogued = start_of(robot)
-    q = model.neutral() if catalogued is None else np.array(catalogued, dtype=np.float64)
+    q = model.home() if catalogued is None else np.array(catalogued, dtype=np.float64)
     _fill(q, given, model, model.q_index, _position_units)
     wrong = model.position_problems(q) if model.has_manifold_coordinates else []
     if wrong:

@@ -10,8 +10,10 @@ from loop_robots import random_robot
 from refused import damaged, refusal
 
 import ada_dynamics as ada
+from ada_dynamics.drawing.meshes import RobotMeshes, mesh_vertices
+from ada_dynamics.robots import writers
 from ada_dynamics.robots.load import find_robot
-from ada_dynamics.robots.writers import render
+from ada_dynamics.simulation import scene_for
 from benchmarks.mjcf_comparison import compare
 
 mujoco = pytest.importorskip("mujoco")
@@ -374,7 +376,7 @@ LOOPS = ("revolute", "spherical", "fixed")
 )
 def test_mujoco_moves_what_was_written_as_the_model_does(seed, loops, joints):
     model = random_robot(seed, loops, joints, extras=False)
-    rendered = render(model, "mjcf")
+    rendered = writers.render(model, "mjcf")
     assert any("is universal: it is written as" in note for note in rendered.notes) == ("universal" in joints)
     theirs, data = compiled(rendered.texts[".xml"])
     random_state(theirs, data, np.random.default_rng(seed))
@@ -391,7 +393,7 @@ def test_a_platform_that_floats_beside_a_fixed_base_becomes_a_body_of_the_world(
     robot = ada.Builder("r").link("base", 1.0).link("arm", 1.0, inertia=(1, 1, 1)).link("plate", 2.0, inertia=(1, 2, 3))
     robot.joint("free", "floating", "base", "plate").joint("j", "continuous", "base", "arm")
     model = robot.loop("l", "spherical", "arm", "plate").build()
-    text = render(model, "mjcf").texts[".xml"]
+    text = writers.render(model, "mjcf").texts[".xml"]
     theirs, _ = compiled(text)
     assert theirs.body("plate").parentid[0] == 0
     back = ada.load(text)
@@ -401,7 +403,7 @@ def test_a_platform_that_floats_beside_a_fixed_base_becomes_a_body_of_the_world(
 def test_mujoco_ties_joints_as_the_model_does():
     model = random_robot(5, (), ("revolute", "prismatic"), extras=True)
     mimics = {joint.name: joint.mimic for joint in model.joints.values() if joint.mimic is not None}
-    theirs, data = compiled(render(model, "mjcf").texts[".xml"])
+    theirs, data = compiled(writers.render(model, "mjcf").texts[".xml"])
     assert len(mimics) == theirs.neq > 0
     data.qpos[:] = np.random.default_rng(0).normal(size=theirs.nq)
     for name, mimic in mimics.items():
@@ -525,6 +527,36 @@ MESHES = {
     "mirrored": 'scale="-1 1 2"',
     "moved": 'refpos="0.1 0.2 -0.1" refquat="1 2 -1 0.5"',
 }
+
+
+@pytest.mark.parametrize("ending", ["stl", "obj"])
+@pytest.mark.parametrize("how", [*MESHES, "skewed"])
+def test_meshes_are_drawn_where_mujoco_has_them_also_in_a_written_urdf(tmp_path, how, ending, write):
+    (tmp_path / "meshes").mkdir()
+    WRITERS[ending](tmp_path / f"meshes/bent.{ending}", *_bent())
+    skewed = 'scale="1 2 1" refquat="1 2 -1 0.5"'
+    path = write(
+        '<mujoco><compiler meshdir="meshes"/><asset>'
+        f'<mesh name="m" file="bent.{ending}" {MESHES.get(how, skewed)}/></asset><worldbody><body name="b">'
+        '<inertial pos="9 0 0" mass="1" diaginertia="1 1 1"/><joint/><frame pos="1 0 0" '
+        'euler="0 30 0"><geom name="g" type="mesh" mesh="m" pos="0.1 0.2 0.3" euler="10 20 30" rgba="1 0 0 1"/></frame>'
+        "</body></worldbody></mujoco>"
+    )
+    model = ada.load(path)
+    if how == "skewed":
+        assert model.links["b"].visuals == () and "'m' is scaled along axes" in "".join(notes_of(path))
+        return
+    theirs = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(theirs)
+    mujoco.mj_forward(theirs, data)
+    wanted = theirs.mesh_vert @ data.geom("g").xmat.reshape(3, 3).T + data.geom("g").xpos
+    writers.write(model, tmp_path / "elsewhere.urdf")
+    for again in (model, ada.load(tmp_path / "elsewhere.urdf")):
+        (shape,) = again.links["b"].visuals
+        found = RobotMeshes().get(shape).vertices * shape.size @ shape.rotation.T + shape.xyz
+        np.testing.assert_allclose([found.min(0), found.max(0)], [wanted.min(0), wanted.max(0)], atol=1e-6)
+        assert shape.rgba == (1.0, 0.0, 0.0, 1.0)
+    assert "com-far" not in [finding.code for finding in ada.check(path).findings]
 
 
 @pytest.mark.parametrize("ending", WRITERS)
@@ -661,6 +693,77 @@ def test_an_equality_of_a_tendon_over_two_joints_ties_them(write):
     assert mimic.offset == pytest.approx(np.radians(20.0) - 0.15, rel=1e-14)
 
 
+# --- where it starts ------------------------------------------------------------------------------------------------
+JOINTED = (
+    '<body pos="0.1 0.2 0.9" euler="10 20 30"><freejoint name="trunk"/>' + MASS + '<body pos="0 0 -0.3">'
+    '<joint name="knee" axis="0 1 0" ref="40" range="0 90"/>'
+    + MASS
+    + '<body><joint name="ball" type="ball"/>'
+    + MASS
+    + '<body><joint name="rod" type="slide" ref="0.2"/>'
+    + MASS
+    + "</body></body></body></body>"
+)
+KEY = '<key name="{}" qpos="{} 0 0 2 2 0 0 {} 0 3 0 4 0.1"/>'
+
+
+@pytest.mark.parametrize(
+    ("keys", "key"),
+    [
+        ("", None),
+        ("<key/>", None),
+        (KEY.format("a", 1, 0.5) + KEY.format("b", 2, 0.6), 0),
+        (KEY.format("a", 1, 0.5) + KEY.format("home", 2, 0.6), 1),
+    ],
+)
+def test_the_start_is_mujocos_keyframe_home_or_the_first_or_the_references(keys, key):
+    text = mjcf(JOINTED, after=f"<keyframe>{keys}</keyframe>")
+    model, (theirs, data) = ada.load(text), compiled(text)
+    if key is not None:
+        mujoco.mj_resetDataKeyframe(theirs, data, key)
+    mujoco.mj_forward(theirs, data)
+    wanted = positions(model, theirs, data)
+    for found in (model.home(), scene_for(model, ground="off").q, ada.Simulation(model).q):
+        np.testing.assert_allclose(found, wanted, atol=1e-15)
+
+
+def test_loops_start_closed_at_the_references():
+    bar = '<joint name="{0}" axis="0 1 0" ref="{1}"/><geom type="capsule" fromto="0 0 0 {2}" size="0.02"/>'
+    text = mjcf(
+        f'<body name="a">{bar.format("a", 20, "0 0 1")}<body name="b" pos="0 0 1">{bar.format("b", 35, "1 0 0")}</body>'
+        f'</body><body name="c" pos="1 0 0">{bar.format("c", -25, "0 0 1")}</body>',
+        after='<equality><connect body1="b" body2="c" anchor="1 0 0"/></equality>',
+    )
+    model, (theirs, data) = ada.load(text), compiled(text)
+    np.testing.assert_allclose(ada.assemble(model), positions(model, theirs, data), atol=1e-14)
+
+
+@pytest.mark.parametrize("key", ["", '<keyframe><key qpos="0 0 5 1 0 0 0 0.7 0.7"/></keyframe>'])
+def test_a_floating_robot_with_mesh_feet_starts_on_the_ground_as_its_keyframe_bends_it(key, write, tmp_path):
+    stl(tmp_path / "foot.stl", *_bent())
+    leg = (
+        '<body><joint name="hip{0}" axis="0 1 0"/><geom type="sphere" size="0.01" pos="0 {0} -0.4"/>'
+        '<geom type="mesh" mesh="foot" pos="0 {0} -1"/></body>'
+    )
+    path = write(
+        '<mujoco><asset><mesh name="foot" file="foot.stl"/></asset><worldbody><geom type="plane" size="1 1 1"/>'
+        '<body pos="0 0 2"><freejoint name="any"/><geom type="box" size=".2 .2 .2"/>'
+        f"{leg.format(0.2)}{leg.format(-0.2)}</body></worldbody>{key}</mujoco>"
+    )
+    model, theirs = ada.load(path), mujoco.MjModel.from_xml_path(str(path))
+    scene = scene_for(model, vertices=mesh_vertices())
+    np.testing.assert_array_equal(scene.q[7:], [0.7, 0.7] if key else [0.0, 0.0])
+    data = mujoco.MjData(theirs)
+    data.qpos[:3], data.qpos[7:] = scene.q[:3], scene.q[7:]
+    mujoco.mj_forward(theirs, data)
+    lowest = min(
+        float((theirs.mesh_vert @ data.geom_xmat[i].reshape(3, 3).T + data.geom_xpos[i])[:, 2].min())
+        for i in np.flatnonzero(theirs.geom_type == mujoco.mjtGeom.mjGEOM_MESH)
+    )
+    assert abs(lowest) < 1e-6  # MuJoCo's vertices have single precision
+    assert scene.contact is not None and scene.notes == ()
+
+
 # --- what is left out -----------------------------------------------------------------------------------------------
 def test_all_that_is_left_out_is_noted_with_its_count_and_motors_on_tendons_count(write):
     path = write(
@@ -671,9 +774,9 @@ def test_all_that_is_left_out_is_noted_with_its_count_and_motors_on_tendons_coun
         '<contact><exclude body1="a" body2="b"/></contact><tendon><spatial name="line"><site site="s"/><site site="r"/>'
         '</spatial><fixed name="sum"><joint joint="j" coef="1"/><joint joint="k" coef="1"/></fixed></tendon>'
         '<actuator><motor tendon="sum"/><muscle tendon="line" lengthrange="0.1 1"/><position joint="j"/></actuator>'
-        '<sensor><jointpos joint="j"/><jointpos joint="k"/></sensor><keyframe><key qpos="1 1 1"/></keyframe></mujoco>',
+        '<sensor><jointpos joint="j"/><jointpos joint="k"/></sensor></mujoco>',
     )
     notes = "\n".join(notes_of(path))
-    left_out = "actuators", "act on no joint", "tendons", "sensors", "contact rules", "keyframes", "camera", "mocap"
+    left_out = "actuators", "act on no joint", "tendons", "sensors", "contact rules", "camera", "mocap"
     assert [word for word in left_out if word not in notes] == []
     assert assert_as_mujoco(path).actuated == ("j", "k")

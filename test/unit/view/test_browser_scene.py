@@ -9,10 +9,12 @@ from browser_robots import pushable, rocker
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_tools.browser.exhibits import EXHIBITS
 from ada_tools.browser.live import LocalRobot, Pace, live_page
 from ada_tools.browser.overlays import KINDS, inertias
+from ada_tools.browser.parts import parts_of
 from ada_tools.browser.playback import Clock, PlaybackPage
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.robot_page import RobotPage
@@ -333,3 +335,10 @@ def test_a_robot_that_is_chosen_in_a_browser_takes_the_place_of_the_one_before(r
         room.tick()
         assert room.chosen == room.robot.model.name == name and room.robot is not first
         assert room.choice.value == EXHIBITS[name].words and room.robot.is_playing
+
+
+@pytest.mark.parametrize(("shapes", "count"), [((), 1), ((Shape("sphere", (0.1,)),), 0)])
+def test_a_robot_without_shapes_that_can_be_drawn_says_so(caplog, shapes, count):
+    model = ada.Builder("bare").link("base").link("rod", 1.0, (0, 0, 0.5), (1, 1, 1), visuals=shapes)
+    assert parts_of(model.joint("pin", "revolute", "base", "rod").build())
+    assert sum("no shapes" in record.message for record in caplog.records) == count

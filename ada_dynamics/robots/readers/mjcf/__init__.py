@@ -16,7 +16,7 @@ from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.mjcf.bodies import Walk, scale_masses
 from ada_dynamics.robots.readers.mjcf.equality import Equalities
 from ada_dynamics.robots.readers.mjcf.include import Includes
-from ada_dynamics.robots.readers.mjcf.left_out import counted, note_the_rest, read_actuators
+from ada_dynamics.robots.readers.mjcf.left_out import counted, note_the_rest, read_actuators, read_keyframe
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.replicate import expand_replicates
 from ada_dynamics.robots.readers.mjcf.settings import read_settings
@@ -53,6 +53,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     if tendons.kinds:
         robot.notes.append(f"{counted(tendons.kinds)}: tendons without forces of their own are left out.")
     read_actuators(root, robot, world, tendons, settings, sink)
+    read_keyframe(root, robot, world, settings)
     note_the_rest(root, robot)
     return robot
 

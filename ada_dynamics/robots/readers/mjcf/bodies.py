@@ -183,7 +183,7 @@ class Walk:
             if child.tag == "geom":
                 problems: list[Problem] = []
                 values = Values(child, link.where, problems.append, self._settings, place.in_class)
-                shape, is_seen, touches = read_shape(values, self._settings, place.frame)
+                shape, is_seen, touches = read_shape(values, self._settings, self._meshes, place.frame)
                 self._robot.odd_shapes.extend(problems)
                 if shape is not None and not problems:
                     link.visuals = [*link.visuals, *([shape] if is_seen else [])]

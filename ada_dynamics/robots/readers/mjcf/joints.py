@@ -20,6 +20,7 @@ from ada_dynamics.robots.readers.anchored import Assembly
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
 from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.spatial.orientation import to_quaternion
 
 # Universal and cylindrical joints are two of MuJoCo's, one after the other, with the same coordinates.
 KINDS = Kinds[tuple[str, ...]](
@@ -159,7 +160,7 @@ def connect_body(assembly: Assembly, link: Link, parent: str, pose: Pose, joints
         assembly.fix(parent, link.name, pose, link.element)
         return
     if any(joint.type == "free" for joint in joints):
-        _connect_free(assembly, link, parent, joints, sink)
+        _connect_free(assembly, link, parent, pose, joints, sink)
         return
     at, offset = parent, pose  # pose of the body's frame, as it would be at zero, in the link before
     for joint in joints[:-1]:
@@ -183,15 +184,19 @@ def _zero(joint: MjcfJoint) -> Pose:
 def _record(joint: MjcfJoint, parent: str, child: str) -> Joint:
     own = Joint(joint.name, joint.kind, parent, child, axis=joint.axis, limits=joint.limits, element=joint.element)
     own.damping, own.friction, own.armature = joint.damping, joint.friction, joint.armature
+    own.home = (joint.reference,) if joint.reference else None
     own.stiffness, own.rest = joint.stiffness, joint.rest if joint.stiffness else 0.0
     return own
 
 
-def _connect_free(assembly: Assembly, link: Link, parent: str, joints: list[MjcfJoint], sink: Sink) -> None:
+def _connect_free(assembly: Assembly, link: Link, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink) -> None:
     joint = joints[0]
     if len(joints) > 1 or parent != "world":
         message = "it has a free joint, and other joints or another body around it."
         fix = "A free body stands in <worldbody> and has no other joint."
         sink(Problem("free-joint", link.line, link.where, message, fix, link.element.file))
-    # The joint's coordinates are the body's pose in the world, wherever the file places it at the start.
-    assembly.add_joint(_record(joint, "world", link.name), NO_MOVE)
+    # The joint's coordinates are the body's pose in the world; where the file places it, it starts.
+    record = _record(joint, "world", link.name)
+    w, x, y, z = to_quaternion(pose[0])
+    record.home = (*pose[1].tolist(), x, y, z, w)
+    assembly.add_joint(record, NO_MOVE)

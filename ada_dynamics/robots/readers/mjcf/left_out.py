@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rest of an MJCF file, beside bodies, joints, equalities: motors by joint, and a note for all that is left out."""
+"""The rest of an MJCF file: motors by joint, the keyframe in which it starts, and a note for all that is left out."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.problems import Sink
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.mjcf.bodies import World
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
@@ -17,12 +18,12 @@ from ada_dynamics.robots.readers.xml import Element
 _SECTIONS = {
     "sensor": "sensors",
     "contact": "contact rules",
-    "keyframe": "keyframes",
     "deformable": "deformable parts",
     "custom": "custom data",
     "extension": "extensions",
 }
 _IN_BODIES = ("camera", "light")
+_SIZES = {"free": 7, "ball": 4}  # numbers in qpos
 
 
 def note_the_rest(root: Element, robot: Description) -> None:
@@ -34,8 +35,34 @@ def note_the_rest(root: Element, robot: Description) -> None:
     looks = Counter(one.tag for body in root.all("worldbody") for one in body.walk() if one.tag in _IN_BODIES)
     if looks:
         robot.notes.append(f"{counted(looks)}: cameras and lights are left out.")
-    if any(joint.kind == "floating" for joint in robot.joints):
-        robot.notes.append("the start pose of free bodies is a state and no part of the model: it is left out.")
+
+
+def read_keyframe(root: Element, robot: Description, world: World, settings: Settings) -> None:
+    """Let joints start in the keyframe that is named home, else in the first."""
+    keys = [key for section in root.all("keyframe") for key in section.all("key")]
+    if not keys:
+        return
+    chosen = next((key for key in keys if key.attributes.get("name", "").strip() == "home"), keys[0])
+    others = f"; {len(keys) - 1} others are left out" if len(keys) > 1 else ""
+    name = chosen.attributes.get("name", "").strip() or "without a name"
+    problems: list[Problem] = []
+    values = Values(chosen, f"keyframe {name!r}", problems.append, settings)
+    sizes = [_SIZES.get(joint.type, 1) for joint in world.joints.values()]
+    qpos = values.numbers("qpos", sum(sizes), sum(sizes)).tolist() if values.has("qpos") else None
+    if problems:
+        robot.notes.append(f"the robot does not start in a keyframe: {problems[0].text(robot.file)}")
+        return
+    robot.notes.append(f"the robot starts in the keyframe {name!r} (line {chosen.line}){others}.")
+    if qpos is None:  # then it is where the file places its bodies
+        return
+    records = {joint.name: joint for joint in robot.joints}
+    for joint, size in zip(world.joints.values(), sizes, strict=True):
+        own, qpos = qpos[:size], qpos[size:]
+        if size > 1:  # MuJoCo's quaternions are w, x, y, z, of any length
+            length = math.hypot(*own[-4:])
+            w, *vector = (x / length for x in own[-4:]) if length > 0.0 else (1.0, 0.0, 0.0, 0.0)
+            own[-4:] = [*vector, w]
+        records[joint.name].home = tuple(own)
 
 
 def counted(found: Counter[str]) -> str:

@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volume, centre and inertia of MJCF's meshes: legacy, exact, convex or shell, as MuJoCo has them.
+"""MJCF's meshes: where they are drawn, and volume, centre and inertia as MuJoCo has them.
 
-All are sums over pyramids from a point to the triangles. "legacy" takes every pyramid's volume as positive, so that a
-mesh that is not closed, or not convex, weighs too much: it is MuJoCo's default, and masses are to be MuJoCo's.
+Volumes (legacy, exact, convex, shell) are sums over pyramids from a point to the triangles. "legacy" takes every
+pyramid's volume as positive, so that a mesh that is not closed, or not convex, weighs too much: it is MuJoCo's default,
+and masses are to be MuJoCo's.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.problems import Sink
+from ada_dynamics.model.problems import Problem, Sink
+from ada_dynamics.model.rigid import Pose
 from ada_dynamics.robots.readers.mjcf.include import folder_of
 from ada_dynamics.robots.readers.mjcf.mesh_file import Faces, read_mesh
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values, rotation_of
 from ada_dynamics.robots.readers.xml import Element
 
 KINDS = ("legacy", "exact", "convex", "shell")
+_DRAWN = (".stl", ".obj")
+_SKEW = 1e-9  # part of the largest scale
 _LEAST = 1e-15  # MuJoCo's least volume [m³] and area [m²]
 
 
@@ -31,6 +37,14 @@ class Bulk:
     size: float
     centre: Array
     inertia: Array
+
+
+class Look(NamedTuple):
+    """A mesh as a shape: its scale, the pose of its file's frame in the geom's, and its address."""
+
+    scale: Array
+    pose: Pose
+    address: str
 
 
 class Meshes:
@@ -64,6 +78,36 @@ class Meshes:
             self._found[name] = found
         return self._found[name]
 
+    def look(self, name: str, user: Values) -> Look | None:
+        """A mesh that a geom names, to be drawn; None after a report."""
+        element = self._elements.get(name)
+        if element is None:
+            user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
+            return None
+        problems: list[Problem] = []
+        values = Values(element, f"mesh {name!r}", problems.append, self._settings)
+        scale, shift = values.vector("scale", (1.0, 1.0, 1.0)), values.vector("refpos", (0.0, 0.0, 0.0))
+        R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
+        along: Array = R @ np.diag(scale) @ R.T  # the scale comes after the turn: it must be one of the file's axes
+        file = Path(values.text("file"))
+        reason = str(problems[0].message) if problems else ""
+        if file.suffix.lower() not in _DRAWN:
+            reason = f"is no file of the kinds {', '.join(_DRAWN)}"
+        elif float(np.max(np.abs(along - np.diag(np.diag(along))))) > _SKEW * float(np.max(np.abs(scale))):
+            reason = "is scaled along axes that are not those of its file"
+        if reason:
+            user.problem("mesh-not-drawn", f"is left out of drawings and contact: its mesh {name!r} {reason}.")
+            return None
+        return Look(np.diag(along).copy(), (R.T, -scale * (R.T @ shift)), self._address(values))
+
+    def _address(self, values: Values) -> str:
+        """As seen from the main file."""
+        if self._folder is None:
+            return (Path(self._settings.mesh_folder) / self._name(values)).as_posix()
+        path = self._path(values)
+        beside = os.path.relpath(path, self._folder)
+        return (path if Path(self._name(values)).is_absolute() else Path(beside)).as_posix()
+
     def _read(self, values: Values) -> Bulk | None:
         for what in ("builtin", "maxhullvert"):
             if values.has(what):
@@ -94,10 +138,12 @@ class Meshes:
             return vertices, faces.astype(np.int64).reshape(-1, 3)
         return read_mesh(self._path(values))
 
-    def _path(self, values: Values) -> Path:
+    def _name(self, values: Values) -> str:
         name = values.text("file").replace("\\", "/")
-        if self._settings.strips_paths:
-            name = name.rsplit("/", 1)[-1]
+        return name.rsplit("/", 1)[-1] if self._settings.strips_paths else name
+
+    def _path(self, values: Values) -> Path:
+        name = self._name(values)
         inside = Path(self._settings.mesh_folder) / name
         if self._folder is None and not inside.is_absolute():
             raise ModelError(f"{name}: a text has no folder to look in; load the file by its path.")

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geoms of an MJCF body as shapes; those that have no counterpart here, meshes among them, are left out."""
+"""Geoms of an MJCF body as shapes; those that have no counterpart here are left out."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from ada_dynamics.model.elements import PLAIN, Shape
 from ada_dynamics.model.problems import Problem
 from ada_dynamics.model.rigid import Pose, compose
 from ada_dynamics.robots.readers.mjcf.inertia import SHAPES, size_and_pose
+from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
 from ada_dynamics.robots.readers.xml import Element
 
 _KINDS = ("box", "sphere", "cylinder", "capsule")
+_GROUNDS = ("plane", "hfield")
 _FIRST_HIDDEN = 3  # group of geoms that MuJoCo's viewer does not show
 
 
@@ -24,26 +28,34 @@ def read_colours(root: Element, settings: Settings) -> None:
             settings.colours[values.text("name")] = colour
 
 
-def read_shape(values: Values, settings: Settings, around: Pose) -> tuple[Shape | None, bool, bool]:
+def read_shape(values: Values, settings: Settings, meshes: Meshes, around: Pose) -> tuple[Shape | None, bool, bool]:
     """A geom as a shape (or None), whether it is seen and whether it touches others.
 
     Args:
         values: of the geom; problems may not raise.
         settings: of the document.
+        meshes: of the document.
         around: pose of the <frame>s that it stands in.
     """
     kind = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
-    if kind not in _KINDS or values.has("mesh"):
+    address = None
+    if kind == "mesh":
+        found = meshes.look(values.text("mesh"), values)
+        if found is None:
+            return None, False, False
+        size, pose, address = found.scale, compose(values.pose(), found.pose), found.address
+    elif kind not in _KINDS or values.has("mesh"):
+        if kind not in _GROUNDS:
+            fitted = " that is fitted to a mesh" if values.has("mesh") else ""
+            values.problem("not-drawn", f"is of type {kind}{fitted}: it is not drawn and touches nothing.")
         return None, False, False
-    size, pose = size_and_pose(values, kind)
-    if not (size > 0.0).all():
-        return None, False, False
-    if kind in ("cylinder", "capsule"):
-        size = size * [1.0, 2.0]
-    elif kind == "box":
-        size = 2.0 * size
+    else:
+        size, pose = size_and_pose(values, kind)
+        if not (size > 0.0).all():
+            return None, False, False
+        size = size * {"box": 2.0, "sphere": 1.0}.get(kind, np.array([1.0, 2.0]))
     R, p = compose(around, pose)
     hidden = values.number("group", 0.0) >= _FIRST_HIDDEN
     touches = values.number("contype", 1.0) != 0.0 or values.number("conaffinity", 1.0) != 0.0
     colour = tuple(values.vector("rgba", settings.colours.get(values.text("material"), PLAIN)).tolist())
-    return Shape(kind, tuple(size.tolist()), p, R, colour), not hidden, touches or hidden
+    return Shape(kind, tuple(size.tolist()), p, R, colour, address), not hidden, touches or hidden

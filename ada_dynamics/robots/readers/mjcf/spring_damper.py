@@ -36,10 +36,6 @@ def set_springs_and_dampers(robot: Description, joints: Mapping[str, MjcfJoint])
 
 def _inertias(robot: Description, joints: Mapping[str, MjcfJoint]) -> dict[str, float]:
     model = Description(robot.name, robot.file, links=robot.links, joints=robot.joints).build()
-    q = model.neutral()
-    for name, joint in joints.items():
-        if joint.type in ("hinge", "slide"):
-            q[model.q_index(name)] = joint.reference
-    M: Array = np.array(mass_matrix(model.tree, q.tolist()).dense(), dtype=float)
+    M: Array = np.array(mass_matrix(model.tree, model.home().tolist()).dense(), dtype=float)
     ease = np.diag(np.linalg.inv(M))
     return {name: float(1.0 / max(_LEAST, float(np.mean(ease[model.v_index(name)])))) for name in model.joint_names}
