@@ -179,7 +179,16 @@ class Balance(Controller[BalanceSettings]):
 
     def _commanded_joints(self) -> tuple[str, ...]:
         missing = [name for name in JOINTS if name not in self.model.joints]
-        return () if missing else super()._commanded_joints()
+        if missing:
+            raise InputError(
+                f"{self.NAME}: robot {self.model.name!r} has no joints {', '.join(missing)}; this law commands the ten "
+                "of two legs. Take 'hoap2_standing' or 'hoap2_reaching'.",
+                joint=missing[0],
+                field="model",
+                value=missing,
+                allowed=("hoap2_standing", "hoap2_reaching"),
+            )
+        return super()._commanded_joints()
 
     def _refuse_other_robots(self) -> None:
         model = self.model

@@ -281,6 +281,10 @@ class Controller(ABC, Generic[S]):
         """Commands that had to be cut since `reset`."""
         return self._shaper.count
 
+    def target_positions(self, positions: Array) -> dict[str, float]:
+        """Positions of joints, by name, where the commanded ones are at a target. Args: those of the commanded ones."""
+        return dict(zip(self.joints, positions.tolist(), strict=True))
+
     # --- implemented by laws -----------------------------------------------------------------------------------------
     def _prepare(self) -> None:
         """Make what the law needs of robot and settings, once; raise InputError where it is not for this robot."""

@@ -75,11 +75,15 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         self.coupling = SupportCoupling(model, self.settings.support)
         count = self.coupling.count
         if list(self.v_index) != list(range(model.nv - count, model.nv)):
+            missing = [
+                n for n in model.joint_names if model.v_index(n).stop > model.nv - count and n not in self.joints
+            ]
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} has {count} velocities of joints and {len(self.joints)} motors; "
-                "this law needs a motor at every joint.",
+                f"{self.NAME}: joints {', '.join(missing)} of robot {model.name!r} have no motors; this law needs one "
+                "at every joint.",
+                joint=missing[0] if missing else None,
                 field="model",
-                value=model.name,
+                value=missing,
                 allowed="a motor at every joint",
             )
         self.rows = self.coupling.rows(self.settings.preserved)

@@ -50,6 +50,11 @@ class JointPath(NamedTuple):
     velocities: Array | None = None
 
 
+def end_of(reference: JointReference | JointPath) -> Array:
+    """Positions that joints are to come to."""
+    return reference.positions[-1] if isinstance(reference, JointPath) else reference.position
+
+
 class PoseReference(NamedTuple):
     """Where a link shall be.
 

@@ -146,6 +146,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._q = np.zeros(0)
         self._followed: tuple[Array, ...] = ()
         self._target = self._rest
+        self._shown = self._shown_at = np.zeros(0)  # all joints at a target, and those with motors
 
     # --- preparation -------------------------------------------------------------------------------------------------
     def _six(self, name: str, values: Sequence[float]) -> Array:
@@ -203,6 +204,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._time = time
         self._branch.forget()
         self._result = ()
+        self._q = state.q
+        self._shown = self._shown_at = np.zeros(0)
         pose = self._rest if self._link is None else flat_pose(self._pose_of_link(state.q))
         rest = np.zeros(len(self.joints))
         target = self._branch.manifold.closed(state.q, 20) if self._is_path else state.q
@@ -330,6 +333,16 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         if self._is_path:
             return found | {"path_error": self._way_left(self._q)[self.v_index]}
         return found | {"virtual_effort": found["virtual_effort"][self.v_index]}
+
+    def target_positions(self, positions: Array) -> dict[str, float]:
+        """Positions of all joints, by name: those without a motor as the loops have them."""
+        model = self.model
+        if not self._is_path and not np.array_equal(positions, self._shown_at):
+            self._shown = self._targets.near(positions, self._shown if len(self._shown) else self._q)
+            self._shown_at = positions.copy()
+        q = self._target if self._is_path else self._shown
+        places = {name: model.q_index(name).start for name in model.joint_names if model.joints[name].nq == 1}
+        return {name: float(q[place]) for name, place in places.items()} | super().target_positions(positions)
 
     def continuous(self, reference: Reference | None = None) -> Callable[..., list[Scalar]]:
         """The law, with a fixed reference, for `ada_dynamics.simulation.CompiledController`: a part of the equations.

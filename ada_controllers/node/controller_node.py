@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from ada_controllers.node.trajectory_action import TrajectoryAction, action_type
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings
 from ada_controllers.state import State
+from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_robot.ros.awaited_description import AwaitedDescription
@@ -34,6 +36,7 @@ from ada_robot.timing.deadlines import reduce_interpreter_jitter
 NAME = "controller_node"
 SHAPING = "shaping"  # prefix of the settings of command shaping
 _LOOK = 0.05  # [s] between checks of the control thread
+_LOOK_AT_GRAPH = 0.5  # [s] between looks for the nodes that publish the states
 _LOG_INTERVAL = 5.0  # [s] after which the same problem is logged again
 
 
@@ -66,6 +69,7 @@ class ControllerNode(ManagedNode):
         self._parts: list[Any] = []  # to be closed at clean-up, last one first
         self._was_activated = self._was_configured = False
         self._refusals = 0
+        self._looked, self._simulations = -math.inf, set[str]()
         if not self._settings.value.robot:
             timeout = self._settings.value.description_timeout
             self._waiting = AwaitedDescription(self, timeout, self._described, self._give_up)
@@ -208,9 +212,11 @@ class ControllerNode(ManagedNode):
         thread = self.thread
         if thread is not None:
             self._log_refusals(thread)
+            self._look_for_simulation(thread)
             if self.phase == ACTIVE and not thread.control.is_active:
                 self.get_logger().error(
-                    f"stopped: {thread.control.reason}. Activate the node again once that is mended."
+                    f"stopped: {thread.control.reason}. Once that is mended: "
+                    f"ros2 lifecycle set {self.get_fully_qualified_name()} activate"
                 )
                 self.trigger_deactivate()
         if not self._settings.value.autostart:
@@ -219,6 +225,21 @@ class ControllerNode(ManagedNode):
             self._start()
         elif self.phase == INACTIVE and not self._was_activated and thread is not None and thread.control.latest:
             self._was_activated = self.trigger_activate() == SUCCESS
+
+    def _look_for_simulation(self, thread: ControlThread) -> None:
+        """Whether all nodes that publish the states can be put into a state, as simulations alone can."""
+        now = SYSTEM_CLOCK()
+        if now - self._looked < _LOOK_AT_GRAPH:
+            return
+        self._looked = now
+        found = {
+            one.node_namespace.rstrip("/") + "/" + one.node_name
+            for one in self.get_publishers_info_by_topic(thread.inputs.topic)
+        }
+        if found and found != self._simulations:  # a simulation that ends vanishes bit by bit
+            is_simulated = all(self.count_subscribers(f"{name}/set_state") for name in found)
+            self._simulations = found if is_simulated else set()
+            thread.control.is_simulated = is_simulated
 
     def _start(self) -> None:
         self._was_configured = True
@@ -238,6 +259,7 @@ class ControllerNode(ManagedNode):
     def close(self) -> None:
         """End the controller, with its last command, and forget the robot."""
         self.thread = self._action = None
+        self._simulations = set()
         parts, self._parts = self._parts, []
         for part in reversed(parts):
             part.close()

@@ -41,6 +41,8 @@ def control_status(thread: ControlThread) -> Status:
     if not control.is_active:
         asked = control.reason in ("asked for", "not activated yet")
         return Status(Level.OK if asked else Level.ERROR, f"not active: {control.reason}", values)
+    if control.age(now) > control.settings.state_timeout:
+        return Status(Level.WARN, f"{controller.NAME} waits for a state, {control.age(now):.3g} s so far", values)
     if control.waits:
         level = Level.WARN if control.is_silent else Level.OK
         said = "no commands" if control.is_silent else "it is commanded to stay"

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ada_controllers.controller import Controller
-from ada_controllers.state import JointPath, JointReference, PoseReference, Reference
+from ada_controllers.state import JointPath, JointReference, PoseReference, Reference, end_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import Message
@@ -81,8 +81,9 @@ class Outputs:
             message.header.stamp, message.header.frame_id = self._clock.now().to_msg(), self._frame
             write_pose(target.pose, message.pose.position, message.pose.orientation)
             self._poses.publish(message)
-        elif isinstance(target, (JointReference, JointPath)):
-            joints = JointState(name=list(controller.joints), position=end_of(target).tolist())
+        elif isinstance(target, (JointReference, JointPath)) and self._joints.get_subscription_count():
+            shown = controller.target_positions(end_of(target))
+            joints = JointState(name=list(shown), position=list(shown.values()))
             joints.header.stamp = self._clock.now().to_msg()
             self._joints.publish(joints)
 
@@ -100,8 +101,3 @@ def state_vectors(
         reference = end_of(target)
     signals = {name: np.ravel(values) for name, values in controller.signals().items()}
     return {"t": np.array([time]), "reference": reference, "command": np.concatenate(commanded), **signals}
-
-
-def end_of(target: JointReference | JointPath) -> Array:
-    """Positions that joints are to come to."""
-    return target.positions[-1] if isinstance(target, JointPath) else target.position

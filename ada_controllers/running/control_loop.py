@@ -33,6 +33,7 @@ from ada_robot.contract import Command
 
 _OF_A_STALL = 0.25  # share of state_timeout: a stall of this thread counts as no more
 HOLD, RELEASE, SILENT = "hold", "release", "silent"
+AUTO, MACHINE, STATES = "auto", "machine", "states"
 REFERENCE = "reference"  # reason of refusals
 
 Source: TypeAlias = "Callable[[float], Reference | None]"
@@ -49,6 +50,12 @@ class LoopSettings:
         unit="s",
         lower=0.001,
         upper=60.0,
+    )
+    timeout_clock: str = setting(
+        AUTO,
+        "time in which state_timeout passes; machine: of this computer; states: of the stamps of the states, so that a "
+        "simulation may stand still; auto: states where a simulation publishes them, else machine",
+        choices=(AUTO, MACHINE, STATES),
     )
     max_start_speed: float = setting(
         0.5, "speed of a joint or of the base from which on activation is refused; 0: any", unit="rad/s, m/s", lower=0.0
@@ -89,6 +96,7 @@ class ControlLoop:
     Attributes:
         controller: that runs.
         settings: in use.
+        is_simulated: whether the states come from a simulation; see `LoopSettings.timeout_clock`.
         is_active: whether the controller gives commands.
         reason: why it is not active.
         command: the last one.
@@ -103,7 +111,7 @@ class ControlLoop:
         """Prepare; `activate` begins."""
         self.controller = controller
         self.settings = settings or LoopSettings()
-        self.is_active = False
+        self.is_simulated = self.is_active = False
         self.reason = "not activated yet"
         self.command: Command | None = None
         self.refused: Counter[str] = Counter()
@@ -118,7 +126,7 @@ class ControlLoop:
         self._robot: RobotPhase | None = None
         self._was_driven = False  # the robot has followed commands since the activation
         self._silence = 0.0  # time since a good state led to a command or was repeated [s]
-        self._stepped_at = -math.inf
+        self._stepped_at = self._stamp = -math.inf  # on the machine's clock, and on that of the states
 
     # --- status -------------------------------------------------------------------------------------------------
     @property
@@ -345,8 +353,7 @@ class ControlLoop:
         """
         timeout = self.settings.state_timeout
         # while this thread did not run, other processes may have stalled, too: little of that time counts as silence
-        self._silence += min(time - self._stepped_at, _OF_A_STALL * timeout)
-        self._stepped_at = time
+        self._silence += min(self._passed(measured, time), _OF_A_STALL * timeout)
         verdict = self._judge(measured, time)
         if not self.is_active:
             return None
@@ -371,6 +378,14 @@ class ControlLoop:
                 f"no good state for {self._silence:.3g} s, state_timeout is {timeout:g} s{self._last()}"
             )
         return None
+
+    def _passed(self, measured: Measured | None, time: float) -> float:
+        """Time since the last step on the clock of the timeout [s]."""
+        passed, self._stepped_at = time - self._stepped_at, time
+        stamp = self._stamp if measured is None or not math.isfinite(measured.stamp) else measured.stamp
+        by_states, self._stamp = stamp - self._stamp if stamp > self._stamp else 0.0, stamp
+        chosen = self.settings.timeout_clock
+        return by_states if chosen == STATES or (chosen == AUTO and self.is_simulated) else passed
 
     def _judge(self, measured: Measured | None, time: float) -> Verdict | None:
         if measured is None:

@@ -135,6 +135,10 @@ class Targets:
             )
         return found
 
+    def near(self, positions: Array, start: Array) -> Array:
+        """The pose on the loops, near a start, whose commanded joints come nearest to given positions."""
+        return nearest(self._manifold, start, self._residual(JointReference(positions))).q
+
     def _residual(self, reference: Reference) -> Residual:
         if isinstance(reference, PoseReference):
             wanted = flat_pose(np.asarray(reference.pose)).tolist()

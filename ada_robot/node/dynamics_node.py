@@ -152,7 +152,7 @@ class DynamicsNode(Node):
         self._loads.warm_up()
         leave_off()
         if settings.record:
-            self._recording = PlantRecording(settings.record, plant)
+            self._recording = PlantRecording(settings.record, plant, on_failure=self.get_logger().warning)
             self._health.add("recording", self._recording.status)
         reduce_interpreter_jitter()
         return plant
@@ -226,7 +226,7 @@ class DynamicsNode(Node):
         if self._recording is not None:
             self._recording.close()
             status = self._recording.status()
-            if status.level > Level.OK:  # the last report on /diagnostics may have been before
+            if status.level == Level.WARN:  # the last report on /diagnostics may have been before
                 self.get_logger().warning(f"{status.values['file']}: {status.message}")
 
 

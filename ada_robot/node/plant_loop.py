@@ -202,7 +202,7 @@ class PlantLoop:
         self.loop.run(duration)
 
     def stop(self) -> bool:
-        """End after the present step; whether the thread has ended. One that still makes the plant is not waited for."""
+        """End after the present step; whether the thread has ended. That which makes the plant is not waited for."""
         self._is_ending.set()
         return self.loop.stop()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,13 @@ class PlantRecording:
     """
 
     def __init__(
-        self, path: str, plant: Plant, *, most: int = MOST_WAITING, recorder: type[McapRecorder] = McapRecorder
+        self,
+        path: str,
+        plant: Plant,
+        *,
+        most: int = MOST_WAITING,
+        recorder: type[McapRecorder] = McapRecorder,
+        on_failure: Callable[[str], object] = str,
     ) -> None:
         """Begin the file.
 
@@ -39,12 +46,14 @@ class PlantRecording:
             plant: whose motion it is.
             most: states that may wait for the disk.
             recorder: writes the file.
+            on_failure: called once, in the writing thread, with the reason why nothing is written any more.
 
         Raises:
             RecordingError: it cannot be written.
         """
         self.lost = 0
         self.failure: str | None = None
+        self._on_failure = on_failure
         sim, model = plant.simulation, plant.model
         self._path = Path(path).expanduser()
         frames = frames_of(sim.contact)
@@ -95,6 +104,7 @@ class PlantRecording:
                 )
             except Exception as problem:  # of any kind: the end of the recording must be visible
                 self.failure = self._why(problem)
+                self._on_failure(self.failure)
                 return
 
     def status(self) -> Status:

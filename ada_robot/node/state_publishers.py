@@ -7,6 +7,8 @@ load_publishers.py.
 
 from __future__ import annotations
 
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
@@ -21,6 +23,32 @@ from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, Dynami
 from ada_robot.node.frames import Frames, can_send_frames, publish_fixed
 from ada_robot.ros import qos
 from ada_robot.simulated.plant import Snapshot
+
+_LOOK = 1.0  # [s] between looks for publishers of other nodes
+
+
+class OtherPublishers:
+    """Logs once that a topic has publishers of other nodes: their messages alternate with those of this node."""
+
+    def __init__(self, node: Node, topic: str) -> None:
+        """Args: the node; the topic's whole name."""
+        self._node, self._topic, self._known = node, topic, 0
+        node.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _look(self) -> None:
+        node, topic = self._node, self._topic
+        found = [(one.node_namespace, one.node_name) for one in node.get_publishers_info_by_topic(topic)]
+        own = (node.get_namespace(), node.get_name())
+        for _ in [one for one in node.publishers if one.topic_name == topic]:
+            if own in found:
+                found.remove(own)
+        if len(found) > self._known:
+            names = ", ".join(sorted(f"{space.rstrip('/')}/{name}" for space, name in found))
+            node.get_logger().warning(
+                f"{topic} is published by other nodes, too: {names}. Their states alternate with those of this one; "
+                "start one of them in a namespace (-r __ns:=/NAME). A node that was killed is listed for some 20 s."
+            )
+        self._known = max(self._known, len(found))
 
 
 class StatePublishers:
@@ -60,6 +88,7 @@ class StatePublishers:
         if settings.publish_tf and can_send_frames(node):
             self._frames = Frames(node, self._messages)
             self._fixed = publish_fixed(node, self._frames.fixed)
+        self._others = OtherPublishers(node, self._joint_states.topic_name)
         if publishes_description:
             self._description = publish_description(node, model, "robot_description")
 

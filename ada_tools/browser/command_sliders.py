@@ -111,7 +111,7 @@ class JointTargets(CommandSliders):
     def __init__(self, page: Page, model: Model, follower: Follower) -> None:
         """Add them to the page, hidden. Args: to draw on; the robot; the controller."""
         super().__init__(page, model, self._follow, "joint targets", "send targets")
-        self._follower = follower
+        self._follower, self._actuated = follower, frozenset(model.actuated)
         self._sent: Positions | None = None
         self.offer(False)
 
@@ -128,7 +128,7 @@ class JointTargets(CommandSliders):
         if positions is None or targets is None:
             self._sent = None
             return
-        wanted = {name: positions.get(name, target) for name, target in targets.items()}
+        wanted = {name: positions.get(name, target) for name, target in targets.items() if name in self._actuated}
         if wanted != self._sent:
             self._follower.follow_joints(wanted)
             self._sent = wanted

@@ -43,7 +43,7 @@ def _start(graph: Graph, *, follows_clock: bool) -> Scene:
     graph.eye()
     clock = graph.program("trials.graph.clock").ready() if follows_clock else None
     node = graph.node(DYNAMICS, values)
-    slow = {"controller": "joint_trajectory", **SLOW, "state_timeout": STOP / 2.0}
+    slow = {"controller": "joint_trajectory", **SLOW, "state_timeout": STOP / 2.0, "timeout_clock": "machine"}
     controller = graph.node(CONTROLLER, {"robot": "pa10", "use_sim_time": follows_clock, **slow})
     graph.program("benchmarks.ros.referee", "1000", GOAL).ready()
     graph.wait(moves(MOVES), timeout=BEGINS)

@@ -221,11 +221,26 @@ def test_bad_states_and_references_are_refused_and_move_nothing_and_what_is_behi
     assert capfd.readouterr().err.count("'elbow'") <= 1, "refusals are logged once"
 
 
-def test_when_the_robot_falls_silent_the_joints_are_told_to_stay_and_the_node_says_why(ros):
+def test_a_controller_waits_for_a_simulation_that_stands_still(ros):
     simulated = plant(ros)
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
-    node = controller(ros, state_timeout=3.0, wait=True)
+    node = controller(ros, state_timeout=0.5)
+    ros.wait(lambda: node.thread and node.thread.control.is_simulated, what="the simulation to be known")
+    ros.wait(lambda: node.phase == "active" or transition(ros, "activate"), what="an active controller")
+    commands.next()
+    ros.remove(simulated)
+    ros.wait(lambda: "waits for a state" in diagnosed(reports, "control").get("message", ""), what="the report")
+    plant(ros)
+    assert len(commands.next().effort)
+    assert node.phase == "active"
+
+
+def test_when_the_robot_falls_silent_the_joints_are_told_to_stay_and_the_node_says_why(ros, capfd):
+    simulated = plant(ros)
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
+    node = controller(ros, state_timeout=3.0, timeout_clock="machine", wait=True)
     ros.wait(lambda: commands, what="commands")
     there = simulated.loop.latest.q
     ros.remove(simulated)
@@ -235,6 +250,7 @@ def test_when_the_robot_falls_silent_the_joints_are_told_to_stay_and_the_node_sa
     assert life(ros) == "inactive"
     ros.wait(lambda: "no good state" in diagnosed(reports, "control").get("message", ""), what="the report")
     assert diagnosed(reports, "control")["level"] == 2
+    assert "ros2 lifecycle set /controller_node activate" in capfd.readouterr().err
     plant(ros)  # the robot comes back: the node waits until somebody asks
     ros.wait(lambda: transition(ros, "activate"), what="a controller that can be activated")
 

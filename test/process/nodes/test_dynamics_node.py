@@ -429,6 +429,20 @@ def test_a_node_with_an_empty_cache_ends_while_it_compiles_loops(ros, tmp_path):
     assert "compiled in" not in process.output
 
 
+def test_a_full_disk_and_a_second_node_of_the_same_name_are_warned_of_at_once(ros, tmp_path):
+    """Files of the first node are limited to 100 kB."""
+    words = ("-p", "robot:=four_bar", "-p", "idle:=release")
+    first = ros.start("prlimit", "--fsize=100000", *NODE, *words, "-p", f"record:={tmp_path / 'run.mcap'}")
+    ros.wait(lambda: "WARN" in first.output and "cannot be written" in first.output, what="word of the full disk")
+    second = ros.start(*NODE, *words)
+    for process in (first, second):
+        ros.wait(
+            lambda p=process: "published by other nodes, too: /dynamics_node" in p.output, what="word of the other"
+        )
+    assert first.stop() == 0 and second.stop() == 0
+    assert first.output.count("published by other nodes") == 1
+
+
 def test_a_recorded_run_is_a_log(ros, tmp_path):
     path = tmp_path / "run.mcap"
     node = made(ros, robot="four_bar", idle="release", record=str(path))

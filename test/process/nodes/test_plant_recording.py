@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 
 import pytest
+import waiting
 from simulated_world import plant
 
 from ada_dynamics.simulation.log import Log
@@ -24,6 +26,7 @@ class Disk:
 
     def __init__(self):
         self.begun, self.go, self.is_broken = threading.Event(), threading.Event(), False
+        self.failures = []
 
     def recorder(self):
         disk = self
@@ -33,7 +36,7 @@ class Disk:
                 disk.begun.set()
                 assert disk.go.wait(LIMIT)
                 if disk.is_broken:
-                    raise ZeroDivisionError("nobody foresaw it")
+                    raise OSError(errno.ENOSPC, "no space left")
                 super().append(*row)
 
         return Recorder
@@ -43,7 +46,9 @@ class Disk:
 def slow(tmp_path):
     """A recording of a swing that has room for five states, one of which it is writing; the plant, it, and its disk."""
     disk, rod = Disk(), plant(robot="four_bar", idle="release")
-    recording = PlantRecording(str(tmp_path / "run.mcap"), rod, most=5, recorder=disk.recorder())
+    recording = PlantRecording(
+        str(tmp_path / "run.mcap"), rod, most=5, recorder=disk.recorder(), on_failure=disk.failures.append
+    )
     recording.take(rod.snapshot())
     assert disk.begun.wait(LIMIT)
     for _ in range(12):
@@ -67,11 +72,12 @@ def test_a_recording_that_fails_in_any_way_says_so_and_ends_at_once_however_many
     recording, disk = slow
     disk.is_broken = True
     disk.go.set()
+    assert waiting.until(lambda: disk.failures, "word of it at once") == [recording.failure]
     ending = threading.Thread(target=recording.close, daemon=True)
     ending.start()
     ending.join(LIMIT)
     assert not ending.is_alive()
-    assert recording.status().level is Level.ERROR and "nobody foresaw it" in recording.status().message
+    assert recording.status().level is Level.ERROR and "no space left" in recording.status().message
 
 
 def test_a_whole_recording_is_complete_and_says_nothing_of_losses(tmp_path):

@@ -169,6 +169,17 @@ def test_a_machine_that_stood_still_is_no_silence_of_the_robot():
     assert len(robot.silence(0.06)) == 1
 
 
+@pytest.mark.parametrize(("clock", "is_simulated"), [("auto", True), ("states", False)])
+def test_a_simulation_may_stand_still_but_its_own_time_without_a_good_state_counts(clock, is_simulated):
+    loop, robot = running(state_timeout=0.05, timeout_clock=clock)
+    loop.is_simulated = is_simulated
+    assert robot.silence(3.0) == [] and robot.send() is not None
+    bad, commands = [math.nan, *BENT[1:]], []
+    while loop.is_active:
+        commands.append(robot.send(bad))
+    assert len(commands) == pytest.approx(0.05 / DT, abs=2) and commands[-1] is not None
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

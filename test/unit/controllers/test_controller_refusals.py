@@ -19,7 +19,7 @@ UPPER = np.triu(np.ones((6, 6))).ravel().tolist()
 UNHELD = {"field": "model", "value": "hoap2_10dof"}
 ONE_OR_SEVEN = "1 or 7 numbers"
 CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
-    ("balance", "pa10", {}, {"field": "model", "value": "pa10"}),
+    ("balance", "pa10", {}, {"field": "model", "value": [f"joint_{i}" for i in range(1, 11)]}),
     ("balance", "hoap2_10dof", {}, {"field": "model", "value": "hoap2_10dof"}),
     ("balance", "hoap2_standing", {"strategy": "step"}, {"field": "strategy", "value": "step"}),
     ("compliance", "pa10", {"stiffness": [1.0, 2.0]}, {"field": "stiffness", "allowed": "6 or 36 numbers"}),
@@ -55,7 +55,7 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("reaction_null_space", "pa10", {"held": "no"}, {"field": "held", "value": "no", "allowed": ("yes",)}),
     ("reaction_null_space", "pa10", {"preserved": []}, {"field": "preserved", "value": ()}),
     ("reaction_null_space", "pa10", {"preserved": ["fw"]}, {"field": "preserved"}),
-    ("reaction_null_space", "cassie_leg", {}, {"field": "model", "allowed": "a motor at every joint"}),
+    ("reaction_null_space", "cassie_leg", {}, {"joint": "shin", "allowed": "a motor at every joint"}),
     ("reaction_null_space", "floating_rod_euler", {}, {"field": "model", "allowed": "a robot with a motor"}),
     ("spring_damper", "pa10", {"turned_damping": [1.0]}, {"field": "link", "value": ""}),
     ("spring_damper", "pa10", {"link": "leg"}, {"link": "leg"}),

@@ -80,7 +80,7 @@ def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sen
     targets.tick(q)
     assert not folder.visible
     names = model.joint_names[:5]  # the controller has not all of them
-    controller.joints = dict.fromkeys(names, 0.0)
+    controller.joints = dict.fromkeys([*names, "without_motor"], 0.0)
     targets.tick(q)
     assert folder.visible
     targets.switch(True)
