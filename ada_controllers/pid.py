@@ -15,15 +15,22 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
 from ada_dynamics import expr
+from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.loops.singular import SINGULAR
+from ada_dynamics.loops.velocities import velocity_units
+from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_robot.contract import Command
 
+FREQUENCY = 10.0  # [rad/s] of each motor's error with gains from the inertia; with T_d of 0.2 s it is critically damped
 LONGEST = 0.1  # [s] between two updates that are summed up: what happened in a longer gap is not known
 
 
@@ -32,12 +39,15 @@ class PidSettings:
     """Gains of eq. 1, and what a real loop needs beside them."""
 
     gain: tuple[float, ...] = setting(
-        (100.0,), "K_p of each joint; one number: of all", unit="N m/rad, N/m; 1/s with speed_gain", lower=0.0
+        (),
+        "K_p of each joint; one number: of all; empty: 100/s^2 times the inertia at each motor; 10/s with speed_gain",
+        unit="N m/rad, N/m; 1/s with speed_gain",
+        lower=0.0,
     )
     integral_time: tuple[float, ...] = setting(
         (0.5,), "T_i of each joint; one number: of all; 0: no sum", unit="s", lower=0.0
     )
-    derivative_time: tuple[float, ...] = setting((0.1,), "T_d of each joint; one number: of all", unit="s", lower=0.0)
+    derivative_time: tuple[float, ...] = setting((0.2,), "T_d of each joint; one number: of all", unit="s", lower=0.0)
     derivative_filter: float = setting(0.0, "time constant that smooths the derivative; 0: none", unit="s", lower=0.0)
     anti_windup: bool = setting(True, "the sum waits while limits cut what it would add to")
     speed_gain: tuple[float, ...] = setting(
@@ -59,17 +69,23 @@ class Pid(Controller[PidSettings]):
 
     def _prepare(self) -> None:
         own = self.settings
-        self._kp = self.per_joint("gain", own.gain)
         self._td = self.per_joint("derivative_time", own.derivative_time)
-        self._ki = integral_gains(self._kp, self.per_joint("integral_time", own.integral_time))
+        self._ti = self.per_joint("integral_time", own.integral_time)
         self._speed_gain = self.per_joint("speed_gain", own.speed_gain)
+        self._take_gains(self.per_joint("gain", own.gain or (0.0,)))
         self._efforts = _motor(len(self.joints))
         self._rules = np.array([0.0, own.derivative_filter, float(own.anti_windup)])  # the first one is dt
         self._zero = np.zeros(len(self.joints))
         self._sum, self._slope, self._error, self._wanted = (self._zero,) * 4
 
+    def _take_gains(self, kp: Array) -> None:
+        self._kp, self._ki = kp, integral_gains(kp, self._ti)
+
     def _begin(self, state: State, time: float) -> None:
         """Start with the sum that continues the last command: the error is zero here."""
+        if not self.settings.gain:
+            inertias = apparent_inertias(self.model, state.q, self.v_index)
+            self._take_gains(np.where(self._speed_gain > 0.0, FREQUENCY, FREQUENCY**2 * inertias))
         effort, v, moves = self.last_command.effort, state.v[self.v_index], self._speed_gain > 0.0
         self._slope, self._error = -v, self._zero
         self._wanted, self._sum = self._zero, self._zero
@@ -103,6 +119,25 @@ class Pid(Controller[PidSettings]):
     def signals(self) -> dict[str, Array]:
         """Error [rad, m] and the term of the sum, in units of u, of the last update."""
         return {"error": self._error, "integral": self._sum}
+
+
+def apparent_inertias(model: Model, q: Array, places: NDArray[np.intp]) -> Array:
+    """Inertia of the whole mechanism at some joints, each with all other joints free, loops closed [kg m², kg].
+
+    Args:
+        model: the mechanism.
+        q: its configuration.
+        places: of the joints' velocities.
+    """
+    M = np.array(mass_matrix(model.tree, q.tolist()).dense(), dtype=np.float64)
+    motions = np.eye(model.nv)
+    if model.loops:
+        numbers = LoopNumbers(model)
+        units = velocity_units(model, numbers.length)
+        _, s, Vt = np.linalg.svd(numbers.jacobian(q) / numbers.weights[:, None] * units)
+        motions = units[:, None] * Vt[int(np.sum(s > SINGULAR * s[0])) :].T
+    inverse = np.einsum("im,mi->i", motions, np.linalg.solve(motions.T @ M @ motions, motions.T))[places]
+    return np.divide(1.0, inverse, out=np.zeros(len(places)), where=inverse > 0.0)
 
 
 def integral_gains(kp: Array, integral_time: Array) -> Array:

@@ -177,3 +177,7 @@ class RecordingCutShortWarning(UserWarning):
 
 class LittleExcitationWarning(UserWarning):
     """A motion does not show some parameters of a robot; the message names the combinations."""
+
+
+class PoorFitWarning(UserWarning):
+    """Identified parameters leave much of the measured efforts unexplained; the message says how much, by joint."""

@@ -92,7 +92,7 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
     """One of QUANTITIES; InputError where it cannot be written down, or lacks its link."""
     tree = dynamics.model.tree
     if dynamics.model.loops and name in ("forward", "inverse"):
-        return _closed_forward(dynamics, name)
+        return _closed(dynamics, name)
     if name == "forward":
         return quantities.forward(tree, dynamics.algorithm, external=False)
     if name in _OF_ROBOT:
@@ -104,14 +104,13 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
     return _OF_LINK[name](tree, link)
 
 
-def _closed_forward(dynamics: Dynamics, name: str) -> Quantity:
-    """Forward dynamics with the loops closed; its status says where a pivot vanishes, as in singular poses."""
-    found = dynamics.closed_quantity() if name == "forward" else None
+def _closed(dynamics: Dynamics, name: str) -> Quantity:
+    """Dynamics with the loops closed; its status says where a pivot vanishes, as in singular poses."""
+    found = dynamics.closed_quantity(name)
     if found is None:
-        instead = "." if name == "forward" else "; export 'forward', or the tree's own 'bias' and 'mass_matrix'."
         raise InputError(
-            f"{name} dynamics of model {dynamics.model.name!r} cannot be written as C: its loops need a solution on "
-            f"numbers{instead}",
+            f"{name} dynamics of model {dynamics.model.name!r} cannot be written as a function: its loops need a "
+            "solution on numbers. Write the tree's own 'bias' and 'mass_matrix'.",
             loop=", ".join(dynamics.model.loop_names),
             field="quantity",
             value=name,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics import closed_efforts, quantities
 from ada_dynamics.dynamics.ambient import Ambient
 from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.closed import ClosedDynamics
@@ -127,11 +127,13 @@ class Dynamics(ParameterQueries, LoopQueries):
             return self.inverse(q, np.zeros(self.model.nv), np.zeros(self.model.nv))
         return self._compute("gravity", lambda: quantities.gravity(self._tree), q=q)
 
-    def closed_quantity(self) -> quantities.Quantity | None:
-        """The function of forward dynamics with loops, to write it down; None where only numbers can solve it."""
+    def closed_quantity(self, name: str) -> quantities.Quantity | None:
+        """The function of "forward" or "inverse" dynamics with loops; None where only numbers can solve it."""
         closed = self._kernels.closed
         if closed is None or closed.plans.is_dense_only:
             return None
+        if name == "inverse":
+            return closed_efforts.inverse(closed, external=False)
         return closed.quantity(self._kernels.candidate, external=False, multipliers=False)
 
     # --- how it is done -----------------------------------------------------------------------------------------

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, LittleExcitationWarning
+from ada_dynamics.errors import InputError, LittleExcitationWarning, PoorFitWarning
 from ada_dynamics.identification.base_parameters import base_parameters
 from ada_dynamics.identification.consistent_fit import Body, Positive, fit
 from ada_dynamics.identification.equations import Equations
 from ada_dynamics.identification.motion import WINDOW, samples_of
 from ada_dynamics.identification.pseudo_inertia import parameters_of, pseudo_inertia, thickened
-from ada_dynamics.identification.result import Identification, fit_of
+from ada_dynamics.identification.result import Fit, Identification, fit_of
 from ada_dynamics.identification.uncertainty import not_shown, standard_deviations
 from ada_dynamics.identification.which import along_axes, dynamics_of, free_parameters
 from ada_dynamics.loops.numbers import typical_length
@@ -32,6 +32,8 @@ _CLEANEST = 1e-6  # of a row's efforts: noise is not taken for less
 _SHOWN = 3e-3  # of the efforts that a combination makes in the reference states
 _SMALL = 0.01  # of the efforts: what an unknown loss is supposed to make at first
 _NAMED = 6  # combinations in a message
+_POSSIBLE = 3.0  # times what the best numbers leave: more, and it is the bodies that are impossible
+_POOR = 50.0  # [%] of the efforts, in the median over the joints, that a usable fit may leave
 
 
 def identify(
@@ -71,6 +73,7 @@ def identify(
 
     Warns:
         LittleExcitationWarning: names the combinations that the motion does not show.
+        PoorFitWarning: says how much of the efforts the parameters leave unexplained, where that is most of them.
     """
     dynamics = dynamics_of(robot)
     if not prior_weight > 0.0:
@@ -109,6 +112,8 @@ def identify(
             LittleExcitationWarning,
             stacklevel=2,
         )
+    found = fit_of(equations, samples, values)
+    _warn_if_poor(equations.rows, found, noise)
     return Identification(
         equations,
         Named("parameter", {name: dynamics.parameters[name] for name in names}),
@@ -118,13 +123,35 @@ def identify(
         ~lost,
         noise,
         condition,
-        fit_of(equations, samples, values),
+        found,
     )
 
 
 def _listed(names: Sequence[str]) -> str:
     more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return "; ".join(names[:_NAMED]) + more
+
+
+def _warn_if_poor(joints: Sequence[str], found: Fit, noise: Array) -> None:
+    """Warn where the fit leaves most of the efforts unexplained, and say whether any numbers would explain them."""
+    left = found.percent
+    if not np.nanmedian(left) > _POOR:
+        return
+    shown = ", ".join(f"{joint} {share:.0f} %" for joint, share in zip(joints, left, strict=True))
+    errors = found.certain * (found.measured - found.computed)
+    by_numbers = np.sqrt(np.sum(errors**2, axis=0) / np.maximum(found.certain.sum(axis=0), 1.0)) > _POSSIBLE * noise
+    why = (
+        "Parameters that no bodies can have, such as negative masses, would explain more: check sign and units of tau, "
+        "the order of its columns, and gravity."
+        if np.any(by_numbers)
+        else "No parameters explain them: check that q, v, a and tau are rows of one motion, and how noisy they are."
+    )
+    warnings.warn(
+        f"the identified parameters leave most of the efforts unexplained (root mean square, by joint: {shown}) and "
+        f"mean nothing. {why}",
+        PoorFitWarning,
+        stacklevel=3,
+    )
 
 
 # --- the fit ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ada_dynamics.errors import InputError, SingularPoseError, WrongTypeError, u
 from ada_dynamics.loops.map_order import MapOrder, pivots_of
 from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.loops.singular import SINGULAR
-from ada_dynamics.loops.study import POSES, Study
+from ada_dynamics.loops.study import NEAR_SINGULAR, POSES, RANK, Study
 from ada_dynamics.loops.velocities import (
     Motions,
     independent_velocities,
@@ -83,10 +83,16 @@ class Choices:
             return None
         used = sorted(study.used)
         w = study.numbers.weights[used]
-        samples = [study.numbers.jacobian(q)[used] / w[:, None] * self.units for q in study.poses]
+        poses = [study.poses[i] for i in self._determining(chosen)]
+        samples = [study.numbers.jacobian(q)[used] / w[:, None] * self.units for q in poses]
         pivots, sizes = pivots_of(samples, chosen)
         typical = [float(size * w[i] / self.units[k]) for size, (i, k) in zip(sizes, pivots, strict=True)]
         return MapOrder(study.rows(study.used), tuple(pivots), tuple(typical), chosen)
+
+    def _determining(self, chosen: Sequence[int]) -> list[int]:
+        """Sample poses that are not near one in which some velocities do not determine the motion."""
+        shares = np.array([least_share(N, chosen) for N in self.samples])
+        return np.flatnonzero(shares >= NEAR_SINGULAR * np.median(shares[shares > RANK])).tolist()
 
     def refuse_missing(self, chosen: Sequence[int], what: str) -> int:
         """Raise where velocities do not determine the motion in any pose; else, how many are more than it takes."""

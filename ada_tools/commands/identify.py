@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-from ada_dynamics.errors import InputError, LittleExcitationWarning
+from ada_dynamics.errors import InputError, LittleExcitationWarning, PoorFitWarning
 from ada_dynamics.identification import identify
 from ada_dynamics.identification.motion import WINDOW
 from ada_dynamics.identification.smoothing import gaps
@@ -33,7 +34,7 @@ examples:
   ada identify run.npz --validate other.npz --report found.md --plot found.png --save found.urdf
 
 exit code:
-  0  done        1  done, but the motion does not show everything        2  wrong usage or input
+  0  done    1  done, but the motion does not show everything, or the fit is poor    2  wrong usage or input
 """
 _LEARNT = 0.75  # of the recording, where no other one is given
 _NOT_SHOWN = 1
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     model = log.model if model is None else model
     count = len(log) if options.validate else round(_LEARNT * len(log))
     with warnings.catch_warnings(record=True) as met:
-        warnings.simplefilter("always", LittleExcitationWarning)
+        warnings.simplefilter("always")
         found = identify(model, log[:count], parameters=options.parameters, window=options.window)
     other = read(options.validate, model) if options.validate else log[count:]
     unseen = found.validate(other, window=options.window)
@@ -85,8 +86,9 @@ def run(options: argparse.Namespace) -> int:
         print_json(report)
     else:
         _print(report)
-    is_little = any(issubclass(one.category, LittleExcitationWarning) for one in met)
-    return _NOT_SHOWN if is_little else 0
+    poor = [str(one.message) for one in met if issubclass(one.category, PoorFitWarning)]
+    print(*poor, sep="\n", end="\n" if poor else "", file=sys.stderr)
+    return _NOT_SHOWN if any(issubclass(one.category, (LittleExcitationWarning, PoorFitWarning)) for one in met) else 0
 
 
 def _model(options: argparse.Namespace) -> Model | None:

@@ -93,6 +93,7 @@ def lengths_of(model: ada.Model, count: int) -> list[str]:
     ("name", "by", "count"),
     [
         ("four_bar", ["joint_1"], 1),
+        ("slider_crank", "actuated", 4),  # among its lengths are those of a slide across the guide
         pytest.param("five_bar", "actuated", 3, marks=pytest.mark.fuzz),
         pytest.param("stewart", "actuated", 1, marks=pytest.mark.fuzz),
     ],

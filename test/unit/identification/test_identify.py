@@ -146,6 +146,16 @@ def test_what_a_motion_does_not_show_stays_with_the_model_and_is_named(arm: ada.
         ada.identify(arm, q, v, a, arm.inverse(q, v, a), parameters="s1.armature")
 
 
+def test_a_fit_that_leaves_most_of_the_efforts_is_called_poor(arm: ada.Dynamics) -> None:
+    motion = states(arm.model, 100)
+    with pytest.warns(ada.PoorFitWarning):
+        found = ada.identify(arm, *motion, -arm.inverse(*motion))
+    assert np.median(found.fit.percent) > 50.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ada.identify(arm, *motion, arm.inverse(*motion))
+
+
 # --- refusals ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("change", "error", "facts"),
