@@ -75,6 +75,11 @@ def test_held_joints_stay_and_the_others_follow() -> None:
     assert np.array_equal(found, ada.assemble(model, guess, hold="joint_1")), "one name is one joint"
 
 
+def test_a_loop_is_closed_by_its_last_free_joint_alone() -> None:
+    found = ada.assemble(two_rods(1.0), [np.pi / 6, -0.3], hold="joint_0")
+    assert found == pytest.approx([np.pi / 6, -np.pi / 6], abs=1e-9)
+
+
 def test_a_singular_pose_is_named() -> None:
     model, _ = mechanisms.four_bar()
     flat = ada.assemble(model, [np.pi / 2, 0.0, np.pi])
