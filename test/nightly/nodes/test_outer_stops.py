@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 
-from outer.table import LED, STATES, WAYS, end_scene, rows
+from outer.table import LED, end_scene, rows
 
 pytestmark = pytest.mark.ros
 
@@ -33,7 +33,3 @@ def test_an_arm_that_a_page_leads_is_stopped_in_time_and_stays_so(way) -> None:
     if row.left_out:
         pytest.skip(row.left_out)
     assert not row.problems, row
-
-
-def test_every_interface_has_a_state_that_it_is_tried_in() -> None:
-    assert all(state in STATES for way in WAYS.values() for state in way.states)

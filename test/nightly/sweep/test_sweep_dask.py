@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from refused import refused
@@ -60,15 +59,3 @@ def test_a_cluster_goes_on_with_what_threads_began_and_gives_the_same(
     there = list(sweep.read_result(output).rows())
     assert [row["measures"] for row in there] == [row["measures"] for row in here]
     assert len((output / "runs.jsonl").read_bytes().splitlines()) == 61
-
-
-def test_an_address_without_a_scheduler_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("dask.distributed")
-
-    def nobody(address: str, **_: Any) -> None:
-        raise OSError(f"Timed out trying to connect to {address}")
-
-    monkeypatch.setattr("dask.distributed.Client", nobody)
-    address = "tcp://127.0.0.1:9"
-    with refused(sweep.SweepError, field="address", value=address):
-        sweep.run_sweep(sweep.load(file), tmp_path / "out", "dask", address=address)

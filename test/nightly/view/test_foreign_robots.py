@@ -75,13 +75,6 @@ def test_the_browser_gets_a_foreign_robot_with_every_mesh_where_pinocchio_has_it
     assert triangles > 5000
 
 
-def test_so101_is_yellow_and_its_motors_are_black():
-    parts = [part for part in parts_of(ada.load(foreign_robot("so101"))) if part.mesh is not None]
-    colours = {tuple(np.round(part.rgba[:3], 1).tolist()) for part in parts}
-    assert any(r > 0.8 and g > 0.7 and b < 0.4 for r, g, b in colours)
-    assert any(max(colour) <= 0.2 for colour in colours)
-
-
 def test_a_link_whose_mesh_is_gone_is_drawn_by_what_it_touches_with_or_as_a_stick_and_it_is_said_once(caplog):
     touching = '<collision><geometry><box size="1 2 3"/></geometry></collision>'
     for more, solids in ((touching, {"box"}), ("", {"cylinder", "sphere"})):
@@ -93,21 +86,6 @@ def test_a_link_whose_mesh_is_gone_is_drawn_by_what_it_touches_with_or_as_a_stic
         assert record.message.startswith(
             "1 of 1 meshes are not found: package://gone/arm.stl (no package 'gone' in AMENT"
         )
-
-
-def test_a_mesh_that_cannot_be_read_is_named_with_the_reason(tmp_path, caplog):
-    (tmp_path / "arm.stl").write_bytes(b"\0" * 100)
-    (tmp_path / "r.urdf").write_text(MISSING.format("").replace("package://gone/", ""))
-    assert parts_of(ada.load(tmp_path / "r.urdf"))
-    (record,) = caplog.records
-    assert record.message.startswith("1 of 1 meshes are not read: arm.stl (")
-
-
-def test_a_frame_that_is_fixed_to_a_body_with_shapes_is_not_drawn():
-    model = ada.load(foreign_robot("tiago"))
-    drawn = {part.link for part in parts_of(model)}
-    assert "base_link" in drawn
-    assert drawn.isdisjoint({"base_imu_link", "rgbd_laser_link", "xtion_optical_frame"})
 
 
 def test_snapshots_draw_meshes_as_hulls_that_reach_as_far_as_they_do():

@@ -18,13 +18,12 @@ pytest.importorskip("mcap")
 from mcap.reader import make_reader
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_tools.nodes.bag import definitions
 from ada_tools.nodes.bag.playing import Player
 from ada_tools.nodes.bag.reading import Recorded, TopicFile
-from ada_tools.nodes.bag.recording import OBJECT, Recording
+from ada_tools.nodes.bag.recording import Recording
 
 A = Topic("/a", "std_msgs/msg/Float64", "float64 data\n", "", "RIHS01_x")
 
@@ -125,26 +124,6 @@ def test_a_recording_from_many_threads_has_all_messages(tmp_path):
     assert recording.statistics.dropped == 1
 
 
-def test_messages_that_a_slow_disk_has_no_room_for_are_dropped_and_counted(tmp_path):
-    writer = TopicWriter(tmp_path / "x.mcap")
-    go, add = threading.Event(), writer.add
-
-    def slow(*message):
-        go.wait(waiting.LIMIT)
-        add(*message)
-
-    writer.add = slow
-    most = 3 * (OBJECT + 30)
-    recording = Recording(writer, period=0.001, most_waiting=most)
-    for i in range(10):
-        recording.take(A, i, i, b"x" * 30)
-    assert recording.statistics.waiting <= most
-    assert recording.statistics.dropped == 7
-    go.set()
-    recording.close()
-    assert len(TopicFile(tmp_path / "x.mcap")) == recording.statistics.messages == 3
-
-
 def test_a_recording_that_fails_says_so_once_and_counts_what_is_not_in_it(tmp_path):
     failures = []
     failed = threading.Event()
@@ -235,13 +214,3 @@ def test_a_player_pauses_loops_restarts_from_the_end_and_changes_its_rate_at_onc
         assert not played.ended.is_set()
         played.player.set_rate(0.0)
         assert played.is_over()
-
-
-def test_what_fails_while_playing_is_handed_on():
-    def fails():
-        yield RECORDED[0]
-        raise RecordingError("gone")
-
-    with Played(fails) as played:
-        assert played.is_over()
-    assert [str(failure) for failure in played.failures] == ["gone"]

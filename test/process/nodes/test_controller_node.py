@@ -15,7 +15,6 @@ from controller_world import (
     controller,
     diagnosed,
     life,
-    overrides,
     plant,
     played,
     referenced,
@@ -34,8 +33,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import ada_dynamics as ada
 from ada_controllers import JointReference, make
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.node.controller_node import ControllerNode
-from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointStops
 from ada_robot.ros import qos
 
@@ -256,18 +253,6 @@ def test_when_the_robot_falls_silent_the_joints_are_told_to_stay_and_the_node_sa
 
 
 # --- parameters and robots --------------------------------------------------------------------------------------------
-def test_a_node_with_unusable_parameters_is_refused_at_its_start(ros):
-    for parameters, fact in (
-        ({"controller": "computed_tork"}, "computed_tork"),
-        ({"computed_torque__stifness": [1.0]}, "stifness"),
-        ({"computed_torque__stiffness": [-1.0]}, "computed_torque.stiffness"),
-        ({"pid__no_such": 1.0}, "pid.no_such"),
-        ({"shaping__effort_scale": 2.0}, "shaping.effort_scale"),
-        ({"stat_timeout": 0.1}, "stat_timeout"),
-    ):
-        with pytest.raises(InputError) as refusal:
-            ros.add(ControllerNode(context=ros.context, parameter_overrides=overrides({"robot": "pa10", **parameters})))
-        assert fact in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -296,20 +281,6 @@ def test_a_robot_described_on_a_topic_is_controlled_once_it_rests(ros):
     assert {"computed_torque.stiffness", "shaping.effort_rate", "state_timeout", "controller"} <= set(listed)
     assert set_parameter(ros, "state_timeout", 5.0).successful
     assert node.thread.control.settings.state_timeout == 5.0
-
-
-def test_the_exact_state_of_a_simulated_robot_is_taken_where_joint_states_do_not_say_all(ros):
-    plant(ros)
-    commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
-    node = controller(ros, state_source="state")
-    node_topic = ros.wait(lambda: node.thread, what="a configured node").inputs.topic
-    assert node_topic == "/state"
-    relay = ros.publisher(Float64MultiArray, "state", qos.STATES)
-    ros.tester.create_subscription(Float64MultiArray, "dynamics_node/state", relay.publish, 10)
-    ros.wait(lambda: node.phase == "active", what="an active controller")
-    ros.wait(lambda: len(commands) > 10, what="commands")
-    bad = Float64MultiArray()
-    ros.wait(lambda: relay.publish(bad) or "dimensions" in node.thread.control.last_refusal, what="the refusal")
 
 
 # --- processes --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ pytestmark = pytest.mark.ros
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
-from ada_dynamics.errors import InputError  # noqa: E402
 from ada_robot.ros.diagnostics import Diagnostics, Level, Status  # noqa: E402
 
 
@@ -51,19 +50,3 @@ def test_reports_arrive_with_all_that_they_say_and_a_source_that_fails_is_an_err
     assert [one.level for one in failed] == [DiagnosticStatus.ERROR] * 3
     assert "ZeroDivisionError: no period yet" in failed[0].message
     assert diagnostics.level is Level.ERROR
-
-
-def test_a_part_is_reported_under_a_name_of_its_own_until_it_is_removed_and_nothing_after_the_end(ros):
-    node = ros.node("robot_node")
-    diagnostics = Diagnostics(node, "pa10")
-    arrays = ros.collect(DiagnosticArray, "/diagnostics")
-    ros.wait(lambda: node.count_subscribers("/diagnostics"), what="the subscriber")
-    for _ in range(2):
-        diagnostics.add("arm", lambda: Status(Level.OK, ""))
-        with pytest.raises(InputError):
-            diagnostics.add("arm", lambda: Status(Level.OK, ""))
-        for count in (1, 0):  # a report may be asked for, too
-            ros.wait(lambda n=count: diagnostics.publish() or (arrays and len(arrays[-1].status) == n), what="a report")
-            diagnostics.remove("arm")
-    diagnostics.close()
-    ros.wait(lambda: not node.count_publishers("/diagnostics"), what="the end of the publisher")

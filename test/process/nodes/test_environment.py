@@ -45,11 +45,6 @@ def wheels(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture
-def no_wheels(monkeypatch):
-    versions(monkeypatch, None)
-
-
 def installed_ros(folder: Path) -> Path:
     """The files of an installed ROS 2 that tell it from others."""
     for name in (
@@ -70,12 +65,6 @@ def test_package_look_ups_find_the_wheels(monkeypatch, wheels):
     assert os.environ["AMENT_PREFIX_PATH"] == "/mine"
 
 
-def test_without_wheels_nothing_is_set(monkeypatch, no_wheels):
-    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    prepare()
-    assert "AMENT_PREFIX_PATH" not in os.environ
-
-
 def test_a_child_does_not_inherit_folders_of_wheels_of_this_or_another_environment(wheels):
     libs = f"{sys.prefix}/lib/python3.11/site-packages/ros_rcl.libs"
     parent = {MARK: "1", "LD_LIBRARY_PATH": f"{sys.prefix}/lib:/opt/cuda/lib:{libs}", "HOME": "/home/me"}
@@ -87,25 +76,10 @@ def test_a_child_does_not_inherit_folders_of_wheels_of_this_or_another_environme
     assert child["LD_LIBRARY_PATH"] == "/opt/cuda/lib"
 
 
-def test_without_the_mark_the_users_own_library_path_stays(no_wheels):
-    assert child_environment({"LD_LIBRARY_PATH": f"{sys.prefix}/lib"}) == {"LD_LIBRARY_PATH": f"{sys.prefix}/lib"}
-
-
 @has_wheels
 def test_rclpy_loads_in_a_child_of_a_process_that_has_it_loaded():
     code = "import rclpy, sys; sys.exit(rclpy.ok())"
     assert subprocess.run([sys.executable, "-c", code], env=child_environment(), check=False).returncode == 0
-
-
-def test_wheels_alone_and_with_a_workspace_on_top_are_not_mixed(monkeypatch, wheels, tmp_path):
-    assert mixed_installations() is None
-    monkeypatch.setenv("ROS_DISTRO", "jazzy")  # set in ROS 2's container images, sourced or not
-    index = tmp_path / "share/ament_index/resource_index/packages"
-    index.mkdir(parents=True)
-    (index / "my_robot").touch()
-    for path in (sys.prefix, f"{tmp_path}:{sys.prefix}"):
-        monkeypatch.setenv("AMENT_PREFIX_PATH", path)
-        assert mixed_installations() is None
 
 
 @pytest.mark.parametrize(
@@ -122,18 +96,6 @@ def test_a_sourced_ros_beside_wheels_is_warned_of_with_the_fix(monkeypatch, whee
     assert str(tmp_path) in warning and name in warning
     versions(monkeypatch, None)
     assert mixed_installations() is None, "a sourced ROS alone is fine"
-
-
-def test_an_installation_is_named_once_and_an_rclpy_from_elsewhere_is_found(monkeypatch, wheels, tmp_path):
-    elsewhere = installed_ros(tmp_path) / "lib/python3.12/site-packages/rclpy/__init__.py"
-    spec = importlib.machinery.ModuleSpec("rclpy", None, origin=str(elsewhere))
-    with monkeypatch.context() as during:
-        during.setattr(importlib.util, "find_spec", lambda *_: spec)
-        assert str(elsewhere.parent) in mixed_installations()
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib/python3.12/site-packages"))
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "lib"))
-    assert mixed_installations().count(str(tmp_path)) == 1
 
 
 def hide(monkeypatch, *modules):
@@ -162,12 +124,6 @@ def test_without_rclpy_it_says_what_to_install(monkeypatch):
         assert "rclpy" in problem and words in problem
 
 
-def test_missing_message_packages_are_named(monkeypatch):
-    pytest.importorskip("rclpy")
-    hide(monkeypatch, "trajectory_msgs", "std_srvs")
-    assert "std_srvs, trajectory_msgs" in ros_problem()
-
-
 @has_wheels
 def test_a_middleware_that_the_wheels_lack_is_refused_before_it_ends_the_process(monkeypatch):
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp")
@@ -176,15 +132,6 @@ def test_a_middleware_that_the_wheels_lack_is_refused_before_it_ends_the_process
     assert problem.endswith("unset it, or use rmw_fastrtps_cpp.")
     monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
     assert ros_problem() is None
-
-
-@has_wheels
-def test_the_mark_of_another_environment_is_named_as_the_reason():
-    code = "from ada_robot.ros.environment import ros_problem; print(ros_problem())"
-    child = {**child_environment(), MARK: "1"}  # as inherited: with the mark, without our folders of libraries
-    child.pop("LD_LIBRARY_PATH", None)
-    done = subprocess.run([sys.executable, "-c", code], env=child, capture_output=True, text=True, check=True)
-    assert f"env -u {MARK} -u LD_LIBRARY_PATH" in done.stdout
 
 
 def test_tf_can_be_sent_where_its_messages_are(monkeypatch):

@@ -9,7 +9,6 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from hardware_world import (
-    ARM,
     AT,
     KHR1_PATIENT,
     Commander,
@@ -109,11 +108,6 @@ def test_the_weight_of_a_tool_is_compensated_as_the_robot_turns(ros, fleet, sens
             return wrenches and np.abs(force_of(wrenches[-1]) - up).max() < 1.0  # [N] noise
 
         ros.wait(is_compensated, what="the weight")
-
-
-def test_a_tool_on_a_frame_that_no_robot_moves_is_refused(ros, sensor):
-    node = hardware(ros, device="dynpick", url=sensor.url, dynpick__sensor__tool_mass=0.8, autostart="unconfigured")
-    assert not transition(ros, "configure") and "dynpick.frame" in str(node.problem)
 
 
 # --- frames of sensors ------------------------------------------------------------------------------------------------
@@ -228,16 +222,6 @@ def test_servos_go_free_only_after_a_confirmation_for_each_request(ros):
         assert set_parameter(ros, "release_confirmed", True).successful
         assert not free() and node.settings.release_confirmed is False, "refused while it is active"
         assert not robot.violations()
-
-
-def test_a_simulated_robot_is_one_of_the_devices(ros):
-    measured = ros.collect(JointState, "joint_states")
-    given = {"simulated__driver__robot": "pa10", "simulated__driver__physics_rate": 100.0}
-    given |= {"simulated__driver__cycle_rate": 50.0, "simulated__place": "thread", "tf_rate": 0.0}
-    node = hardware(ros, device="simulated", **given, until="inactive")
-    last = measured.newest(lambda one: len(one.velocity))
-    assert sorted(last.name) == sorted(ARM)
-    assert node.devices.robots["simulated"].feedback.position == pytest.approx(last.position, abs=1e-3)
 
 
 def test_a_port_that_is_not_there_ends_the_process_and_an_unknown_device_is_refused(ros):

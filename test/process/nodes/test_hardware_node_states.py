@@ -14,11 +14,9 @@ from sensor_msgs.msg import JointState
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.catalogue import start_of
-from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
 from ada_robot.node.joint_state_bytes import JointStateBytes
 from ada_robot.node.whole_state import StateOfRobot
-from ada_robot.safety.measured import Measured
 
 
 def feedback(position, velocity=None, effort=None):
@@ -121,20 +119,3 @@ def test_passive_joints_are_published_too():
     np.testing.assert_allclose(one.position, q, atol=1e-9)
     # the unit rhombus: opposite links turn alike, so that both joints beside the motor turn against it
     assert np.abs(np.abs(one.velocity) - 0.5).max() < 1e-5
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_a_command_is_published_in_its_own_field_alone(mode):
-    raw = JointStateBytes(["a", "b"], None).commanded(Demand(mode, np.array([0.3, -0.4])), 5)
-    one = deserialize_message(raw, JointState)
-    assert list(one.name) == ["a", "b"]
-    assert {m: list(getattr(one, m.value)) for m in Mode} == {m: [0.3, -0.4] if m is mode else [] for m in Mode}
-
-
-def test_velocities_that_a_device_does_not_measure_are_differences_of_positions():
-    known, unknown = Measured(2), np.full(2, math.nan)
-    for k in range(100):  # 3 s; differences count over half a second
-        t = 5.0 + 0.03 * k
-        assert known.take(Feedback(t, np.array([0.3 * t, 1.0]), unknown, unknown), t)
-    assert known.speed == pytest.approx([0.3, 0.0], abs=1e-3) and np.isnan(known.velocity).all()
-    assert not known.take(Feedback(9.0, np.array([math.nan, 1.0]), unknown, unknown), 9.0)

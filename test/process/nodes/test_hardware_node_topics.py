@@ -18,7 +18,6 @@ from hardware_world import (
     TWO,
     Commander,
     ask,
-    call,
     diagnosed,
     hardware,
     set_parameter,
@@ -28,7 +27,6 @@ from hardware_world import (
 from rcl_interfaces.srv import ListParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from std_srvs.srv import SetBool
 
 import ada_dynamics as ada
 from ada_robot.contract import Mode
@@ -196,28 +194,7 @@ def test_a_late_subscriber_gets_the_whole_state_of_the_devices(ros, fleet):
     assert set(one["topics"].values()) == {"/joint_commands", "/joint_states", "/hardware_node/commanded"}
 
 
-def test_two_robots_have_topics_of_their_own(ros, fleet):
-    found = [ros.collect(JointState, f"{prefix}joint_states") for prefix in ("", "right/")]
-    hardware(ros, fleet, **TWO, until="active")
-    left, right = fleet.made
-
-    def measured():
-        left.measure(AT)
-        right.measure(-AT)
-        return all(found) and found[1][-1].position[0] < 0.0
-
-    ros.wait(measured, what="both")
-    assert [list(one.newest().position) for one in found] == [AT.tolist(), (-AT).tolist()]
-    Commander(ros, "right/joint_commands").ready().until(lambda: right.told, velocity=[0.2] * 7)
-    assert not left.told
-
-
 # --- requests and parameters ------------------------------------------------------------------------------------------
-def test_requests_that_a_device_cannot_fulfil_are_refused(ros, fleet):
-    hardware(ros, fleet, **ONE, until="inactive")
-    for free in (True, False):
-        assert not ros.call(SetBool, "hardware_node/release", SetBool.Request(data=free)).success
-    assert not call(ros, "play_motion").success and not call(ros, "bias").success
 
 
 def test_settings_of_devices_can_change_until_they_are_opened(ros, fleet):

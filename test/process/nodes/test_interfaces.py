@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -104,15 +103,6 @@ def test_a_second_build_finds_it_there_and_what_was_built_with_other_wheels_is_b
 
 
 @needs_compilers
-def test_a_package_that_came_from_elsewhere_is_left_alone_even_by_force(fresh):
-    foreign = site_of(fresh) / "tf2_msgs"
-    foreign.mkdir()
-    (foreign / "__init__.py").write_text("")
-    assert "tf2_msgs: there already" in run(fresh, *builder("--force"))
-    assert [path.name for path in foreign.iterdir()] == ["__init__.py"]
-
-
-@needs_compilers
 def test_a_killed_build_leaves_nothing_that_imports_and_of_the_next_two_at_once_one_builds(fresh, tmp_path):
     hanging = tmp_path / "hanging"
     os.mkfifo(tmp_path / "started")
@@ -174,25 +164,6 @@ def test_packages_of_ones_own_may_use_one_another_and_have_services(built, tmp_p
     assert run(python, "-c", USE_SERVICE).split() == ["24.0", "kitchen"]
 
 
-@needs_compilers
-@pytest.mark.parametrize(
-    ("text", "compiler", "says"),
-    [
-        ("float65 x\n", "", "Bad.msg"),
-        ("nav_msgs/Path path\n", "", "pip install ros-nav-msgs"),
-        ("float64 side\n", "false", "false ended with code 1"),
-    ],
-)
-def test_a_definition_that_cannot_be_built_is_named_in_one_line(tmp_path, capsys, monkeypatch, text, compiler, says):
-    if compiler:
-        monkeypatch.setenv("CC", compiler)
-    assert main(["--from", str(definitions(tmp_path, shapes={"Bad.msg": text}))]) == 2
-    said = capsys.readouterr().err
-    assert says in said and said.count("\n") == 1
-    for left in ("lib/python3*/site-packages/shapes", ".ada_interfaces-*"):
-        assert not list(Path(sys.prefix).glob(left))
-
-
 @pytest.fixture
 def unbuilt(tmp_path):
     """Options of the builder for a package that is nowhere."""
@@ -209,19 +180,6 @@ def test_a_missing_compiler_is_named_with_the_apt_line_and_may_be_waived(unbuilt
     assert "sudo apt install g++" in said
     assert main([*unbuilt, "--optional"]) == 0
     assert capsys.readouterr().err.startswith("Not built: shapes cannot be built: a C compiler")
-
-
-def test_missing_headers_of_python_are_named_with_the_apt_line(unbuilt, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(sysconfig, "get_path", lambda kind: str(tmp_path))
-    assert main(unbuilt) == 2
-    said = capsys.readouterr().err
-    assert "Python.h" in said and toolchain.headers_package() in said
-
-
-def test_a_compiler_that_the_user_named_and_that_is_not_there_is_named(unbuilt, capsys, monkeypatch):
-    monkeypatch.setenv("CXX", "no-such-compiler -O3")
-    assert main(unbuilt) == 2
-    assert "'no-such-compiler' that CXX names" in capsys.readouterr().err
 
 
 def test_an_environment_that_nothing_can_be_built_into_is_refused_with_the_fix(monkeypatch):

@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.contact.frames import ContactFrame
 from ada_dynamics.contact.stops import JointStops
-from ada_dynamics.errors import InputError, UnknownNameError
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.messages.outgoing import StateMessages
-from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
+from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
 
 G = 9.81
 
@@ -155,15 +153,6 @@ def test_weight_stops_and_friction_of_a_pendulum_are_carried_by_its_pivot():
     assert passive_efforts(pendulum()) is None
 
 
-def test_unknown_joints_and_contacts_are_refused():
-    model = pendulum()
-    with refused(UnknownNameError, value="pivott"):
-        JointLoads(model, ada.Dynamics(model), ["pivott"])
-    row = Row(0.0, np.zeros(1), np.zeros(1), np.zeros(1), {}, {"toe": np.ones(6)})
-    with pytest.raises(InputError):
-        JointLoads(model, ada.Dynamics(model)).at(row)
-
-
 def test_wrenches_that_the_motion_leaves_open_are_named():
     arm, bar = ada.load("pa10"), ada.load("four_bar")
     dynamics, row = state(arm)
@@ -197,14 +186,3 @@ def test_wrenches_have_the_bytes_of_ros_in_frames_that_the_transforms_have(name)
         assert parts == numbers[joint].tolist()
         theirs = serialization.serialize_message(found)
         assert all(own in (their, 0) for own, their in zip(raw, theirs, strict=False))
-
-
-@pytest.mark.ros
-def test_topics_have_names_that_ros_allows_and_no_two_the_same():
-    validate = pytest.importorskip("rclpy.validate_topic_name").validate_topic_name
-    names = ["knee", "left knee", "left/knee", "left_knee", "1st", "Größe", "-"]
-    found = topic_names(names)
-    assert list(found) == names
-    assert len(set(found.values())) == len(names)
-    assert found["knee"] == "knee"
-    assert all(validate(f"wrench/{name}") and "/" not in name for name in found.values())

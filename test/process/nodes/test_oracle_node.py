@@ -128,15 +128,6 @@ def test_the_oracle_confirms_our_dynamics_on_the_topics_of_one_robot_after_anoth
     assert good.successful and not bad.successful and "rate" in bad.reason
 
 
-@pytest.mark.smoke
-def test_a_difference_over_the_tolerance_is_a_warning(ros):
-    robot = Robot(ros, "pa10")
-    _, arrays, _ = started(ros, relative_tolerance=0.0, absolute_tolerance=0.0)
-    status = robot.until(lambda: report(arrays, WARN), "a warning")
-    assert "differ from pinocchio's by" in status.message
-    assert int({pair.key: pair.value for pair in status.values}["over tolerance"]) > 0
-
-
 def test_joint_states_alone_are_enough_for_a_fixed_arm_and_bad_ones_and_silence_are_reported(ros):
     robot = Robot(ros, "planar_3r", description="<robot name='broken'><link", states=False)
     _, arrays, differences = started(ros, stale_after=1.0, description_timeout=0.0)
@@ -173,16 +164,3 @@ def test_a_description_that_never_comes_ends_the_node_with_the_fix(ros):
     node, _, _ = started(ros, description_timeout=0.05)
     failure = ros.wait(lambda: node.failure, what="the end of its patience")
     assert isinstance(failure, InputError) and "description_timeout:=" in str(failure)
-
-
-def test_parameters_that_cannot_be_are_refused_by_name(ros):
-    for name, value in (
-        ("base", "flying"),
-        ("rate", 0.0),
-        ("gravity", [1.0]),
-        ("relative_tolerance", -1.0),
-        ("tol", 1.0),
-    ):
-        with pytest.raises(InputError) as refusal:
-            OracleNode(context=ros.context, parameter_overrides=[Parameter(name, value=value)])
-        assert name in str(refusal.value)

@@ -181,20 +181,6 @@ def test_transforms_have_the_bytes_of_ros():
     assert_bytes_of_ros(raw, message)
 
 
-def test_quaternions_turn_steadily_through_full_turns():
-    model = robot("pa10")
-    outgoing = StateMessages(model, ada.Dynamics(model))
-    zeros, last = np.zeros(7), {}
-    for angle in np.linspace(0.0, 4.0 * np.pi, 200):  # the quaternion itself is back after two turns
-        row = Row(0.0, np.full(7, angle), zeros, zeros)
-        for one in parsed(messages.TRANSFORMS, outgoing.transforms(row, STAMP)).transforms:
-            turn = one.transform.rotation
-            now = np.array([turn.x, turn.y, turn.z, turn.w])
-            # 0.063 rad between two rows are 0.032 of the quaternion's own angle.
-            assert np.linalg.norm(now - last.get(one.child_frame_id, now)) < 0.04
-            last[one.child_frame_id] = now
-
-
 def test_a_fixed_base_is_static_in_the_world_unless_it_has_that_name_and_a_moving_link_may_not():
     rows = made("pa10", world_frame="map")[2].static_transforms()
     assert rows[0][:2] == ("map", "base_link")

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from dataclasses import dataclass
 
 import pytest
@@ -15,7 +13,6 @@ pytestmark = pytest.mark.ros
 from rcl_interfaces.msg import Parameter as ParameterMessage  # noqa: E402
 from rcl_interfaces.msg import ParameterType  # noqa: E402
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters, SetParametersAtomically  # noqa: E402
-from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
@@ -91,17 +88,6 @@ def test_start_values_come_from_the_command_line_and_from_files_alike(ros, tmp_p
     assert get(ros, "physics_rate").double_value == 500.0
     assert list(get(ros, "gravity").double_array_value) == [0.0, 0.0, -9.0]
     assert get(ros, "wrenches").type == ParameterType.PARAMETER_STRING_ARRAY
-
-
-def test_a_bad_start_value_is_refused_by_name_with_what_is_allowed(ros):
-    for argument, field, value in (  # as rcl reads them; other rules are those of settings
-        ("physics_rate:=[]", "physics_rate", None),
-        ("gravity:=[a]", "gravity", ["a"]),
-        ("step_count:=1000", None, None),
-    ):
-        with pytest.raises(InputError) as refusal:
-            Parameters(node_with(ros, "-p", argument), Rates)
-        assert (refusal.value.field, refusal.value.value) == (field, value)
 
 
 def test_an_unknown_start_value_is_refused_with_near_names(ros):
@@ -264,20 +250,3 @@ def test_parameters_may_go_and_others_come_once_a_change_holds(ros):
     assert not node.has_parameter("a.stiffness")
     (done,) = node.set_parameters([Parameter("which", value="a")])
     assert done.successful and not node.has_parameter("b.stiffness")
-
-
-def test_a_node_that_is_gone_leaves_nothing_behind(ros):
-
-    class Keeper(Node):
-        def __init__(self, **arguments):
-            super().__init__("keeper", **arguments)
-            self.parameters = Parameters(self, Rates, on_change=self.change)
-
-        def change(self, old, new):
-            pass
-
-    node = ros.add(Keeper(context=ros.context))
-    gone = weakref.ref(node)
-    ros.remove(node)
-    del node
-    ros.wait(lambda: gc.collect() >= 0 and gone() is None, what="its end: the executor knows it for a moment")

@@ -20,7 +20,7 @@ from std_msgs.msg import String  # noqa: E402
 
 from ada_robot.ros.inbox import Inbox  # noqa: E402
 from ada_robot.ros.qos import CLOCK, COMMANDS, LATCHED, SENSOR, STATES  # noqa: E402
-from ada_robot.ros.senders import GID, Taker  # noqa: E402
+from ada_robot.ros.senders import GID  # noqa: E402
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # of ROS 2's own clocks
 
@@ -75,15 +75,3 @@ def test_messages_come_with_their_senders_and_bytes_that_are_no_message_are_left
     with ros.paused():
         inbox.close()
     assert inbox.fetch_sent() == [] and inbox.publishers == 0
-
-
-def test_without_the_functions_of_the_library_messages_come_without_their_sender(ros):
-    taker, heard = Taker(String), ros.tester.create_subscription(String, "commands", lambda _: None, 10)
-    taker.close()
-    publisher, found = ros.matched(ros.publisher(String, "commands", 10)), []
-    with ros.paused(), heard.handle:
-        ros.wait(
-            lambda: publisher.publish(String(data="x")) or found.append(taker.take(heard.handle)) or found[-1],
-            what="the message",
-        )
-    assert found[-1].message.data == "x" and found[-1].sender is None

@@ -28,11 +28,10 @@ from std_msgs.msg import Float64, String
 from std_srvs.srv import SetBool, Trigger
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError, RecordingError
+from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros import qos
 from ada_tools.nodes.bag.offered_qos import Offer, to_text
-from ada_tools.nodes.bag.raw_topics import message_class
 from ada_tools.nodes.bag.reading import TopicFile
 from ada_tools.nodes.record_node import DEPTH, RecordNode
 from ada_tools.nodes.replay_node import ReplayNode
@@ -215,15 +214,6 @@ def test_what_comes_while_a_recorder_has_no_time_is_in_its_file_or_counted(ros, 
     assert node.lost == sent - DEPTH - 1
 
 
-def test_a_recorder_in_a_namespace_takes_what_is_in_it_and_what_all_share(ros, tmp_path):
-    for topic in ("/left/joint_states", "/right/joint_states", "/tf_like", "/clock"):
-        ros.publisher(Clock if topic == "/clock" else Float64, topic)
-    node = recorder(ros, tmp_path / "a.mcap", "left")
-    ros.wait(lambda: node.topics == ["/clock", "/diagnostics", "/left/joint_states"], what="three topics")
-    chosen = recorder(ros, tmp_path / "b.mcap", "right", topics=["joint_*", "/tf_like"])
-    ros.wait(lambda: chosen.topics == ["/right/joint_states", "/tf_like"], what="the topics of the other")
-
-
 def test_a_full_disk_ends_the_file_properly_and_is_an_error_in_diagnostics(ros, tmp_path, monkeypatch):
     path = tmp_path / "run.mcap"
     node = recorder(ros, path, topics=["/n"])
@@ -240,33 +230,6 @@ def test_a_full_disk_ends_the_file_properly_and_is_an_error_in_diagnostics(ros, 
     assert not file.problem and [message.raw for message in file.messages(file.channels)] == [number(1.0)]
     ros.remove(node)
     assert isinstance(node.failure, RecordingError)  # the exit code of the process
-
-
-def test_types_that_are_not_installed_are_named_and_the_others_are_recorded(ros, tmp_path):
-    def without_string(kind: str) -> Any:
-        if kind.endswith("String"):
-            raise InputError("the package of std_msgs/msg/String is not installed.")
-        return message_class(kind)
-
-    ros.publisher(String, "/text")
-    ros.publisher(Float64, "/n")
-    overrides = parameters(path=str(tmp_path / "run.mcap"), topics=["/text", "/n"])
-    node = ros.add(RecordNode(class_of=without_string, context=ros.context, parameter_overrides=overrides))
-    ros.wait(lambda: node.topics == ["/n"], what="the topic that can be recorded")
-    assert "/text" in status_of(ros, "record_node: recording", WARN).message
-
-
-def test_a_recorder_refuses_what_it_cannot_do(ros, tmp_path):
-    (tmp_path / "there.mcap").touch()
-    for values, fact in (
-        ({}, "path"),
-        ({"path": f"{tmp_path}/no/such/folder/run.mcap"}, "folder"),
-        ({"path": f"{tmp_path}/run.mcap", "topic": "/n"}, "topic"),
-        ({"path": f"{tmp_path}/there.mcap"}, "there.mcap"),
-    ):
-        with pytest.raises((InputError, RecordingError)) as refusal:
-            RecordNode(context=ros.context, parameter_overrides=parameters(**values))
-        assert fact in str(refusal.value)
 
 
 @pytest.mark.smoke
@@ -302,19 +265,6 @@ def test_pause_stops_and_goes_on_and_restart_begins_anew_also_from_the_end(ros, 
     played = node.player.played
     assert ros.call(Trigger, "/replay_node/restart").success
     ros.wait(lambda: node.player.played == played + 100, what="another pass")
-
-
-def test_start_and_rate_are_checked_and_a_new_start_holds_from_the_next_restart_on(ros, tmp_path):
-    node, heard = paused(ros, numbers(tmp_path / "n.mcap", range(11), spacing=10_000_000), start=0.08)
-    node.player.pause(False)
-    ros.wait(lambda: node.player.has_ended and len(heard) == 3, what="the end")
-    for wrong in ({"start": 0.2}, {"rate": -1.0}):
-        (refusal,) = node.set_parameters(parameters(**wrong))
-        assert not refusal.successful and next(iter(wrong)) in refusal.reason
-    assert node.set_parameters(parameters(start=0.09))[0].successful
-    ros.call(Trigger, "/replay_node/restart")
-    ros.wait(lambda: node.player.has_ended and len(heard) == 5, what="the end")
-    assert values_of(heard) == [8.0, 9.0, 10.0, 9.0, 10.0]
 
 
 def test_the_clock_follows_the_recording_and_never_passes_the_next_message(ros, tmp_path):
@@ -424,28 +374,3 @@ def test_a_replay_that_is_to_end_at_the_end_ends_with_exit_code_zero_and_all_mes
     ros.call(SetBool, "/replay_node/pause", SetBool.Request(data=False))
     assert process.wait() == 0, process.output
     ros.wait(lambda: len(heard) == 60, what="60 messages")
-
-
-def test_a_replay_refuses_parameters_that_make_no_sense(ros, tmp_path):
-    path = numbers(tmp_path / "n.mcap", range(3))
-    for values, fact in (
-        ({"topics": ["/m"]}, "/m"),
-        ({"rate": -1.0}, "rate"),
-        ({"start": 9.0}, "start"),
-        ({"speed": 1.0}, "speed"),
-        ({"path": f"{tmp_path}/no"}, "no"),
-    ):
-        with pytest.raises((InputError, RecordingError)) as refusal:
-            ReplayNode(context=ros.context, parameter_overrides=parameters(**{"path": str(path), **values}))
-        assert fact in str(refusal.value)
-
-
-def test_a_file_that_is_taken_away_while_it_is_played_ends_the_node(ros, tmp_path):
-    path = numbers(tmp_path / "n.mcap", range(3))
-    node = replayer(ros, path, start_paused=True)
-    node.player.restart()
-    path.write_bytes(b"")
-    node.player.restart()
-    node.player.pause(False)
-    ros.wait(lambda: node.failure, what="the failure")
-    assert isinstance(node.failure, RecordingError)

@@ -153,12 +153,6 @@ def test_a_node_that_ends_writes_the_reason_in_a_line_after_it_has_closed(ros, e
     assert process.output == written
 
 
-def test_an_unexpected_error_in_a_callback_is_written_with_its_traceback_after_the_node_has_closed(ros):
-    process = small_node(ros, node_that(fail="raise RuntimeError('it is empty')"), "Node")
-    assert process.wait() == 1 and "closed" in process.output and "Traceback" in process.output
-    assert process.output.splitlines()[-1] == "small_node: error: it is empty"
-
-
 def test_the_third_signal_ends_a_node_that_hangs_while_it_closes(ros):
     hanging = """
         class Hanging(Small):

@@ -17,11 +17,8 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.node import standard_services
 from ada_robot.ros import environment
-from ada_tools.nodes.bag.offered_qos import Offer, to_text
-from ada_tools.nodes.bag.selection import moves_robots
 
 pytestmark = pytest.mark.ros
 
@@ -131,20 +128,6 @@ def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros
     expected = {name.replace("*", "s1") for name in published} - {"/rosout", "/parameter_events"}
     ros.wait(lambda: set(node.topics) >= expected, what="all topics")
     compare(ros, "record_node")
-
-
-def test_a_replay_of_all_that_was_recorded_stays_within_its_policy(ros, tmp_path):
-    pytest.importorskip("mcap")
-    recorded = {name.replace("*", "s1") for name in sros2_policy.allowed("record_node", "subscribe")}
-    recorded |= {"/ada/state", "/energy", "/events", "/loop_gap", "/wrench/hand"}  # of simulations without ROS
-    path = tmp_path / "run.mcap"
-    with TopicWriter(path) as writer:
-        for name in recorded - {"/diagnostics"}:
-            kind = "rosgraph_msgs/msg/Clock" if name == "/clock" else "std_msgs/msg/Float64"
-            writer.add(Topic(name, kind, "", to_text([Offer()])), 1, 1, b"\x00\x01\x00\x00" + bytes(8))
-    added(ros, "ada_tools.nodes.replay_node", "ReplayNode", Parameter("path", value=str(path)), SIM_TIME)
-    found = compare(ros, "replay_node")
-    assert not any(moves_robots(topic) for topic in found["publish"])
 
 
 # --- what is open ---------------------------------------------------------------------------------------------------

@@ -275,19 +275,3 @@ def test_a_free_robot_is_put_where_it_was_told_and_says_so(standard, simulator):
         assert sim.place(name, bad).result == code
         assert np.array_equal(sim.loop.latest.q, before)
     assert sim.place("somebody", wanted).result == NOT_FOUND
-
-
-def test_what_is_not_to_be_set_stays(standard, simulator):
-    if not hasattr(standard.srv.SetEntityState.Request, "set_pose"):
-        pytest.skip("this simulation_interfaces has no flags; they came with 2.1")
-    sim = simulator(robot="floating_rod", start_paused=True)
-    (name,) = sim.entities().entities
-    wanted = standard.msg.EntityState()
-    wanted.pose.position.x, wanted.twist.linear.y = 2.0, 1.0
-    start = sim.loop.latest
-    assert sim.place(name, wanted, pose=False, twist=True).result == OK
-    assert np.array_equal(sim.loop.latest.q, start.q)
-    assert sim.loop.latest.v.any()
-    assert sim.place(name, wanted, pose=True, twist=False).result == OK
-    assert sim.loop.latest.q[0] == 2.0
-    assert sim.place(name, wanted, pose=False, twist=False).result == FAILED

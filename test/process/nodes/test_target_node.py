@@ -2,7 +2,6 @@
 """The target node over real DDS; RViz and the controller are stand-ins that speak as theirs do."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -197,10 +196,3 @@ def test_first_targets_are_sent_once_when_the_controller_is_at_work(ros, made):
     rviz = RViz(ros)
     ros.wait(rviz.look, what="a handle, long after")
     assert len(controller.asked) == 2
-
-
-@pytest.mark.smoke
-def test_it_starts_and_ends_as_a_process(ros):
-    process = ros.start(sys.executable, "-m", "ada_tools.nodes.target_node")
-    ros.wait(lambda: ("target_node", "/") in ros.tester.get_node_names_and_namespaces(), what="the node")
-    assert process.stop() == 0, process.output

@@ -16,7 +16,6 @@ from two_arms import TwoArms
 
 from ada_tools import cli
 from ada_tools.bringup import SETUPS
-from ada_tools.nodes import executables
 
 pytestmark = pytest.mark.ros
 
@@ -142,14 +141,6 @@ def test_a_second_robot_of_the_same_name_is_warned_of_and_one_that_dies_ends_its
     assert second.stop() == 0
 
 
-def test_a_robot_that_cannot_be_loaded_ends_the_command_with_the_error_of_the_node(ros, tmp_path):
-    robot = tmp_path / "broken.urdf"
-    robot.write_text("<robot name='broken'><link name='a'/><link name='b'/></robot>")
-    process = ros.start(*ADA, "display", f"robot:={robot}", "--headless", "--duration", "60")
-    assert process.wait() == 2
-    assert "[dynamics_node] " in process.output and "broken.urdf" in process.output
-
-
 # --- without ROS 2 ----------------------------------------------------------------------------------------------
 @pytest.fixture
 def without_ros(monkeypatch):
@@ -168,9 +159,3 @@ def test_without_ros_the_same_robot_is_simulated_with_the_reason_and_what_has_no
 def test_without_ros_devices_and_robots_from_a_topic_are_refused(ada, without_ros, words):
     code, _, err = ada(*words, "--headless")
     assert code == 2 and ("backend:=emulator" in err or "robot:=" in err)
-
-
-@pytest.mark.parametrize("name", executables.MODULES)
-def test_without_ros_an_executable_names_what_is_missing(name, without_ros, capsys):
-    assert getattr(executables, name)() == 2
-    assert capsys.readouterr().err.startswith(f"{name}: error: ROS 2 nodes need rclpy")

@@ -29,7 +29,6 @@ from visualization_msgs.msg import Marker, MarkerArray
 from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.page import Page
-from ada_tools.nodes.view.node_requests import NodeRequests
 from ada_tools.nodes.view_node import main
 
 pytestmark = pytest.mark.ros
@@ -211,16 +210,6 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
 
 
 # --- what is asked for ----------------------------------------------------------------------------------------------
-def test_a_service_that_never_answers_is_given_up(ros):
-    silent = Node("silent", context=ros.context)  # offers the service, but nobody spins it
-    silent.create_service(Trigger, "/dynamics_node/step", lambda _, answer: answer)
-    answers = []
-    requests = NodeRequests(ros.tester, "dynamics_node", {"step": Trigger}, lambda _, note: note())
-    ros.wait(requests.clients["step"].service_is_ready, what="the service")
-    requests.trigger("step", answers.append, patience=0.3)
-    ros.wait(lambda: requests.forget_old() or answers, what="the end of patience")
-    assert "/dynamics_node/step did not answer within 0.3 s" in answers[0]
-    silent.destroy_node()
 
 
 def test_pushes_and_commands_and_poses_are_messages_that_the_plant_takes(ros, view):

@@ -14,10 +14,8 @@ from refused import refused
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_hardware import opening, registry
-from ada_hardware.emulation.catalogue import made_emulator
 from ada_hardware.emulation.emulated_wires import read_address
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
-from ada_hardware.emulation.line import LONGEST_CATCH_UP, EmulatedLine
 from ada_hardware.transport import Serial
 from ada_robot.errors import TransportError, UnknownDevice
 
@@ -64,22 +62,6 @@ def test_pieces_of_any_size_make_the_same_answers(contents: list[bytes], piece: 
     assert wire.read(10_000, 0.1) == sent
 
 
-def test_packets_come_one_by_one() -> None:
-    clock, _, wire = packets(delay=0.001)
-    wire.send(frame(b"one"))
-    wire.send(frame(b"two"))
-    assert wire.receive(1.0) == frame(b"one") and wire.receive(1.0) == frame(b"two")
-    assert wire.receive(0.1) is None
-    assert clock.now() == pytest.approx(0.101, abs=1e-12)
-
-
-def test_the_device_lives_between_calls_tick_by_tick() -> None:
-    clock, echo, wire = stream(pulse=0.1)
-    clock.sleep(1.05)
-    assert wire.read(1000, 0.0) == frame(b"hello") * 10
-    assert echo.advances == pytest.approx([0.1 * number for number in range(1, 11)])
-
-
 def test_ticks_and_commands_reach_the_device_in_the_order_of_their_times() -> None:
     clock, echo, wire = stream({"delay_commands": 0.025}, pulse=0.01)
     wire.write(frame(b"late"))
@@ -87,22 +69,6 @@ def test_ticks_and_commands_reach_the_device_in_the_order_of_their_times() -> No
     wire.run()
     times = [*echo.advances[:2], echo.heard[0][0], *echo.advances[2:]]
     assert times == sorted(times) == pytest.approx([0.01, 0.02, 0.025, 0.03, 0.04])
-
-
-def test_after_a_very_long_pause_a_device_jumps() -> None:
-    echo = EchoStream(EchoDeviceSettings(pulse=1.0))
-    line = EmulatedLine(echo, 0.0)
-    line.run(1e6)
-    assert echo.advances[0] >= 1e6 - LONGEST_CATCH_UP and len(echo.advances) <= LONGEST_CATCH_UP + 1
-
-
-def test_time_that_goes_back_does_not_take_the_device_along() -> None:
-    echo = EchoStream(EchoDeviceSettings(pulse=0.1))
-    line = EmulatedLine(echo, 0.0)
-    line.run(1.0)
-    line.put(frame(b"a"), 0.5)
-    assert echo.heard[0][0] == 1.0
-    assert echo.advances == sorted(echo.advances)
 
 
 def test_faults_are_switched_on_and_off_while_it_runs() -> None:
@@ -115,14 +81,6 @@ def test_faults_are_switched_on_and_off_while_it_runs() -> None:
         wire.write(frame(b"a"))
         assert wire.read(10, 0.1) == frame(b"a")
     assert len(echo.heard) == 5  # only of "drop" it heard nothing
-
-
-def test_an_unknown_fault_is_refused_with_those_of_device_and_wire() -> None:
-    _, _, wire = stream()
-    with pytest.raises(InputError) as caught:
-        wire.fault("blind", 1.0)
-    assert (caught.value.field, caught.value.value) == ("fault", "blind")
-    assert {"deaf", "drop"} < set(caught.value.allowed)
 
 
 def test_a_pulled_cable_is_an_error_until_it_is_back() -> None:
@@ -153,11 +111,6 @@ def test_a_closed_wire_can_be_used_again_and_has_forgotten_its_input() -> None:
         assert read() == frame(b"new")
 
 
-def test_a_device_hangs_on_its_own_kind_of_wire() -> None:
-    with refused(InputError, field="wire", value="packets", allowed="stream"):
-        InProcessStream(EchoPackets(EchoDeviceSettings()))
-
-
 # --- opening ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("device", list(registry.DEVICES))
 def test_an_address_that_is_not_set_is_refused_with_examples(device: str) -> None:
@@ -167,29 +120,6 @@ def test_an_address_that_is_not_set_is_refused_with_examples(device: str) -> Non
             open_wire()
         assert caught.value.field == "url"
         assert {*registry.find(device).addresses, "dry:", "emulator:"} == set(caught.value.allowed)
-
-
-@pytest.mark.parametrize("url", ["", "dry:", "emulator:"])
-def test_an_unknown_device_is_refused(url: str) -> None:
-    for open_wire in (lambda: opening.open_device_stream("pa11", url, Serial()),
-                      lambda: opening.open_device_packets("pa11", url)):  # fmt: skip
-        with refused(UnknownDevice, field="device", value="pa11"):
-            open_wire()
-
-
-@pytest.mark.parametrize("name, error, field", [
-    ("pa11", UnknownDevice, "device"), ("echo_device:Nobody", UnknownDevice, "emulator"),
-    ("no_module:Nobody", UnknownDevice, "emulator"), ("echo_device:EchoDeviceSettings", UnknownDevice, "emulator"),
-])  # fmt: skip
-def test_an_unknown_emulator_is_refused(name: str, error: type[Any], field: str) -> None:
-    with refused(error, field=field, value=name):
-        made_emulator(name)
-
-
-@pytest.mark.parametrize("settings, field", [({"colour": "red"}, "parameter"), ({"delay": "long"}, "delay")])
-def test_settings_that_an_emulator_does_not_have_are_refused(settings: dict[str, object], field: str) -> None:
-    with refused(InputError, field=field):
-        made_emulator("echo_device:EchoStream", settings)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +139,3 @@ def test_an_address_with_a_fault_that_an_emulator_does_not_have_is_refused(
 ) -> None:
     with refused(error, field=field):
         read_address(device, url)
-
-
-def test_faults_and_settings_are_read_from_the_address() -> None:
-    settings, faults = read_address("echo_device:EchoPackets", "emulator:deaf=1,greeting=good day,delay_answers=0.01")
-    assert settings == {"greeting": "good day"} and faults == {"deaf": 1.0, "delay_answers": 0.01}

@@ -10,11 +10,7 @@ import pytest
 from device_world import DeviceWorld
 from refused import refused
 
-from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
-from ada_hardware.force_torque.rdt.onrobot import FILTERS
-from ada_hardware.registry import find
 from ada_robot.errors import NoAnswer, Refused, TransportError
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
@@ -167,45 +163,7 @@ def test_the_error_of_an_opening_names_what_is_missing(name: str, options: dict[
     assert bench.clock.now() < 2.1
 
 
-@pytest.mark.parametrize("name, values, field", [
-    ("dynpick", {"sensitivity": [1.0, 2.0]}, "sensitivity"), ("dynpick", {"sensitivity": [0.0] * 6}, "sensitivity"),
-    ("dynpick", {"filter_divider": 3}, "filter_divider"), ("netft", {"force_scale": 1e6}, "moment_scale"),
-    ("netft", {"moment_scale": 1e6}, "force_scale"),
-])  # fmt: skip
-def test_settings_that_contradict_each_other_are_refused(name: str, values: dict[str, object], field: str) -> None:
-    with refused(InputError, field=field):
-        checked(find(name).driver_class().SETTINGS, values)
-
-
-@pytest.mark.parametrize("name, setting, values", [
-    ("dynpick", "filter_divider", {1: 1, 2: 2, 4: 4, 8: 8}), ("onrobot", "device_filter", FILTERS),
-])  # fmt: skip
-def test_the_filter_of_the_device_is_set(name: str, setting: str, values: dict[Any, int]) -> None:
-    for value, code in values.items():
-        state = opened(name, **{setting: value}).device.state()
-        assert state["filter" if name == "onrobot" else setting] == code
-
-
 # --- DynPick ----------------------------------------------------------------------------------------------------------
-def test_a_slow_line_still_has_one_request_in_flight_at_a_time() -> None:
-    bench = opened("dynpick", device={"answer_time": 3e-3})
-    start = bench.clock.now()
-    for i in range(50):
-        bench.device.set_wrench([float(i), 0, 0, 0, 0, 0])
-        sample = bench.driver.read()
-        assert sample.is_fresh and i - 1.2 <= sample.wrench[0] <= i + 0.2  # what was asked for before the last change
-    assert bench.clock.now() - start == pytest.approx(50 * 3e-3, rel=0.1)
-    assert bench.driver.counts.refused == 0
-
-
-def test_the_temperature_is_read_at_intervals_and_from_an_older_unit_once() -> None:
-    for device, found in (({}, {"temperature [degC]": 31.5}), ({"is_old": True}, {})):
-        bench = world("dynpick", sensitivity=SENSITIVITY, device=device, temperature_interval=0.1)
-        bench.driver.open()
-        bench.device.fault("temperature", 31.5)
-        for _ in range(150):
-            sample = bench.driver.read()
-        assert sample.values == found and bench.driver.sequence.lost == 0 and not bench.device.violations
 
 
 @DYNPICK
@@ -237,17 +195,6 @@ def test_lost_frames_are_counted_and_the_next_one_is_right(way: str) -> None:
     assert all(bench.driver.read().is_fresh for _ in range(20))
 
 
-def test_a_doubled_answer_does_not_make_all_later_ones_late() -> None:
-    bench = opened("dynpick", device={"noise": 0.0})
-    for share in (1.0, 0.0):
-        bench.wire.fault("duplicate_answers", share)
-        for _ in range(20):
-            bench.driver.read()
-    bench.device.set_wrench([10.0, 0, 0, 0, 0, 0])
-    bench.driver.read()
-    assert bench.driver.read().wrench[0] == pytest.approx(10.0, abs=0.03)
-
-
 # --- RDT: page, rate, filter, start -----------------------------------------------------------------------------------
 
 
@@ -264,27 +211,6 @@ def test_scales_from_the_sheet_need_no_page_and_a_page_without_rdt_is_refused() 
     np.testing.assert_allclose(sheet.read().wrench, LOAD, atol=1e-6)
     with refused(NoAnswer, field="comrdte"):
         driver(calibration_url="http://x/").open()
-
-
-@pytest.mark.parametrize("rate, ticks", [(1000.0, 1), (500.0, 2), (100.0, 10), (300.0, 3), (5000.0, 1)])
-def test_the_rate_of_a_hex_is_set_in_whole_milliseconds(rate: float, ticks: int) -> None:
-    bench = opened("onrobot", rate=rate)
-    start = bench.clock.now()
-    for _ in range(50):
-        bench.driver.read()
-    assert bench.driver.period == pytest.approx(ticks * 1e-3)
-    assert (bench.clock.now() - start) / 50 == pytest.approx(ticks * 1e-3, rel=0.02)
-    assert bench.device.state()["rate"] == pytest.approx(1000.0 / ticks)
-
-
-@RDT
-@pytest.mark.parametrize("lost", [1, 9])
-def test_a_start_that_gets_lost_is_repeated(name: str, lost: int) -> None:
-    bench = world(name)
-    bench.device.fault("deaf_starts", lost)
-    bench.driver.open()
-    assert bench.driver.read().is_fresh
-    assert bench.driver.counts.retries == lost and bench.clock.now() == pytest.approx(0.1 * lost, abs=0.01)
 
 
 # --- RDT: numbers of records ------------------------------------------------------------------------------------------

@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refused import refused
 
-from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_hardware.force_torque.limits import ForceLimits
 from ada_hardware.force_torque.low_pass import LowPass
 from ada_hardware.force_torque.pipeline import Pipeline
@@ -44,13 +42,6 @@ def test_the_filter_has_the_closed_form_of_butterworth(cutoff: float) -> None:
     expected = 1.0 / (1.0 - w * w + 1j * math.sqrt(2.0) * w)  # of the analogue filter at the warped frequency
     # the transient has died out to e^{-0.7 2π f_c t}, t = 8 s; what is left is the fit's rounding
     np.testing.assert_allclose(np.array(fits) @ [1, 1j], expected, rtol=0.0, atol=1e-9)
-
-
-@given(st.floats(0.01, 499.0), st.lists(st.floats(-1e4, 1e4), min_size=6, max_size=6))
-def test_what_is_constant_comes_through_from_the_first_sample_on(cutoff: float, values: list[float]) -> None:
-    low_pass = LowPass(cutoff, 1e-3)
-    for _ in range(5):
-        np.testing.assert_allclose(low_pass.step(np.array(values)), values, rtol=1e-9, atol=1e-9)
 
 
 def test_after_a_gap_the_old_force_does_not_leak_into_the_new_one() -> None:
@@ -127,14 +118,6 @@ def test_an_old_motion_is_not_used(age: float, is_compensated: bool) -> None:
     assert Pipeline(TOOL, 1e-3).process(sample(np.zeros(6), 10.0), motion).is_compensated is is_compensated
 
 
-def test_the_zero_is_taken_off_in_the_axes_of_the_sensor() -> None:
-    pipeline = Pipeline(ForceSensorSettings(rpy=(0.0, 0.0, math.pi / 2)), 1e-3)
-    pipeline.bias = np.array([1.0, 0, 0, 0, 0, 0])
-    np.testing.assert_allclose(
-        pipeline.process(sample([3.0, 0, 0, 0, 0, 0])).wrench, [0, 2, 0, 0, 0, 0], rtol=0.0, atol=1e-15
-    )
-
-
 # --- limits -----------------------------------------------------------------------------------------------------------
 def test_a_limit_counts_after_some_samples_in_a_row_and_stays() -> None:
     limits = ForceLimits(5.0, 0.0, samples=2)
@@ -169,18 +152,3 @@ def test_limits_see_the_wrench_before_the_filter() -> None:
     pipeline.process(sample(np.zeros(6)))
     reading = pipeline.process(sample([6.0, 0, 0, 0, 0, 0], 1e-3))
     assert reading.wrench[0] < 0.01 and pipeline.passes_limit(reading)
-
-
-# --- settings ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("values, field", [
-    ({"xyz": [0.0, 0.0]}, "xyz"), ({"tool_inertia": [1.0, 1.0, 1.0]}, "tool_inertia"),
-    ({"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 3.0, 0.0, 0.0, 0.0]}, "tool_inertia"),
-    ({"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 1.0, 2.0, 0.0, 0.0]}, "tool_inertia"),
-    ({"tool_com": [0.0, 0.0, 0.1]}, "tool_mass"),
-])  # fmt: skip
-def test_settings_of_no_possible_tool_are_refused_by_name(values: dict[str, object], field: str) -> None:
-    with refused(InputError, field=field):
-        checked(ForceSensorSettings, values)
-    checked(ForceSensorSettings, {"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 2.0, 0.0, 0.0, 0.0]})  # a flat plate

@@ -13,8 +13,6 @@ from device_world import DeviceWorld
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_hardware.force_torque.rdt.calibration import PAGE
-from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Level, Reading, SensorState, ToolMotion
 from ada_robot.errors import NoAnswer, Refused
 
@@ -221,46 +219,3 @@ def test_an_error_of_the_callback_does_not_end_the_sensor(caplog: pytest.LogCapt
         bench.push(LOAD)
         assert len(bench.told) == 2 and bench.next().number > 0
     assert any(record.exc_info for record in caplog.records)
-
-
-# --- silence, loss, reopening -----------------------------------------------------------------------------------------
-
-
-def test_without_reopening_a_silent_sensor_that_answers_again_is_read_again() -> None:
-    with opened(reopen_after=0.0) as bench:
-        bench.wire.fault("silence", 1.0)
-        bench.until_is(SensorState.SILENT)
-        bench.wire.fault("silence", 0.0)
-        bench.next()
-        assert bench.sensor.status().state is SensorState.READING and bench.sensor.status().reopened == 0
-
-
-# --- status -----------------------------------------------------------------------------------------------------------
-def test_the_status_counts_rate_and_lost_samples_also_after_reopening() -> None:
-    bench = Bench()
-    for _ in range(3):
-        with bench.sensor as sensor:
-            sensor.open()
-            begin = bench.clock.now()
-            bench.until(lambda: bench.clock.now() > begin + 1.5)  # noqa: B023
-            status = sensor.status()
-            assert status.rate == pytest.approx(250.0, rel=0.01) and not status.problems
-            assert status.counts.received >= status.readings > 0 and status.errors == 0
-        assert sensor.status().state is SensorState.CLOSED
-    assert not bench.emulator.violations and not bench.emulator.state()["is_streaming"]
-    with opened() as bench:
-        bench.wire.fault("drop_answers", 0.3)
-        bench.until(lambda: bench.sensor.status().sequence.lost > 10)
-
-
-def test_a_rate_that_is_too_low_is_a_warning() -> None:
-    def driver(bench: Bench) -> NetFtDriver:
-        page = bench.emulator.http_pages()[PAGE].replace(b">100<", b">1000<")
-        use = NetFtSettings(calibration_url="http://sensor/")
-        return NetFtDriver(use, wire=bench.wire, clock=bench.clock, fetch=lambda *_: page)
-
-    bench = Bench({"rate": 100.0}, driver=driver)
-    with bench.sensor as sensor:
-        bench.until(lambda: sensor.status().rate > 0.0)
-        assert sensor.period == 1e-3 and sensor.status().rate == pytest.approx(100.0, rel=0.05)
-        assert sensor.status().level is Level.WARN and len(sensor.status().problems) == 1

@@ -99,15 +99,6 @@ def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(
     np.testing.assert_allclose(found, -np.concatenate([holding.linear, holding.angular]), rtol=0.0, atol=1e-9)
 
 
-def test_what_is_no_rotation_or_link_is_refused(dynamics: ada.Dynamics) -> None:
-    for rotation in (np.ones((3, 3)), np.eye(2), -np.eye(3)):
-        with pytest.raises(InputError) as caught:
-            ToolMotion.at_rest(rotation)
-        assert caught.value.field == "rotation"
-    with refused(InputError, link="rist"):
-        SensorMotion(dynamics, "rist")
-
-
 # --- identification ---------------------------------------------------------------------------------------------------
 def six_poses() -> list[ToolMotion]:
     return [ToolMotion(0.0, 9.81 * one, np.zeros(3), np.zeros(3)) for one in np.vstack([np.eye(3), -np.eye(3)])]

@@ -16,7 +16,6 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.tarao_impedance import platform_jacobian
-from ada_hardware.hexa import kinematics_law
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, NoPose, SingularPose, Unreachable
 
 TABLE = HexaKinematics()
@@ -63,13 +62,6 @@ def test_forward_finds_the_pose_that_inverse_came_from(place):
     assert found.iterations <= 8
 
 
-@given(places, places)
-@settings(max_examples=50, deadline=None)
-def test_forward_finds_a_pose_from_any_other_of_the_workspace(place, guess):
-    pose = pose_in(place)
-    np.testing.assert_allclose(TABLE.forward(TABLE.inverse(pose), pose_in(guess)).pose, pose, rtol=0, atol=1e-13)
-
-
 def test_angles_are_those_of_the_catalogue_and_assemble_finds_their_pose():
     position, rpy = (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)
     mechanism = hexa(position, rpy)
@@ -86,16 +78,6 @@ def test_angles_are_those_of_the_catalogue_and_assemble_finds_their_pose():
     np.testing.assert_allclose(
         TABLE.forward(np.array(angles)).pose, pose, rtol=0, atol=1e-9
     )  # assemble's own tolerance
-
-
-def test_another_geometry_is_another_table():
-    other = HexaGeometry(crank=0.3, rod=0.6, plate=0.12)
-    mechanism = hexa((0.01, 0.0, -0.6), (0.0, 0.05, 0.0), geometry=other)
-    q = [mechanism.q[mechanism.model.q_index(name)][0] for name in JOINTS]
-    pose = pose_of((0.01, 0.0, -0.6), (0.0, 0.05, 0.0))
-    table = HexaKinematics(other)
-    np.testing.assert_allclose(table.inverse(pose), q, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(table.forward(q).pose, pose, rtol=0, atol=1e-13)
 
 
 # --- Jacobians --------------------------------------------------------------------------------------------------------
@@ -161,11 +143,6 @@ def test_a_stretched_leg_is_singular_of_the_first_kind():
         at.inverse  # noqa: B018
 
 
-def test_the_drive_measure_falls_as_the_root_of_what_is_missing_to_reach():
-    far, near = (TABLE.jacobians(level_at_reach(stretch)).drive for stretch in (4e-8, 1e-8))
-    assert far / near == pytest.approx(2.0, rel=1e-3)
-
-
 def test_rods_that_all_meet_the_axis_let_the_plate_turn():
     table = HexaKinematics(HexaGeometry(spacing=1e-12, spread=0.0))
     at = table.jacobians(HOME)
@@ -200,17 +177,6 @@ def test_poses_out_of_reach_are_refused_by_leg_and_distance():
     assert caught.value.distance == pytest.approx(needed - of.rod, abs=1e-12)
 
 
-def test_poses_out_of_reach_name_a_leg_that_does_not_reach_and_how_far():
-    for pose, legs, sign in (
-        ((0.0, 0.0, 0.0), (1, 2, 3, 4, 5, 6), -1.0),
-        ((0.45, 0.0, -0.55), (3, 4, 5, 6), 1.0),
-        ((0.45 * math.cos(2.0 * math.pi / 3.0), 0.45 * math.sin(2.0 * math.pi / 3.0), -0.55), (1, 2, 5, 6), 1.0),
-    ):
-        with pytest.raises(Unreachable) as caught:
-            TABLE.inverse(pose_of(pose, (0.0, 0.0, 0.0)))
-        assert caught.value.leg in legs and math.copysign(1.0, caught.value.distance) == sign
-
-
 @pytest.mark.parametrize(
     ("call", "field"),
     [
@@ -224,23 +190,6 @@ def test_poses_out_of_reach_name_a_leg_that_does_not_reach_and_how_far():
 def test_what_is_no_pose_and_no_angles_is_refused(call, field):
     with refused(InputError, field=field):
         call()
-
-
-def test_angles_without_a_pose_are_refused_with_the_residual():
-    with pytest.raises(NoPose) as caught:
-        TABLE.forward([1.5, 1.5, -2.5, 1.5, 1.5, -2.5])
-    assert caught.value.residual > 1e-6
-
-
-def test_equations_on_plain_floats_are_those_that_are_compiled():
-    pose = pose_of((0.03, 0.05, -0.53), (0.1, -0.15, 0.08))
-    q, found = TABLE.inverse(pose), HOME.ravel().tolist()
-    for _ in range(TABLE.forward(q).iterations):
-        found = np.asarray(kinematics_law.newton_law(GEOMETRY, found, q.tolist())["moved"]).tolist()
-    # a few hundred roundings of numbers up to 30
-    np.testing.assert_allclose(np.reshape(found, (4, 4)), TABLE.forward(q).pose, rtol=0, atol=1e-13)
-    angles = kinematics_law.inverse_law(GEOMETRY, pose.ravel().tolist(), [-1.0] * 6)["q"]
-    np.testing.assert_allclose(angles, q, rtol=0, atol=1e-14)
 
 
 def test_a_pose_beyond_a_singular_one_is_refused():

@@ -2,16 +2,12 @@
 """The HEXA's mechanism in motion and its weight, against closed-chain dynamics, eq. 15 and balances."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hexa_world import stiffness_at
-from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError
-from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
@@ -42,20 +38,7 @@ def test_the_weight_is_carried_as_closed_chain_inverse_dynamics_says(mass):
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12)
 
 
-def test_the_weight_of_a_model_with_other_centres_of_mass_is_refused():
-    parts = Parts.of(hexa().model)
-    parts.links["platform"] = replace(parts.links["platform"], com=np.array([0.0, 0.01, 0.0]))
-    with refused(InputError, field="model"):
-        Masses.of(parts.build())
-
-
 # --- motion -----------------------------------------------------------------------------------------------------------
-def test_brakes_hold_the_table_where_it_stands():
-    plant = HexaPlant(POSE)
-    plant.run(100)
-    # the weight is carried when the brakes close, so nothing but rounding moves
-    np.testing.assert_allclose(plant.pose, POSE, rtol=0, atol=1e-9)
-    assert plant.is_braked
 
 
 def test_brakes_stop_a_table_in_motion_and_hold_it_there():
@@ -102,16 +85,6 @@ def test_what_motors_give_is_what_energy_gains():
     assert work == pytest.approx(gained, abs=1e-7)  # Runge-Kutta at 0.5 ms, and loops brought back
 
 
-def test_the_simulated_table_stands_still_when_it_is_told_to():
-    plant = HexaPlant()
-    plant.drive([-10.0] * 6)
-    plant.run(20)
-    assert np.max(np.abs(plant.rates)) > 0.5
-    plant.stand_still()
-    assert np.max(np.abs(plant.rates)) == 0.0
-    assert plant.is_braked
-
-
 # --- the probe --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kp", [200.0, 400.0, 800.0])
 def test_the_plate_presses_on_the_probe_as_its_servos_stiffness_says(kp):
@@ -138,12 +111,3 @@ def test_the_wrench_on_the_plate_is_that_on_the_probe_moved_and_turned_round():
     # at rest the motors carry it: J^T F + weight = -tau
     J = TABLE.jacobians(plant.pose, plant.angles).forward
     np.testing.assert_allclose(J.T @ on_plate, plant.weight_torques - plant.torques, rtol=0, atol=5e-3)
-
-
-# --- refusals ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "value"), [("substep", 3e-4), ("substep", 0.0), ("torque_limit", 21.0)])
-def test_values_that_a_plant_cannot_have_are_refused(name, value):
-    with refused(InputError, field=name, value=value):
-        HexaPlant(**{name: value})

@@ -11,7 +11,6 @@ from hexa_world import World, circle, joint_path
 from refused import refused
 
 from ada_hardware.hexa.driver import HexaDriver
-from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.limits import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
 from ada_hardware.hexa.packets import CommandPacket, Request, State, encode_command
 from ada_hardware.hexa.settings import HexaSettings
@@ -21,8 +20,6 @@ from ada_robot.errors import DeviceAlarm, TransportError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
-
-TABLE = HexaKinematics()
 
 
 # --- the table's own safety -------------------------------------------------------------------------------------------
@@ -71,23 +68,6 @@ def test_a_broken_axis_brakes_the_table_and_is_named(fault):
     feedback = world.driver.idle()
     assert [alarm.joint for alarm in feedback.alarms] == ["leg_3_crank"]
     assert not feedback.is_driven
-
-
-def test_a_weak_motor_is_noticed_by_its_following():
-    world = World(stiffness=200.0).started()
-    world.wire.fault("weak", 1.0)
-    world.hold(200)
-    assert world.table.state_now is State.ALARM
-    assert any("does not follow" in alarm.text for alarm in world.driver.idle().alarms)
-
-
-def test_a_stuck_resolver_is_told_as_it_was():
-    world = World().started()
-    world.wire.fault("stuck_resolver", 2)
-    before = world.driver.idle().position[1]
-    feedback = world.follow(joint_path(circle, 0.4))
-    assert feedback.position[1] == before
-    assert abs(world.table.plant.angles[1] - before) > 1e-3
 
 
 def test_a_mute_table_is_missed_and_brakes_by_itself_only_when_it_hears_nothing():

@@ -6,15 +6,11 @@ import pytest
 from hexa_world import LEVEL, World, circle, joint_path, stiffness_at
 from refused import refused
 
-from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
-from ada_hardware.hexa.limits import LIMITS, LOWER, PERIOD, UPPER
+from ada_hardware.hexa.limits import LIMITS, LOWER, UPPER
 from ada_hardware.hexa.packets import State
 from ada_hardware.hexa.plant import Probe
-from ada_hardware.hexa.settings import HexaEmulatorSettings
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
 
@@ -66,16 +62,6 @@ def test_the_plate_follows_a_path_through_the_bytes():
     assert not world.table.violations
     assert world.driver.counts.missed == 0
     assert world.driver.counts.sent == world.driver.counts.received
-
-
-def test_on_the_way_the_table_lags_by_a_few_milliseconds():
-    for reference, least, most in (("difference", 0.0, 0.004), ("none", 0.008, 0.02)):
-        world = World(stiffness=400.0, rate_reference=reference).started()
-        path = joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 0.02 * t), LEVEL), 1.0)
-        feedback = world.follow(path[:400])
-        rate = (path[400] - path[399]) / PERIOD
-        lag = np.mean((path[399] - feedback.position) / rate)
-        assert least <= lag <= most  # K_d / K_p = 12.5 ms without
 
 
 def test_torques_reach_the_motors():
@@ -135,15 +121,6 @@ def test_the_force_on_the_probe_is_that_of_eq_15_for_each_kp():
     assert found[0] < found[1] < found[2]
 
 
-def test_time_in_which_the_process_stood_still_is_not_made_up_for():
-    table = HexaEmulator(HexaEmulatorSettings())
-    table.advance(0.0)
-    table.advance(1000.0)
-    assert table.plant.time < 0.2
-    table.advance(1000.0 + 5 * PERIOD)
-    assert table.plant.time == pytest.approx(0.1 + 5 * PERIOD, abs=1e-9)
-
-
 # --- refusals ---------------------------------------------------------------------------------------------------------
 def test_velocities_are_refused():
     world = World().started()
@@ -163,12 +140,3 @@ def test_a_table_that_falls_silent_does_not_start():
     world.wire.fault("silence", 1)
     with refused(NoAnswer, field="packet", value="START"):
         world.driver.start()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("position", (0.0, 0.0)), ("rpy", (0.0,)), ("probe", (0.0, 0.0)), ("stiffness", 1e6), ("rate_reference", "some")],
-)
-def test_settings_that_a_table_cannot_have_are_refused(name, value):
-    with refused(InputError, field=name):
-        checked(HexaEmulatorSettings, {name: value})

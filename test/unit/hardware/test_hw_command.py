@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import grp
-import json
 import os
 import re
 import xml.etree.ElementTree as ElementTree
@@ -18,33 +17,11 @@ from hw_command import Ada
 
 from ada_dynamics import resources
 from ada_hardware.pa10.alarms import AXIS_ALARMS, CONTROLLER_ALARMS
-from ada_hardware.registry import DEVICES
 from ada_hardware.self_test import plugged_in
 from ada_hardware.self_test.plugged_in import serial_ports
 from ada_hardware.self_test.usb_ids import SERIAL
 
 pytest.importorskip("serial")
-
-
-# --- what there is ------------------------------------------------------------------------------------------------
-def test_all_devices_are_listed_with_an_address(ada: Ada) -> None:
-    code, out, _ = ada("list")
-    assert code == 0
-    assert [line.split()[0] for line in out.splitlines()[1:]] == list(DEVICES)
-    found = json.loads(ada("list", "--json")[1])
-    for one in found:
-        assert {"emulator:", "dry:"} < set(one["urls"])
-        is_stream = DEVICES[one["name"]].emulator_class().WIRE == "stream"
-        assert one["urls"][0].startswith("/dev/" if is_stream else ("udp://", "arcnet:"))
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_settings_and_faults_of_each_device_are_listed(ada: Ada, device: str) -> None:
-    found = json.loads(ada("settings", device, "--json")[1])
-    names = [one["name"] for one in found["settings"]]
-    assert len(names) == len(set(names)) and any(name.startswith("emulator.") for name in names)
-    assert all(one["description"] for one in found["settings"])
-    assert {"drop", "silence"} < set(found["faults"])
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------
@@ -136,14 +113,6 @@ def test_a_port_is_listed_with_converter_driver_lasting_name_and_its_likely_devi
     assert [(one.device, one.may_be) for one in ports] == [("/dev/ttyACM0", SERIAL), ("/dev/ttyS0", SERIAL)]
 
 
-def test_a_slow_converter_is_reported_with_the_file_that_mends_it(root: Path) -> None:
-    (found,) = serial_ports([listed()], root)
-    assert found.latency_ms == 16
-    assert "/sys/bus/usb-serial/devices/ttyUSB0/latency_timer" in found.problems[0]
-    (root / "sys/class/tty/ttyUSB0/device/latency_timer").write_text("1\n")
-    assert serial_ports([listed()], root)[0].problems == ()
-
-
 @pytest.mark.parametrize(("mode", "text"), [(0o660, "sudo usermod -aG dialout $USER"), (0o600, "/etc/udev/rules.d")])
 def test_a_missing_permission_is_reported_with_what_gives_it(
     root: Path, monkeypatch: pytest.MonkeyPatch, mode: int, text: str
@@ -179,10 +148,6 @@ def test_the_table_of_alarms_is_that_of_the_code(heading: str, alarms: dict[int,
     section = page("bringup_pa10.md").split(f"## {heading}\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ([0-9A-F]{3}) \| (.+) \| (.+) \|$", section, re.MULTILINE)
     assert rows == [(f"{code:03X}", one.text, one.remedy) for code, one in alarms.items()]  # type: ignore[attr-defined]
-
-
-def test_all_devices_are_on_the_overview() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", page("hardware.md"), re.MULTILINE) == list(DEVICES)
 
 
 # --- signs of the KHR-1 -------------------------------------------------------------------------------------------

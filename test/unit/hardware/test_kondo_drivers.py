@@ -2,7 +2,6 @@
 """Drivers of KHR-1 and KHR-3HV with their emulators: no jumps, only motion that was asked for, refusals."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,9 +11,8 @@ from kondo_world import DEGREE, QUICK, KondoWorld
 from refused import refused
 
 from ada_dynamics import resources
-from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.kondo.angle_map import AngleMap, Board
+from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.rcb1.bus import Rcb1Bus
 from ada_hardware.kondo.rcb1.commands import SLEEP
@@ -25,7 +23,7 @@ from ada_hardware.kondo.rcb4.commands import Config, Move
 from ada_hardware.plausible import PlausibleReadings
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode
-from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 
 MAPS = {name: resources.find("config", f"{name}_angle_map.yaml") for name in ("khr1", "khr3")}
 HOME = AngleMap.read(MAPS["khr1"]).home()
@@ -39,37 +37,6 @@ def quick(name, **options):
 def made(name, **settings):
     make = find(name).driver_class()
     return make(checked(make.SETTINGS, settings))
-
-
-# --- what they are ----------------------------------------------------------------------------------------------------
-def test_joints_and_limits_are_those_of_the_map_and_the_servo():
-    driver = KondoWorld("khr1").driver
-    assert set(driver.joints) == set(HOME)
-    knee = next(limit for limit in driver.limits if limit.name == "left_knee")
-    assert (knee.lower, knee.upper) == pytest.approx((-math.pi / 2, math.pi / 2))
-    assert knee.velocity == pytest.approx(6.16, abs=2e-3)  # 0.17 s per 60 deg
-    slow = KondoWorld("khr1", speed=7).driver.limits
-    assert [limit.velocity for limit in slow] == pytest.approx([math.radians(1 / 0.0178)] * 17)
-
-
-def test_the_map_of_the_khr3_has_the_servos_of_heart_to_heart_4_and_the_joints_of_the_khr1():
-    found = AngleMap.read(MAPS["khr3"], Board.RCB4)
-    mask = int.from_bytes(bytes.fromhex("3D F3 3F 00 00"), "little")  # of the maker's program, see test_kondo_codecs
-    assert set(found.servos) == {i for i in range(40) if mask >> i & 1}
-    assert set(found.joints) == set(HOME)
-
-
-@pytest.mark.parametrize(("name", "settings", "period"), [
-    ("khr1", {}, 0.05),  # 6.1 ms of bytes and four times 8 ms of the port
-    ("khr1", {"latency": 0.0}, 0.025),  # 40 Hz is the most that is planned with
-    ("khr1", {"latency": 0.016}, 0.09), ("khr1", {"feedback": "commanded"}, 0.025), ("khr1", {"period": 0.2}, 0.2),
-    ("khr3", {}, 0.09),  # 485 bytes of 11 bits are 46 ms; and three times 8 ms of the port
-    ("khr3", {"latency": 0.001}, 0.065), ("khr3", {"com_speed": 1_250_000, "latency": 0.001}, 0.015),
-    ("khr3", {"com_speed": 1_250_000}, 0.04), ("khr3", {"com_speed": 625_000, "feedback": "commanded"}, 0.015),
-    ("khr3", {"period": 0.02}, 0.02),
-])  # fmt: skip
-def test_the_period_is_what_the_line_needs(name, settings, period):
-    assert KondoWorld(name, **settings).driver.period == pytest.approx(period)
 
 
 # --- open, start, stop ------------------------------------------------------------------------------------------------
@@ -242,39 +209,6 @@ def test_a_late_answer_is_not_taken_for_that_of_the_next_question():
     assert answer.values == world.device.boards[1].home
 
 
-def test_questions_are_asked_again_and_counted_and_none_is_needed_for_positions_as_commanded():
-    world = KondoWorld("khr1")
-    world.driver.open()
-    counts = world.driver.counts
-    sent = counts.sent
-    world.device.fault("bad_checksum", 2)
-    for _ in range(10):
-        world.driver.home_position()
-    assert counts.refused == counts.retries > 0
-    assert counts.sent - sent == 20 + counts.retries
-    world = KondoWorld("khr1", feedback="commanded").started()
-    q = world.turned(left_knee=6)
-    sent = world.driver.counts.sent
-    feedback = world.run(q)
-    assert world.driver.counts.sent - sent == 2 and feedback.is_fresh
-    np.testing.assert_allclose(feedback.position, q)
-
-
-def test_a_cycle_asks_once_and_tells_that_nothing_came():
-    world = KondoWorld("khr1").started()
-    q = world.turned()
-    world.wire.fault("silence", 1)
-    sent, begin = world.driver.counts.sent, world.clock.now()
-    feedback = world.driver.cycle(Demand(Mode.POSITION, q))
-    assert not feedback.is_fresh
-    np.testing.assert_array_equal(feedback.position, q)
-    assert world.driver.counts.sent - sent == 2  # who is silent is not asked where its servos are
-    assert world.clock.now() - begin < 0.07
-    assert not world.driver.idle().is_fresh
-    world.wire.fault("silence", 0)
-    assert world.run(q, 2).is_fresh
-
-
 @BOTH
 def test_a_reading_that_no_servo_can_have_reached_is_put_aside(name):
     world = quick(name).started()
@@ -336,33 +270,6 @@ def test_a_refusal_of_the_board_is_an_alarm_and_its_restart_leaves_the_robot_und
     assert (feedback.is_fresh, feedback.is_driven) == (True, False)
 
 
-@pytest.mark.parametrize("com_speed", [115_200, 1_250_000])
-def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_first_missing_answer(com_speed):
-    world = KondoWorld("khr3", com_speed=com_speed).started()
-    q, sent, alarms = world.turned(), [], ()
-    write = world.wire.write
-
-    def listening(data):
-        sent.append((world.clock.now(), bytes(data)))
-        write(data)
-
-    world.wire.write = listening
-    world.wire.fault("silence", 1)
-    while not alarms and world.clock.now() < 10.0:
-        q[0] += 0.01
-        feedback = world.run(q)
-        alarms = feedback.alarms
-    assert not feedback.is_fresh
-    assert len(alarms) == 1
-    moves = [(at, frame[8:]) for at, frame in sent if frame[1] == 0x10]  # length, command, five of mask, frames
-    changes = [at for (_, before), (at, after) in pairwise(moves) if before[:-1] != after[:-1]]
-    assert len(changes) > 1
-    assert max(changes) - sent[0][0] <= 0.25
-    before = world.clock.now()
-    world.driver.stop()
-    assert world.clock.now() - before < 0.1  # who is silent is not asked again and again
-
-
 # --- beside cycles ----------------------------------------------------------------------------------------------------
 
 
@@ -378,22 +285,6 @@ def test_servos_are_let_go_only_where_that_is_confirmed_and_nothing_follows_comm
     assert len(world.device.state()["free"]) == 17
     world.driver.start()
     assert world.device.state()["free"] == []
-    assert world.device.violations == []
-
-
-def test_boards_on_a_line_are_found_and_an_id_is_set_only_with_one_of_them():
-    world = KondoWorld("khr1", device={"first_id": 7, "second_id": 30})
-    assert Rcb1Bus(world.wire, clock=world.clock.now).boards() == [7, 30]
-    world = KondoWorld("khr1", device={"first_id": 5, "second_id": 5}, first_id=5)  # one board: it cannot be opened
-    with refused(NoAnswer, field="board", value=1):
-        world.driver.open()
-    with refused(Refused, field="alone"):
-        world.driver.set_id(3)
-    assert world.device.boards[0].id == 5
-    world.driver.set_id(3, alone=True)
-    assert world.device.boards[0].id == 3
-    with refused(Refused, field="state", value="closed"):
-        world.driver.idle()
     assert world.device.violations == []
 
 
@@ -443,16 +334,6 @@ def test_the_error_of_a_silent_robot_names_the_board_or_the_command_and_an_id_th
     assert caught.value.allowed in answers
     with refused(Refused, field="state", value="closed"):
         world.driver.idle()
-
-
-@pytest.mark.parametrize(("name", "field", "value"), [("khr1", "second_id", 0), ("khr3", "com_speed", 9600)])
-def test_only_positions_are_taken_an_address_is_needed_and_settings_must_fit(name, field, value):
-    with refused(Refused, field="mode", value="velocity"):
-        KondoWorld(name).started().driver.cycle(Demand(Mode.VELOCITY, np.zeros(17)))
-    with refused(TransportError, field="url"):
-        made(name).open()
-    with refused(InputError, field=field):
-        made(name, **{field: value})
 
 
 def test_a_map_that_does_not_fit_the_robot_is_refused_by_line_and_key(tmp_path):

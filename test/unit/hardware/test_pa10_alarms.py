@@ -8,10 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_hardware.pa10.alarms import (
-    AXIS_ALARMS,
-    CONTROLLER_ALARMS,
-    AxisStatus,
-    ControllerStatus,
     alarms,
     axis_alarm,
     controller_alarm,
@@ -53,16 +49,6 @@ def test_each_documented_alarm_of_the_controller_is_told_in_words(code, words):
     assert words in alarm.text
 
 
-def test_no_other_alarms_are_known():
-    assert set(AXIS_ALARMS) == set(OF_AXES)
-    assert set(CONTROLLER_ALARMS) == set(OF_CONTROLLER)
-
-
-def test_an_alarm_is_a_number_and_no_mask():
-    found = alarms((0x0F0, 0, 0, 0, 0, 0, 0), 0, JOINTS)
-    assert [alarm.code for alarm in found] == [0x0F0]
-
-
 @given(st.integers(0, 0xFFFF))
 def test_any_word_has_one_alarm_or_none(word):
     alarm = axis_alarm(word, "s1")
@@ -79,16 +65,6 @@ def test_what_all_axes_and_the_controller_say_alike_is_told_once():
     assert found[0].is_stop
     found = alarms((0xCFF0,) * 7, 0x4050, JOINTS)
     assert len(found) == 1
-
-
-def test_alarms_of_some_axes_have_their_names():
-    found = alarms((0, 0x060, 0, 0, 0, 0x0E0, 0), 0x070, JOINTS)
-    assert [(alarm.joint, alarm.code) for alarm in found] == [("", 0x070), ("s2", 0x060), ("w1", 0x0E0)]
-
-
-def test_bits_are_the_documented_ones():
-    assert [int(bit) for bit in AxisStatus] == [0x0001, 0x0002, 0x4000, 0x8000]
-    assert [int(bit) for bit in ControllerStatus] == [0x0001, 0x0002, 0x0004, 0x0008, 0x1000, 0x2000, 0x4000]
 
 
 def test_switches_are_told_as_they_stand():

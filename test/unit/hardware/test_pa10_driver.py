@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from pa10_in_lock_step import LockStep
 from refused import refused
 
-import ada_dynamics as ada
-from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
 from ada_hardware.pa10.arm import arm as describe_arm
 from ada_hardware.pa10.cyclic import (
@@ -110,14 +107,6 @@ def test_the_stop_is_speed_0_brakes_e(name):
     assert step.emulator.state()["mode"] == "stopped"
 
 
-def test_sequence_numbers_go_round_from_7f_to_0():
-    step = arm()
-    step.idle(300)
-    numbers = [packet.sequence for packet in packets(step)]
-    assert max(numbers) == 0x7F
-    assert all((b - a) % 128 == 1 for a, b in pairwise(numbers))
-
-
 # --- feedback and modes -----------------------------------------------------------------------------------------------
 @VARIANTS
 def test_feedback_is_what_the_arm_does_in_si_units(name):
@@ -151,45 +140,6 @@ def test_an_answer_that_is_read_late_makes_a_speed_wrong_by_half_of_that():
     of_a_window = [abs(velocity - speed) for velocity in found[4:]]
     bound = speed * 0.5 * late / (4 * period - 0.5 * late) + 2 * ANGLE_COUNT / (4 * period)
     assert 0.5 * bound < max(of_a_window) < bound
-
-
-@VARIANTS
-def test_the_torque_that_the_arm_tells_is_that_of_the_joints(name):
-    step = arm(name)
-    step.start()
-    feedback = step.cycle(Mode.VELOCITY, STILL)
-    model = ada.load("pa10" if name == "ce" else "pa10_7c")
-    needed = ada.Dynamics(model).gravity(step.emulator.arm.q)
-    count = np.array([4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29]) * 50.0 / 4096.0 if name == "ce" else 0.05
-    assert np.all(np.abs(feedback.effort - needed) <= 0.51 * count)
-
-
-@VARIANTS
-def test_torques_hold_the_arm_against_gravity(name):
-    step = arm(name)
-    step.start()
-    model = ada.load("pa10" if name == "ce" else "pa10_7c")
-    dynamics = ada.Dynamics(model)
-    before = step.feedback.position
-    for _ in range(100):
-        gravity = dynamics.gravity(step.feedback.position)
-        step.cycle(Mode.EFFORT, gravity)
-    assert np.abs(step.feedback.position - before).max() < 2e-3
-    assert step.feedback.effort == pytest.approx(gravity, abs=0.06)
-    modes = [axis.mode for axis in decode_command(packets(step, name)[-1].payload, variant(name)).axes]
-    assert modes == [SERVO_ON[name] | 0x04] * 7
-    assert violations(step) == []
-
-
-@VARIANTS
-def test_positions_are_reached_and_held_to_a_few_counts(name):
-    step = arm(name)
-    step.start()
-    goal = step.feedback.position + np.array([0.05, -0.05, 0.05, -0.05, 0.05, -0.05, 0.05])
-    step.cycle(Mode.POSITION, goal, cycles=500)
-    # the least speed that can be told, 2e-4 rad/s, is left alone by a gain of 20/s within 0.5e-5 rad
-    assert step.feedback.position == pytest.approx(goal, abs=0.5 * SPEED_COUNT / 20.0 + 2 * ANGLE_COUNT)
-    assert violations(step) == []
 
 
 @pytest.mark.parametrize("every", [1, 5, 10])
@@ -299,18 +249,6 @@ def test_answers_with_angles_to_which_no_arm_can_have_come_are_refused_and_belie
     feedback = step.cycle(Mode.VELOCITY, STILL)
     assert feedback.is_fresh
     assert feedback.position[0] == pytest.approx(0.5, abs=1e-5)
-
-
-@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
-def test_lost_packets_neither_stop_the_arm_nor_bring_a_wrong_value(share):
-    step = LockStep(faults={"drop": share}, emulator=Pa10EmulatorSettings(watchdog=0.1))
-    step.start()
-    for _ in range(500):
-        told = step.cycle(Mode.VELOCITY, STILL + 0.01)
-        if told.is_fresh:
-            assert told.position == pytest.approx(step.emulator.arm.q, abs=0.01 * 0.004 + ANGLE_COUNT)
-    assert violations(step) == []
-    assert step.driver.counts.missed > 0
 
 
 def test_a_bad_wire_never_makes_the_driver_raise_anything_but_a_broken_line():
@@ -460,35 +398,6 @@ def test_what_the_arm_cannot_do_is_refused_with_its_joint_and_not_sent(mode, val
         step.driver.cycle(Demand(mode, np.array(values, dtype=float)))
     assert len(step.tap.sent) == sent
     assert step.cycle(Mode.VELOCITY, STILL).is_fresh
-
-
-@pytest.mark.parametrize("kind", [Pa10Settings, Pa10EmulatorSettings])
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"variant": "6ce"}, "variant"),
-        ({"axes": 8}, "axes"),
-        ({"axes": 6, "variant": "7c"}, "axes"),
-        ({"rated_torque": [1.0, 2.0]}, "rated_torque"),
-        ({"speed": 1.0}, "parameter"),
-    ],
-)
-def test_settings_that_neither_arm_nor_emulator_can_have_are_refused_by_name(kind, values, field):
-    with refused(InputError, field=field):
-        checked(kind, values)
-
-
-@pytest.mark.parametrize(
-    ("values", "field", "allowed"),
-    [
-        ({"reply_timeout": 0.003}, "reply_timeout", 0.002),
-        ({"device_timeout": 0.1}, "device_timeout", 0.01),
-        ({"period": 0.006, "reply_timeout": 0.001}, "period", 0.005),
-    ],
-)
-def test_times_that_do_not_go_together_are_refused(values, field, allowed):
-    with refused(InputError, field=field, allowed=allowed):
-        checked(Pa10Settings, values)
 
 
 # --- on explicit request ----------------------------------------------------------------------------------------------

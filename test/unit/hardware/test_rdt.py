@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refused import refused
 
 from ada_dynamics.clock import ManualClock
-from ada_hardware.force_torque.rdt.calibration import fetch_page, parse_calibration
+from ada_hardware.force_torque.rdt.calibration import parse_calibration
 from ada_hardware.force_torque.rdt.codec import Record, encode_records
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.sequence import WRAP, SequenceWatch
@@ -67,11 +67,6 @@ def test_a_page_that_cannot_be_is_refused_with_its_reason(content: bytes, field:
         parse_calibration(content, "http://192.168.1.1/netftapi2.xml")
 
 
-def test_a_page_elsewhere_than_http_is_refused() -> None:
-    with refused(NoAnswer, field="calibration_url", value="file:///etc/hostname"):
-        fetch_page("file:///etc/hostname", 1.0)
-
-
 class Port(PacketPort):
     """A sensor that answers each wait with one record."""
 
@@ -111,12 +106,6 @@ def watched(numbers: Iterable[int]) -> tuple[list[int], SequenceCounts]:
     counts = SequenceCounts()
     watch = SequenceWatch(counts)
     return [one for one in numbers if watch.is_new(one % WRAP)], counts
-
-
-@given(st.integers(0, WRAP - 1))
-def test_all_records_in_their_order_are_new_from_any_number_on(first: int) -> None:
-    numbers = range(first, first + 50)
-    assert watched(numbers) == (list(numbers), SequenceCounts())
 
 
 FAR = 0x7000_0000

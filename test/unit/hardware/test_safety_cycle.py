@@ -2,7 +2,6 @@
 """The state machine of a robot: phases, watchdogs, faults; in lock step with an arm that judges what it is told."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,10 +9,10 @@ from lock_step import LockStep
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_robot.contract import Demand, Mode
+from ada_robot.contract import Mode
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
-from ada_robot.safety.phases import FOLLOWS, Phase
+from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 
@@ -24,23 +23,7 @@ A = 10.0  # speed limit 1 within 0.1 s
 HOLD = SafetySettings(hold_without_commands=True)
 
 
-def accelerations(rows):
-    return np.abs(np.diff(rows, axis=0)) / T
-
-
-def only_legal_phases(world):
-    return all(after in FOLLOWS[before] or after is before for before, after in pairwise(world.phases))
-
-
 # --- phases -------------------------------------------------------------------------------------------------------
-
-
-def test_nothing_moves_before_activation():
-    world = LockStep().open()
-    world.seconds(0.1, Mode.VELOCITY, 1.0)
-    assert not world.arm.demands
-    assert world.cycle.check.refused == {"not active": 50}
-    assert "Activate it first" in world.cycle.check.last_refusal
 
 
 @pytest.mark.parametrize("modes", [("position",), ("velocity",), ("position", "velocity"), ("velocity", "effort")])
@@ -129,16 +112,6 @@ def test_motion_of_a_robot_without_speeds_is_seen_and_a_step_of_a_coarse_sensor_
     coarse.cycle.activate(coarse.now)
 
 
-def test_activation_is_refused_with_an_alarm():
-    world = LockStep()
-    world.arm.alarms = (ALARM,)
-    world.open()
-    assert world.cycle.phase is Phase.STOPPED
-    assert "j2: velocity deviation (0x60)" in world.cycle.reason
-    with refused(Refused, field="phase", value="stopped"):
-        world.cycle.activate(world.now)
-
-
 def test_a_start_that_fails_latches():
     world = LockStep().open()
     world.arm.on_start = lambda: setattr(world.arm, "alarms", (BUTTON,))
@@ -201,15 +174,6 @@ def test_a_refused_command_leaves_the_one_before_in_force_until_its_watchdog():
     assert not world.speeds[-1].any()
     assert world.cycle.check.refused["not finite"] == 149
     assert not world.arm.violations
-
-
-def test_the_demand_follows_the_newest_of_several_commands():
-    world = LockStep(HOLD).active()
-    world.step(Mode.VELOCITY, 0.01)
-    world.clock.advance(T)
-    commands = [Demand(Mode.VELOCITY, np.full(3, value), world.now) for value in (0.01, 0.015, 0.02)]
-    world.cycle.step(world.now, commands)
-    assert world.speeds[-1].tolist() == [0.02] * 3
 
 
 # --- the host's watchdog ------------------------------------------------------------------------------------------

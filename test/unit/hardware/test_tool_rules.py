@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pa10_stream import SPEED, Stream, T
-from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics import resources
-from ada_dynamics.errors import InputError
 from ada_robot.contract import Mode
 from ada_robot.safety.link_point import LinkPoint
 from ada_robot.safety.settings import SafetySettings
@@ -98,15 +96,6 @@ def keeps(q, velocity, slack: float) -> bool:
     return is_slow and NEAR * moves[0] <= room[0] + slack and -NEAR * moves[1] <= room[1] + slack
 
 
-@given(pairs, pairs)
-def test_a_motion_is_slowed_as_little_as_speed_and_planes_allow(q, wanted) -> None:
-    slowed = rules(tool_planes=WALLS[0] + WALLS[1]).slowed(q, wanted)
-    factor = float(slowed @ wanted) / max(float(wanted @ wanted), 1e-9)
-    np.testing.assert_allclose(slowed, factor * wanted, atol=1e-12)
-    assert keeps(q, slowed, 1e-9)
-    assert factor == 1.0 or not wanted.any() or not keeps(q, (factor + 1e-6) * wanted, 1e-12)
-
-
 @given(pairs, slow_pairs | pairs, pairs)
 def test_of_all_motions_between_the_wanted_one_and_rest_the_nearest_that_keeps_the_limits_is_taken(
     q, slowest, wanted
@@ -185,15 +174,6 @@ def test_an_answer_that_comes_late_is_no_speed() -> None:
     for i in range(200):
         late = 0.0015 if i % 10 == 9 else 0.0  # the next one is in time: 0.5 ms for 2 ms of way
         assert watch.broken(0.002 * i + late, np.array([0.3 * 0.002 * i, 0.0])) == ""
-
-
-@pytest.mark.parametrize(
-    ("tool", "planes", "value"),
-    [(two_links, (1.0, 0.0, 0.0), 3), (two_links, (0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0)), (None, WALL, "no tool")],
-)
-def test_planes_that_are_none_or_for_no_known_tool_are_refused(tool, planes, value) -> None:
-    with refused(InputError, field="tool_planes", value=value):
-        ToolRules(tool, SafetySettings(tool_planes=planes))
 
 
 # --- a robot's own tool -----------------------------------------------------------------------------------------------
@@ -284,14 +264,3 @@ def test_a_flange_that_efforts_make_too_fast_is_stopped() -> None:
         if not stream.is_active:
             break
     assert "the tool moves at" in stream.cycle.latched
-
-
-def test_the_offset_of_a_tool_counts() -> None:
-    far = SafetySettings(tool_offset=(0.0, 0.0, 1.0))
-    speeds = {}
-    for name, safety in {"flange": SafetySettings(), "far": far}.items():
-        stream = Stream(safety, start=READY).activate()
-        driven(stream, 300, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.8, 0.0]))
-        speeds[name] = stream.tap.told[-1].speed[5]
-    assert speeds["flange"] == pytest.approx(0.8, abs=1e-3)
-    assert speeds["far"] < 0.25

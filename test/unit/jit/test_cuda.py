@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from cuda_driver import Cuda
 from jit_examples import close, kernel_of, key_of, mixed, states
-from refused import refused
 
-from ada_dynamics.errors import DeviceError, DeviceMemoryError, DriverTooOldError, InputError, NoDeviceError
+from ada_dynamics.errors import DeviceError, DeviceMemoryError, DriverTooOldError, NoDeviceError
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.device_array import DeviceArray, Given
-from ada_dynamics.jit.driver import driver, error_of
-from ada_dynamics.jit.gpu import Gpu, count
+from ada_dynamics.jit.driver import driver
+from ada_dynamics.jit.gpu import Gpu
 from ada_dynamics.jit.thread_batch import Pieces, launch, put_rows, rows_of
 from ada_dynamics.jit.thread_kernel import ThreadKernel
 
@@ -104,19 +103,6 @@ def test_a_driver_that_is_too_old_or_lacks_a_function_is_not_used(installed):
         Gpu(0).new_stream()
 
 
-def test_devices_have_numbers_names_and_generations(cuda):
-    assert count() == 2
-    gpu = Gpu(1)
-    assert (gpu.name, gpu.device, gpu.target.cpu) == ("cuda:1 (Paper 41)", (2, 1), "sm_89")
-    assert gpu.free_memory() == cuda.memory
-    for number in (2, -1):
-        with pytest.raises(NoDeviceError):
-            Gpu(number)
-    cuda.devices = 0
-    with pytest.raises(NoDeviceError):
-        count()
-
-
 def test_code_that_the_driver_refuses_is_told_with_its_log_and_other_errors_by_their_numbers(cuda):
     gpu = Gpu(0)
     with pytest.raises(DeviceError) as caught:
@@ -126,13 +112,6 @@ def test_code_that_the_driver_refuses_is_told_with_its_log_and_other_errors_by_t
         gpu.load(b".visible .entry other()")
     loaded = kernel(gpu).loaded()
     assert gpu.resources(loaded) == (77, 24)
-
-
-@pytest.mark.parametrize(
-    ("result", "kind"), [(2, DeviceMemoryError), (100, NoDeviceError), (222, DriverTooOldError), (500, DeviceError)]
-)
-def test_results_of_the_driver_become_errors_of_their_kind(result, kind):
-    assert type(error_of(result, "cuSomething", "ITS_NAME", "its text", "loading a kernel")) is kind
 
 
 def test_a_machine_without_a_driver_has_no_device(monkeypatch):
@@ -190,12 +169,6 @@ def test_states_are_refused_by_their_numbers_in_whatever_piece_they_are(cuda):
         close([z[good]], [expected(x, y)[good]], 1e-15)
 
 
-def test_one_state_counts_for_all_others(cuda):
-    gpu, (x, y) = Gpu(0), states(LINES, 70)
-    (z,), _ = Pieces(gpu, 1500).run(kernel(gpu), [x, y[3]])
-    close([z], [expected(x, np.tile(y[3], (70, 1)))], 1e-15)
-
-
 # --- arrays of the device -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("columns", [False, True])
 def test_a_kernel_waits_for_the_streams_in_which_its_arrays_are_made(cuda, columns):
@@ -205,18 +178,6 @@ def test_a_kernel_waits_for_the_streams_in_which_its_arrays_are_made(cuda, colum
     (z,), refused = launch(kernel(gpu), arrays, None, ours)
     assert z.is_columns == columns and z.stream == ours
     close([z.numpy()], [expected(x, y)], 1e-15)
-    assert refused.rows().tolist() == []
-
-
-def test_results_that_go_to_an_array_of_another_stream_wait_for_it_too(cuda):
-    gpu, (x, y) = Gpu(0), states(LINES, 9)
-    ours, theirs = gpu.new_stream(), gpu.new_stream()
-    out = placed(gpu, np.zeros((9, 2)), theirs)
-    (none, refused) = launch(kernel(gpu), {"x": x, "y": y[0]}, [made(out, "z")], ours)
-    assert none == []
-    gpu.wait(ours)
-    gpu.wait(theirs)
-    close([out.numpy()], [expected(x, np.tile(y[0], (9, 1)))], 1e-15)
     assert refused.rows().tolist() == []
 
 
@@ -232,16 +193,6 @@ def test_states_that_a_kernel_refuses_go_to_the_one_that_takes_over_in_the_same_
         assert refused.rows().tolist() == []
         close([z.numpy()], [expected(x, y)], 1e-15)
     assert launch(kernel(gpu), {"x": x, "y": y}, None, stream)[1].rows().tolist() == [2, 19]
-
-
-def test_no_states_start_no_kernel_and_too_many_are_refused(cuda):
-    gpu, (x, y) = Gpu(0), states(LINES, 3)
-    (z,), none = launch(kernel(gpu), {"x": x[:0], "y": y[0]}, None, 0)
-    assert (z.shape, cuda.launched, none.rows().tolist()) == ((0, 2), [], [])
-    for n in (2**31, 2**31 + 5):
-        many = Given("x", (n, 2), x.dtype, (2, 1), 256, None, None)
-        with refused(InputError, value=n):
-            launch(kernel(gpu), {"x": many, "y": y[0]}, None, 0)
 
 
 # --- memory ---------------------------------------------------------------------------------------------------------
@@ -266,16 +217,6 @@ def test_memory_that_is_not_there_is_told_with_what_is_left(cuda):
     assert (block.size, gpu.free_memory()) == (MIB, 2 * MIB)
     with pytest.raises(DeviceMemoryError):
         gpu.allocate(5 * MIB // 2, 0)
-
-
-def test_an_address_of_elsewhere_is_refused(cuda):
-    gpus = [Gpu(0), Gpu(1)]
-    block = gpus[1].allocate(64, 0)
-    gpus[1].refuse_foreign(block.address + 63, "q")
-    with refused(InputError, field="q"):
-        gpus[0].refuse_foreign(block.address, "q")
-    with refused(InputError, field="q"):
-        gpus[1].refuse_foreign(np.zeros(3).ctypes.data, "q")
 
 
 def test_the_numbers_of_every_operation_are_those_of_the_processor_at_hand(cuda):
@@ -304,23 +245,3 @@ def test_some_states_come_and_go_wherever_their_numbers_lie(cuda, shape, columns
         wanted = flat.copy()
         wanted[rows] = values
         assert np.array_equal(place.numpy(), wanted.reshape(shape))
-
-
-def test_states_of_an_array_with_gaps_leave_its_gaps_alone(cuda):
-    gpu = Gpu(0)
-    whole = np.arange(900 * 6.0).reshape(900, 6)
-    place = placed(gpu, whole, 0)
-    # every second number of every second row
-    cut = Given("x", (450, 3), whole.dtype, (12, 2), place.block.address + 8, None, place)
-    rows = list(range(0, 450, 2)) * 4
-    assert np.array_equal(rows_of(gpu, cut, rows, 0), whole[::2, 1::2][rows])
-    put_rows(gpu, cut, rows[:225], np.zeros((225, 3)), 0)
-    whole[::4, 1::2] = 0.0
-    assert np.array_equal(place.numpy(), whole)
-
-
-def test_a_state_that_counts_for_all_is_its_own_row(cuda):
-    gpu = Gpu(0)
-    place = placed(gpu, np.arange(5.0), 0)
-    one = Given("x", (5,), np.dtype(float), (1,), place.block.address, None, place)
-    assert rows_of(gpu, one, [3, 0], 0).tolist() == 2 * [[0.0, 1.0, 2.0, 3.0, 4.0]]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import weakref
 from types import SimpleNamespace
@@ -142,31 +141,6 @@ def test_an_array_of_another_library_is_taken_as_it_lies(array, strides, is_colu
     assert one.span == (array.ctypes.data, last.ctypes.data + array.itemsize)
 
 
-@pytest.mark.parametrize("shape", [(5,), (5, 4), (2, 3, 4)])
-def test_an_array_without_strides_is_contiguous_from_its_offset_on(shape):
-    class Bare(Handing):
-        """As some producers hand theirs on; see the struct DLTensor of the specification."""
-
-        def __dlpack__(self, *, stream=None):
-            found = super().__dlpack__(stream=stream)
-            tensor = ctypes.pythonapi.PyCapsule_GetPointer(ctypes.py_object(found), b"dltensor")
-            ctypes.c_void_p.from_address(tensor + 32).value = None  # strides
-            ctypes.c_uint64.from_address(tensor + 40).value = 16  # offset
-            return found
-
-    ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    array = np.zeros(shape)
-    one = given("q", Bare(array), HOST)
-    assert one.strides == tuple(step // 8 for step in array.strides)
-    assert one.address == array.ctypes.data + 16
-
-
-def test_an_array_that_runs_backwards_has_its_first_byte_before_its_address():
-    one = given("q", Shown(BASE[::-1, ::-1]), HOST)
-    assert one.strides == (-4, -1)
-    assert one.span == (BASE.ctypes.data, BASE.ctypes.data + BASE.nbytes)
-
-
 def test_rows_with_gaps_between_them_are_refused():
     cut = np.zeros((2, 3, 8))[:, :, :4]
     with refused(InputError, field="M"):
@@ -193,11 +167,6 @@ def test_an_array_that_cannot_be_taken_is_refused(value):
         given("q", value, HOST)
 
 
-def test_the_largest_stride_is_taken_and_an_empty_array_needs_no_memory():
-    assert given("q", Shown(BASE, strides=(8 * (2**31 - 1), 8)), HOST).strides == (2**31 - 1, 1)
-    assert given("q", Shown(np.zeros((0, 4)), data=(0, False)), HOST).states == 0
-
-
 @pytest.mark.parametrize("wanted", [RuntimeError, BufferError])
 def test_a_tensor_that_wants_a_gradient_says_so(wanted):
     class Wanting:
@@ -218,21 +187,6 @@ def test_a_tensor_that_wants_a_gradient_says_so(wanted):
             given("q", value, HOST)
 
 
-def test_arrays_are_on_a_device_where_they_say_so():
-    assert on_device(Shown(BASE)) and on_device(Handing(BASE))
-    assert not on_device(Handing(BASE, kind=1)) and not on_device(BASE) and not on_device([1.0])
-
-
-def test_streams_are_asked_for_by_their_numbers():
-    with pytest.raises(InputError):
-        given("q", Shown(BASE, stream=0), HOST)
-    handing = Handing(BASE)
-    for stream in (0, 9):
-        given("q", handing, HOST, stream)
-    assert handing.streams == [1, 9], "1 is the default stream"
-    assert [given("q", Shown(BASE, stream=x), HOST).stream for x in (None, 1, 2, 77)] == [None, 0, 2, 77]
-
-
 @pytest.mark.parametrize(
     ("stream", "number"),
     [
@@ -249,9 +203,3 @@ def test_streams_are_asked_for_by_their_numbers():
 )
 def test_a_stream_of_any_library_has_its_number(stream, number):
     assert stream_number(stream) == number
-
-
-@pytest.mark.parametrize("stream", [True, -1, "3", 2.0])
-def test_what_is_no_stream_is_refused(stream):
-    with refused(InputError, field="stream"):
-        stream_number(stream)

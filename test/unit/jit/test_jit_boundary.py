@@ -7,8 +7,6 @@ import gc
 import inspect
 import sys
 import weakref
-from collections import namedtuple
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from leaks import assert_leaks_nothing
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import trace
 from ada_dynamics.jit import boundary
 from ada_dynamics.jit.native import Entry
 
@@ -156,14 +153,6 @@ def assert_handed_on(call, general, arrays):
     assert [sys.getrefcount(array) for array in own] == counts
 
 
-@pytest.mark.parametrize("kind", [*_converted(np.zeros(7)), *_refused(np.zeros(7))][1:])
-def test_without_names_all_else_goes_to_the_general_function_unchanged(setup, kind):
-    _, call, general, arrays = setup
-    for position, own in enumerate(arrays):
-        other = (_converted(own) | _refused(own))[kind]
-        assert_handed_on(call, general, [*arrays[:position], other, *arrays[position + 1 :]])
-
-
 @pytest.mark.parametrize("kind", _refused(np.zeros(7)))
 def test_with_names_what_is_no_plain_vector_goes_to_the_general_function_unchanged(taking, kind, mode):
     if mode == "buffer" and kind == "not aligned":
@@ -229,12 +218,6 @@ def test_wrong_names_and_counts_are_left_to_the_general_function(mode, parameter
         assert list(named) == list(kwargs) and all(named[name] is x for name, x in kwargs.items())
 
 
-def test_the_function_has_name_parameters_and_text_of_the_one_it_stands_for(taking):
-    call = taking[1]
-    assert (call.__name__, str(inspect.signature(call))) == ("square_of", "(q, v, tau, external=None)")
-    assert inspect.getdoc(call) == "Squares."
-
-
 def test_a_function_made_before_its_kernel_runs_it_once_it_is_compiled_and_outlives_it(mode):
     function = square()
     arrays = [array[0] for array in states(function, 1)]
@@ -271,26 +254,6 @@ def test_a_failing_guard_goes_to_the_general_function(mode):
     assert call(q, v, tau) == "general"
 
 
-def test_several_outputs_are_a_record_where_one_is_wanted(mode):
-    kernel = ready(kernel_of(mixed()))
-    entry, names = Entry(kernel.info().lanes), [name for name, _ in kernel.signature.outputs]
-    record = namedtuple("Results", names)
-    call = boundary.make_builtin(kernel.signature, entry, Recorder(), mode, record=record)
-    kernel.connect(entry)
-    arrays = [array[0] for array in states(mixed(), 1)]
-    found, wanted = call(*arrays), kernel.single(*arrays)
-    assert type(found) is record
-    for name, value in zip(names, wanted, strict=True):
-        assert np.array_equal(getattr(found, name), value)
-    assert_results_leak_nothing(call, arrays, mode)
-
-
-def test_a_scalar_output_is_an_array_without_dimensions(mode):
-    kernel = kernel_of(trace("f", {"q": 2}, lambda q: {"y": q[0] * q[1]}))
-    result = ready(kernel).python_call(Recorder(), mode)(np.array([2.0, 3.0]))
-    assert result.shape == () and result == 6.0
-
-
 # --- batches ----------------------------------------------------------------------------------------------------------
 def test_fewer_rows_than_lanes_run_through_the_code_for_one_state(taking):
     kernel, call, general, _ = taking
@@ -302,17 +265,6 @@ def test_fewer_rows_than_lanes_run_through_the_code_for_one_state(taking):
         assert np.array_equal(found, kernel.batch(*map(np.asfortranarray, batch)))
     assert general.calls == []
     assert "batch" not in kernel.info().cached, "no code for batches is compiled for them"
-
-
-def test_rows_are_taken_once_the_batch_code_is_compiled(mode):
-    kernel, general = ready(kernel_of(mixed())), Recorder()
-    call = kernel.python_call(general, mode)
-    batch = states(mixed(), 29)
-    assert call(*batch) == "general", "nothing is compiled behind the caller's back"
-    expected = kernel.batch(*batch)
-    for a, b in zip(call(*batch), expected, strict=True):
-        assert np.array_equal(a, b) and a.shape == b.shape and a.flags.c_contiguous
-    assert len(general.calls) == 1
 
 
 def _wrong_rows(batch, lanes):
@@ -344,16 +296,6 @@ def test_any_other_batch_goes_to_the_general_function(setup, kind):
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
-def assert_results_leak_nothing(call, arrays, mode):
-    """The caller holds what a call gives, and the boundary, which may use it again."""
-
-    def run(times):
-        for _ in range(times):
-            result = call(*arrays)
-        count = sys.getrefcount(result[0])
-        assert count == (3 if mode == "struct" else 2)
-
-    assert_leaks_nothing(run)
 
 
 @pytest.mark.parametrize("parameters", [None, PARAMETERS])
@@ -392,11 +334,6 @@ def test_batches_leak_nothing(setup):
     assert_leaks_nothing(run, 300)
 
 
-def test_several_outputs_leak_nothing(mode):
-    call = ready(kernel_of(mixed())).python_call(Recorder(), mode)
-    assert_results_leak_nothing(call, [array[0] for array in states(mixed(), 1)], mode)
-
-
 def test_a_cycle_through_the_general_function_is_collected(mode):
     class Owner:
         def __init__(self):
@@ -421,20 +358,3 @@ def test_the_mode_comes_from_the_environment_and_unknown_ones_are_refused(monkey
     monkeypatch.setenv("ADA_BOUNDARY", "telepathy")
     with refused(InputError, field="mode"):
         boundary.choose_mode()
-
-
-def test_arrays_that_are_built_otherwise_are_noticed():
-    here = boundary.layout()
-    for field in ("data", "ndim", "dtype", "flags", "weak"):
-        assert boundary.problem_of_struct(replace(here, **{field: 0})), field
-    assert boundary.problem_of_builtins(here) is None
-    assert boundary.problem_of_builtins(replace(here, data=24))
-    assert boundary.problem_of_builtins(here, ("PyObject_Call", "PyObject_Telepathy"))
-
-
-@pytest.mark.skipif(not boundary.struct_is_as_expected(), reason="this interpreter has no struct boundary")
-def test_arrays_are_read_by_their_struct_where_the_interpreter_has_a_lock_only(monkeypatch):
-    monkeypatch.setattr("sysconfig.get_config_var", {"Py_GIL_DISABLED": 0}.get)
-    assert boundary.problem_of_struct(boundary.layout()) is None
-    monkeypatch.setattr("sysconfig.get_config_var", {"Py_GIL_DISABLED": 1}.get)
-    assert boundary.problem_of_struct(boundary.layout())

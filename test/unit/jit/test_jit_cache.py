@@ -12,7 +12,6 @@ import pytest
 from jit_examples import kernel_of, key_of, square, states
 
 from ada_dynamics.jit import Kernel, ObjectCache, Signature, cache
-from ada_dynamics.jit.cache import without_cache
 
 FUNCTION = square()
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -134,15 +133,6 @@ def test_a_cache_that_cannot_be_written_does_no_harm(monkeypatch, tmp_path):
     assert _fill() is not None
 
 
-def test_the_place_follows_the_environment(monkeypatch):
-    monkeypatch.delenv("ADA_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert ObjectCache.default().directory == Path("/somewhere/ada_dynamics")
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
-    monkeypatch.setenv("HOME", "/home/me")
-    assert ObjectCache.default().directory == Path("/home/me/.cache/ada_dynamics")
-
-
 def test_the_oldest_entries_go_first_when_the_limit_is_reached(tmp_path):
     store = ObjectCache(tmp_path / "objects", limit=3000)
     for index in range(5):
@@ -156,24 +146,6 @@ def test_the_oldest_entries_go_first_when_the_limit_is_reached(tmp_path):
     assert left == ["key2", "key3", "key4"]
 
 
-def test_a_cache_that_nobody_prunes_stays_near_its_limit(tmp_path):
-    store = ObjectCache(tmp_path / "objects", limit=10_000)
-    for index in range(200):
-        store.store(f"key{index}", bytes(900), {})
-    assert sum(path.stat().st_size for path in (tmp_path / "objects").iterdir()) < 60_000
-
-
-def test_an_entry_that_is_used_counts_as_young(tmp_path):
-    store = ObjectCache(tmp_path / "objects")
-    store.store("key", b"code", {"a": 1})
-    path = tmp_path / "objects" / "key.adaobj"
-    os.utime(path, (1000, 1000))
-    entry = store.load("key")
-    assert entry is not None
-    assert (entry.code, entry.metadata) == (b"code", {"a": 1})
-    assert path.stat().st_mtime > 1000
-
-
 def test_a_changed_source_file_changes_the_key(tmp_path):
     (tmp_path / "expr").mkdir()
     found = []
@@ -183,39 +155,3 @@ def test_a_changed_source_file_changes_the_key(tmp_path):
         found.append(cache.source_hash(root=tmp_path))
     cache.source_hash.cache_clear()
     assert [found.index(one) for one in found] == [0, 0, 2, 3, 3]
-
-
-def test_digests_tell_the_parts_apart():
-    assert cache.digest("ab", "c") != cache.digest("a", "bc")
-
-
-def test_the_size_of_a_cache_is_that_of_its_entries(tmp_path):
-    assert ObjectCache(None).size() == 0
-    store = ObjectCache(tmp_path / "objects")
-    assert store.size() == 0
-    store.store("one", bytes(900), {})
-    store.store("two", bytes(100), {})
-    (tmp_path / "objects" / "other").write_bytes(bytes(5000))
-    sizes = [path.stat().st_size for path in (tmp_path / "objects").glob("*.adaobj")]
-    assert len(sizes) == 2 and store.size() == sum(sizes) < 5000
-
-
-def test_a_cache_says_why_nothing_is_kept_in_it(tmp_path):
-    assert ObjectCache(None).problem()
-    assert ObjectCache(tmp_path / "not" / "yet").problem() == ""
-    foreign = tmp_path / "open"
-    foreign.mkdir()
-    assert ObjectCache(foreign).problem() == ""
-    foreign.chmod(0o777)
-    assert ObjectCache(foreign).problem()
-
-
-@pytest.mark.parametrize("before", [None, "on"])
-def test_a_cache_is_off_for_a_while_and_then_as_it_was(monkeypatch, before):
-    if before is None:
-        monkeypatch.delenv("ADA_CACHE", raising=False)
-    else:
-        monkeypatch.setenv("ADA_CACHE", before)
-    with without_cache():
-        assert os.environ["ADA_CACHE"] == "off" and ObjectCache.default().directory is None
-    assert os.environ.get("ADA_CACHE") == before

@@ -130,15 +130,6 @@ def test_results_too_wide_for_lanes_are_written_state_by_state(room):
     close([found[1]], [batch[1].sum(axis=1)])
 
 
-def test_strided_and_mixed_orders_are_converted():
-    batch = states(FUNCTION, 40)
-    kernel = kernel_of(FUNCTION)
-    expected = kernel.batch(*(array[::2] for array in batch))
-    mixture = [np.asfortranarray(batch[0][::2]), batch[1][::2], batch[2][::2]]
-    for first, second in zip(expected, kernel.batch(*mixture), strict=True):
-        assert np.array_equal(first, second)
-
-
 def test_out_of_a_batch_is_filled_in_either_order():
     function = square()
     kernel = kernel_of(function)
@@ -168,14 +159,3 @@ def test_unsuitable_outputs_are_refused():
             kernel.batch(q, v, tau, out=out)
     with refused(InputError, field="out"):
         kernel.single(q[0], v[0], tau[0], out=np.empty(14)[::2])
-
-
-def test_info_tells_what_was_compiled(own_cache):
-    kernel = kernel_of(FUNCTION)
-    assert kernel.info().compile_seconds == {}
-    kernel.single(*(array[0] for array in states(FUNCTION, 1)))
-    info = kernel.info()
-    assert info.backend == "native"
-    assert info.flops > 10
-    assert list(info.compile_seconds) == ["single"], "one state must not pay for the batch code"
-    assert info.cached == {"single": False}

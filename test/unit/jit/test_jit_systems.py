@@ -10,11 +10,9 @@ from collections.abc import Callable
 
 import pytest
 from jit_examples import mixed
-from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import quantity_of
-from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Target, compiler
 from ada_dynamics.jit.boundary import layout
 from ada_dynamics.jit.boundary_arguments import EXPORTS, SYMBOLS, arguments_module
@@ -69,12 +67,6 @@ def test_code_calls_only_what_it_is_given(system):
         assert wanted <= given, (kind, wanted - given)
 
 
-def test_windows_asks_for_its_pages_and_macos_has_zeros_of_its_own():
-    windows, mac = SYSTEMS["Windows x86-64"][1], SYSTEMS["macOS arm64"][1]
-    assert "__chkstk" in assembly(modules(windows)["struct"](), windows, level=0)
-    assert "_bzero" in assembly(modules(mac)["struct arguments"](), mac, level=0)
-
-
 def test_on_windows_one_library_has_them_all(monkeypatch):
     opened = []
     real = ctypes.CDLL
@@ -107,8 +99,3 @@ def test_code_for_avx2_takes_constants_from_memory_and_spills_to_aligned_memory(
     text = assembly(batch_module(mixed(), target), target, level=0)
     assert re.search(r"vfmadd\w+pd\s+\.?L?\w*kept_\w+\(%rip\)", text)
     assert re.search(r"^kernel_lanes:(?:\n.*){1,12}andq\s+\$-32, %rsp", text, re.MULTILINE)
-
-
-def test_an_unknown_target_is_refused_with_the_choices():
-    with refused(InputError, field="target"):
-        Target.named("z80")

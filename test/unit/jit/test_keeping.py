@@ -12,7 +12,7 @@ from jit_examples import kernel_of, key_of, mixed, states
 from ptx_machine import PtxKernel
 
 import ada_dynamics as ada
-from ada_dynamics.expr import Function, trace
+from ada_dynamics.expr import Function
 from ada_dynamics.jit import Signature, Target, keeping
 from ada_dynamics.jit.compiler import compile_text
 from ada_dynamics.jit.emit_threads import GROUP, tasks, threads_module
@@ -79,13 +79,6 @@ def test_every_number_is_at_hand_when_it_is_needed_in_no_more_registers_than_the
     assert len(in_fast) <= fast
 
 
-def test_what_is_needed_last_goes_first():
-    function = trace("late", {"x": 9}, lambda x: {"y": [x[i] * x[(i + 1) % 9] for i in range(9)]})
-    plan = keep(tasks_of(function), 5, 0, 10_000)
-    oldest_goes = 2 * 9 + 1  # all of them to memory and back, and one twice: what a queue would do
-    assert 0 < plan.accesses(False) < oldest_goes
-
-
 def test_parts_begin_where_the_fewest_numbers_wait():
     squares = [12 + i for i in range(12)]  # each square is needed by its addition
     sums = [turn + 1 for turn in range(12, 24)]
@@ -96,11 +89,6 @@ def test_parts_begin_where_the_fewest_numbers_wait():
     assert keeping.starts_of_parts([*squares, *sums, *terms, *longer], 40) == []
     assert keeping.starts_of_parts(range(100), 20) == [15, 35, 55, 75]  # nothing waits: the first of what is allowed
     assert keeping.starts_of_parts([], 20) == []
-
-
-def test_derivatives_of_an_arm_need_less_memory_than_the_assembler_took():
-    text = ada.Dynamics(ada.load("pa10"), device="host").thread_kernel("forward_derivatives").ptx(90)
-    assert 8 * len(re.findall(r"\b(?:ld|st)(?:\.volatile)?\.local", text)) < 200  # [byte]; 1308 written and 1412 read
 
 
 # --- kernels with few registers, several parts, and columns in loops, two at once of three ----------------------------

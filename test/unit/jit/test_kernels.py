@@ -157,14 +157,6 @@ def test_an_input_that_is_not_finite_is_reported_wherever_it_is(made, value):
             kernel.batch(*batch)
 
 
-def test_an_input_that_no_output_uses_is_watched_all_the_same(made):
-    kernel = made(trace("f", {"q": 1, "spare": 9}, lambda q, spare: {"y": q}))
-    spare = np.zeros(9)
-    assert kernel.single_status(np.ones(1), spare)[1] == 0
-    spare[8] = np.nan
-    assert kernel.single_status(np.ones(1), spare)[1] == 1
-
-
 def test_a_result_that_is_not_finite_is_reported_and_division_by_zero_goes_on(made):
     kernel = made(trace("f", {"q": 1}, lambda q: {"y": (1.0 / q[0], -1.0 / (q[0] * q[0]), 3.0)}))
     batch = np.ones((11, 1))
@@ -186,17 +178,6 @@ def test_unchecked_kernels_do_not_look_at_their_inputs(make):
     tau[4, 3] = np.nan
     assert kernel.batch_status(q, v, tau)[1] == 0
     assert kernel.single_status(q[4], v[4], tau[4])[1] == 0
-
-
-def test_of_an_input_that_is_no_number_no_output_that_needs_it_is_one(made):
-    kernel, batch = made(square()), states(square(), 9)
-    sound = kernel.batch(*batch)
-    for array in batch:
-        array[4] = np.nan
-    assert np.isnan(kernel.single_status(*(array[4] for array in batch))[0]).all()
-    found = kernel.batch_status(*batch)[0]
-    assert np.isnan(found[4]).all()
-    assert np.array_equal(np.delete(found, 4, 0), np.delete(sound, 4, 0))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -247,12 +228,6 @@ def test_columns_may_have_one_number_each_and_be_constants():
 
 
 # --- without a compiler ---------------------------------------------------------------------------------------------
-def test_one_log_line_says_why_nothing_is_compiled(off, caplog):
-    with caplog.at_level(logging.WARNING, "ada_dynamics"):
-        for _ in range(3):
-            off(FUNCTION).batch(*states(FUNCTION, 2))
-    assert len(caplog.records) == 1
-    assert "ADA_JIT=off" in caplog.text
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)

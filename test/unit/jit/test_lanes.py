@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +14,6 @@ from ada_dynamics.expr import (
     Traced,
     absolute,
     cos,
-    expand,
     extract,
     lane_sum,
     maximum,
@@ -26,10 +23,9 @@ from ada_dynamics.expr import (
     sqrt,
     trace,
 )
-from ada_dynamics.jit import GuardError, Target, compiler, emit_kernel
+from ada_dynamics.jit import GuardError, Target
 from ada_dynamics.jit.emit import Emitter
 from ada_dynamics.jit.emit_runs import runs
-from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.llvm_text import Body, Lanes
 
 
@@ -118,18 +114,6 @@ def test_compiled_lanes_agree_with_the_expressions(program):
         close(kernel.single(*row), expected, 1e-12)
 
 
-def test_batches_plain_python_and_numpy_see_no_lanes(monkeypatch):
-    function = limbs(3)
-    batch = states(function, 11)
-    expected = reference(function, batch)
-    close(kernel_of(function).batch(*batch), expected)
-    monkeypatch.setenv("ADA_JIT", "off")
-    slow = kernel_of(function)
-    close(slow.batch(*batch), expected)
-    close(slow.single(*(array[4] for array in batch)), [wanted[4] for wanted in expected])
-    assert slow.info().backend == "python"
-
-
 # --- status ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("lane", range(3))
 def test_a_bad_value_in_any_lane_is_reported(lane):
@@ -158,15 +142,6 @@ def test_a_result_that_is_not_finite_in_any_lane_is_reported(lane):
         kernel.single(q)
 
 
-def test_lanes_that_are_no_results_may_be_anything():
-    def body(q):
-        inverse = 1.0 / pack(q)
-        return {"y": (extract(inverse, 0), extract(inverse, 2))}
-
-    kernel = kernel_of(trace("some", {"q": 3}, body))
-    assert kernel.single(np.array([2.0, 0.0, 4.0])).tolist() == [0.5, 0.25]
-
-
 @pytest.mark.parametrize("lane", range(3))
 def test_a_guard_that_fails_in_any_lane_is_reported(lane):
     def body(q):
@@ -181,44 +156,9 @@ def test_a_guard_that_fails_in_any_lane_is_reported(lane):
 
 
 # --- code -----------------------------------------------------------------------------------------------------------
-def _instructions(function: Function, target: Target) -> list[str]:
-    text = compiler.assembly(emit_kernel.single_module(function, target), target, 0)
-    kernel = text[text.index("\nkernel:") : text.index(".size\tkernel,")]
-    return [line.strip() for line in kernel.splitlines() if line.startswith("\t") and not line.startswith("\t.")]
 
 
 def test_lanes_of_a_state_are_refused_in_code_for_several_states():
     emitter = Emitter(Body(), Lanes(8), Target.named("avx512"), lambda name, position: "%x")
     with pytest.raises(CompileError):
         emitter.emit(limbs(8).nodes())
-
-
-def test_four_lanes_are_one_instruction():
-    def body(q):
-        value = pack(q)
-        for step in range(100):
-            value = value * value - pack([0.5 + 0.001 * step * lane for lane in range(4)])
-        return {"y": lane_sum(value, 4)}
-
-    function = trace("powers", {"q": 4}, body)
-    target = Target.named("avx2")
-    with_lanes, without = (_instructions(f, target) for f in (function, expand(function)))
-    assert len(with_lanes) < 0.3 * len(without), "a quarter, and some for packing, checks and the sum"
-
-
-def test_the_widest_registers_are_used_for_more_than_four_lanes_only():
-    target = Target.named("avx512")
-    for count, wide in ((1, False), (4, False), (6, True)):
-        text = "\n".join(_instructions(limbs(count) if count > 1 else expand(limbs(2)), target))
-        assert bool(re.search(r"%zmm", text)) == wide
-
-
-@pytest.mark.parametrize("count", [2, 4, 6])
-@pytest.mark.parametrize("lanes", [True, False])
-def test_the_estimate_of_instructions_is_near_to_their_number(count, lanes):
-    function = limbs(count, steps=20)
-    target = Target.named("avx2")
-    function = function if lanes else expand(function)
-    estimate = instructions(function, target.vector_bits)
-    # The estimate has waiting for divisions in it, and knows neither fused additions nor spills.
-    assert estimate == pytest.approx(len(_instructions(function, target)), rel=0.35)

@@ -13,15 +13,11 @@ from jit_examples import TARGETS, key_of, mixed, reference, states, tape_of
 from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr import (
     Function,
-    PerLane,
-    Traced,
     absolute,
     cos,
     evaluate,
-    lane_sum,
     maximum,
     minimum,
-    pack,
     select,
     sin,
     sqrt,
@@ -30,9 +26,8 @@ from ada_dynamics.expr import (
 from ada_dynamics.jit import Signature, Target
 from ada_dynamics.jit.march_text import march
 from ada_dynamics.jit.sincos import LIMIT
-from ada_dynamics.jit.tape import NARROW_MULTIPLY_ADD, NARROW_SLOTS, make_tape
+from ada_dynamics.jit.tape import make_tape
 from ada_dynamics.jit.tape_kernel import TapeKernel
-from ada_dynamics.jit.tape_program import MULTIPLY_ADD
 from ada_dynamics.jit.target import Limits
 
 FUNCTION = mixed()
@@ -139,14 +134,6 @@ def test_code_for_one_state_runs_the_tape_and_there_is_no_other(system, monkeypa
         kernel.prepare("lanes")
 
 
-def test_guards_may_be_what_is_put_out():
-    function = trace("f", {"x": 2}, lambda x: Traced({"y": x[0] * x[1]}, (x[0] * x[1], x[1])))
-    kernel = tape_of(function)
-    assert kernel.single_status(np.array([2.0, 3.0]))[1] == 0
-    assert kernel.single_status(np.array([-2.0, 3.0]))[1] == 2
-    assert kernel.single_status(np.array([-2.0, -3.0]))[1] == 2
-
-
 @pytest.mark.parametrize("pick", [sin, cos])
 def test_sines_without_cosines_and_the_reverse_do_not_disturb_one_another(pick):
     # The angles stay alive, so that only the slots of what nobody needs can be used again.
@@ -156,19 +143,6 @@ def test_sines_without_cosines_and_the_reverse_do_not_disturb_one_another(pick):
     wanted = reference(function, batch)[0]
     assert kernel.single(batch[0][0]) == pytest.approx(wanted[0], rel=1e-15, abs=1e-15)
     assert kernel.batch(*batch) == pytest.approx(wanted, rel=1e-15, abs=1e-15)
-
-
-def test_sub_chains_in_lanes_are_values_of_their_own():
-    def body(x):
-        angles = pack(x) * PerLane([1.0, 2.0, -0.5])
-        return Traced({"y": lane_sum(sin(angles) * angles + 1.5, 3)}, (angles + 40.0,))
-
-    kernel = tape_of(trace("f", {"x": 3}, body))
-    x = np.array([0.3, -1.2, 2.0])
-    angles = x * [1.0, 2.0, -0.5]
-    # A few roundings of numbers near one.
-    assert kernel.single(x) == pytest.approx((np.sin(angles) * angles + 1.5).sum(), rel=1e-15)
-    assert kernel.single_status(np.array([0.0, -21.0, 0.0]))[1] == 2
 
 
 # --- large functions --------------------------------------------------------------------------------------------------
@@ -212,17 +186,3 @@ def test_the_tape_takes_few_bytes_and_its_slots_hold_only_what_is_alive():
     for tape in (short, long):
         assert len(tape.to_bytes()) < 12 * tape.flops
         assert tape.instructions < 0.8 * tape.flops, "most products are taken in by sums"
-
-
-def test_more_slots_than_fit_in_a_word_are_written_wide():
-    size = NARROW_SLOTS + 10
-    function = trace("f", {"x": size}, lambda x: {"y": [x[i] * x[i - 1] - x[i] for i in range(0, size, 8)]})
-    kernel = tape_of(function)
-    kinds = kernel.backend.tape.runs[:, 0]
-    assert MULTIPLY_ADD in kinds
-    assert NARROW_MULTIPLY_ADD not in kinds
-    x = np.random.default_rng(0).normal(size=(9, size))
-    wanted = (x * np.roll(x, 1, axis=1) - x)[:, ::8]
-    # One rounding of a product and one of a difference, of numbers below 25.
-    assert kernel.single(x[0]) == pytest.approx(wanted[0], rel=0.0, abs=1e-14)
-    assert kernel.batch(x) == pytest.approx(wanted, rel=0.0, abs=1e-14)

@@ -86,17 +86,6 @@ def test_types_without_a_definition_and_names_that_are_none_are_refused(share):
 
 
 # --- quality of service ---------------------------------------------------------------------------------------------
-def test_offers_go_through_yaml_text_and_back_and_in_words_as_newer_bags_have_them():
-    offers = [Offer(True, False, 10), Offer(False, False, 0), Offer(True, True, 1)]
-    text = offered_qos.to_text(offers)
-    assert offered_qos.of_text(text) == offers and offered_qos.of_text("") == []
-    first, second, _ = pytest.importorskip("yaml").safe_load(text)
-    assert [first[key] for key in ("history", "depth", "reliability", "durability")] == [1, 10, 1, 2]
-    assert [second[key] for key in ("history", "depth", "reliability", "durability")] == [3, 0, 2, 2]
-    assert first["lifespan"] == {"sec": 9223372036, "nsec": 854775807}  # RMW_DURATION_INFINITE
-    words = "- history: keep_last\n  depth: 5\n  reliability: best_effort\n  durability: transient_local\n"
-    assert offered_qos.of_text(words) == [Offer(False, True, 5)]
-    assert offered_qos.of_text("- depth: all\n  x") == [Offer(True, False, 0)]
 
 
 def test_one_publisher_in_place_of_many_serves_whom_they_served():

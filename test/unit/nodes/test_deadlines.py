@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
@@ -15,10 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refused import refused
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.errors import InputError
 from ada_robot.timing.deadlines import DeadlineLoop, Deadlines
 
 MS = 1_000_000  # [ns]
@@ -117,11 +114,6 @@ def test_each_period_is_due_or_given_up_once(period: float, pauses: list[int], c
 
 
 # --- another period ------------------------------------------------------------------------------------------------
-def test_another_period_counts_from_the_last_deadline() -> None:
-    record = Record(1e-3, 5)
-    record.plan(2, lambda: setattr(record.loop, "period", 3e-3))
-    assert [at for at, _ in record.run()] == [MS, 2 * MS, 5 * MS, 8 * MS, 11 * MS]
-    assert record.loop.period == 3e-3
 
 
 def test_a_shorter_period_ends_a_long_sleep_and_nothing_was_missed_by_it() -> None:
@@ -134,33 +126,6 @@ def test_a_shorter_period_ends_a_long_sleep_and_nothing_was_missed_by_it() -> No
     record = Record(1000.0, 3, Changing())
     assert record.run() == [(200 * MS, 1), (201 * MS, 1), (202 * MS, 1)]
     assert record.loop.statistics.summary().missed == 0
-
-
-def test_a_period_of_zero_runs_without_deadlines_and_lets_go_of_the_interpreter_each_millisecond() -> None:
-    slept: list[float] = []
-
-    class Noting(Clock):
-        def sleep(self, duration: float) -> None:
-            slept.append(duration)
-
-    record = Record(0.0, 1000, Noting())
-    for tick in range(1, 1001):
-        record.plan(tick, record.take(MS // 4))
-    assert record.run() == [(k * MS // 4, 1) for k in range(1000)]
-    assert slept == [0.0] * 249
-    assert record.loop.statistics.summary().missed == 0
-
-
-@pytest.mark.parametrize("period", [-1e-3, math.nan, math.inf, "1", None, True])
-def test_a_period_or_priority_that_cannot_be_is_refused_at_the_start_and_later(period: Any) -> None:
-    loop = DeadlineLoop(1.0, lambda n: None, clock=Clock())
-    with refused(InputError, field="period"):
-        DeadlineLoop(period, lambda n: None)
-    with refused(InputError, field="period"):
-        loop.period = period
-    for priority in (-1, 100):
-        with refused(InputError, field="priority", value=priority):
-            DeadlineLoop(1e-3, lambda n: None, priority=priority)
 
 
 # --- posted actions ------------------------------------------------------------------------------------------------
@@ -252,22 +217,3 @@ def test_a_tick_that_fails_ends_the_loop_and_is_reported_once(caplog: pytest.Log
     unasked.plan(1, lambda: 1 / 0)
     unasked.run()
     assert [one.levelno for one in caplog.records] == [logging.ERROR] and "ZeroDivisionError" in caplog.text
-
-
-# --- the system ----------------------------------------------------------------------------------------------------
-@pytest.mark.skipif(not hasattr(os, "sched_param"), reason="this system has no real-time class")
-def test_a_priority_is_asked_for_the_calling_thread_and_a_refusal_is_logged_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    asked: list[tuple[int, int, int]] = []
-
-    def judge(pid: int, policy: int, parameters: os.sched_param) -> None:
-        asked.append((pid, policy, parameters.sched_priority))
-        if parameters.sched_priority > 7:
-            raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "sched_setscheduler", judge)
-    for priority in (0, 7, 80):
-        assert len(Record(1e-3, 5, priority=priority).run()) == 5
-    assert asked == [(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, priority) for priority in (7, 80)]
-    assert len(caplog.records) == 1

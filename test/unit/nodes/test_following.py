@@ -159,11 +159,6 @@ def test_a_request_that_cannot_be_is_refused_when_it_is_made_and_counted(arm, re
     assert arm.target is before
 
 
-def test_a_controller_without_joint_positions_takes_no_trajectory():
-    with refused(ReferenceRefused, field="controller"):
-        Arm("gravity_compensation").following.trajectory(moving((0.2, 1.0)))
-
-
 # --- controllers that plan --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("how", ["cancel", "empty trajectory"])
 @pytest.mark.parametrize("points", [[(2.0, 10.0)], [(1.0, 4.0), (0.4, 7.0), (2.0, 12.0)]])

@@ -94,16 +94,6 @@ def test_a_closed_loop_has_a_green_ball_and_an_open_one_a_red_one():
     assert closed.points[0] == pytest.approx(pose[:3, 3] + pose[:3, :3] @ loop.parent_xyz, abs=1e-9)
 
 
-def test_what_the_dynamics_refuse_leaves_the_other_marks(box):
-    model, dynamics = box
-    marks = Marks(model, dynamics, JointLoads(model, dynamics, contact_frames=FRAMES), contact_frames=FRAMES)
-    found = by_space(marks.at(standing(model, EACH)._replace(tau=np.full(model.nv, np.nan))))
-    assert set(found) == {"contact", "com", "zmp", "support"}
-    assert "tau" in marks.problem
-    marks.at(standing(model, EACH))
-    assert marks.problem is None
-
-
 NUMBERS = st.one_of(st.sampled_from([0.0, -0.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-300]), st.floats(-1e3, 1e3))
 
 
@@ -118,11 +108,3 @@ def test_no_number_of_a_mark_is_ever_nan_or_infinite(box, wrenches):
     for mark in found:
         assert np.isfinite([*mark.points.ravel(), *mark.size, *mark.colour]).all()
     assert "com" in by_space(found)
-
-
-def test_a_robot_without_weight_has_arrows_too():
-    model = ada.load("space_robot_a")
-    dynamics = ada.Dynamics(model)
-    q, v = model.random_state(np.random.default_rng(0))
-    found = by_space(Marks(model, dynamics, JointLoads(model, dynamics)).at(Row(0.0, q, 5 * v, np.zeros(model.nv))))
-    assert {"joint_force", "joint_moment", "com"} == set(found)

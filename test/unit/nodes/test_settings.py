@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import array
 import math
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -82,28 +82,6 @@ def test_an_unknown_name_is_refused_with_the_near_ones():
         checked(Example, {"gravity": [1.0, 2.0]})
 
 
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "rate": st.floats(1.0, 1e4),
-            "count": st.integers(1, 2**40),
-            "contact": st.sampled_from(["auto", "on", "off"]),
-            "robot": st.text(),
-            "paused": st.booleans(),
-            "gravity": st.lists(st.floats(-100.0, 100.0), min_size=3, max_size=3),
-            "wrench.joints": st.lists(st.text()),
-        },
-    )
-)
-def test_allowed_values_go_through_unchanged(values):
-    settings = checked(Example, values)
-    assert checked(Example, as_mapping(settings)) == settings
-    for name, value in values.items():
-        taken = as_mapping(settings)[name]
-        assert (list(taken) if isinstance(taken, tuple) else taken) == value
-
-
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 ANYTHING = SCALARS | st.lists(SCALARS, max_size=4) | st.dictionaries(st.text(max_size=3), SCALARS, max_size=2)
 
@@ -114,17 +92,3 @@ def test_whatever_is_given_it_is_taken_or_refused(values):
         checked(Example, values)
     except InputError:
         return
-
-
-@pytest.mark.parametrize(
-    ("kind", "default", "is_frozen"),
-    [
-        ("float", setting(0.0, "rate", lower=1.0), True),
-        ("bytes", setting((), "rates"), True),
-        ("float", 1.0, True),  # no setting
-        ("float", setting(1.0, "rate"), False),
-    ],
-)
-def test_a_mistake_in_a_settings_class_is_the_programmers(kind, default, is_frozen):
-    with pytest.raises(TypeError):
-        fields_of(make_dataclass("Wrong", [("rate", kind, default)], frozen=is_frozen))

@@ -12,7 +12,7 @@ from refused import refused
 from ada_dynamics.errors import InputError
 from ada_robot.contract import JointLimit, Reason
 from ada_robot.trajectory.points import MAX_POINTS, OfferedTrajectory
-from ada_robot.trajectory.trajectory import MAX_WAITING, TrajectoryFollower
+from ada_robot.trajectory.trajectory import TrajectoryFollower
 
 JOINTS = (
     JointLimit("a", -2.0, 2.0, velocity=3.0, effort=10.0),
@@ -49,12 +49,6 @@ def state(it, t, name="a"):
 # --- the way between points -----------------------------------------------------------------------------------------
 
 
-def test_efforts_are_joined_by_straight_lines_and_held_behind_the_end():
-    it = following(["a"], [0.0, 1.0], [[0.0], [1.0]], (), (), [[4.0], [8.0]])
-    assert [it.sample(NOW + t).effort for t in (0.0, 0.25, 1.0, 9.0)] == [(4.0,), (5.0,), (8.0,), (8.0,)]
-    assert following(["a"], [1.0], [[1.0]]).sample(NOW + 0.5).effort == (0.0,)
-
-
 def test_the_last_point_is_reached_exactly_and_held_at_rest():
     last = 0.1 + 0.2
     it = following(["a"], [0.1, 0.7], [[0.1], [last]], [[0.5], [0.4]], [[0.0], [2.0]])
@@ -78,28 +72,12 @@ def test_on_a_clock_of_many_digits_neither_position_nor_velocity_skips_at_a_poin
 # --- starts ---------------------------------------------------------------------------------------------------------
 
 
-def test_before_a_start_to_come_the_present_position_is_held():
-    it = following(["a"], [0.0, 1.0], [[0.5], [1.0]], start=NOW + 2.0)
-    for t in (-1.0, 0.0, 1.999):
-        np.testing.assert_array_equal(state(it, NOW + t), [0.0, 0.0, 0.0])
-    assert it.is_active(NOW)
-    assert state(it, NOW + 2.5)[0] == 0.75
-
-
 def test_of_a_trajectory_that_started_already_the_rest_is_followed_from_where_the_joint_is():
     it = following(["a"], [0.0, 1.0, 2.0, 3.0], [[0.0], [9e-1], [0.5], [1.5]], start=8.5, now=10.0)
     assert state(it, 10.0)[0] == 0.0  # not 0.7, where it should have been
     assert state(it, 10.25)[0] == 0.25
     assert state(it, 10.5)[0] == 0.5
     assert state(it, 11.0)[0] == 1.0
-
-
-def test_a_trajectory_that_is_over_is_refused():
-    assert offer(follower(), ["a"], [0.0, 1.0], [[0.0], [1.0]], start=5.0, now=10.0).reason is Reason.OLD
-
-
-def test_what_has_to_catch_up_faster_than_the_joint_can_is_refused():
-    assert offer(follower(), ["b"], [0.0, 1.0], [[0.0], [0.9]], start=9.5, now=10.0).reason is Reason.OVER_LIMIT
 
 
 # --- one after another ----------------------------------------------------------------------------------------------
@@ -117,14 +95,6 @@ def test_a_new_trajectory_goes_on_from_the_state_that_the_old_one_has_at_its_sta
     np.testing.assert_array_equal(state(it, at + 1.0 + 1e-6), [-0.5, 0.0, 0.0])
 
 
-def test_of_two_trajectories_at_one_time_the_second_goes_on_with_the_velocity_of_the_first():
-    it = following(["a"], [2.0], [[1.0]], [[0.0]])
-    for goal in (0.5, -0.5):
-        assert offer(it, ["a"], [1.0], [[goal]], [[0.0]], now=NOW + 1.0) is None
-    np.testing.assert_allclose(state(it, NOW + 1.0)[:2], [0.5, 0.75], rtol=1e-12)
-    assert state(it, NOW + 3.0)[0] == -0.5
-
-
 def test_an_earlier_start_drops_what_waited_for_a_later_one():
     it = following(["a"], [1.0], [[1.0]], start=NOW + 5.0)
     assert offer(it, ["a"], [1.0], [[-1.0]], start=NOW + 2.0, present={"a": 7.0}) is None
@@ -140,22 +110,7 @@ def test_joints_that_a_trajectory_does_not_name_go_on():
     assert state(it, NOW + 1.5, "b")[0] == 0.125
 
 
-def test_trajectories_that_wait_are_few():
-    it = follower()
-    answers = [offer(it, ["a"], [1.0], [[0.1]], start=NOW + 10.0 * k) for k in range(1, 20)]
-    assert answers[: MAX_WAITING - 1] == [None] * (MAX_WAITING - 1)
-    assert {answer.reason for answer in answers[MAX_WAITING:]} == {Reason.FROM_THE_FUTURE}
-    assert offer(it, ["a"], [1.0], [[0.2]], now=NOW + 1e6) is None  # what is over waits no more
-
-
 # --- stops, cancels and clocks --------------------------------------------------------------------------------------
-@pytest.mark.parametrize("names", [["a"], []])
-def test_a_trajectory_without_points_holds_its_joints_where_they_are(names):
-    it = following(["a"], [2.0], [[1.0]])
-    assert offer(it, names, [], [], now=NOW + 1.0, start=NOW + 50.0, present={"a": 9.0}) is None
-    for t in (1.0, 1.5, 60.0):
-        np.testing.assert_array_equal(state(it, NOW + t), [0.5, 0.0, 0.0])
-    assert not it.is_active(NOW + 1.0)
 
 
 def test_cancelled_joints_are_followed_no_more():
@@ -165,16 +120,6 @@ def test_cancelled_joints_are_followed_no_more():
     it.cancel()
     assert it.sample(NOW + 1.0) is None
     assert not it.is_active(NOW)
-
-
-def test_on_a_clock_that_jumped_back_it_goes_on_as_before():
-    it = following(["a", "b"], [2.0], [[1.0, 0.5]], [[0.0, 0.0]], now=100.0)
-    assert offer(it, ["b"], [1.0], [[0.0]], [[0.0]], start=103.0, now=100.0) is None
-    ticks = (0.0, 0.5, 1.9, 3.5, 7.0)
-    before = [state(it, 100.0 + t, name) for t in ticks for name in "ab"]
-    it.shift(-98.0)
-    # a time near 100 s has 1.4e-14 s to round
-    np.testing.assert_allclose([state(it, 2.0 + t, name) for t in ticks for name in "ab"], before, rtol=0, atol=1e-12)
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -229,14 +174,6 @@ def test_a_joint_whose_position_is_not_known_cannot_start_and_any_jump_may_be_al
     assert offer(follower(max_jump=0.0), ["a"], [0.0], [[1.5]]) is None
     with refused(InputError, field="max_jump"):
         follower(max_jump=-1.0)
-
-
-@pytest.mark.parametrize(("tables", "peak"), [(1, 1.0), (2, 1.5), (3, 1.875)])
-def test_the_peak_speed_of_a_move_from_rest_to_rest_is_known_exactly(tables, peak):
-    goals = [[[0.5]], [[0.0]], [[0.0]]][:tables]  # straight, cubic, quintic: by 0.5 in 0.5 peak seconds, at most 1
-    duration = 0.5 * peak
-    assert offer(follower(), ["b"], [duration], *goals) is None
-    assert offer(follower(), ["b"], [duration * (1.0 - 1e-8)], *goals).reason is Reason.OVER_LIMIT
 
 
 def test_a_curve_that_swings_over_a_limit_between_its_points_is_refused():

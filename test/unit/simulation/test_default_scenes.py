@@ -9,7 +9,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.contact.stops import beyond_limits
-from ada_dynamics.contact.touching import MOST, lowest, touching
+from ada_dynamics.contact.touching import lowest, touching
 from ada_dynamics.model.elements import Limits, Mimic, Shape
 from ada_dynamics.simulation import JointStops, defaults
 
@@ -68,29 +68,6 @@ def test_meshes_touch_with_their_vertices_and_without_them_as_the_box_of_their_i
     assert len(scene.contact.points) <= 9
 
 
-def test_ground_says_when_nothing_can_touch_it_and_is_refused_where_it_is_asked_for():
-    bare = body()
-    scene = defaults.scene_for(bare)
-    assert scene.contact is None
-    assert "nothing can touch it" in scene.notes[0]
-    with pytest.raises(ada.InputError):
-        defaults.scene_for(bare, ground="on")
-    massless = ada.Builder("b").link("trunk", 1.0, inertia=(1, 1, 1)).link("foot", collisions=[Shape("mesh", mesh="x")])
-    foot = massless.joint("fixed", "fixed", "trunk", "foot").build(base="floating")
-    assert "the meshes of foot cannot be read" in defaults.scene_for(foot).notes[0]
-
-
-def test_a_fixed_robot_and_one_without_weight_need_no_ground():
-    ball = Shape("sphere", (0.1,))
-    for model in (
-        ada.Builder("b").link("base").link("tip", 1.0, inertia=(1, 1, 1), collisions=[ball])
-        .joint("j", "revolute", "base", "tip", axis=(0, 1, 0)).build(),
-        ada.Builder("b").link("body", 1.0, inertia=(1, 1, 1), collisions=[ball]).build("floating", gravity=(0, 0, 0)),
-    ):  # fmt: skip
-        scene = defaults.scene_for(model)
-        assert (scene.contact, scene.notes) == (None, ())
-
-
 def test_what_hangs_on_loops_from_the_world_is_not_put_on_the_ground():
     builder = ada.Builder("hung").link("body", 2.0, inertia=(0.02, 0.02, 0.02), collisions=[Shape("box", (1, 1, 1))])
     builder.loop("hook", "spherical", "world", "body", (0, 0, 3.0), child_xyz=(0, 0, 0.5))
@@ -99,30 +76,6 @@ def test_what_hangs_on_loops_from_the_world_is_not_put_on_the_ground():
     assert scene.contact is None
     assert scene.q[2] == pytest.approx(2.5)
     assert defaults.scene_for(model, ground="on").q[2] == pytest.approx(2.5)
-
-
-def test_a_given_start_stays_but_for_what_is_in_the_ground():
-    model = body(Shape("sphere", (0.1,)))
-    high, low = model.neutral(), model.neutral()
-    high[2], low[2] = 0.7, -0.4
-    assert defaults.scene_for(model, high).q[2] == 0.7
-    scene = defaults.scene_for(model, low)
-    assert scene.q[2] == pytest.approx(0.1)
-    assert scene.notes == ("start: lifted by 0.5 m",)
-
-
-def test_a_robot_of_many_bodies_has_few_contacts_with_its_feet_among_them():
-    b = ada.Builder("centipede").link("trunk", 5.0, inertia=(1, 1, 1), collisions=[Shape("box", (2, 0.1, 0.1))])
-    for i in range(20):
-        b.link(
-            f"leg_{i}", 0.1, (0, 0, -0.2), (1e-3,) * 3, collisions=[Shape("box", (0.05, 0.05, 0.4), xyz=(0, 0, -0.2))]
-        )
-        b.joint(f"hip_{i}", "revolute", "trunk", f"leg_{i}", xyz=(i / 10 - 1, 0, 0), axis=(0, 1, 0))
-    model = b.build(base="floating")
-    found = touching(model, model.neutral())
-    assert len(found.points) <= MOST
-    assert {point.link for point in found.points} >= {f"leg_{i}" for i in range(20)}
-    assert lowest(model, model.neutral(), found.points) == pytest.approx(-0.4)
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------

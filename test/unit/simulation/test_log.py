@@ -9,7 +9,7 @@ from log_examples import ROBOTS, ROWS, motion, robot
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log, LogBuffer
+from ada_dynamics.simulation.log import EventRecord, Log, LogBuffer
 
 GRAVITY = 9.81
 
@@ -100,13 +100,6 @@ def test_a_contact_between_links_acts_on_both_in_balance():
     assert np.allclose(total, 0.0, atol=1e-14)
 
 
-def test_wrenches_without_loops_follow_from_the_accelerations_whatever_acted_in_the_joints():
-    log = motion("arm")
-    silent = Log(log.model, log.t, log.q, log.v, log.a, np.zeros_like(log.tau), external=log.applied)
-    for joint, wrench in log.wrenches.items():
-        assert np.allclose(silent.wrenches[joint], wrench, rtol=1e-9, atol=1e-9)
-
-
 def test_wrenches_need_all_that_acted_in_the_joints_of_loops_efforts_and_places_of_contacts():
     log = motion("linkage")
     pushed = Log(log.model, log.t, log.q, log.v, log.a, log.tau + 1.0, external=log.applied, dynamics=log.dynamics)
@@ -134,15 +127,6 @@ def test_between_two_rows_a_log_goes_through_both_and_meets_no_corner(name):
     assert not log.model.position_problems(log.at(0.5 * (log.t[5] + log.t[6]))[0])
 
 
-def test_a_cubic_motion_is_interpolated_exactly():
-    t = np.array([0.0, 0.4, 1.0])
-    log = Log(pendulum(), t, (t**3)[:, None], (3 * t**2)[:, None], (6 * t)[:, None])
-    for s in (0.1, 0.39, 0.7):
-        q, v = log.at(s)
-        assert q[0] == pytest.approx(s**3, abs=1e-15)
-        assert v[0] == pytest.approx(3 * s**2, abs=1e-15)
-
-
 def test_a_steady_turn_of_a_floating_body_is_interpolated_exactly():
     builder = ada.Builder("body")
     builder.link("body", mass=1.0, inertia=np.eye(3))
@@ -152,20 +136,6 @@ def test_a_steady_turn_of_a_floating_body_is_interpolated_exactly():
     rows = np.array([model.integrate(model.neutral(), v, s) for s in t])
     q, _ = Log(model, t, rows, [v, v]).at(0.25)
     assert np.allclose(q, model.integrate(model.neutral(), v, 0.25), atol=1e-15)
-
-
-def test_a_range_of_rows_is_a_log_with_the_events_of_its_time():
-    log = motion("floating")
-    part = log[10:20]
-    assert len(part) == 10
-    for name in ROWS:
-        assert np.array_equal(getattr(part, name), getattr(log, name)[10:20])
-        assert getattr(part, name).flags.c_contiguous
-    assert [e.name for e in part.events] == ["touchdown"]
-    assert part.singular == [0.1]
-    assert log[30:].events == []
-    assert np.array_equal(part.energy.kinetic, log.energy.kinetic[10:20])
-    assert len(log[5:5]) == 0
 
 
 def test_unusable_arguments_are_refused():
@@ -205,19 +175,6 @@ def test_a_buffer_gives_the_rows_that_it_got_in_chunks_or_one_by_one():
     assert whole.info == {"complete": True, "integrator": "rk4", "seconds": 0.5}
 
 
-def test_wrenches_that_come_and_go_are_zero_elsewhere():
-    log = motion("arm")
-    rows = [getattr(log, name)[:2] for name in ROWS]
-    later = [log.t[2:4], *(getattr(log, name)[2:4] for name in ROWS[1:])]
-    buffer = LogBuffer(log.model, contact_frames={"toe": ContactFrame("link_2", (0, 0, 0))})
-    buffer.append(*rows)
-    buffer.append(*later, external={"link_1": np.ones((2, 6))}, contact={"toe": np.full((2, 6), 2.0)})
-    buffer.append(log.t[4], *(getattr(log, name)[4] for name in ROWS[1:]), contact={"toe": np.full(6, 3.0)})
-    found = buffer.log()
-    assert found.external["link_1"][:, 0].tolist() == [0, 0, 1, 1, 0]
-    assert found.contact_wrenches["toe"][:, 5].tolist() == [0, 0, 2, 2, 3]
-
-
 def test_a_buffer_that_keeps_nothing_has_the_first_row_and_the_last():
     log = motion("arm")
     taken = []
@@ -244,17 +201,3 @@ def test_a_buffer_that_keeps_nothing_has_the_first_row_and_the_last():
     assert np.array_equal(found.q, log.q[[0, -1]])
     assert len(buffer) == 60
     assert taken == [*log.t, "end", "singular"]
-
-
-@pytest.mark.parametrize(
-    ("step", "every", "duration", "rows"),
-    [
-        (1.0, 1, 0.25, [0.0, 0.25]),
-        (0.25, 1, 0.625, [0.0, 0.25, 0.5, 0.625]),
-        (0.25, 2, 0.875, [0.0, 0.5, 0.875]),
-        (0.25, 1, 0.5, [0.0, 0.25, 0.5]),
-    ],
-)
-def test_a_run_whose_last_step_is_shortened_has_the_row_before_it(step, every, duration, rows):
-    sim = ada.Simulation(pendulum(), [0.3], step=step, log_every=every)
-    assert sim.run(duration).t.tolist() == rows

@@ -99,18 +99,6 @@ def test_dop853_takes_the_steps_that_scipy_takes(arm):
     assert steps == pytest.approx(calls / 12, rel=0.25)
 
 
-@pytest.mark.parametrize("name", ADAPTIVE)
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_steps_without_an_error_grow_tenfold(name, is_compiled, monkeypatch):
-    model = ada.Builder("slide").link("rail").link("car", 2.0).joint("x", "prismatic", "rail", "car", axis=(1, 0, 0))
-    monkeypatch.setenv("ADA_JIT", "on" if is_compiled else "off")
-    sim = Simulation(model.build(gravity=(0, 0, 0)), [0.5], [0.0], integrator=name, step=1e6)
-    log = sim.run(1e6)
-    assert log.q[-1, 0] == 0.5
-    assert sim.motion.stepper.counts.refused == 0
-    assert log.info["steps"] == 10  # 1e-3 (1 + 10 + ... + 10⁹) s are more than 10⁶
-
-
 def test_orders_hold_on_the_manifold_of_rotations():
     model = ada.Builder("body")
     model.link("body", mass=2.0, com=(0.1, 0.0, -0.2), inertia=np.diag([0.1, 0.25, 0.3]))
@@ -130,15 +118,6 @@ def test_orders_hold_on_the_manifold_of_rotations():
         assert np.log2(errors[0] / errors[1]) == pytest.approx(METHODS[name].order, abs=0.5)
 
 
-def test_rows_of_the_log_are_the_states_on_the_way(arm):
-    model, q, v = arm
-    every = Simulation(model, q, v).run(0.1)
-    third = Simulation(model, q, v, log_every=3).run(0.1)
-    np.testing.assert_allclose(every.t, np.arange(101) * 1e-3, atol=1e-15)
-    np.testing.assert_array_equal(third.q[:-1], every.q[0:100:3])
-    np.testing.assert_array_equal(third.q[-1], every.q[-1])  # the end is always there
-
-
 def test_runs_in_pieces_and_steps_are_the_run_in_one(arm):
     whole, sim = Simulation(*arm).run(0.1), Simulation(*arm)
     part = [sim.run(0.02) for _ in range(2)][-1]
@@ -149,14 +128,6 @@ def test_runs_in_pieces_and_steps_are_the_run_in_one(arm):
     sim.reset()
     np.testing.assert_array_equal(sim.q, arm[1])
     assert sim.t == 0.0
-
-
-def test_a_duration_off_the_grid_ends_with_a_shorter_step(arm, truth):
-    model, q, v = arm
-    sim = Simulation(model, q, v, step=0.0007)
-    log = sim.run(1.0)
-    assert log.t[-1] == 1.0
-    np.testing.assert_allclose(state(sim), truth, atol=1e-9)
 
 
 @pytest.mark.parametrize(("links", "name"), [(61, "rkf45"), (61, "dop853"), (90, "rkf45"), (260, "rkf45")])

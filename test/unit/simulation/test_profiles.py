@@ -42,13 +42,6 @@ def test_a_table_is_straight_between_its_values_and_zero_outside():
     assert given.breaks() == (0.0, 1.0, 3.0)
 
 
-def test_a_constant_wrench_acts_at_all_times_and_has_no_breaks():
-    weight = constant("hand", W)
-    assert weight.breaks() == ()
-    for t in (-1e9, 0.0, 1e9):
-        np.testing.assert_array_equal(weight.at(t), W)
-
-
 @pytest.mark.parametrize(
     "profile",
     [half_sine("a", W, 1, 0.5), rectangle("a", W, 1, 0.5), table("a", [1, 2, 4], np.eye(3, 6)), constant("a", W)],
@@ -79,9 +72,3 @@ def test_a_wrench_at_a_point_accelerates_like_its_sum_at_the_links_origin(frame)
         external = applied_loads(tree, [where, where], [0.25 * profile.at(0.0), 0.75 * profile.at(0.0)], q.tolist())
         found = aba.forward_dynamics(tree, q.tolist(), v.tolist(), [0.0] * model.nv, external)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-
-
-def test_a_wrench_on_the_base_changes_nothing():
-    model = chain_3d(2)
-    where = constant(model.root, W, frame="world").resolve(model)
-    assert applied_loads(model.tree, [where], [W], model.neutral().tolist()) == {}

@@ -6,10 +6,8 @@ from __future__ import annotations
 import io
 import re
 
-import pytest
-
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.simulation.progress import Progress, duration_text
+from ada_dynamics.simulation.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -47,28 +45,6 @@ def test_a_file_gets_a_line_for_each_tenth_or_each_ten_seconds():
     assert 2 <= len(run(io.StringIO(), 3.0).splitlines()) <= 4  # no more than one per second
 
 
-@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
-def test_short_and_quiet_runs_show_nothing(stream):
-    assert run(stream, 0.4) == ""
-    assert run(stream, 100.0, quiet=True) == ""
-
-
-def test_what_was_done_in_an_earlier_run_does_not_count_for_the_speed():
-    clock = ManualClock()
-    progress = Progress(100.0, start=90.0, stream=io.StringIO(), clock=clock)
-    assert progress.seconds_left == float("inf")
-    clock.advance(10.0)
-    progress.advance()
-    assert progress.seconds_left == pytest.approx(90.0)  # one in ten seconds, nine are left
-    assert progress.share == pytest.approx(0.91)
-
-
-def test_an_instance_is_what_a_simulation_takes_to_report_shares():
-    progress = Progress(8.0, stream=io.StringIO(), clock=ManualClock())
-    progress(0.25, "a quarter")
-    assert progress.done == 2.0
-
-
 def test_a_stream_that_has_gone_does_not_end_the_run():
     stream = Terminal()
     stream.isatty()
@@ -78,10 +54,3 @@ def test_a_stream_that_has_gone_does_not_end_the_run():
     clock.advance(5.0)
     progress.update(0.5)
     progress.close()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.2, "0:01"), (61.0, "1:01"), (3661.0, "1:01:01"), (float("inf"), "?"), (float("nan"), "?")]
-)
-def test_durations_are_short(seconds, text):
-    assert duration_text(seconds) == text

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from log_examples import ROBOTS, assert_same, motion
 
-from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation.log import Log
 from ada_tools import cli
 
@@ -28,22 +27,6 @@ def test_a_saved_log_is_read_bit_for_bit(name, ending, tmp_path):
     if ending == "npz":  # the ending does not matter, nor that it is empty
         assert_same(Log.load(log[3:3].save(tmp_path / "log")), log[3:3])
         assert [file.name for file in sorted(tmp_path.iterdir())] == ["log", "log.npz"]
-
-
-def test_numpy_alone_reads_the_arrays_of_a_saved_log(tmp_path):
-    log = motion("floating")
-    with np.load(log.save(tmp_path / "log.npz")) as file:
-        assert np.array_equal(file["q"], log.q)
-        assert np.array_equal(file["t"], log.t)
-        assert file["external_wrenches"].shape == (1, 60, 6)
-        assert json.loads(str(file["text_external"])) == list(log.external)
-
-
-@pytest.mark.parametrize("write", [Log.save, Log.to_csv, Log.to_mcap])
-def test_a_file_that_cannot_be_written_is_named(write, tmp_path):
-    with pytest.raises(RecordingError) as caught:
-        write(motion("arm"), tmp_path / "nowhere" / "log")
-    assert str(tmp_path / "nowhere" / "log") in str(caught.value)
 
 
 # --- csv ------------------------------------------------------------------------------------------------------------
@@ -109,15 +92,6 @@ def test_the_command_converts(ending, tmp_path, capsys):
         assert np.array_equal(np.loadtxt(out, delimiter=",", skiprows=1)[:, 1:11], log.q)
     else:
         assert_same(Log.load(out), log)
-
-
-def test_the_command_says_that_a_recording_was_cut_short(tmp_path, capsys):
-    path = motion("arm").to_mcap(tmp_path / "run.mcap")
-    path.write_bytes(path.read_bytes()[:-4000])
-    assert cli.main(["record", "info", str(path)]) == 1
-    assert f"note: {path} was cut short" in capsys.readouterr().out
-    assert cli.main(["record", "convert", str(path), str(tmp_path / "out.npz"), "--json"]) == 1
-    assert "cut short" in json.loads(capsys.readouterr().out)["problem"]
 
 
 def test_the_command_refuses_what_it_cannot_write_or_read(tmp_path, capsys):

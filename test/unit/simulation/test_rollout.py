@@ -64,18 +64,6 @@ def test_a_law_that_depends_on_time_goes_on_from_call_to_call_and_begins_at_the_
     np.testing.assert_allclose(later.v[:, -1], here.v, rtol=0, atol=1e-11)
 
 
-@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
-def test_a_step_that_numbers_take_has_its_own_time():
-    model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
-    law = CompiledController(lambda t, q, v: [40.0 * t, 0.0, 0.0])
-    sim = Simulation(model, [np.pi / 2, 0.0, np.pi], [2.0, -2.0, 2.0], controller=law)
-    sim.reset(t=2.0)
-    many = sim.motions([sim.q], [sim.v])
-    many.run(5)
-    sim.step(5)
-    np.testing.assert_allclose(many.v[0], sim.v, rtol=0, atol=1e-9)
-
-
 def test_events_that_end_a_motion_are_refused_side_by_side_and_others_are_not_looked_for(arm):
     model, q, v, _ = arm
     event = {terminal: Event("passes", lambda t, q, v: t - 0.01, terminal=terminal) for terminal in (False, True)}
@@ -84,19 +72,6 @@ def test_events_that_end_a_motion_are_refused_side_by_side_and_others_are_not_lo
         with pytest.raises(InputError):
             getattr(Simulation(model, events=[event[True]]), question)(*arguments)
         getattr(Simulation(model, events=[event[False]]), question)(*arguments)
-
-
-@pytest.mark.parametrize("steps", [0, -1, 1.5, "two"])
-def test_steps_are_whole_numbers(arm, steps):
-    model, q, v, _ = arm
-    sim = Simulation(model)
-    for ask in (
-        lambda: sim.rollout(q, v, 0.1, rows_every=steps),
-        lambda: sim.motions(q, v).run(steps),
-        lambda: sim.step(steps),
-    ):
-        with pytest.raises(InputError):
-            ask()
 
 
 def test_loops_stay_closed_through_singular_poses():
@@ -129,18 +104,6 @@ def test_unusable_starts_are_refused_and_so_are_inputs_that_change_over_time(arm
     for sim, given in ((Simulation(arm[0]), arguments), (Simulation(arm[0], external=[profile]), (arm[1], None, 0.1))):
         with pytest.raises(InputError):
             sim.rollout(*given)
-
-
-@pytest.mark.parametrize("name", ["bennett", "four_bar"])
-def test_simulations_under_other_loads_may_share_the_dynamics_of_one_mechanism(name: str) -> None:
-    model = ada.load(name)
-    dynamics, q = ada.Dynamics(model), ada.assemble(model)
-    alone = Simulation(model, q, dynamics=dynamics).run(0.2)
-    pushable = Simulation(model, q, dynamics=dynamics, pushable=True)
-    beside = pushable.run(0.2)
-    assert np.max(np.abs(beside.v - alone.v)) < 1e-14  # rounding
-    found, status = pushable.motion.system.settle.single_status(pushable.motion.stepper.x, pushable.motion.stepper.u)
-    assert status == 0 and np.max(np.abs(found - pushable.motion.stepper.x)) < 1e-14
 
 
 @pytest.mark.parametrize("name", ["pa10", "five_bar"])

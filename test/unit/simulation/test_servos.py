@@ -108,11 +108,6 @@ def test_the_motors_of_a_mechanism_with_loops_hold_it(name):
     assert sim.dynamics.largest_gap(sim.q) < 1e-12
 
 
-def test_an_explicit_step_that_a_servo_is_too_stiff_for_is_warned_of():
-    with pytest.warns(StiffStepWarning):
-        Simulation(arm(), servos=servo(1e9, 1e5))
-
-
 def test_what_servos_cannot_be_is_refused():
     sim = Simulation(arm(), servos=JointServos())
     for refused in (
@@ -129,20 +124,6 @@ def test_what_servos_cannot_be_is_refused():
         with pytest.raises(InputError):
             refused()
     assert not sim.servos.commands.any(), "a refused command leaves the servo as it was"
-
-
-def test_a_command_is_one_number_for_all_joints_or_one_for_each():
-    bank = Simulation(ada.load("pa10"), servos=JointServos()).servos
-    some = bank.rows(["s2", "e1"])
-    for positions, rows in (([1.0, 2.0], {}), ([0.5], {}), ([0.5], {"rows": some}), ([[0.5] * 7], {})):
-        with pytest.raises(InputError):
-            bank.hold(positions, **rows)
-    with pytest.raises(InputError):
-        bank.hold(np.zeros(7), [0.0])
-    assert not bank.commands.any()
-    bank.hold(0.5)
-    bank.hold([0.1, 0.2], rows=some)
-    assert bank.commands.reshape(7, -1)[:, 0].tolist() == [0.5, 0.1, 0.5, 0.2, 0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("frame", ["world", "link"])

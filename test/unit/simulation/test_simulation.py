@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motion by `ada.Simulation`: closed forms, invariants, controllers, events, disturbances, refusals."""
 
-import copy
-import pickle
 import warnings
 
 import numpy as np
@@ -15,11 +13,8 @@ from ada_dynamics.model import Limits
 from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import (
     CompiledController,
-    Contact,
-    ContactPoint,
     ControllerError,
     Event,
-    Material,
     MotionError,
     Simulation,
     at_limits,
@@ -27,7 +22,6 @@ from ada_dynamics.simulation import (
     rectangle,
     table,
 )
-from ada_dynamics.simulation.integration import StiffStepWarning
 
 G = 9.81
 
@@ -129,13 +123,6 @@ def test_a_controller_is_called_at_its_rate_and_its_efforts_hold(slider):
     np.testing.assert_array_equal(log.tau[:, 0], np.append(np.repeat(np.arange(1.0, 11.0), 10), 10.0))
 
 
-def test_a_control_period_off_the_grid_splits_steps():
-    sign = iter(np.tile([1.0, -1.0], 100))
-    sim = Simulation(cart(), controller=lambda t, q, v: [next(sign)], control_period=2.5e-3)
-    log = sim.run(0.01)
-    np.testing.assert_allclose(log.v[[2, 3, 5, 10], 0], [2e-3, 2e-3, 0.0, 0.0], atol=1e-15)
-
-
 def test_a_compiled_law_acts_continuously_and_as_the_same_law_called_often(pendulum):
     compiled = CompiledController(lambda t, q, v: [-3.0 * q[0] - 0.4 * v[0]])
     continuous = Simulation(pendulum, [0.5], controller=compiled).run(1.0)
@@ -189,13 +176,6 @@ def test_an_event_in_a_step_that_an_input_splits_has_the_state_of_its_own_part(b
     assert log.events[0].v[2] == log.v[-1, 2] == sim.v[2] == pytest.approx(speed, abs=1e-9)
 
 
-def test_an_event_of_the_state_is_found_in_a_step_that_a_controller_splits():
-    passes = Event("passes", lambda t, q, v: q[0] - 0.14)
-    options = {"controller": lambda t, q, v: [1.0 if round(t / 0.4) % 2 == 0 else -1.0], "control_period": 0.4}
-    (event,) = Simulation(cart(), events=[passes], step=1.0, **options).run(0.8).events
-    assert event.t == pytest.approx(0.8 - np.sqrt(0.04), abs=1e-14)
-
-
 @pytest.mark.parametrize(("integrator", "step"), [("rkf45", 1e-3), ("dop853", 0.1)])
 @pytest.mark.parametrize("terminal", [False, True])
 def test_events_are_found_in_the_last_step_of_a_run_that_is_no_multiple_of_steps(ball, integrator, step, terminal):
@@ -218,28 +198,7 @@ def test_large_robots_have_implicit_steps_too():
     assert power_balance(log).worst < 0.05  # first order: a twentieth at this damping
 
 
-def test_an_explicit_step_that_cannot_follow_a_contact_is_warned_of(ball):
-    stiff = Contact(points=[ContactPoint("foot", "ball", (0, 0, 0))], material=Material(stiffness=1e9))
-    with pytest.warns(StiffStepWarning):
-        Simulation(ball, contact=stiff, integrator="rk4")
-
-
 # --- refusals -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("t", [np.nan, np.inf, "now", None])
-def test_a_simulation_is_reset_to_a_finite_time_or_stays_as_it_is(pendulum, t):
-    sim = Simulation(pendulum, [0.5])
-    sim.step(3)
-    with pytest.raises(InputError):
-        sim.reset(t=t)
-    assert sim.t == pytest.approx(3e-3) and sim.v[0] != 0.0
-
-
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_simulations_and_motions_side_by_side_refuse_to_be_copied(pendulum, copied):
-    sim = Simulation(pendulum, [0.5])
-    for one in (sim, sim.motions([sim.q])):
-        with pytest.raises(InputError):
-            copied(one)
 
 
 def test_dynamics_of_another_model_or_with_friction_are_refused(pendulum, slider):
@@ -273,12 +232,6 @@ def test_what_a_controller_may_not_give_is_refused_and_the_motion_until_then_kep
         Simulation(pendulum, [0.5], controller=lambda t, q, v: [0.0] if t < 0.0095 else result).run(1.0)
     assert caught.value.log.t[-1] == pytest.approx(0.009, abs=1e-3)
     assert len(caught.value.log) >= 10
-
-
-def test_an_error_inside_a_controller_is_passed_on_with_the_log(pendulum):
-    with pytest.raises(ControllerError) as caught:
-        Simulation(pendulum, [0.5], controller=lambda t, q, v: [1.0 / (1 if t < 0.005 else 0)]).run(1.0)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError) and len(caught.value.log) == 5
 
 
 def test_a_motion_that_blows_up_keeps_the_log(pendulum):

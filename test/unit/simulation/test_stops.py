@@ -62,13 +62,6 @@ def test_the_linearly_implicit_step_is_stable_whatever_the_stiffness(harder):
     assert np.abs(motion.v[-500:]).max() < (1e-6 if harder < 100 else G * 1e-3)
 
 
-def test_stops_made_for_a_model_swing_at_a_fifth_of_the_step():
-    model = ada.load("pa10")
-    stops = JointStops.for_model(model, 1e-3)
-    assert fastest_rate(model, stops) == pytest.approx(max(200.0, fastest_rate(model, None)))
-    assert [s.body for s in stops.resolve(model)] == list(range(7))
-
-
 @pytest.mark.parametrize("is_implicit", [False, True])
 def test_stops_of_joints_whose_links_weigh_nothing_are_made_for_what_the_loops_hang_on_them(is_implicit):
     model, q = four_bar()
@@ -86,14 +79,6 @@ def test_stops_of_joints_whose_links_weigh_nothing_are_made_for_what_the_loops_h
     assert fastest_rate(light, stops, q=q) == pytest.approx(max(swing), rel=1e-6)
 
 
-def test_where_nothing_resists_a_motion_of_the_loops_no_stops_can_be_made():
-    model, q = four_bar()
-    light = [dataclasses.replace(link, mass=0.0, inertia=np.zeros((3, 3))) for link in model.links.values()]
-    limited = [dataclasses.replace(joint, limits=Limits(-3.0, 3.0)) for joint in model.joints.values()]
-    with pytest.raises(ada.ModelError):
-        JointStops.for_model(with_parts(model, *light, *limited), q=q)
-
-
 def test_a_joint_that_mimics_another_stops_the_joint_that_drives_it():
     builder = Builder("grip").link("base", 1.0)
     for name in ("left", "right"):
@@ -109,28 +94,12 @@ def test_a_joint_that_mimics_another_stops_the_joint_that_drives_it():
     assert armature == [pytest.approx(4 * 1e-6 * 1000.0)]
 
 
-def test_joints_without_limits_have_no_stops():
-    assert JointStops().resolve(arm("continuous")) == ()
-    assert JointStops().resolve(arm("prismatic", limits=Limits())) == ()
-    assert JointStops().resolve(arm("prismatic", limits=Limits(-1e16, 1e16))) == ()
-    one = JointStops().resolve(arm("prismatic", limits=Limits(upper=0.5)))
-    assert (one[0].bound.lower, one[0].bound.upper) == (None, 0.5)
-    free = Builder("free").link("body", 1.0, inertia=(1, 1, 1)).build(base="floating")
-    assert JointStops().resolve(free) == ()
-
-
 # --- friction ---------------------------------------------------------------------------------------------------------
 def test_friction_holds_a_load_under_its_limit_but_for_the_predicted_creep():
     model = arm(gravity=(G, 0, 0), friction=40.0, limits=Limits())
     motion = moved(model, [0.0], [0.0], 1e-4, 5000, friction_speed=0.01)
     load = 2 * G
     assert motion.v[-1, 0] == pytest.approx(0.01 * load / np.sqrt(40.0**2 - load**2), rel=1e-9)
-
-
-def test_a_sliding_joint_slows_down_at_coulombs_rate():
-    model = arm(friction=3.0, limits=Limits())
-    motion = moved(model, [0.0], [2.0], 1e-3, 500, friction_speed=0.001)
-    assert motion.v[-1, 0] == pytest.approx(2.0 - 1.5 * 0.5, rel=1e-6)
 
 
 def test_the_linearly_implicit_step_stops_a_joint_with_stiff_friction_and_damping():

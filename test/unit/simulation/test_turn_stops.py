@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-from refused import refused
 from turning_robots import HIP, hip, merged_hip
 
 import ada_dynamics as ada
@@ -12,7 +11,6 @@ from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.contact.stops import JointStops, beyond_limits
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots.writers import render
-from ada_dynamics.simulation.defaults import scene_for
 
 START = (np.array([0.3, 0.1, 3.0, 0.4]), np.array([6.0, -5.0, 7.0, -3.0]))  # runs into a stop of each joint
 
@@ -51,15 +49,6 @@ def test_a_merged_joint_bounces_in_its_stops_as_the_three_joints_do():
 def test_implicit_steps_with_the_bound_of_the_armature_come_to_the_same_motion():
     coarse, fine = (runs("semi_implicit", step, 1.0)[2] for step in (1e-3, 2.5e-4))
     assert fine < 0.4 * coarse < 0.1  # of first order, over three hits
-
-
-def test_work_of_stops_on_a_merged_joint_closes_the_account_of_energy():
-    separate, merged = map(power_balance, runs("rkf45", 5e-4)[:2])
-    assert merged.work["stops"][-1] == pytest.approx(separate.work["stops"][-1], rel=1e-7)
-    assert merged.work["stops"][-1] < -10.0
-    # what is left are the corners of the stops within steps: as much as with three joints
-    assert np.abs(merged.residual - separate.residual).max() < 1e-6
-    assert np.abs(merged.residual).max() < 2e-4 * np.ptp(merged.kinetic)
 
 
 def test_implicit_steps_are_stable_whatever_the_stiffness():
@@ -117,15 +106,6 @@ def test_a_pendulum_on_a_ball_rests_in_its_cone_where_its_weight_is_borne():
     log = ada.Simulation(model, q, stops=JointStops(50.0, 0.0)).run(20.0)
     angle = 2.0 * np.arccos(abs(log.q[-1, 3]))
     assert 50.0 * (angle - 0.5) == pytest.approx(2.0 * 9.81 * 0.3 * np.sin(angle), rel=1e-6)  # k δ = m g l sin θ
-
-
-def test_a_scene_sets_up_stops_for_merged_joints_and_starts_within_them():
-    model = merged_hip()
-    scene = scene_for(model)
-    assert max(beyond_limits(model, scene.q).values(), default=0.0) < 1e-12 and scene.stops is not None
-    assert {model.tree.bodies[stop.body].name for stop in scene.stops.resolve(model)} == {"hip", "knee"}
-    with refused(ada.InputError, joint="hip"):
-        scene_for(model, model.neutral())
 
 
 def test_inverse_kinematics_keeps_the_limits_of_merged_joints_as_those_of_three():
