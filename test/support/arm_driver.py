@@ -81,7 +81,6 @@ class ArmDriver(RobotDriver[ArmSettings]):
     def device_timeout(self) -> float:
         return self.settings.device_timeout or math.inf
 
-    # --- calls ----------------------------------------------------------------------------------------------------
     def open(self) -> None:
         self._called("open")
         if self.is_unplugged:
@@ -130,7 +129,6 @@ class ArmDriver(RobotDriver[ArmSettings]):
         self._called("close")
         self.is_open = False
 
-    # --- the arm --------------------------------------------------------------------------------------------------
     def _answer(self) -> Feedback:
         if self.is_unplugged:
             raise TransportError("arm: unplugged")

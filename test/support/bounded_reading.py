@@ -75,7 +75,6 @@ def _read_within_bounds(how: str, path: Path, answer: Connection) -> None:
     answer.send(said)
 
 
-# --- ways to read a file ------------------------------------------------------------------------------------------
 def _robot(path: Path) -> None:
     from ada_dynamics.robots.load import load
 

@@ -94,7 +94,6 @@ class Cuda:
         self._objects[self._number] = thing
         return self._number
 
-    # --- the driver and its devices ---------------------------------------------------------------------------------
     def _cuInit(self, flags: int) -> int:
         self.started = flags == 0
         return 0 if self.started else INVALID_VALUE
@@ -137,7 +136,6 @@ class Cuda:
     def _current(self) -> int:
         return self.contexts[-1] - 0xC0 - 40
 
-    # --- kernels ----------------------------------------------------------------------------------------------------
     def _cuModuleLoadDataEx(self, out: Any, image: int, count: int, options: Any, values: Any) -> int:
         text = ctypes.string_at(image).decode()
         if ".entry" not in text:
@@ -170,7 +168,6 @@ class Cuda:
         self._ask(stream, lambda: kernel.run(given, groups, threads))
         return 0
 
-    # --- streams ----------------------------------------------------------------------------------------------------
     def _ask(self, stream: int | None, work: Any) -> None:
         self.streams[stream or 0].append(work)
 
@@ -204,7 +201,6 @@ class Cuda:
     def _cuEventDestroy(self, event: int) -> None:
         del self.events[event]
 
-    # --- memory -----------------------------------------------------------------------------------------------------
     def _used(self, device: int) -> int:
         return sum(block.size for block in self.blocks if block.is_live and block.device == device)
 

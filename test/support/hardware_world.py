@@ -214,7 +214,6 @@ PA10_7C_PATIENT = {
 }
 
 
-# --- the node ---------------------------------------------------------------------------------------------------------
 def overrides(parameters: dict[str, Any]) -> list[Any]:
     from rclpy.parameter import Parameter
 

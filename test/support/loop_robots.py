@@ -123,7 +123,6 @@ def without_armature(model):
     return with_parts(model, *(replace(joint, armature=0.0) for joint in model.joints.values()))
 
 
-# --- comparison -------------------------------------------------------------------------------------------------
 def assert_same_description(one, other, tolerance=ROUNDING):
     """Links, joints and loops have the same names, in the same order, and the same constants."""
     assert list(one.links) == list(other.links)

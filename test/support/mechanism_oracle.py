@@ -97,7 +97,6 @@ class Oracle(LoopConditions):
         self.model, self.length = model, length
         self._weights = np.array([1.0 if row.m is None else length for _, row in self.rows])
 
-    # --- dynamics ---------------------------------------------------------------------------------------------------
     def forward(
         self, q: Array, v: Array, tau: Array, external: Mapping[str, Array] | None = None, rank: float = RANK
     ) -> Answer:
@@ -180,7 +179,6 @@ class Oracle(LoopConditions):
             out[name] = np.concatenate([f.linear, f.angular])
         return out
 
-    # --- poses and motions ------------------------------------------------------------------------------------------
     def rank(self, q: Array, threshold: float = RANK) -> int:
         sizes = np.linalg.svd(self.jacobian(q), compute_uv=False)
         return int(np.sum(sizes > threshold * self.scale(q)))

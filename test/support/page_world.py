@@ -56,7 +56,6 @@ class RobotNode:
         if self.problem:
             raise ada.InputError(self.problem)
 
-    # --- the robot ----------------------------------------------------------------------------------------------
     def description(self):
         return self.text
 
@@ -92,7 +91,6 @@ class RobotNode:
     def reset(self, then):
         self._answers("reset", then)
 
-    # --- a simulation -------------------------------------------------------------------------------------------
     def pause(self, is_paused, then):
         self._answers(("pause", is_paused), then)
 
@@ -109,7 +107,6 @@ class RobotNode:
     def set_state(self, positions):
         self.posed.append(positions)
 
-    # --- devices: joints are where they are commanded to be, as soon as they are commanded ------------------------
     def state(self):
         return None if self.said is None else read_hardware_state(json.dumps(self.said))
 

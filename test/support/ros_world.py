@@ -190,8 +190,6 @@ class RosWorld:
         finally:
             self._may_spin.set()
 
-    # nodes
-
     def node(self, name: str = "tester", **options: Any) -> Node:
         return self.add(Node(name, context=self.context, **options))
 
@@ -220,8 +218,6 @@ class RosWorld:
         if self._tester is None:
             self._tester = self.node("tester", enable_rosout=False, start_parameter_services=False)
         return self._tester
-
-    # topics and services
 
     def collect(self, kind: Any, topic: str, qos: Any = 10, **options: Any) -> Messages:
         messages = Messages(self, topic)
@@ -273,8 +269,6 @@ class RosWorld:
 
     def _outputs(self) -> str:
         return "".join(f"\n--- {' '.join(p.command)[:200]}\n{p.output[-3000:]}" for p in self._processes)
-
-    # processes
 
     def start(self, *command: Any, environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> Process:
         """Start a process in this world, with variables besides those of the world, in a folder."""

@@ -57,7 +57,6 @@ class Handle:
         for callback in self.callbacks.get(what, ()):
             finish(callback(SimpleNamespace(client=client, client_id=browser, target=self, **more)))
 
-    # --- what people do -----------------------------------------------------------------------------------------
     def set(self, value: Any, browser: int = SOMEBODY) -> None:
         object.__setattr__(self, "value", value)
         self._call("update", browser)
@@ -137,7 +136,6 @@ class Api:
     def main_panel(self) -> Panel:
         return Panel(self, "main_panel")
 
-    # --- what tests look at ---------------------------------------------------------------------------------------
     def all(self, kind: str) -> list[Handle]:
         """Handles of a kind, in the order in which they were made."""
         return [one for one in self.handles if one.kind == kind]

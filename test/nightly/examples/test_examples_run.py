@@ -59,7 +59,6 @@ def test_the_export_without_a_compiler_says_so(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-# --- closed loops -----------------------------------------------------------------------------------------------
 def numbers(name: str, label: str) -> list[float]:
     """The numbers in the line of an example's output that starts so."""
     (line,) = [one for one in output(name).stdout.splitlines() if one.startswith(label)]

@@ -54,7 +54,6 @@ def mappings(levels=40):
     return "\n".join(lines)
 
 
-# --- robots -------------------------------------------------------------------------------------------------------
 def _ring(joints=2000):
     links = (
         f"<link name='l{i + 1}'/><joint name='j{i}' type='continuous'><parent link='l{i}'/><child link='l{i + 1}'/>"
@@ -124,7 +123,6 @@ def test_a_text_includes_no_file():
         load(WORLD.format("<include file='/etc/passwd'/>"))
 
 
-# --- YAML and JSON ------------------------------------------------------------------------------------------------
 TEXTS = {
     "lists of lists of lists": aliases(),
     "mappings of mappings": mappings(),
@@ -164,7 +162,6 @@ def test_so_it_is_where_scenarios_sweeps_and_angle_maps_are_read(how, tmp_path):
     refused(how, tmp_path / "file.yaml", aliases(), "more than 400000 values")
 
 
-# --- recordings ---------------------------------------------------------------------------------------------------
 def head_of_array(shape, descr="<f8"):
     text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text) + 1) + text.encode() + b"\n"
@@ -255,7 +252,6 @@ def test_a_recording_made_to_harm_is_refused(bomb, how, tmp_path):
     refused(how, tmp_path / "r.mcap", BAGS[bomb], "r.mcap")
 
 
-# --- meshes and tables --------------------------------------------------------------------------------------------
 def stl(claimed, triangles=b""):
     return bytes(80) + struct.pack("<I", claimed) + triangles
 

@@ -75,7 +75,6 @@ def test_a_robot_comes_again_by_its_number() -> None:
     assert list(cases.cases(3, number)) == list(cases.cases(3, number))
 
 
-# --- planted defects ------------------------------------------------------------------------------------------------
 def _gravity(model: ada.Model) -> ada.Model:
     return with_gravity(model, (0.0, 0.0, -9.80665))
 

@@ -53,7 +53,6 @@ def exercise(document: bytes | str) -> None:
             assert is_readable, "the check has no errors, yet the document cannot be read"
 
 
-# --- bytes: cut, paste, overwrite -------------------------------------------------------------------------------
 FRAGMENTS = [
     b"\x00", b"<", b">", b'"', b"&", b"]]>", b"<!--", b"<![CDATA[", b"<?", b"<!DOCTYPE r [<!ENTITY e 'x'>]>", b"&e;",
     b"\xff", b"\xef\xbb\xbf", b"nan", b"inf", b"-", b"1e400", b"1e-400", b"9" * 500, b"</robot>", b"<robot>", b"<link name='b'/>",
@@ -82,7 +81,6 @@ def mutated(draw: st.DrawFn) -> bytes:
     return bytes(data)
 
 
-# --- structure: well-formed XML of URDF's words in any order ----------------------------------------------------
 NAMES = st.sampled_from(["a", "b", "c", "d", "world", "root_joint", "", " ", "名"])
 NUMBERS = st.one_of(
     st.sampled_from(["0", "1", "-1", "0.1", "1e30", "-1e30", "1e-320", "1e31", "nan", "inf", "-inf", "x", "", "1 1", "3.14159"]),

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from two_arms import TwoArms
 
 from ada_dynamics import resources
 from ada_tools.bringup import SETUPS, Machine, nodes, plan
@@ -75,9 +74,6 @@ def test_what_a_launch_file_starts_is_installed(setup, entry_points):
         else:
             assert process.package == "rviz2"
             assert Path(process.arguments[process.arguments.index("-d") + 1]).is_file()
-
-
-# --- with ROS's launch ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -221,39 +217,6 @@ def test_a_view_that_ends_is_started_again_where_that_is_wished_and_the_robot_go
     ros.wait(lambda: len(views()) == 2 or not process.is_running, what="another view")
     assert process.is_running, process.output
     assert process.stop() == 0, process.output
-
-
-GROUPS = """
-from launch import LaunchDescription
-from launch.actions import GroupAction, IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import PathJoinSubstitution
-from launch_ros.actions import PushRosNamespace
-from launch_ros.substitutions import FindPackageShare
-
-
-def arm(name, place):
-    path = PathJoinSubstitution([FindPackageShare("ada_dynamics"), "launch", "pa10_sim.launch.py"])
-    arguments = {"frame_prefix": f"{name}/", "base_pose": place, "view": "false", "rviz": "false", "idle": "hold"}
-    include = IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments.items())
-    return GroupAction([PushRosNamespace("cell"), PushRosNamespace(name), include])
-
-
-def generate_launch_description():
-    return LaunchDescription([arm("left", "0 0.5 0.1 0.5"), arm("right", "0 -0.5 0 3")])
-"""
-
-
-@pytest.mark.ros
-@pytest.mark.slow
-def test_two_arms_in_pushed_namespaces_are_one_tree_and_follow_commands_of_their_own(ros2_launch, ros, tmp_path):
-    file = tmp_path / "two.launch.py"
-    file.write_text(GROUPS)
-    arms = TwoArms(ros, "/cell/left", "/cell/right")
-    process = ros2_launch(file)
-    arms.check(lambda: process.is_running, (0.0, 0.5, 0.1, 0.5), (0.0, -0.5, 0.0, 3.0))
-    assert process.stop() == 0, process.output
-    assert process.output.count("process has finished cleanly") == 2, process.output
 
 
 @pytest.mark.ros

@@ -42,7 +42,6 @@ def test_installed_definitions_have_the_layout_of_those_in_simulations_recording
     assert definitions.layout(kind, installed) == definitions.layout(kind, messages.DEFINITIONS[kind])
 
 
-# --- processes -------------------------------------------------------------------------------------------------------
 FULL = """
 import resource, sys
 from ada_dynamics.errors import RecordingError
@@ -105,7 +104,6 @@ def test_a_killed_process_leaves_all_that_was_counted_as_written(tmp_path):
     assert [m.at for m in file.messages(file.channels)] == list(range(len(file)))
 
 
-# --- in a thread ----------------------------------------------------------------------------------------------------
 def test_a_recording_from_many_threads_has_all_messages(tmp_path):
     recording = Recording(TopicWriter(tmp_path / "x.mcap"), period=0.01)
     threads = [
@@ -138,7 +136,6 @@ def test_a_recording_that_fails_says_so_once_and_counts_what_is_not_in_it(tmp_pa
     assert recording.statistics.dropped == 2
 
 
-# --- playing --------------------------------------------------------------------------------------------------------
 class Played:
     """A player, what it publishes and the times of its clock, until its end."""
 

@@ -50,7 +50,6 @@ def last(commands, part="effort"):
     return np.array(getattr(commands[-1], part))
 
 
-# --- motion -----------------------------------------------------------------------------------------------------------
 @pytest.mark.smoke
 def test_references_and_trajectories_are_followed_and_after_a_reset_it_begins_where_the_robot_is(ros):
     simulated = plant(ros)
@@ -138,7 +137,6 @@ def test_poses_in_the_prefixed_frame_of_the_base_are_followed_and_those_in_other
     ros.wait(lambda: np.abs(moved() - [0.0, 0.0, 0.05]).max() < 2e-3, what="the hand 5 cm higher")
 
 
-# --- start and end ----------------------------------------------------------------------------------------------------
 def test_the_node_lives_as_a_lifecycle_node(ros):
     sender = Sender(ros)
     node = controller(ros, autostart=False)
@@ -167,7 +165,6 @@ def test_the_node_lives_as_a_lifecycle_node(ros):
     assert transition(ros, "unconfigured_shutdown") and life(ros) == "finalized"
 
 
-# --- bad states and references ----------------------------------------------------------------------------------------
 def test_bad_states_and_references_are_refused_and_move_nothing_and_what_is_behind_a_command_is_published(ros, capfd):
     commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
     told = ros.collect(Float64MultiArray, "controller_node/state")
@@ -252,9 +249,6 @@ def test_when_the_robot_falls_silent_the_joints_are_told_to_stay_and_the_node_sa
     ros.wait(lambda: transition(ros, "activate"), what="a controller that can be activated")
 
 
-# --- parameters and robots --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
@@ -283,7 +277,6 @@ def test_a_robot_described_on_a_topic_is_controlled_once_it_rests(ros):
     assert node.thread.control.settings.state_timeout == 5.0
 
 
-# --- processes --------------------------------------------------------------------------------------------------------
 def test_the_process_controls_a_robot_and_ends_cleanly_with_a_last_command(ros):
     commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
     plant(ros)

@@ -66,7 +66,6 @@ def call(ros, service, **request):
     return ros.call(kind, f"dynamics_node/{service}", kind.Request(**request))
 
 
-# --- states -----------------------------------------------------------------------------------------------------------
 def test_in_a_pause_states_are_those_of_the_simulation_bit_for_bit_and_requests_change_them(ros):
     states = ros.collect(Float64MultiArray, "dynamics_node/state", 100)
     joint_states = ros.collect(JointState, "joint_states", 100)
@@ -148,7 +147,6 @@ def test_every_joint_is_in_joint_states_and_every_link_in_tf_with_the_prefix(ros
     assert {marker.header.frame_id for marker in markers[-1].markers} == {world}
 
 
-# --- the start --------------------------------------------------------------------------------------------------------
 def test_the_start_pose_is_there_at_once_and_requests_are_refused_while_the_physics_is_compiled(ros):
     compiled = threading.Event()
 
@@ -230,7 +228,6 @@ def test_a_node_that_cannot_be_is_refused_at_its_start(ros):
         assert fact in str(refusal.value)
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------
 @pytest.mark.smoke
 def test_positions_efforts_trajectories_and_wrenches_move_what_they_name(ros):
     states = ros.collect(JointState, "joint_states")
@@ -344,7 +341,6 @@ def test_a_motion_that_diverges_is_an_error_with_the_last_good_state_and_reset_l
     assert plant.failure is None
 
 
-# --- descriptions and clocks ------------------------------------------------------------------------------------------
 def test_a_description_from_a_topic_is_taken_as_the_robot_and_a_missing_one_ends_the_node_with_the_fix(ros):
     late = made(ros, description_timeout=0.3)
     assert "robot:=pa10" in str(ros.wait(lambda: late.failure, what="the failure"))
@@ -390,7 +386,6 @@ def test_the_node_is_the_clock_or_follows_one(ros):
     until(lambda: follower.loop.plant.t > began + 0.05, "time to go on from there", 5, 1_000_000)
 
 
-# --- processes --------------------------------------------------------------------------------------------------------
 def test_the_process_bears_a_clock_before_its_beginning_and_ends_cleanly(ros):
     states, clock = ros.collect(JointState, "joint_states"), ros.publisher(Clock, "/clock", qos.CLOCK)
     process = ros.start(*NODE, "-p", "robot:=pa10", "-p", "use_sim_time:=true")

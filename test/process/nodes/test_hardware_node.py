@@ -17,7 +17,6 @@ from ada_robot.safety.phases import Phase
 pytestmark = pytest.mark.ros
 
 
-# --- life cycle -------------------------------------------------------------------------------------------------------
 @pytest.mark.smoke
 def test_robots_follow_the_life_cycle_of_the_node(ros, fleet):
     node = hardware(ros, fleet, **ONE, autostart="unconfigured")
@@ -103,7 +102,6 @@ def test_the_node_follows_a_robot_that_leaves_its_phase_and_reports_the_reason(r
     assert transition(ros, "configure") and transition(ros, "activate")
 
 
-# --- stop and reset ---------------------------------------------------------------------------------------------------
 def test_a_stop_is_answered_in_every_state_and_nothing_moves_until_a_reset(ros, fleet):
     node = hardware(ros, fleet, **ONE, autostart="unconfigured")
     assert call(ros, "stop").success

@@ -51,7 +51,6 @@ def force_of(wrench):
     return np.array([wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z])
 
 
-# --- sensors ----------------------------------------------------------------------------------------------------------
 def test_the_wrenches_of_a_sensor_are_published_and_zeroed_and_its_silence_is_reported(ros, sensor):
     reports, wrenches = ros.collect(DiagnosticArray, "/diagnostics"), ros.collect(WrenchStamped, "wrench")
     given = {"device": "dynpick", "url": sensor.url, "dynpick__frame": "hand", "autostart": "active"}
@@ -110,7 +109,6 @@ def test_the_weight_of_a_tool_is_compensated_as_the_robot_turns(ros, fleet, sens
         ros.wait(is_compensated, what="the weight")
 
 
-# --- frames of sensors ------------------------------------------------------------------------------------------------
 def frames(ros, topic, profile):
     """Transforms by child, of all messages; the dict grows."""
     from tf2_msgs.msg import TFMessage
@@ -171,7 +169,6 @@ def test_the_frame_of_a_sensor_on_an_arm_is_connected_to_the_world_by_the_arms_l
     assert way()[:2] == ["ft", "flange"] and set(moving) < set(way())  # of a reader that keeps one message
 
 
-# --- other robots -----------------------------------------------------------------------------------------------------
 MOTION = "No,Name,Speed" + "".join(f",CH{i}" for i in range(1, 25)) + "\n"
 
 

@@ -24,7 +24,6 @@ def feedback(position, velocity=None, effort=None):
     return Feedback(1.5, *(np.array(unknown if one is None else one) for one in (position, velocity, effort)))
 
 
-# --- whole states -----------------------------------------------------------------------------------------------------
 def test_joints_of_a_chain_get_the_coordinates_of_the_model_and_missing_ones_are_zero():
     model = ada.load("pa10")
     whole = StateOfRobot(model, list(reversed(model.joint_names)))
@@ -88,7 +87,6 @@ def test_a_jump_of_the_cranks_closes_the_loops_again_and_an_impossible_one_keeps
     assert not whole.problem and np.abs(model.difference(before.q, again.q)).max() < 1e-6
 
 
-# --- messages ---------------------------------------------------------------------------------------------------------
 def test_a_reading_is_published_in_the_order_of_the_model_without_what_the_device_does_not_measure():
     model = ada.load("pa10")
     names = ["w2", "s1", "s2", "s3", "e1", "e2", "w1"]

@@ -38,7 +38,6 @@ from ada_robot.safety.phases import Phase
 pytestmark = pytest.mark.ros
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------
 def test_commands_reach_a_robot_only_while_the_node_is_active(ros, fleet):
     node = hardware(ros, fleet, **ONE, until="inactive")
     robot, sender = fleet.robot, Commander(ros).ready()
@@ -124,7 +123,6 @@ def test_refused_commands_are_counted_by_reason_in_the_report(ros, fleet):
     ros.wait(lambda: diagnosed(reports, "pa10").get("refused: safety, over a limit") == "7", what="its count")
 
 
-# --- published states -------------------------------------------------------------------------------------------------
 def test_joint_states_are_the_fresh_and_whole_readings_also_while_nothing_may_move(ros, fleet):
     found = ros.collect(JointState, "joint_states")
     node = hardware(ros, fleet, **ONE, until="inactive")
@@ -192,9 +190,6 @@ def test_a_late_subscriber_gets_the_whole_state_of_the_devices(ros, fleet):
     assert one["alarms"] == [{"code": 0x110, "text": "emergency stop", "joint": "", "is_stop": True}]
     assert one["joints"][0] == {"name": "s1", "lower": -3.0, "upper": 3.0, "velocity": 1.0, "effort": 50.0}
     assert set(one["topics"].values()) == {"/joint_commands", "/joint_states", "/hardware_node/commanded"}
-
-
-# --- requests and parameters ------------------------------------------------------------------------------------------
 
 
 def test_settings_of_devices_can_change_until_they_are_opened(ros, fleet):

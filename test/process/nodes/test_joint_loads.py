@@ -165,7 +165,6 @@ def test_wrenches_that_the_motion_leaves_open_are_named():
     assert loads.not_unique == ("closing", "joint_2")
 
 
-# --- messages -------------------------------------------------------------------------------------------------------
 @pytest.mark.ros
 @pytest.mark.parametrize("name", ["pa10", "khr1", "hexa", "hoap2_standing", "hung"])
 def test_wrenches_have_the_bytes_of_ros_in_frames_that_the_transforms_have(name):

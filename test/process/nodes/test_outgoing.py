@@ -72,7 +72,6 @@ def stamp():
     return pytest.importorskip("builtin_interfaces.msg").Time(sec=STAMP // 10**9, nanosec=STAMP % 10**9)
 
 
-# --- joint states ---------------------------------------------------------------------------------------------------
 @pytest.mark.ros
 @pytest.mark.parametrize("name", ROBOTS)
 def test_joint_states_have_the_numbers_of_the_state_bit_for_bit_and_the_bytes_of_ros(name):
@@ -112,7 +111,6 @@ def test_a_mimic_joint_follows_its_driver_and_leaves_it_the_effort():
     assert many.effort.tolist() == [[0.0, 7.0], [0.0, 8.0]]
 
 
-# --- state and clock ------------------------------------------------------------------------------------------------
 @pytest.mark.ros
 @pytest.mark.parametrize("name", ROBOTS)
 def test_state_and_clock_have_the_bytes_of_ros(name):
@@ -126,7 +124,6 @@ def test_state_and_clock_have_the_bytes_of_ros(name):
     assert_bytes_of_ros(outgoing.clock(STAMP), rosgraph_msgs.Clock(clock=stamp()))
 
 
-# --- transforms -----------------------------------------------------------------------------------------------------
 def rotation(x, y, z, w):
     u = np.array([x, y, z])
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])

@@ -143,7 +143,6 @@ def values_of(messages: list[Float64]) -> list[float]:
     return [message.data for message in messages]
 
 
-# --- recording and playing ------------------------------------------------------------------------------------------
 def test_what_was_recorded_is_played_on_another_domain_bit_for_bit_and_in_order(ros, other, tmp_path):
     path = tmp_path / "run.mcap"
     sent = recorded_run(ros, path)
@@ -243,7 +242,6 @@ def test_an_interrupted_recorder_ends_its_file_and_its_exit_code_is_zero(ros, tm
     assert not TopicFile(path).problem
 
 
-# --- playing --------------------------------------------------------------------------------------------------------
 def test_pause_stops_and_goes_on_and_restart_begins_anew_also_from_the_end(ros, tmp_path):
     node, heard = paused(ros, numbers(tmp_path / "n.mcap", range(100), spacing=20_000_000))
     node.player.pause(False)

@@ -208,7 +208,6 @@ def test_when_a_node_is_killed_the_others_go_on_and_take_it_up_again(nodes):
         nodes.stop(name)
 
 
-# --- nodes in this process --------------------------------------------------------------------------------------------
 def test_a_robot_that_starts_anew_obeys_no_command_from_before(ros):
     first = plant(ros)
     # The worst of publishers: it keeps its last command for those who come later, and does not say how old it is.

@@ -75,7 +75,6 @@ def time_passes(ros, node: DynamicsNode, seconds: float) -> None:
     ros.wait(lambda: node.loop.latest.t > begin + seconds, what=f"{seconds} s of simulation")
 
 
-# --- the files ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("interface", ["position", "velocity", "effort"])
 def test_the_description_names_the_joints_of_the_robot_and_one_interface_for_all(interface):
     from ada_dynamics.simulation.record.viewer_topics import description
@@ -108,7 +107,6 @@ def test_the_controllers_are_of_these_joints_and_leave_joint_states_to_the_simul
         assert controller["joints"] == JOINTS
 
 
-# --- what the plugin sends ------------------------------------------------------------------------------------------
 def test_the_robot_holds_its_pose_until_a_controller_sends_numbers_and_then_goes_there_and_stays(ros):
     node = simulation(ros, command_timeout=0.2)
     description = ros.collect(String, "/robot_description", qos.LATCHED).newest().data

@@ -130,7 +130,6 @@ def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros
     compare(ros, "record_node")
 
 
-# --- what is open ---------------------------------------------------------------------------------------------------
 def listening(pid: int) -> set[tuple[str, str, int]]:
     """Protocol, address and port of each socket that a process listens on."""
     inodes = set()

@@ -96,7 +96,6 @@ def services_of(ros, node):
     return {name.rsplit("/", 1)[1] for name, _ in ros.tester.get_service_names_and_types_by_node(node.get_name(), "/")}
 
 
-# --- with and without the package -------------------------------------------------------------------------------------
 @pytest.mark.skipif(standard_services.LACKING is None, reason="simulation_interfaces is there")
 def test_without_the_package_the_node_offers_its_own_services_alone(ros):
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=[Parameter("robot", value="pa10")]))
@@ -116,7 +115,6 @@ def test_the_features_are_those_of_the_services_and_there_are_no_worlds(ros, sim
     assert sim.state() == PAUSED
 
 
-# --- reset and steps --------------------------------------------------------------------------------------------------
 def test_each_scope_of_a_reset_resets_what_it_says_and_nothing_else(simulator):
     sim = simulator(robot="pa10", idle="release", start_paused=True)
     start = sim.loop.latest.q.copy()
@@ -159,7 +157,6 @@ def test_steps_are_taken_in_a_pause_alone_and_exactly_as_many_as_asked_for(simul
         assert sim.step(1).result == FAILED
 
 
-# --- the state of the simulation --------------------------------------------------------------------------------------
 def test_the_simulation_is_played_paused_and_stopped(ros, simulator):
     sim = simulator(robot="pa10", idle="release", start_paused=True)
     start = sim.loop.latest.q.copy()
@@ -213,7 +210,6 @@ def test_a_simulator_that_is_told_to_quit_answers_and_ends_cleanly(ros, standard
     assert record.stat().st_size > 0
 
 
-# --- entities ---------------------------------------------------------------------------------------------------------
 def test_a_fixed_robot_is_the_one_entity_found_by_name_and_category_and_cannot_be_placed(standard, simulator):
     sim = simulator(robot="pa10", start_paused=True)
     category = standard.msg.EntityCategory

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FollowJointTrajectory, as planners of motions use it. Where control_msgs is not installed, it is built for this."""
+"""FollowJointTrajectory, as planners of motions use it; test/nightly builds control_msgs where it is not installed."""
 
 import importlib.util
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,55 +9,13 @@ import pytest
 pytest.importorskip("rclpy")
 
 from controller_world import BENT, controller, plant, referenced, set_parameter, transition
-from linked_environment import builder, definitions, environment_of_links, run
 from sensor_msgs.msg import JointState
-
-from ada_robot.interfaces import toolchain
 
 pytestmark = pytest.mark.ros
 IS_THERE = importlib.util.find_spec("control_msgs") is not None
-WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
 with_action = pytest.mark.skipif(not IS_THERE, reason="control_msgs is not installed here")
 
-# the interface of control_msgs 5 (Jazzy), fields alone
-CONTROL_MSGS = {
-    "JointTolerance.msg": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n",
-    "JointComponentTolerance.msg": (
-        "uint16 X_AXIS=1\nuint16 Y_AXIS=2\nuint16 Z_AXIS=3\nuint16 TRANSLATION=4\nuint16 ROTATION=5\n"
-        "string joint_name\nuint16 component\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n"
-    ),
-    "FollowJointTrajectory.action": (
-        "trajectory_msgs/JointTrajectory trajectory\ntrajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory\n"
-        "JointTolerance[] path_tolerance\nJointComponentTolerance[] component_path_tolerance\n"
-        "JointTolerance[] goal_tolerance\nJointComponentTolerance[] component_goal_tolerance\n"
-        "builtin_interfaces/Duration goal_time_tolerance\n---\n"
-        "int32 error_code\nint32 SUCCESSFUL = 0\nint32 INVALID_GOAL = -1\nint32 INVALID_JOINTS = -2\n"
-        "int32 OLD_HEADER_TIMESTAMP = -3\nint32 PATH_TOLERANCE_VIOLATED = -4\nint32 GOAL_TOLERANCE_VIOLATED = -5\n"
-        "string error_string\n---\n"
-        "std_msgs/Header header\nstring[] joint_names\ntrajectory_msgs/JointTrajectoryPoint desired\n"
-        "trajectory_msgs/JointTrajectoryPoint actual\ntrajectory_msgs/JointTrajectoryPoint error\n"
-        "string[] multi_dof_joint_names\ntrajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_desired\n"
-        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_actual\n"
-        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error\n"
-    ),
-}
 
-
-@pytest.mark.slow
-@pytest.mark.skipif(IS_THERE, reason="control_msgs is installed: the tests below run by themselves")
-@pytest.mark.skipif(not WHEELS, reason="ROS 2 is here, but not from wheels")
-@pytest.mark.skipif(toolchain.find()[0] is None, reason=f"not here: {toolchain.in_words(toolchain.find()[1])}")
-def test_the_action_passes_its_tests_with_control_msgs_built_for_them(tmp_path):
-    python = environment_of_links(tmp_path / "venv")
-    said = run(python, *builder("--from", definitions(tmp_path / "interfaces", control_msgs=CONTROL_MSGS)))
-    assert "control_msgs: built" in said
-    root = Path(__file__).parents[3]
-    options = ("-q", "-x", "-p", "no:cacheprovider", "--rootdir", root, "-c", root / "pyproject.toml")
-    said = run(python, "-m", "pytest", *options, Path(__file__), "-k", "not built_for_them", PYTHONPATH=str(root))
-    assert "2 passed" in said and "skipped" not in said, said
-
-
-# --- with the real type -----------------------------------------------------------------------------------------------
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
 
 

@@ -34,7 +34,6 @@ def ada(capsys):
     return run
 
 
-# --- without starting anything ----------------------------------------------------------------------------------
 def test_setups_and_their_arguments_are_listed(ada):
     code, out, _ = ada("--list")
     assert code == 0 and all(f"{name} " in out for name in SETUPS)
@@ -92,7 +91,6 @@ def test_an_unusable_word_is_refused_with_what_is_allowed(ada, words, parts):
     assert (code, out) == (2, "") and [part for part in parts if part not in err] == []
 
 
-# --- with ROS 2 -------------------------------------------------------------------------------------------------
 @pytest.mark.smoke
 def test_a_robot_moves_over_dds_and_the_command_ends_by_itself(ros):
     states = ros.collect(JointState, "joint_states")
@@ -141,7 +139,6 @@ def test_a_second_robot_of_the_same_name_is_warned_of_and_one_that_dies_ends_its
     assert second.stop() == 0
 
 
-# --- without ROS 2 ----------------------------------------------------------------------------------------------
 @pytest.fixture
 def without_ros(monkeypatch):
     monkeypatch.setitem(sys.modules, "rclpy", None)

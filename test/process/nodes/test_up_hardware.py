@@ -86,7 +86,6 @@ class Driven(Running):
         self.gone(pids)
 
 
-# --- an arm under a controller ----------------------------------------------------------------------------------------
 @pytest.mark.smoke
 def test_a_joint_trajectory_moves_the_emulated_arm(ros, patient):
     running = Driven(ros, *EMULATED_ARM, "controller:=joint_trajectory", patient("pa10"))
@@ -134,7 +133,6 @@ def test_a_real_arm_stands_still_until_it_is_activated_by_hand(ros, patient):
         assert not device.violations()
 
 
-# --- other devices ----------------------------------------------------------------------------------------------------
 def test_an_emulated_humanoid_moves_its_arms_and_is_recorded(ros, patient, tmp_path):
     pytest.importorskip("mcap")
     path = tmp_path / "run.mcap"
@@ -164,7 +162,6 @@ def test_an_emulated_sensor_publishes_its_wrench(ros):
     assert "wrenches in" in process.output and "Traceback" not in process.output
 
 
-# --- ends -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("victim", ["hardware_node", "controller_node"])
 def test_a_node_that_is_killed_ends_all_and_leaves_nothing_behind(ros, patient, victim):
     running = Driven(ros, *EMULATED_ARM, patient("pa10"))

@@ -110,7 +110,6 @@ class LookedAt(Page):
     is_looked_at = True
 
 
-# --- what is shown --------------------------------------------------------------------------------------------------
 def test_the_robot_moves_on_the_page_as_its_exact_state_does(ros, view):
     plant = ros.add(StandIn(ros.context))
     model = ada.load("pa10", base="floating")
@@ -209,9 +208,6 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     assert node.failure is None
 
 
-# --- what is asked for ----------------------------------------------------------------------------------------------
-
-
 def test_pushes_and_commands_and_poses_are_messages_that_the_plant_takes(ros, view):
     plant = ros.add(StandIn(ros.context))
     model = ada.load("pa10")
@@ -308,7 +304,6 @@ def test_markers_are_received_while_somebody_looks_vanish_when_deleted_or_old_an
     assert node.failure is None
 
 
-# --- start and end --------------------------------------------------------------------------------------------------
 def test_a_signal_ends_it_cleanly_and_its_port_is_free_then(ros):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -339,7 +334,6 @@ def test_wrong_parameters_are_one_line_and_exit_code_2_and_a_mistake_of_the_page
     assert isinstance(node.failure, ZeroDivisionError)
 
 
-# --- the real plant -------------------------------------------------------------------------------------------------
 def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     command = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=pa10")
     process = ros.start(*command)

@@ -56,7 +56,6 @@ class Pa10Peer(Answers):
         self._hold = np.zeros(7)
         self._update()
 
-    # --- the arm --------------------------------------------------------------------------------------------------
     def advance(self, now: float) -> None:
         if self._at == 0.0:
             self._at = now
@@ -100,7 +99,6 @@ class Pa10Peer(Answers):
     def is_safe(self) -> bool:
         return bool(self.braked.all())
 
-    # --- faults that take effect at once --------------------------------------------------------------------------
     def power(self, *, on: bool) -> None:
         """Cut the power, or bring it back: it boots into the stop mode."""
         self.is_powered = on
@@ -125,7 +123,6 @@ class Pa10Peer(Answers):
         self.alarm[axis] = code
         self._update()
 
-    # --- packets --------------------------------------------------------------------------------------------------
     def hear(self, now: float, sender: object, data: bytes) -> Iterable[Reply]:
         self.advance(now)
         packet = words.read_packet(data)

@@ -57,7 +57,6 @@ def on_peer(what: Callable[[Pa10Peer], object]) -> Do:
     return lambda scene: what(scene.peer)
 
 
-# --- cycle and program ------------------------------------------------------------------------------------------------
 def timing() -> list[Fault]:
     """Late cycles, frozen and dead programs and cycles."""
     found = []
@@ -92,7 +91,6 @@ def _old_commands(scene: Pa10Scene) -> None:
         scene.judge.broke(scene.now, "phase", "a command of 0.4 s ago moved it")
 
 
-# --- device and wire --------------------------------------------------------------------------------------------------
 def silence() -> list[Fault]:
     """Devices that say nothing, say it late, or are gone."""
     gone = 0.022 + 0.06  # max_missed exchanges, and the way to rest
@@ -162,7 +160,6 @@ def lies() -> list[Fault]:
     ]
 
 
-# --- what the device says ---------------------------------------------------------------------------------------------
 def words_and_alarms() -> list[Fault]:
     found = []
     well = on_peer(lambda peer: peer.trouble())

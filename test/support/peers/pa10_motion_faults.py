@@ -20,7 +20,6 @@ from peers.pa10_scene import Pa10Scene
 from peers.pa10_witness import bounds
 
 
-# --- limits and motion ------------------------------------------------------------------------------------------------
 def limits() -> list[Fault]:
     five = SafetySettings(tool_speed=0.0, max_acceleration=5.0, max_deceleration=5.0, record_seconds=0.0)
     gentle = {"safety": five, "scene": {"judged": bounds(acceleration=5.0)}}
@@ -115,7 +114,6 @@ def _free(scene: Pa10Scene) -> None:
     scene.peer.body.is_held[:] = False
 
 
-# --- stops and strangers ----------------------------------------------------------------------------------------------
 def stops() -> list[Fault]:
     """A program that stops, at any moment; somebody else on the wire."""
     found = []

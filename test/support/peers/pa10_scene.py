@@ -73,7 +73,6 @@ class Pa10Scene(Scene):
             start, since = self.cycle.feedback.position.copy(), self.now
             self.run(seconds, mode, lambda: start + _eased(self.now - since) * speed)
 
-    # --- what can be seen from outside ----------------------------------------------------------------------------
     @property
     def is_safe(self) -> bool:
         """True if the arm stands and is not commanded to move."""

@@ -53,7 +53,6 @@ class Scene:
     def phase(self) -> Phase:
         return self.cycle.phase
 
-    # --- the program ----------------------------------------------------------------------------------------------
     def step(self, mode: Mode | None = None, values: Values | None = None) -> None:
         now = self.now
         commands: Sequence[Demand] = ()

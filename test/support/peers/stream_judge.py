@@ -66,12 +66,10 @@ class StreamJudge(Judge):
         self._ready = False  # since then servos were on with nothing to do
         self._fault_at = self._noticed_by = -math.inf
 
-    # --- what the test says ---------------------------------------------------------------------------------------
     def faulted(self, now: float) -> None:
         """Something was done to it: from here on, closing the brakes at speed is a right answer."""
         self._fault_at = now
 
-    # --- what was heard -------------------------------------------------------------------------------------------
     def sent_by(self, now: float, sender: object) -> None:
         """Whoever speaks first is the host; nobody else may while it does."""
         self.senders[sender] += 1

@@ -29,7 +29,6 @@ def arming(**settings) -> Stream:
     return Stream(SafetySettings(arm_within=WINDOW, **settings), start=READY).activate()
 
 
-# --- two steps --------------------------------------------------------------------------------------------------------
 def test_no_command_moves_a_robot_that_is_active_before_it_is_armed() -> None:
     stream = arming()
     assert not is_moving(stream.steps(40, Mode.VELOCITY, TURN))
@@ -92,7 +91,6 @@ def test_a_reset_moves_nothing_and_neither_do_commands_after_it() -> None:
         assert stream.cycle.phase is Phase.INACTIVE
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
 def test_a_limit_of_the_tool_that_is_lowered_in_motion_slows_it_within_a_ramp_and_stops_nothing() -> None:
     stream = Stream(SafetySettings(), start=READY).activate()
     reach = math.hypot(*stream.cycle.rules.tool.point(np.array(READY))[:2])  # the first joint turns about the vertical

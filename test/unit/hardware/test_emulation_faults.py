@@ -94,9 +94,6 @@ def test_noise_is_of_the_rate_asked_and_of_all_bytes(is_stream: bool, length: in
     assert len({byte for one in arrived for byte in one.data}) == 256
 
 
-# --- both ways, by name -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["dorp", "silence_answers", "disconnect_commands", "", "_answers"])
 def test_an_unknown_fault_is_refused_with_those_that_there_are(name: str) -> None:
     assert base_name(name) is None

@@ -111,7 +111,6 @@ def test_a_closed_wire_can_be_used_again_and_has_forgotten_its_input() -> None:
         assert read() == frame(b"new")
 
 
-# --- opening ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("device", list(registry.DEVICES))
 def test_an_address_that_is_not_set_is_refused_with_examples(device: str) -> None:
     for open_wire in (lambda: opening.open_device_stream(device, "", Serial()),

@@ -52,7 +52,6 @@ STREAMS = {
 EACH = pytest.mark.parametrize("name", STREAMS)
 
 
-# --- every stream -----------------------------------------------------------------------------------------------------
 @EACH
 @given(data=st.data(), piece=st.integers(1, 40))
 def test_records_in_pieces_of_any_size_come_back(name: str, data: Any, piece: int) -> None:
@@ -99,7 +98,6 @@ def test_noise_neither_raises_nor_is_taken_nor_lasts(name: str, size: int) -> No
     assert kind.read(parser.feed(kind.encode(0, (2,) * 6))[-1]) == (2,) * 6
 
 
-# --- DynPick ----------------------------------------------------------------------------------------------------------
 def test_the_records_of_a_dynpick_are_the_published_ones() -> None:
     assert len(ZERO_FRAME) == 27
     assert dynpick.encode_record(0, [8192] * 6) == ZERO_FRAME
@@ -154,7 +152,6 @@ def test_an_endless_line_is_not_kept() -> None:
     assert parser.refused == 1
 
 
-# --- FT 300 -----------------------------------------------------------------------------------------------------------
 def test_the_bytes_of_an_ft300_are_the_published_ones() -> None:
     assert ft300.crc(b"123456789") == 0x4B37  # the check value of Modbus
     assert bytes.fromhex("09 10 01 9A 00 01 02 02 00 CD CA") == ft300.START
@@ -170,7 +167,6 @@ def test_no_changed_byte_of_a_frame_with_a_checksum_is_taken(values: tuple[int, 
     assert ft300.FrameParser().feed(bytes(frame)) == []
 
 
-# --- RDT --------------------------------------------------------------------------------------------------------------
 u32, i32 = st.integers(0, 2**32 - 1), st.integers(-(2**31), 2**31 - 1)
 
 

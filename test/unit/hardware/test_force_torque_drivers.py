@@ -46,7 +46,6 @@ def opened(name: str, way: str = "", **options: Any) -> DeviceWorld:
     return found
 
 
-# --- samples ----------------------------------------------------------------------------------------------------------
 @EACH
 def test_the_load_comes_through_within_noise_and_rounding_at_the_rate(name: str, way: str) -> None:
     bench = opened(name, way)
@@ -97,7 +96,6 @@ def test_a_host_that_was_away_gets_the_newest_record(name: str) -> None:
     assert "late" in bench.driver.counts.last_problem and bench.driver.sequence.lost == 0
 
 
-# --- faults of the line -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name, way, faults", [
     *(("dynpick", way, {"half": 0.3, "noise_answers": 3000.0, "half_answers": 0.9}) for way in WAYS["dynpick"]),
     ("ft300", "", {"half_answers": 0.5, "corrupt_answers": 0.03, "noise_answers": 500.0}),
@@ -163,9 +161,6 @@ def test_the_error_of_an_opening_names_what_is_missing(name: str, options: dict[
     assert bench.clock.now() < 2.1
 
 
-# --- DynPick ----------------------------------------------------------------------------------------------------------
-
-
 @DYNPICK
 def test_a_stream_that_an_earlier_program_left_on_does_no_harm(way: str) -> None:
     bench = world("dynpick", way)
@@ -195,9 +190,6 @@ def test_lost_frames_are_counted_and_the_next_one_is_right(way: str) -> None:
     assert all(bench.driver.read().is_fresh for _ in range(20))
 
 
-# --- RDT: page, rate, filter, start -----------------------------------------------------------------------------------
-
-
 def test_scales_from_the_sheet_need_no_page_and_a_page_without_rdt_is_refused() -> None:
     bench = world("netft", device={"noise": 0.0})
     page = bench.device.http_pages()["/netftapi2.xml"].replace(b"Enabled", b"Disabled")
@@ -211,9 +203,6 @@ def test_scales_from_the_sheet_need_no_page_and_a_page_without_rdt_is_refused() 
     np.testing.assert_allclose(sheet.read().wrench, LOAD, atol=1e-6)
     with refused(NoAnswer, field="comrdte"):
         driver(calibration_url="http://x/").open()
-
-
-# --- RDT: numbers of records ------------------------------------------------------------------------------------------
 
 
 @RDT
@@ -242,7 +231,6 @@ def test_a_device_that_starts_anew_is_silent_until_it_is_opened_again(name: str)
     assert bench.driver.read().is_fresh
 
 
-# --- RDT: status ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name, status, error, warning, is_saturated", [
     ("netft", 0, "", "", False), ("netft", 0x80010000, "", "latched", False),
     ("netft", 0x80020000, "out of range", "", True), ("netft", 0x80030000, "out of range", "", True),

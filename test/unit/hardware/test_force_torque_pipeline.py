@@ -28,9 +28,6 @@ def sample(wrench: Any, time: float = 0.0, **more: Any) -> Sample:
     return Sample(time, np.array(wrench, dtype=np.float64), **more)
 
 
-# --- filter -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("cutoff", [5.0, 50.0, 300.0])
 def test_the_filter_has_the_closed_form_of_butterworth(cutoff: float) -> None:
     frequencies, n = np.array([1.0, 5.0, 20.0, 50.0, 120.0, cutoff]), 4000
@@ -52,9 +49,6 @@ def test_after_a_gap_the_old_force_does_not_leak_into_the_new_one() -> None:
     assert pipeline.process(sample(np.zeros(6), 0.2)).wrench[0] == 0.0
 
 
-# --- zero -------------------------------------------------------------------------------------------------------------
-
-
 def test_the_zero_is_the_mean_and_refused_for_an_axis_that_is_unsteady_or_drifts() -> None:
     taking = ZeroTaking(4, 10.0, 10.0)
     assert [taking.add(np.full(6, one)) for one in (1.0, 2.0, 3.0, 6.0)] == [False, False, False, True]
@@ -70,7 +64,6 @@ def test_the_zero_is_the_mean_and_refused_for_an_axis_that_is_unsteady_or_drifts
                 taking.mean()
 
 
-# --- frames -----------------------------------------------------------------------------------------------------------
 def test_a_wrench_is_brought_to_the_hand_as_worked_out_by_hand() -> None:
     # the sensor is 0.1 m behind the hand along z and turned by a quarter about it: its x is the hand's y
     use = ForceSensorSettings(xyz=(0.0, 0.0, -0.1), rpy=(0.0, 0.0, math.pi / 2))
@@ -95,7 +88,6 @@ def test_the_power_of_a_wrench_is_the_same_in_every_frame(values: list[float]) -
     assert at_hand @ twist == pytest.approx(power, abs=1e-12)
 
 
-# --- tool and zero in their order -------------------------------------------------------------------------------------
 TOOL = ForceSensorSettings(tool_mass=2.0, tool_com=(0.0, 0.0, 0.1))
 
 
@@ -118,7 +110,6 @@ def test_an_old_motion_is_not_used(age: float, is_compensated: bool) -> None:
     assert Pipeline(TOOL, 1e-3).process(sample(np.zeros(6), 10.0), motion).is_compensated is is_compensated
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
 def test_a_limit_counts_after_some_samples_in_a_row_and_stays() -> None:
     limits = ForceLimits(5.0, 0.0, samples=2)
     above, below = np.array([3.0, 4.1, 0, 9, 9, 9]), np.array([3.0, 4.0, 0, 0, 0, 0])

@@ -78,7 +78,6 @@ def opened(device: dict[str, Any] | None = None, name: str = "netft", **settings
         yield bench
 
 
-# --- readings ---------------------------------------------------------------------------------------------------------
 def test_the_newest_reading_is_that_of_the_present_load_and_can_be_waited_for() -> None:
     with opened() as bench:
         reading = bench.push(LOAD)
@@ -106,7 +105,6 @@ def test_the_tool_is_subtracted_while_the_motion_of_the_sensor_is_known() -> Non
         assert not bench.next().is_compensated and bench.sensor.status().uncompensated > 0
 
 
-# --- zero -------------------------------------------------------------------------------------------------------------
 def test_the_zero_subtracts_the_present_load_until_it_is_cleared() -> None:
     with opened() as bench:
         bench.push(LOAD)
@@ -170,7 +168,6 @@ def test_an_opening_that_fails_leaves_the_sensor_closed(
             call()
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
 def test_an_exceeded_limit_is_reported_once_until_the_reset() -> None:
     with opened(max_force=20.0) as bench:
         assert not bench.told

@@ -99,7 +99,6 @@ def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(
     np.testing.assert_allclose(found, -np.concatenate([holding.linear, holding.angular]), rtol=0.0, atol=1e-9)
 
 
-# --- identification ---------------------------------------------------------------------------------------------------
 def six_poses() -> list[ToolMotion]:
     return [ToolMotion(0.0, 9.81 * one, np.zeros(3), np.zeros(3)) for one in np.vstack([np.eye(3), -np.eye(3)])]
 

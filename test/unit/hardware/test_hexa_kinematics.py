@@ -42,7 +42,6 @@ def rod_lengths(pose, q):
     return np.array(found)
 
 
-# --- inverse and forward ----------------------------------------------------------------------------------------------
 @given(places)
 @settings(max_examples=200, deadline=None)
 def test_rods_have_their_length_at_the_angles_of_a_pose(place):
@@ -80,7 +79,6 @@ def test_angles_are_those_of_the_catalogue_and_assemble_finds_their_pose():
     )  # assemble's own tolerance
 
 
-# --- Jacobians --------------------------------------------------------------------------------------------------------
 def test_jacobians_are_the_differences_of_inverse():
     pose, h = pose_of((0.03, 0.05, -0.53), (0.1, -0.15, 0.08)), 1e-6
     back = TABLE.jacobians(pose).inverse
@@ -121,7 +119,6 @@ def _by(pose, twist):
     return found
 
 
-# --- singular poses and the workspace ---------------------------------------------------------------------------------
 def level_at_reach(stretch):
     """The level plate on the axis as low as rods and cranks reach, but for `stretch` [m] less of their sum."""
     of = GEOMETRY
@@ -163,7 +160,6 @@ def test_a_level_plate_yawed_to_where_the_determinant_changes_sign_is_singular_o
         at(yaw).forward  # noqa: B018
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
 def test_poses_out_of_reach_are_refused_by_leg_and_distance():
     with pytest.raises(Unreachable) as caught:
         TABLE.inverse(pose_of((0.0, 0.0, -0.9), (0.0, 0.0, 0.0)))

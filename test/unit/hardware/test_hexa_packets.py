@@ -63,28 +63,19 @@ def test_a_status_has_the_bytes_that_the_page_says():
     assert len(packet) == STATUS_SIZE == 184
 
 
-@given(commands)
-def test_commands_come_back_as_they_were(command):
-    assert decode_command(encode_command(command)) == command
+CODECS = {"command": (commands, encode_command, decode_command), "status": (statuses, encode_status, decode_status)}
 
 
-@given(statuses)
-def test_statuses_come_back_as_they_were(status):
-    assert decode_status(encode_status(status)) == status
-
-
-@given(commands, st.integers(0, 8 * COMMAND_SIZE - 1))
-def test_a_command_with_one_bit_changed_is_none(command, bit):
-    packet = bytearray(encode_command(command))
+@pytest.mark.parametrize("kind", CODECS)
+@given(data=st.data())
+def test_packets_come_back_as_they_were_and_with_one_bit_changed_are_none(kind, data):
+    made, encode, decode = CODECS[kind]
+    value = data.draw(made)
+    packet = bytearray(encode(value))
+    assert decode(bytes(packet)) == value
+    bit = data.draw(st.integers(0, 8 * len(packet) - 1))
     packet[bit // 8] ^= 1 << bit % 8
-    assert decode_command(bytes(packet)) is None
-
-
-@given(statuses, st.integers(0, 8 * STATUS_SIZE - 1))
-def test_a_status_with_one_bit_changed_is_none(status, bit):
-    packet = bytearray(encode_status(status))
-    packet[bit // 8] ^= 1 << bit % 8
-    assert decode_status(bytes(packet)) is None
+    assert decode(bytes(packet)) is None
 
 
 @pytest.mark.parametrize(("at", "value"), [(2, 2), (3, 77)])

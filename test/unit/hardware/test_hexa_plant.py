@@ -27,7 +27,6 @@ def hold(plant, angles, periods, kp=400.0, on_period=lambda: None):
         on_period()
 
 
-# --- statics ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mass", [0.5, 1.7])
 def test_the_weight_is_carried_as_closed_chain_inverse_dynamics_says(mass):
     mechanism = hexa(POSITION, RPY, mass=mass)
@@ -36,9 +35,6 @@ def test_the_weight_is_carried_as_closed_chain_inverse_dynamics_says(mass):
     expected = [expected[model.v_index(name)][0] for name in JOINTS]
     ours = weight_torques(HexaGeometry(), Masses.of(model))(POSE.reshape(16), TABLE.inverse(POSE))
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12)
-
-
-# --- motion -----------------------------------------------------------------------------------------------------------
 
 
 def test_brakes_stop_a_table_in_motion_and_hold_it_there():
@@ -85,7 +81,6 @@ def test_what_motors_give_is_what_energy_gains():
     assert work == pytest.approx(gained, abs=1e-7)  # Runge-Kutta at 0.5 ms, and loops brought back
 
 
-# --- the probe --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kp", [200.0, 400.0, 800.0])
 def test_the_plate_presses_on_the_probe_as_its_servos_stiffness_says(kp):
     probe = Probe(tip=(0.0, 0.0, -0.5602), stiffness=1e6, dissipation=1.0)

@@ -22,7 +22,6 @@ from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 
 
-# --- the table's own safety -------------------------------------------------------------------------------------------
 def test_a_silent_host_makes_the_table_brake_within_its_watchdog():
     world = World().started()
     world.follow(joint_path(circle, 0.3))
@@ -93,7 +92,6 @@ def test_commanded_angles_without_a_pose_are_not_followed():
     assert np.linalg.norm(world.table.plant.pose[:3, 3] - pose[:3, 3]) < 0.3
 
 
-# --- what a host must not do ------------------------------------------------------------------------------------------
 def judged(world, request, values, number=None, session=7):
     number = world.number + 1 if number is None else number
     world.tap.sent.append(encode_command(CommandPacket(request, number, session, tuple(values))))
@@ -208,7 +206,6 @@ def test_commands_that_come_twice_or_late_are_not_followed():
     assert world.table.ignored == 2
 
 
-# --- wires with faults ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("fault", ["drop", "corrupt", "half", "duplicate", "reorder", "noise"])
 def test_the_table_follows_over_a_bad_wire_without_a_violation(fault):
     world = World(faults={fault: {"corrupt": 0.001, "noise": 20_000.0}.get(fault, 0.1)})

@@ -17,9 +17,6 @@ from ada_robot.errors import NoAnswer, Refused
 TABLE = HexaKinematics()
 
 
-# --- what the driver is -----------------------------------------------------------------------------------------------
-
-
 def test_the_range_of_the_cranks_has_the_workspace_in_it():
     found = [
         TABLE.inverse(pose_of((0.15, 0.0, z), (s * 0.26, s * 0.26, s * 0.26))) for z in (-0.6, -0.5) for s in (-1, 1)
@@ -29,7 +26,6 @@ def test_the_range_of_the_cranks_has_the_workspace_in_it():
     assert all(limit.lower == LOWER and limit.upper == UPPER for limit in LIMITS)
 
 
-# --- from open to close -----------------------------------------------------------------------------------------------
 def test_open_reads_and_nothing_moves():
     world = World()
     world.driver.open()
@@ -105,7 +101,6 @@ def test_stop_brakes_and_a_new_start_goes_on_from_there():
     assert not world.table.violations
 
 
-# --- the probe, as the hybrid motion simulation has it ----------------------------------------------------------------
 def test_the_force_on_the_probe_is_that_of_eq_15_for_each_kp():
     found = []
     for kp in (200.0, 400.0, 800.0):
@@ -121,7 +116,6 @@ def test_the_force_on_the_probe_is_that_of_eq_15_for_each_kp():
     assert found[0] < found[1] < found[2]
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
 def test_velocities_are_refused():
     world = World().started()
     with refused(Refused, field="mode", value="velocity", allowed=("effort", "position")):

@@ -24,7 +24,6 @@ from ada_hardware.self_test.usb_ids import SERIAL
 pytest.importorskip("serial")
 
 
-# --- bad input ----------------------------------------------------------------------------------------------------
 KHR1 = ("test", "khr1", "--emulator")
 
 
@@ -150,7 +149,6 @@ def test_the_table_of_alarms_is_that_of_the_code(heading: str, alarms: dict[int,
     assert rows == [(f"{code:03X}", one.text, one.remedy) for code, one in alarms.items()]  # type: ignore[attr-defined]
 
 
-# --- signs of the KHR-1 -------------------------------------------------------------------------------------------
 # Where a point of the limb is from the joint's axis, and the way that it must go; x ahead, y to the left, z up.
 HANGS, AHEAD, BESIDE = (0, 0, -1), (1, 0, 0), (0, 1, 0)
 WORDS = {

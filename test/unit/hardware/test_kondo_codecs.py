@@ -33,7 +33,6 @@ HEART_TO_HEART_4 = "2B 10 3D F3 3F 00 00 0C C4 1D" + " 4C 1D" * 16 + " 27"
 KHR3_SERVOS = (0, 2, 3, 4, 5, 8, 9, *range(12, 22))
 
 
-# --- anything that can be sent ----------------------------------------------------------------------------------------
 def values_of(fields):
     return st.tuples(*(st.one_of(st.integers(f.lowest, f.highest), *map(st.just, f.others)) for f in fields))
 
@@ -145,7 +144,6 @@ BOARDS = {
 EACH = pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 
 
-# --- documents --------------------------------------------------------------------------------------------------------
 DOCUMENTED = [
     (rcb1, "FF 5A 02 5B", CommandFrame(Code.SET_ID, 2)),
     (rcb1, "FE 7E", CommandFrame(Code.GET_ID)),
@@ -203,7 +201,6 @@ def test_numbers_of_the_rcb4_are_those_of_the_documents():
     assert [int(one) for one in Rcb4Code] == [0x00, 0x0C, 0x0D, 0x0F, 0x10, 0x12, 0xFD, 0xFE]
 
 
-# --- round trips ------------------------------------------------------------------------------------------------------
 @EACH
 @given(data=st.data())
 def test_every_command_and_every_reply_come_back_from_their_bytes(board, data):
@@ -229,7 +226,6 @@ def test_commands_come_out_whole_however_their_bytes_are_cut(board, data, rng):
     assert (parser.refused, parser.waiting) == (0, 0)
 
 
-# --- damage -----------------------------------------------------------------------------------------------------------
 @EACH
 @given(data=st.data())
 def test_a_frame_with_one_wrong_byte_that_its_checksum_sees_is_refused(board, data):
@@ -282,7 +278,6 @@ def test_what_no_command_begins_with_is_not_waited_for():
         assert parser.waiting < len(data)
 
 
-# --- fuzz -------------------------------------------------------------------------------------------------------------
 @EACH
 @pytest.mark.parametrize("size", [20_000, pytest.param(1_000_000, marks=pytest.mark.fuzz)])
 def test_no_bytes_make_the_parsers_fail_or_accept_a_value_out_of_range(board, size):
@@ -304,7 +299,6 @@ def test_no_bytes_make_the_parsers_fail_or_accept_a_value_out_of_range(board, si
     assert len(sent.intersection(found)) > 0.9 * len(sent)  # of commands in noise nearly all are found
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
 def test_a_frame_that_no_board_knows_is_refused_before_the_wire():
     for codec, command, field, value in (
         (rcb1, CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 11)), "values", 12),

@@ -39,7 +39,6 @@ def made(name, **settings):
     return make(checked(make.SETTINGS, settings))
 
 
-# --- open, start, stop ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "device"), [("khr1", {}), ("khr3", {"trim": 123})])
 def test_nothing_moves_until_it_is_commanded_even_with_trims(name, device):
     world = KondoWorld(name, device=device)
@@ -167,7 +166,6 @@ def test_the_program_of_an_rcb4_is_stopped_while_the_host_commands_and_stays_sto
     assert [found[parameter, 0] for parameter in (1, 2, 3, 4)] == list(use.values()) and len(found) == 4 * 17
 
 
-# --- supply -----------------------------------------------------------------------------------------------------------
 def test_a_low_supply_is_an_alarm_and_stops_the_start_and_a_single_low_reading_is_none():
     world = KondoWorld("khr3", battery_interval=0.1).started()
     for _ in range(2):
@@ -191,7 +189,6 @@ def test_a_low_supply_is_an_alarm_and_stops_the_start_and_a_single_low_reading_i
     assert KondoWorld("khr3", battery_low=0.0, device={"battery": 5.0}).started().driver.idle().alarms == ()
 
 
-# --- the wire ---------------------------------------------------------------------------------------------------------
 def test_a_late_answer_is_not_taken_for_that_of_the_next_question():
     world, code = KondoWorld("khr1"), Rcb1Code
     bus = Rcb1Bus(world.wire, retries=0, clock=world.clock.now)
@@ -270,9 +267,6 @@ def test_a_refusal_of_the_board_is_an_alarm_and_its_restart_leaves_the_robot_und
     assert (feedback.is_fresh, feedback.is_driven) == (True, False)
 
 
-# --- beside cycles ----------------------------------------------------------------------------------------------------
-
-
 @BOTH
 def test_servos_are_let_go_only_where_that_is_confirmed_and_nothing_follows_commands(name):
     world = KondoWorld(name, device={"free_is_allowed": True}).started()
@@ -314,7 +308,6 @@ def test_a_motion_of_the_board_is_played_to_its_end_or_stopped_and_does_not_mix_
     assert world.device.violations == []
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("name", "faults", "field", "value", "answers"),
     [

@@ -41,9 +41,6 @@ def asked(emulator, code, board=-1, values=(), now=0.0):
     return replies[0].data if replies else None
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
-
-
 def test_there_is_no_answer_to_a_wrong_checksum_an_unknown_board_or_half_a_command():
     for text in ("FC 00 7B", "FC 05 01", "EF 00 00 6E", "00", "12 34 56", "04 FE 06 09"):
         assert told(khr1(), text) == told(khr3(), text) == []
@@ -71,7 +68,6 @@ def test_what_is_stored_is_read_back_and_every_answer_has_its_documented_length(
         assert len(asked(khr1(free_is_allowed=True, max_step=0), code, 1, values)) == kind.reply_length
 
 
-# --- motion -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("speed", range(8))
 def test_servos_arrive_together_after_the_largest_way_at_the_speed(speed):
     emulator = khr1(max_step=0)
@@ -99,7 +95,6 @@ def test_the_servos_of_the_khr3_turn_within_their_frames_and_no_faster_than_they
     assert emulator.state()["angles"]["neck_yaw"] == pytest.approx(wanted, abs=1e-3)
 
 
-# --- the judge --------------------------------------------------------------------------------------------------------
 def raw(*body):
     return bytes((*body, sum(body) & 0x7F))
 
@@ -158,6 +153,3 @@ def test_a_position_that_no_servo_has_and_one_during_a_motion_are_violations():
     assert emulator.violations == []
     sent(emulator, m.MoveServos(10, (Move(0, HOLD),)), 0.1)
     assert len(emulator.violations) == 1
-
-
-# --- faults -----------------------------------------------------------------------------------------------------------

@@ -73,7 +73,6 @@ def without(tmp_path, *joints):
     return {"angle_map": str(path), "robot": ""}
 
 
-# --- servos that the map leaves out -----------------------------------------------------------------------------------
 def test_a_servo_that_the_map_leaves_out_is_held_through_activation_motion_stop_and_release(tmp_path):
     world = Boards({NECK: 20, 3: 160}, **without(tmp_path, "neck_yaw", "left_elbow"))  # their stored home is 90
     world.activate()
@@ -104,7 +103,6 @@ def test_a_servo_of_which_two_readings_differ_is_not_driven(tmp_path):
     assert set(world.told(NECK)) == {UNUSED}
 
 
-# --- blind ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mute", [{0}, {1}, {0, 1}])
 def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_first_missing_answer(mute):
     world = Boards()
@@ -126,7 +124,6 @@ def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_firs
         assert told[-1][2] == 7  # told as slowly as can be
 
 
-# --- free on request --------------------------------------------------------------------------------------------------
 def test_sleeping_frees_all_servos_by_the_software_switch_and_only_on_request():
     world = Boards()
     with refused(Refused, field="confirm"):
@@ -146,9 +143,6 @@ def test_sleeping_frees_all_servos_by_the_software_switch_and_only_on_request():
     assert world.switched[-1] == (1, 0x03)  # the board that answers sleeps all the same
 
 
-# --- beyond a limit ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("counts", [3, 4])
 def test_a_servo_beyond_a_limit_is_never_commanded_farther_out_and_stops_the_robot_from_four_counts_on(counts):
     limit = 100  # of the map, for channel 13; the servo itself can pass it
@@ -162,7 +156,6 @@ def test_a_servo_beyond_a_limit_is_never_commanded_farther_out_and_stops_the_rob
     assert max(world.told(13)) <= limit
 
 
-# --- both robots, by their emulators ----------------------------------------------------------------------------------
 class Robot(KondoWorld):
     """A robot and its cycle."""
 

@@ -24,7 +24,6 @@ def told_outward(told, sign, axes=slice(None)):
     return float((sign * speeds).max(initial=0.0))
 
 
-# --- a joint beyond its limit -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("far", BEYOND)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_an_arm_beyond_its_limits_is_activated_and_holds_where_it_stands(far, sign):
@@ -99,7 +98,6 @@ def test_a_velocity_command_after_positions_goes_on_from_the_speeds_that_the_arm
     assert broken_rules(told) == []
 
 
-# --- rates of the user ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
 def test_positions_keep_the_users_speed_and_acceleration_on_the_wire_after_an_axis_was_held_and_freed(share):
     world = Stream(FIVE, start=(0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)).activate()
@@ -165,7 +163,6 @@ def test_a_reversal_gains_speed_no_faster_than_a_start(acceleration, deceleratio
     assert over.max() <= T + 2 * SPEED_COUNT * (1.0 / deceleration + 1.0 / acceleration)
 
 
-# --- what is not followed ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("share", [0.05, 0.19, 1.0])
 def test_a_held_axis_is_noticed_at_every_speed_in_velocity_mode(share):
     world = Stream(start=(0.0, -1.0, 0.0, 1.5, 0.0, 1.04, 0.0)).activate()
@@ -197,7 +194,6 @@ def test_drives_that_are_a_fifth_off_and_a_wire_that_loses_half_do_not_count_as_
     assert k > 100
 
 
-# --- stops ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", [Mode.VELOCITY, Mode.POSITION])
 @pytest.mark.parametrize("fault", ["close", "mute"])
 def test_a_stop_at_once_is_a_ramp_too_as_long_as_the_arm_follows(mode, fault):
@@ -226,7 +222,6 @@ def test_a_stop_at_once_is_a_ramp_too_as_long_as_the_arm_follows(mode, fault):
     assert world.violations == []
 
 
-# --- one judgement ----------------------------------------------------------------------------------------------------
 def test_the_cycle_and_the_driver_take_and_refuse_the_same_numbers():
     world = Stream(start=(0.0,) * 7).activate()
     world.step()

@@ -39,7 +39,6 @@ variants = st.sampled_from([CE, OLD_7C])
 counts16 = st.integers(-0x7FFF, 0x7FFF)
 
 
-# --- heads: docs/pa10_hardware.md -------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("kind", "payload", "expected"),
     [
@@ -54,7 +53,6 @@ def test_packets_without_a_cycle_are_those_of_the_sources(kind, payload, expecte
     assert encode_packet(Packet(kind, 0x11, payload)) == bytes.fromhex(expected)
 
 
-# --- layouts, written out by hand -------------------------------------------------------------------------------------
 def test_a_command_of_a_ce_is_big_endian_mode_torque_speed_and_a_word():
     axes = [AxisCommand(0x0002, 0x0102, -2)] + [AxisCommand(0x0001, 0, 0)] * 5 + [AxisCommand(0x0006, -1, 0x1388)]
     payload = encode_command(CyclicCommand(tuple(axes), 0x0008), CE)
@@ -86,9 +84,6 @@ def test_a_response_of_a_7c_is_little_endian_status_angle_torque_and_a_word():
     assert encode_response(response, OLD_7C) == payload
 
 
-# --- units: docs/pa10_hardware.md -------------------------------------------------------------------------------------
-
-
 def test_counts_are_those_of_the_documents():
     assert round(6.283185307179586 / ANGLE_COUNT) == 819_200
     assert SPEED_COUNT == 2e-4
@@ -98,9 +93,6 @@ def test_4096_counts_of_torque_are_the_rated_torque_of_a_ce_and_1000_a_newton_me
     assert CE.motor_torque(4.64) * 4096 == pytest.approx(4.64)
     assert CE.motor_torque(4.64) * 4096 * 50.0 == pytest.approx(232.0)  # of the joint, behind the gear
     assert OLD_7C.motor_torque(4.64) == 1e-3
-
-
-# --- round trips ------------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -161,9 +153,6 @@ def test_packets_come_back_as_they_were(sender, kind: Variant, sequence, filler)
     assert PacketParser(kind, sender).feed(bytes(data)) == [packet]
 
 
-# --- what cannot be sent ----------------------------------------------------------------------------------------------
-
-
 ODD = [AxisCommand(2, 0, 40000), AxisCommand(2, 0, -0x8000), AxisCommand(2, 70000, 0)]
 STILL = (AxisCommand(),) * 3
 
@@ -206,9 +195,6 @@ def test_what_no_packet_can_hold_is_refused(encode, facts):
         encode()
 
 
-# --- sizes ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("size", "is_answer"), [(56, False), (57, False), (58, True), (59, False), (60, True), (250, True)]
 )
@@ -224,7 +210,6 @@ def test_an_answer_about_an_axis_repeats_it_or_says_nothing(kind, sizes):
     assert tuple(taken) == sizes
 
 
-# --- what comes damaged -----------------------------------------------------------------------------------------------
 @BOTH
 def test_a_packet_with_any_damage_to_its_head_or_length_is_refused(kind: Variant):
     whole = encode_packet(Packet(PacketType.CYCLE, 9, bytes(kind.response.size), CONTROLLER, HOST))

@@ -56,7 +56,6 @@ def violations(step: LockStep) -> list[str]:
     return [one.text for one in step.emulator.violations]
 
 
-# --- sequences --------------------------------------------------------------------------------------------------------
 @VARIANTS
 def test_opening_looks_for_the_arm_and_moves_nothing(name):
     step = arm(name)
@@ -107,7 +106,6 @@ def test_the_stop_is_speed_0_brakes_e(name):
     assert step.emulator.state()["mode"] == "stopped"
 
 
-# --- feedback and modes -----------------------------------------------------------------------------------------------
 @VARIANTS
 def test_feedback_is_what_the_arm_does_in_si_units(name):
     start = [0.1, 0.2, -0.3, 0.4, -0.5, 0.6, -0.7]
@@ -210,9 +208,6 @@ def test_limits_are_those_of_the_arm():
     assert all(limit.velocity / SPEED_COUNT < 0x7FFF for limit in driver.limits)
 
 
-# --- troubles on the wire ---------------------------------------------------------------------------------------------
-
-
 def test_answers_with_another_number_or_type_are_left_and_counted():
     step = arm()
     step.start()
@@ -273,7 +268,6 @@ def test_a_broken_line_is_an_error_of_each_cycle_and_none_of_the_stop():
     step.driver.close()
 
 
-# --- alarms -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("fault", "code"), [("emergency_stop", 0x110), ("limit_switch", 0x130)])
 def test_a_switch_is_an_alarm_that_needs_a_person_and_then_a_reset(fault, code):
     step = arm()
@@ -357,9 +351,6 @@ def test_servos_that_do_not_come_on_are_told_and_the_brakes_stay_on():
     assert step.emulator.state()["mode"] == "stopped"
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
-
-
 def test_an_arm_that_is_off_or_of_another_variant_is_refused_with_the_packet_that_is_not_answered():
     with refused(NoAnswer, field="packet", value="E"):
         LockStep(faults={"off": 1})
@@ -400,7 +391,6 @@ def test_what_the_arm_cannot_do_is_refused_with_its_joint_and_not_sent(mode, val
     assert step.cycle(Mode.VELOCITY, STILL).is_fresh
 
 
-# --- on explicit request ----------------------------------------------------------------------------------------------
 def test_brakes_are_released_by_hand_only_where_the_arm_is_held_and_not_driven():
     step = arm()
     with refused(Refused, field="arm_is_held"):

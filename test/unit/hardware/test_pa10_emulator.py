@@ -76,9 +76,6 @@ def words(response: CyclicResponse) -> list[int]:
     return [axis.status for axis in response.axes]
 
 
-# --- boot, start, end -------------------------------------------------------------------------------------------------
-
-
 def test_servos_come_on_after_their_time_and_the_brakes_open():
     host = Host(servo_on_time=0.02)
     host.send(PacketType.START)
@@ -87,7 +84,6 @@ def test_servos_come_on_after_their_time_and_the_brakes_open():
     assert words(host.cycle(SERVO, times=2)) == [0] * 7
 
 
-# --- motion -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["ce", "7c"])
 def test_angles_integrate_counts_of_speed(name):
     host = Host(variant=name, speed_time_constant=0.0, start=[0.0] * 7)
@@ -176,7 +172,6 @@ def test_an_axis_at_its_limit_says_so_and_goes_no_farther():
     assert host.cycle(*axes, times=100).axes[5].status == 0
 
 
-# --- watchdog ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "silence"), [("ce", 0.010), ("7c", 0.400)])
 def test_silence_stops_all_axes_exactly_after_the_documented_time(name, silence):
     host = Host(variant=name, start=[0.0] * 7, speed_time_constant=0.0)
@@ -217,7 +212,6 @@ def test_any_packet_keeps_the_watchdog_content_and_none_is_needed_outside_the_co
     assert host.emulator.counts["timeouts"] == 0
 
 
-# --- alarms and switches ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("fault", "code", "bit"), [("emergency_stop", 0x110, 0x0008), ("limit_switch", 0x130, 0x2000)])
 def test_a_switch_stops_all_axes_and_its_alarm_lasts_until_it_is_released_and_reset(fault, code, bit):
     host = Host()
@@ -274,9 +268,6 @@ def test_missing_power_and_control_close_the_brakes_and_keep_servos_off(fault, b
     assert words(host.servos_on()) == [0] * 7
 
 
-# --- packets ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_6ce_has_no_third_axis_but_its_slot():
     host = Host(axes=6)
     axes = [SERVO] * 7
@@ -290,7 +281,6 @@ def test_a_6ce_has_no_third_axis_but_its_slot():
     assert any("slot 3 has no axis" in text for text in host.violations)
 
 
-# --- the judge --------------------------------------------------------------------------------------------------------
 def test_the_judge_says_nothing_about_a_proper_start_motion_and_stop():
     host = Host()
     for axis in range(1, 8):

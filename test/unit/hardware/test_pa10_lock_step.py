@@ -45,7 +45,6 @@ def nothing_wrong(step: LockStep, run: LockStepRun) -> None:
     assert step.emulator.counts["timeouts"] == 0
 
 
-# --- Y1: sec. 4.1 -----------------------------------------------------------------------------------------------------
 def document(t: np.ndarray, start: np.ndarray, end: np.ndarray, t1: float, tf: float) -> np.ndarray:
     """Yamada, sec. 4.1: acceleration, constant speed, deceleration, the last one with θ_f as its first figure."""
     t = t[:, None]
@@ -88,7 +87,6 @@ def test_y1_from_pose_to_pose_along_the_documents_profile(variant):
     assert 0.99 < speed_by_limit.max() < 1.0 + 0.01
 
 
-# --- Y3: secs. 4.2.1 to 4.2.4 -----------------------------------------------------------------------------------------
 def test_y3_the_hand_goes_along_a_line_while_the_elbow_swings(model, dynamics):
     duration, line, settle = 5.0, np.array([0.05, 0.3, 0.15]), 0.2
     step = arm(LOOKS_DOWN)
@@ -124,7 +122,6 @@ def test_y3_the_hand_goes_along_a_line_while_the_elbow_swings(model, dynamics):
     assert np.ptp(elbow, axis=0).max() > 0.2
 
 
-# --- Y4: sec. 4.2, force control --------------------------------------------------------------------------------------
 def press(model, dynamics, depth: float, wall: float, *, is_calm: bool = True):
     """The hand goes `depth` into a wall; the force over time [N], and where the hand is at the end [m]."""
     stiffness, gain = 1000.0, 10.0
@@ -190,7 +187,6 @@ def test_y4_the_wall_may_be_as_stiff_as_the_delays_of_the_loop_allow(model, dyna
     assert swing(2.0) > 0.5
 
 
-# --- efforts ----------------------------------------------------------------------------------------------------------
 def test_computed_torque_moves_the_arm_by_torques(model, dynamics):
     step = arm(LOOKS_DOWN)
     controller = make("computed_torque", model, {"stiffness": [100.0], "damping": [20.0]})

@@ -191,7 +191,6 @@ def test_frames_that_must_not_be_are_seen(rule, frame):
     assert set(judge.counts) == {rule}
 
 
-# --- the table of stops ---
 @pytest.mark.parametrize("way", WAYS)
 def test_an_arm_is_stopped_in_every_state_in_time_and_stays_so(way) -> None:
     made = list(rows([way]))

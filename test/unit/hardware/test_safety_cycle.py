@@ -23,9 +23,6 @@ A = 10.0  # speed limit 1 within 0.1 s
 HOLD = SafetySettings(hold_without_commands=True)
 
 
-# --- phases -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("modes", [("position",), ("velocity",), ("position", "velocity"), ("velocity", "effort")])
 def test_activation_begins_at_rest_in_the_measured_pose(modes):
     world = LockStep(modes=modes).open()
@@ -132,9 +129,6 @@ def test_a_stop_while_starting_comes_before_any_demand():
     assert world.arm.told[-11:] == ["stop", *["idle"] * 10]
 
 
-# --- stop and reset -----------------------------------------------------------------------------------------------
-
-
 def test_a_stop_slows_down_from_the_next_cycle_on_and_rests_within_the_ramp():
     world = LockStep().active()
     world.seconds(0.3, Mode.VELOCITY, 0.9)
@@ -164,7 +158,6 @@ def test_a_reset_fails_while_the_robot_is_driven_the_alarm_stays_or_the_device_i
     assert world.cycle.phase is Phase.STOPPED
 
 
-# --- commands -----------------------------------------------------------------------------------------------------
 def test_a_refused_command_leaves_the_one_before_in_force_until_its_watchdog():
     world = LockStep(HOLD).active()
     world.seconds(0.2, Mode.VELOCITY, 0.5)
@@ -176,7 +169,6 @@ def test_a_refused_command_leaves_the_one_before_in_force_until_its_watchdog():
     assert not world.arm.violations
 
 
-# --- the host's watchdog ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", [Mode.VELOCITY, Mode.POSITION])
 def test_without_commands_the_robot_comes_to_rest_after_the_timeout_and_not_before(mode):
     world = LockStep().active()
@@ -223,7 +215,6 @@ def test_effort_without_commands_becomes_a_ramp_in_a_mode_that_holds_or_is_left_
     assert told[-1] == told[-20]
 
 
-# --- the device's watchdog ----------------------------------------------------------------------------------------
 def test_a_cycle_that_is_late_slows_down_before_it_follows_commands_again():
     world = LockStep(HOLD).active()
     world.seconds(0.2, Mode.VELOCITY, 0.5)
@@ -257,7 +248,6 @@ def test_a_gap_longer_than_the_device_waits_stops_a_robot_that_is_driven():
     assert patient.cycle.phase is Phase.ACTIVE and patient.cycle.pace.late == 0
 
 
-# --- the device ---------------------------------------------------------------------------------------------------
 def test_single_losses_change_nothing_and_silence_slows_down_and_then_stops():
     world = LockStep(HOLD).active()
     world.seconds(0.2, Mode.VELOCITY, 0.5)
@@ -367,9 +357,6 @@ def test_efforts_that_drive_towards_a_limit_are_ended_while_the_robot_can_still_
     assert not world.arm.violations
 
 
-# --- opening and closing ------------------------------------------------------------------------------------------
-
-
 def test_closing_a_robot_that_is_driven_lets_the_device_hold_it_first_and_all_of_it_is_noted():
     world = LockStep(HOLD).active()
     world.seconds(0.1, Mode.VELOCITY, 0.5)
@@ -407,7 +394,6 @@ def test_a_driver_whose_stop_fails_does_not_keep_the_robot_from_its_end(end):
     assert "the driver's stop failed: no such wire" in world.notes.events
 
 
-# --- efforts without a reason to trust them ---------------------------------------------------------------------------
 def test_a_robot_by_efforts_alone_holds_them_for_five_cycles_and_is_braked_then():
     world = LockStep(HOLD, modes=("effort",)).active()
     world.seconds(0.1, Mode.EFFORT, 1.0)
@@ -447,7 +433,6 @@ def test_after_efforts_no_position_is_demanded_that_is_farther_out_than_the_limi
             farthest = max(farthest, world.arm.position.max())
 
 
-# --- the host's own bound on gaps -------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("timeout", "gap"), [(0.4, 0.11), (0.4, 0.3), (0.0, 0.3)])
 def test_a_gap_longer_than_the_host_allows_brings_the_robot_to_rest_however_long_its_device_waits(timeout, gap):
     world = LockStep(HOLD, device_timeout=timeout).active()

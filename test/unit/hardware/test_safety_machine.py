@@ -35,7 +35,6 @@ class AnyOrder(RuleBasedStateMachine):
         except HardwareError:
             assert self.cycle.phase is not Phase.STARTING
 
-    # --- what people ask for --------------------------------------------------------------------------------------
     @rule()
     def opened(self):
         self.tried(lambda: self.cycle.open(self.world.now))
@@ -69,7 +68,6 @@ class AnyOrder(RuleBasedStateMachine):
     def closed(self):
         self.cycle.close(self.world.now)
 
-    # --- what programs send ---------------------------------------------------------------------------------------
     @precondition(lambda self: self.cycle.phase is not Phase.CLOSED)
     @rule(
         mode=st.sampled_from(list(Mode)),
@@ -92,7 +90,6 @@ class AnyOrder(RuleBasedStateMachine):
     def left_alone(self, count):
         self.world.steps(count)
 
-    # --- what fails -----------------------------------------------------------------------------------------------
     @precondition(lambda self: self.cycle.phase is not Phase.CLOSED)
     @rule(gap=st.sampled_from([0.003, 0.006, 0.009, 0.02, 0.4]))
     def late(self, gap):
@@ -123,7 +120,6 @@ class AnyOrder(RuleBasedStateMachine):
         self.arm.is_unplugged = False
         assert self.cycle.phase is Phase.STOPPED
 
-    # --- what always holds ----------------------------------------------------------------------------------------
     @invariant()
     def no_unsafe_demand(self):
         assert not self.arm.violations

@@ -32,7 +32,6 @@ def paced(gaps, is_driven=True, slept=0.0):
     return pace.late, pace.beyond, pace.longest, pace.brake
 
 
-# --- gaps -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("gaps", "late", "beyond", "longest", "brake"),
     [
@@ -77,7 +76,6 @@ def test_time_in_which_the_machine_was_suspended_belongs_to_the_gap():
     assert paced([0.25], slept=1.0) == (1, 1, 1.25, 4)
 
 
-# --- suspends: lid closed, virtual machine paused ---
 class SlowClock(ManualClock):
     """Each reading takes as long as a test has it."""
 
@@ -125,7 +123,6 @@ def test_a_robot_without_a_watchdog_of_its_own_is_stopped_as_well() -> None:
     assert robot.cycle.phase is Phase.STOPPED and "suspended" in robot.cycle.latched
 
 
-# --- speeds -----------------------------------------------------------------------------------------------------------
 def taken(measured, now, position, velocity=(math.nan, math.nan), **more):
     position, velocity = np.array(position, dtype=float), np.array(velocity, dtype=float)
     return measured.take(Feedback(now, position, velocity, np.full(2, math.nan), **more), now)

@@ -37,7 +37,6 @@ def judged(command_check, values, mode=Mode.POSITION, stamp=NOW, demanded=(0.0, 
     return command_check.judge(Demand(mode, np.array(values, dtype=float), stamp), NOW, np.array(demanded))
 
 
-# --- limits -------------------------------------------------------------------------------------------------------
 def test_the_limits_are_those_of_the_device_or_narrower():
     made = rules()
     assert made.limits == tuple(DEVICE)
@@ -76,9 +75,6 @@ def test_the_limits_of_a_models_joints_are_those_of_its_description(name):
 def test_settings_that_cannot_be_are_refused_with_joint_and_both_values(settings, facts):
     with refused(InputError, **facts):
         rules(**settings)
-
-
-# --- commands -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,6 @@ def test_without_a_bound_on_deceleration_all_of_the_distance_may_be_used_in_one_
     np.testing.assert_array_equal(at_once.speed(np.array([-0.5, -1.0])), [0.0, 0.0])
 
 
-# --- velocities ---------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=10)
 @given(st.floats(-1.0, 0.999), st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=3), st.floats(1.0, 200.0))
 def test_no_velocity_command_runs_a_joint_over_its_limits(start, commands, deceleration):
@@ -100,7 +97,6 @@ def test_braking_loses_the_same_speed_in_each_cycle_and_ends_at_zero():
     assert one.is_at_rest
 
 
-# --- positions ----------------------------------------------------------------------------------------------------
 @settings(max_examples=10)
 @given(st.floats(-0.99, 0.99), st.floats(-0.99, 0.99))
 def test_a_target_is_reached_exactly_without_overshoot(start, target):

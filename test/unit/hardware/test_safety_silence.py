@@ -96,7 +96,6 @@ def test_a_commander_that_falls_silent_is_noted_once_as_held_and_once_as_disarme
     assert world.cycle.phase is Phase.ACTIVE and not world.cycle.is_armed
 
 
-# --- before the start -------------------------------------------------------------------------------------------------
 def test_a_pose_is_fresh_up_to_its_age_and_eight_joints_without_one_are_named():
     joints = [JointLimit(f"j{i}", -1.0, 1.0, 1.0, 1.0) for i in range(1, 11)]
     watch = StateWatch(JointRules(joints, SafetySettings()), SafetySettings(), 0.002)
@@ -109,7 +108,6 @@ def test_a_pose_is_fresh_up_to_its_age_and_eight_joints_without_one_are_named():
         require_ready(unknown, measured, watch, 5.0 + LITTLE, "no answer")
 
 
-# --- ways out that are last -------------------------------------------------------------------------------------------
 def test_efforts_that_nobody_can_follow_for_longer_than_a_ramp_are_given_up():
     world = LockStep(SafetySettings(**HOLD)).active()
     world.seconds(0.1, Mode.EFFORT, 1.0)

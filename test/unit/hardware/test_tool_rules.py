@@ -34,7 +34,6 @@ def tip(state: ToolState, velocity) -> float:
     return float(np.linalg.norm(state.jacobian @ velocity))
 
 
-# --- speed ------------------------------------------------------------------------------------------------------------
 def test_a_motion_is_slowed_along_its_own_path_to_the_greatest_speed_of_the_tool() -> None:
     q, wanted = np.array([0.3, 0.8]), np.array([1.5, -0.7])
     slowed = rules(tool_speed=0.25).slowed(q, wanted)
@@ -55,7 +54,6 @@ def test_a_slow_motion_stays_as_it_is_bit_for_bit_and_0_lifts_the_limit() -> Non
     assert not rules().slowed(np.array([np.nan, 0.0]), fast).any()
 
 
-# --- planes -----------------------------------------------------------------------------------------------------------
 WALL = (2.0, 0.0, 0.0, 1.2)  # x <= 0.6, with a normal of length 2
 
 
@@ -176,7 +174,6 @@ def test_an_answer_that_comes_late_is_no_speed() -> None:
         assert watch.broken(0.002 * i + late, np.array([0.3 * 0.002 * i, 0.0])) == ""
 
 
-# --- a robot's own tool -----------------------------------------------------------------------------------------------
 def test_point_and_jacobian_of_the_arm_agree_with_pinocchio() -> None:
     pin = pytest.importorskip("pinocchio")
     ours = ada.load("pa10")
@@ -197,7 +194,6 @@ def test_point_and_jacobian_of_the_arm_agree_with_pinocchio() -> None:
         assert state.jacobian @ v == pytest.approx(moves.linear + np.cross(moves.angular, arm), abs=1e-12)
 
 
-# --- on the wire ------------------------------------------------------------------------------------------------------
 READY = (0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)
 BOUND = 0.25  # [m/s]
 

@@ -82,7 +82,6 @@ def made(array: DeviceArray, name: str) -> Given:
     return Given(name, array.shape, array.dtype, array.given(name).strides, array.block.address, array.stream, array)
 
 
-# --- the driver and its devices -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["libcuda.so.1", "libcuda.so"])
 def test_a_driver_is_found_under_either_name_and_started_once(installed, name):
     cuda = installed(Cuda(), name)
@@ -121,7 +120,6 @@ def test_a_machine_without_a_driver_has_no_device(monkeypatch):
         driver()
 
 
-# --- arrays of this process -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("n", "bits", "columns"), [(1, 64, False), (64, 64, True), (150, 32, False)])
 def test_batches_of_this_process_go_there_and_back_in_two_streams(cuda, n, bits, columns):
     gpu, dtype = Gpu(1), f"f{bits // 8}"
@@ -169,7 +167,6 @@ def test_states_are_refused_by_their_numbers_in_whatever_piece_they_are(cuda):
         close([z[good]], [expected(x, y)[good]], 1e-15)
 
 
-# --- arrays of the device -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("columns", [False, True])
 def test_a_kernel_waits_for_the_streams_in_which_its_arrays_are_made(cuda, columns):
     gpu, (x, y) = Gpu(1), states(LINES, 70)
@@ -195,7 +192,6 @@ def test_states_that_a_kernel_refuses_go_to_the_one_that_takes_over_in_the_same_
     assert launch(kernel(gpu), {"x": x, "y": y}, None, stream)[1].rows().tolist() == [2, 19]
 
 
-# --- memory ---------------------------------------------------------------------------------------------------------
 def test_memory_goes_back_in_its_stream_after_what_was_asked_for_there(cuda):
     gpu = Gpu(0)
     stream, here, there = gpu.new_stream(), np.arange(6.0), np.empty(6)
@@ -226,7 +222,6 @@ def test_the_numbers_of_every_operation_are_those_of_the_processor_at_hand(cuda)
     close(found, kernel_of(mixed()).batch(*batch))
 
 
-# --- some states of an array ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("shape", [(9, 4), (9, 2, 3), (700, 4)])
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

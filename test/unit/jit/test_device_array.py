@@ -52,7 +52,6 @@ class Handing:
         return self.kind, 0
 
 
-# --- ours -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", [F8, F4])
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 3, 2)])
@@ -113,7 +112,6 @@ def test_whoever_takes_an_array_in_a_stream_waits_for_ours():
     assert ours.__cuda_array_interface__["stream"] == 7
 
 
-# --- others' --------------------------------------------------------------------------------------------------------
 BASE = np.arange(24.0).reshape(6, 4)
 
 

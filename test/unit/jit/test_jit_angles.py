@@ -88,7 +88,6 @@ def test_sines_in_single_precision_need_fused_multiply_add():
         assert f"@sincos{lanes.width}" in sincos_definition(lanes, fma)
 
 
-# --- arctangents ---
 ANGLE = trace("angle", {"p": 2}, lambda p: {"a": (atan2(p[0], p[1]),)})
 
 

@@ -69,7 +69,6 @@ def taking(mode):
     return made(mode, PARAMETERS)
 
 
-# --- one state --------------------------------------------------------------------------------------------------------
 def test_float64_vectors_are_answered_without_the_general_function(setup):
     kernel, call, general, arrays = setup
     expected = kernel.single(*arrays)
@@ -254,7 +253,6 @@ def test_a_failing_guard_goes_to_the_general_function(mode):
     assert call(q, v, tau) == "general"
 
 
-# --- batches ----------------------------------------------------------------------------------------------------------
 def test_fewer_rows_than_lanes_run_through_the_code_for_one_state(taking):
     kernel, call, general, _ = taking
     for count in range(1, kernel.info().lanes):
@@ -293,9 +291,6 @@ def test_any_other_batch_goes_to_the_general_function(setup, kind):
     batch = states(kernel.function, 19)
     kernel.batch(*batch)
     assert_handed_on(call, general, _wrong_rows(batch, kernel.info().lanes)[kind])
-
-
-# --- memory -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("parameters", [None, PARAMETERS])
@@ -350,7 +345,6 @@ def test_a_cycle_through_the_general_function_is_collected(mode):
     assert gone() is None
 
 
-# --- interpreters -----------------------------------------------------------------------------------------------------
 def test_the_mode_comes_from_the_environment_and_unknown_ones_are_refused(monkeypatch):
     expected = "struct" if boundary.struct_is_as_expected() else "buffer"
     monkeypatch.setenv("ADA_BOUNDARY", "struct")

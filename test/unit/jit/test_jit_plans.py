@@ -18,7 +18,6 @@ def ops(nodes):
     return [node.op for node in nodes if node.op not in ("var", "const")]
 
 
-# --- multiply-adds ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("body", "shown"),
     [
@@ -65,7 +64,6 @@ def test_a_product_in_lanes_goes_into_a_sum_of_as_many_lanes_alone():
     assert "fma" not in ops(spread.nodes()), "one product for two sums"
 
 
-# --- processors ---------------------------------------------------------------------------------------------------
 # NVIDIA: shared memory of a multiprocessor [KiB] (CUDA C++ Programming Guide, technical specifications by compute
 # capability), and the version of PTX that brought the target (PTX ISA, release history).
 _GPUS = {

@@ -77,7 +77,6 @@ def test_on_windows_one_library_has_them_all(monkeypatch):
     assert set(found) == {"memcpy", "memmove", "memset", "_fltused"}
 
 
-# --- variants of processors ---
 def test_the_widest_registers_are_used():
     for name, register in (("avx512", "zmm"), ("avx2", "ymm"), ("sse2", "xmm")):
         target = Target.named(name)

@@ -91,7 +91,6 @@ def test_parts_begin_where_the_fewest_numbers_wait():
     assert keeping.starts_of_parts([], 20) == []
 
 
-# --- kernels with few registers, several parts, and columns in loops, two at once of three ----------------------------
 NARROW = Limits(registers=(6, 6), thread_part=16)
 IN_LOOPS = Limits(written_out=0, columns=2, fast_bytes=40)  # what columns share is in both kinds of memory
 

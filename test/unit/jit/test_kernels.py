@@ -61,7 +61,6 @@ def off(request, monkeypatch):
     return MAKERS[request.param]
 
 
-# --- answers --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 9, 16, 23])
 def test_one_state_and_batches_of_any_length_and_order_are_right(made, count):
     kernel = made(FUNCTION)
@@ -122,7 +121,6 @@ def test_threads_do_not_share_what_they_write(make):
     assert not wrong
 
 
-# --- status ---------------------------------------------------------------------------------------------------------
 def test_a_failing_guard_is_reported_for_one_state_and_for_a_batch(made):
     kernel = made(FUNCTION)
     batch = states(FUNCTION, 21)
@@ -225,9 +223,6 @@ def test_columns_may_have_one_number_each_and_be_constants():
     assert not len(refused)
     for part, one in zip(found, (X, y, C), strict=True):
         np.testing.assert_array_equal(part, np.array([one] * 9))
-
-
-# --- without a compiler ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)

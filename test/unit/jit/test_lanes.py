@@ -75,7 +75,6 @@ def test_only_all_lanes_in_their_order_are_one_run():
             assert all(x is y for x, y in zip(whole, elements[run.position :], strict=False))
 
 
-# --- results --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 8])
 def test_lanes_are_right_on_every_target(target, count):
@@ -114,7 +113,6 @@ def test_compiled_lanes_agree_with_the_expressions(program):
         close(kernel.single(*row), expected, 1e-12)
 
 
-# --- status ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("lane", range(3))
 def test_a_bad_value_in_any_lane_is_reported(lane):
     function = limbs(3)
@@ -153,9 +151,6 @@ def test_a_guard_that_fails_in_any_lane_is_reported(lane):
     q[lane] = -1.5
     with pytest.raises(GuardError):
         kernel.single(q)
-
-
-# --- code -----------------------------------------------------------------------------------------------------------
 
 
 def test_lanes_of_a_state_are_refused_in_code_for_several_states():

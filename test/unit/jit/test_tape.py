@@ -145,7 +145,6 @@ def test_sines_without_cosines_and_the_reverse_do_not_disturb_one_another(pick):
     assert kernel.batch(*batch) == pytest.approx(wanted, rel=1e-15, abs=1e-15)
 
 
-# --- large functions --------------------------------------------------------------------------------------------------
 def recursion(steps: int, outputs: int = 7) -> Function:
     """A long recursion with products, quotients, and sines of results; about 20 operations for each step."""
 

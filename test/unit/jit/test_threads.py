@@ -31,7 +31,6 @@ def run(function: Function, batch: list[np.ndarray], bits: int = 64, piece: int 
     return Pieces(HOST, piece).run(threads_of(function, bits), batch)
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------
 def test_threads_give_the_numbers_of_the_batch_kernel_bit_for_bit():
     batch = states(mixed(), 101)
     found, refused = run(mixed(), batch)
@@ -60,7 +59,6 @@ def test_sines_of_floats_err_by_less_than_two_units_in_the_last_place(largest):
         assert np.max(np.abs(y - exact) / np.spacing(np.abs(exact).astype(np.float32))) < 2.0
 
 
-# --- layout -----------------------------------------------------------------------------------------------------
 def test_rows_columns_single_states_and_results_in_the_place_of_inputs_are_read_as_they_lie():
     body = lambda q, v: {"a": [q[0] - v[1], q[1] * v[0]]}  # noqa: E731
     function = trace("place", {"q": 2, "v": 2}, body)
@@ -93,7 +91,6 @@ def test_each_state_has_its_own_status_and_the_word_has_all_of_them():
     assert found[0] == NOT_FINITE | GUARD_FAILED
 
 
-# --- code -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("capability", PTX)
 @pytest.mark.parametrize("bits", [64, 32])
 def test_ptx_of_every_generation_is_one_kernel_that_calls_nothing(capability, bits):

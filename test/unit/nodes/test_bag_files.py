@@ -44,7 +44,6 @@ def told(file: TopicFile, **options: int) -> list[tuple[str, int, bytes]]:
     return [(file.channels[m.channel].topic, m.at, m.raw) for m in file.messages(file.channels, **options)]
 
 
-# --- definitions ----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def share(tmp_path):
     folder = tmp_path / "share"
@@ -85,9 +84,6 @@ def test_types_without_a_definition_and_names_that_are_none_are_refused(share):
         definitions.layout("own_msgs/msg/Top", "std_msgs/Header header\n")
 
 
-# --- quality of service ---------------------------------------------------------------------------------------------
-
-
 def test_one_publisher_in_place_of_many_serves_whom_they_served():
     reliable, best_effort, latched = Offer(True), Offer(False), Offer(True, True)
     assert offered_qos.standing_for([best_effort]).reliable is False
@@ -99,7 +95,6 @@ def test_one_publisher_in_place_of_many_serves_whom_they_served():
     assert offered_qos.accepting([latched, best_effort]) == Offer(False, False)
 
 
-# --- which topics ---------------------------------------------------------------------------------------------------
 def test_names_and_patterns_are_seen_from_the_namespace():
     assert selection.resolved("x", "/left") == "/left/x"
     assert selection.resolved("x") == "/x"
@@ -114,7 +109,6 @@ def test_names_and_patterns_are_seen_from_the_namespace():
     assert selection.unmatched(["/a", "/b*"], ["/a"]) == ["/b*"]
 
 
-# --- writing and reading --------------------------------------------------------------------------------------------
 def test_what_is_written_is_read_and_by_another_reader_too(tmp_path):
     path = tmp_path / "x.mcap"
     expected = written(path)

@@ -20,7 +20,6 @@ STEP = 1e-3
 HALF_TURN = math.pi / STEP  # [rad/s] of half a turn in a step
 
 
-# --- inputs -----------------------------------------------------------------------------------------------------------
 def test_a_wrench_of_ten_weights_is_taken_and_more_is_refused():
     model = ada.load("pa10")
     bounds = StateBounds(model, STEP)
@@ -81,7 +80,6 @@ def test_a_start_beyond_bounds_is_refused_by_name(values, facts):
     assert (refusal.value.field, refusal.value.joint, refusal.value.value) == facts
 
 
-# --- motion -----------------------------------------------------------------------------------------------------------
 def test_a_motion_that_diverges_is_never_told_and_ends_in_its_last_good_state():
     told = []
     arm = plant()

@@ -34,7 +34,6 @@ def refused(command, present=PRESENT, now=NOW, **rules):
     return (None, "") if refusal is None else refusal
 
 
-# --- each rule ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "command",
     [
@@ -113,7 +112,6 @@ def test_where_stamps_are_required_a_command_without_one_is_refused():
     assert watch.check(GOOD._replace(stamp=None), NOW, PRESENT).reason is Reason.NO_STAMP
 
 
-# --- all rules at once ----------------------------------------------------------------------------------------------
 def broken_rules(command, now, present, max_age=0.5, max_jump=1.0, max_ahead=0.1):
     """The reasons for which a command may be refused, each rule by itself; NaN fails every comparison."""
     joints = {joint.name: joint for joint in JOINTS}

@@ -57,7 +57,6 @@ class Record:
         return self.ticks
 
 
-# --- deadlines -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("rate", [3000, 7])
 def test_deadlines_are_absolute_whatever_sleeps_and_ticks_take(rate: int) -> None:
     record = Record(1.0 / rate, 2000)
@@ -113,9 +112,6 @@ def test_each_period_is_due_or_given_up_once(period: float, pauses: list[int], c
         assert now < deadlines.next <= now + round(period * 1e9) + 1
 
 
-# --- another period ------------------------------------------------------------------------------------------------
-
-
 def test_a_shorter_period_ends_a_long_sleep_and_nothing_was_missed_by_it() -> None:
     class Changing(Clock):
         def sleep(self, duration: float) -> None:
@@ -128,7 +124,6 @@ def test_a_shorter_period_ends_a_long_sleep_and_nothing_was_missed_by_it() -> No
     assert record.loop.statistics.summary().missed == 0
 
 
-# --- posted actions ------------------------------------------------------------------------------------------------
 def test_posted_actions_are_done_in_order_before_the_next_tick_inside_the_loop() -> None:
     record = Record(1e-3, 3)
     done: list[tuple[str, int, bool]] = []
@@ -182,7 +177,6 @@ def test_stop_inside_the_loop_asks_for_the_end_and_does_not_wait_for_itself() ->
     assert record.loop.stop() is True
 
 
-# --- start and end -------------------------------------------------------------------------------------------------
 def test_in_lock_step_it_meets_all_deadlines_up_to_the_end_and_goes_on_from_there() -> None:
     record = Record(1e-3, 1000)
     record.loop.run(3.5e-3)
@@ -196,7 +190,6 @@ def test_in_lock_step_it_meets_all_deadlines_up_to_the_end_and_goes_on_from_ther
     assert record.loop.stop() and record.loop.post(lambda: 1).cancelled()
 
 
-# --- failure -------------------------------------------------------------------------------------------------------
 def test_a_tick_that_fails_ends_the_loop_and_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     reported: list[BaseException] = []
     record = Record(1e-3, 100, on_failure=reported.append)

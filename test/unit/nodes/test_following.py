@@ -159,7 +159,6 @@ def test_a_request_that_cannot_be_is_refused_when_it_is_made_and_counted(arm, re
     assert arm.target is before
 
 
-# --- controllers that plan --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("how", ["cancel", "empty trajectory"])
 @pytest.mark.parametrize("points", [[(2.0, 10.0)], [(1.0, 4.0), (0.4, 7.0), (2.0, 12.0)]])
 def test_a_stop_of_a_planned_way_slows_down_all_the_time_and_holds(how, points):
@@ -243,7 +242,6 @@ def test_why_a_trajectory_is_followed_no_longer_is_known():
     assert "the emergency stop is pressed" in arm.following.progress().lost
 
 
-# --- joint states -----------------------------------------------------------------------------------------------------
 def message(names, position, velocity, effort=()):
     return SimpleNamespace(name=names, position=position, velocity=velocity, effort=effort)
 
@@ -271,7 +269,6 @@ def test_joint_states_that_do_not_say_all_are_refused(names, velocities, facts):
         JointStateReader(ada.load("floating_rod"))
 
 
-# --- tolerances -------------------------------------------------------------------------------------------------------
 def tolerance(name, position=0.0, velocity=0.0):
     return SimpleNamespace(name=name, position=position, velocity=velocity)
 

@@ -66,7 +66,6 @@ def test_a_place_that_is_none_or_that_no_tree_could_hold_is_refused(prefix, pose
         PlaceSettings(prefix, pose)
 
 
-# --- force/torque sensors ---------------------------------------------------------------------------------------------
 def sensor(name="hand", **settings):
     return DevicePlan(name, DEVICES["dynpick"], DeviceSettings(**settings), None, None)
 

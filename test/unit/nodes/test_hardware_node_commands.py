@@ -24,7 +24,6 @@ def commands(modes=ALL, max_age=0.1, max_jump=0.5):
     return one
 
 
-# --- modes ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("modes", "mode"),
     [
@@ -69,7 +68,6 @@ def test_rules_can_change_and_what_comes_too_early_is_no_fault_of_the_sender():
     assert one.refused["not active"] == 1 and one.refused_active == 1
 
 
-# --- parts of the joints ----------------------------------------------------------------------------------------------
 def test_joints_that_a_position_command_does_not_name_stay_where_they_were_told_to_be():
     one = commands()
     first = one.demand(Command(["a"], position=[0.4]), 0.0, HERE)
@@ -91,7 +89,6 @@ def test_a_velocity_in_between_makes_positions_start_from_the_measured_ones():
     assert one.demand(Command(["a"], position=[0.2]), 0.2, HERE).values.tolist() == [0.2, 0.2, 0.3]
 
 
-# --- rules ------------------------------------------------------------------------------------------------------------
 numbers = st.floats(width=64)
 
 

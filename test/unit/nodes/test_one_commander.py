@@ -19,7 +19,6 @@ NAMES = ["a", "b", "c"]
 HERE = np.array([0.1, 0.2, 0.3])
 
 
-# --- one at a time ----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def clock():
     return ManualClock(100.0)
@@ -76,7 +75,6 @@ def test_where_senders_are_not_told_two_publishers_are_both_refused(lease):
     assert lease.refusal(None, lambda: 1) == ""
 
 
-# --- standstills ------------------------------------------------------------------------------------------------------
 def test_what_a_standstill_kept_waiting_is_as_old_as_the_standstill(clock):
     lookout = Lookout(0.1, clock)
     for _ in range(50):
@@ -109,7 +107,6 @@ def test_nothing_that_waited_longer_than_a_standstill_is_ever_taken_for_new(step
         assert waited == 0.0 or any(before < end + SETTLED + 1e-9 for _, end in perhaps), "nothing is old without one"
 
 
-# --- what the robot's own safety refused ------------------------------------------------------------------------------
 class Cycle:
     """A robot's safety that judges by a rule of its own: no position farther than 0.3 from where it was told to be."""
 

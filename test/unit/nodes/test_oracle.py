@@ -91,7 +91,6 @@ def test_open_loops_and_singular_configurations_are_not_compared():
         assert verdict[:2] == (None, None) and reason in verdict.reason
 
 
-# --- states from messages -------------------------------------------------------------------------------------------
 def test_joints_by_name_are_a_state_in_any_order_with_others_among_them():
     model = ada.load("planar_3r")
     first, second, third = model.joint_names
@@ -147,7 +146,6 @@ def test_the_size_of_a_state_tells_the_base_and_joint_states_describe_fixed_robo
         base_of_sizes(fixed, 3, 3)
 
 
-# --- over time --------------------------------------------------------------------------------------------------------
 PENDULUM = """<robot name="pendulum">
   <link name="ceiling"/>
   <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>

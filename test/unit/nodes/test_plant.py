@@ -120,7 +120,6 @@ def test_a_reset_ends_all_commands_and_time_goes_on():
     assert arm.t == 0.0
 
 
-# --- in step with a clock ---------------------------------------------------------------------------------------------
 class Jerky(ManualClock):
     """A clock whose sleeps end after so many periods of 1 ms, one after the other."""
 

@@ -46,9 +46,6 @@ def state(it, t, name="a"):
     return np.array([point.position[j], point.velocity[j], point.acceleration[j]])
 
 
-# --- the way between points -----------------------------------------------------------------------------------------
-
-
 def test_the_last_point_is_reached_exactly_and_held_at_rest():
     last = 0.1 + 0.2
     it = following(["a"], [0.1, 0.7], [[0.1], [last]], [[0.5], [0.4]], [[0.0], [2.0]])
@@ -69,9 +66,6 @@ def test_on_a_clock_of_many_digits_neither_position_nor_velocity_skips_at_a_poin
     np.testing.assert_allclose(found[:, 1], np.cos(since), rtol=0, atol=1e-7)
 
 
-# --- starts ---------------------------------------------------------------------------------------------------------
-
-
 def test_of_a_trajectory_that_started_already_the_rest_is_followed_from_where_the_joint_is():
     it = following(["a"], [0.0, 1.0, 2.0, 3.0], [[0.0], [9e-1], [0.5], [1.5]], start=8.5, now=10.0)
     assert state(it, 10.0)[0] == 0.0  # not 0.7, where it should have been
@@ -80,7 +74,6 @@ def test_of_a_trajectory_that_started_already_the_rest_is_followed_from_where_th
     assert state(it, 11.0)[0] == 1.0
 
 
-# --- one after another ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("start", [None, NOW + 0.75])
 def test_a_new_trajectory_goes_on_from_the_state_that_the_old_one_has_at_its_start(start):
     first = ([1.0, 2.0], [[0.5], [1.0]], [[0.6], [0.0]], [[-1.0], [0.0]])
@@ -110,9 +103,6 @@ def test_joints_that_a_trajectory_does_not_name_go_on():
     assert state(it, NOW + 1.5, "b")[0] == 0.125
 
 
-# --- stops, cancels and clocks --------------------------------------------------------------------------------------
-
-
 def test_cancelled_joints_are_followed_no_more():
     it = following(["a", "b"], [2.0], [[1.0, 0.5]])
     it.cancel(["a", "nobody"])
@@ -122,7 +112,6 @@ def test_cancelled_joints_are_followed_no_more():
     assert not it.is_active(NOW)
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("names", "times", "tables", "reason"),
     [
@@ -192,9 +181,6 @@ def test_a_joint_behind_its_limit_may_come_back_but_not_go_further():
         times, speeds = [1.0, 2.0][: len(points)], [[0.6], [-0.3]][: len(points)]
         refusal = offer(follower(), ["b"], times, points, speeds, present=outside)
         assert refusal.reason is Reason.OVER_LIMIT
-
-
-# --- properties -----------------------------------------------------------------------------------------------------
 
 
 def test_scipy_follows_the_same_curves():

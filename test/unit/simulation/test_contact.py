@@ -50,7 +50,6 @@ def state(z, quaternion=LEVEL, xy=(0.0, 0.0)):
     return np.array([*xy, z, *quaternion])
 
 
-# --- the law ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("exponent", [1.0, 1.5])
 @pytest.mark.parametrize("loss", [0.02, 0.5, 4.0])
 def test_restitution_is_that_of_the_first_integral_of_the_law_whatever_the_stiffness(exponent, loss):
@@ -82,7 +81,6 @@ def test_the_normal_force_never_pulls_and_is_continuous_at_its_onset():
     assert normal_force(law, 1e-12, 1.0).force < 1e-11
 
 
-# --- at rest, sliding, rolling ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("exponent", [1.0, 1.5])
 def test_a_box_sinks_by_the_closed_form_and_its_contacts_carry_its_weight(exponent):
     size, material = (0.2, 0.2, 0.1), Material.for_weight(1.0, exponent=exponent, sink=4e-4)
@@ -118,7 +116,6 @@ def test_a_ball_rolls_down_a_slope_at_five_sevenths():
     assert speed[-1] - 0.05 * turn[-1] == pytest.approx(0.02 * share / np.sqrt(1 - share**2), rel=1e-3)
 
 
-# --- energy and stability ---------------------------------------------------------------------------------------------
 def energy(model, contact, motion):
     dynamics = ada.Dynamics(model)
     total, T = sum(dynamics.energy(motion.q, motion.v)), dynamics.pose("body", motion.q)
@@ -157,7 +154,6 @@ def test_the_linearly_implicit_step_is_stable_far_beyond_explicit_limits():
         assert motion.q[-1, 2] == pytest.approx(0.05, abs=G * 1e-6)
 
 
-# --- the linearly implicit part ---------------------------------------------------------------------------------------
 def _added_matrix(inertia):
     B = np.array(inertia.B, dtype=float)
     return np.block([[np.array(inertia.H, dtype=float), B.T], [B, np.array(inertia.A, dtype=float)]])
@@ -283,7 +279,6 @@ def test_the_wrenches_of_a_linearly_implicit_step_are_what_momentum_takes_by_new
     assert (np.abs(at_the_law[:, 2]) > 1.0).sum() >= 3
 
 
-# --- pairs ------------------------------------------------------------------------------------------------------------
 def two_bodies(masses=(1.0, 2.0)):
     builder = Builder("pair").link("ground", 0.0)
     for name, mass in zip(("one", "two"), masses, strict=True):
@@ -347,7 +342,6 @@ def test_nearest_points_of_shapes_are_those_of_brute_force():
             assert (further.distance - near.distance) / 1e-6 == pytest.approx(1.0, abs=1e-4)
 
 
-# --- another engine ---------------------------------------------------------------------------------------------------
 def test_a_tripod_loads_its_feet_as_in_mujoco():
     mujoco = pytest.importorskip("mujoco")
     feet = {"a": (0.2, 0.0, -0.1), "b": (-0.1, 0.15, -0.1), "c": (-0.15, -0.1, -0.1)}

@@ -39,7 +39,6 @@ def walker():
     return builder.build(base="floating")
 
 
-# --- from shapes ------------------------------------------------------------------------------------------------------
 def test_soles_are_the_lower_corners_of_the_lowest_boxes():
     contact = Contact.of_soles(walker())
     assert [p.link for p in contact.points] == ["left_foot"] * 4 + ["right_foot"] * 4
@@ -69,7 +68,6 @@ def test_a_contact_keeps_its_own_material_and_pairs_theirs():
     assert isinstance(found[1], PairContact) and found[1].other.body == -1
 
 
-# --- materials --------------------------------------------------------------------------------------------------------
 def test_a_material_for_a_weight_sinks_as_asked_and_is_as_stiff_as_the_step_allows():
     for exponent in (1.0, 1.5):
         material = Material.for_weight(20.0, 8, sink=1e-3, exponent=exponent)

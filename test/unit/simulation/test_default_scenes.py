@@ -24,7 +24,6 @@ def height(model: ada.Model, scene: defaults.Scene) -> float:
     return lowest(model, scene.q, [*scene.contact.points, *scene.contact.spheres])
 
 
-# --- the ground -------------------------------------------------------------------------------------------------------
 TILTED = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its z along x: a cylinder lies
 
 
@@ -78,7 +77,6 @@ def test_what_hangs_on_loops_from_the_world_is_not_put_on_the_ground():
     assert defaults.scene_for(model, ground="on").q[2] == pytest.approx(2.5)
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
 def gripper() -> ada.Model:
     """An elbow whose limits leave zero out, and a finger that mimics another."""
     b = ada.Builder("arm").link("base").link("upper", 1.0, (0, 0, 0.2), (0.01,) * 3)
@@ -144,7 +142,6 @@ def test_the_weight_of_a_floating_robot_presses_a_joint_little_into_its_stop():
     assert sunk(JointStops.for_model(model, q=scene.q)) > 0.02  # as soft as an explicit step has them
 
 
-# --- the integrator ---------------------------------------------------------------------------------------------------
 def wheel(damping: float) -> ada.Model:
     b = ada.Builder("wheel").link("base").link("rim", 1.0, inertia=(2.0, 2.0, 2.0))
     return b.joint("axle", "continuous", "base", "rim", axis=(0, 0, 1), damping=damping).build()

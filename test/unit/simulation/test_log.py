@@ -22,7 +22,6 @@ def pendulum(mass: float = 2.0, length: float = 0.7) -> ada.Model:
     return builder.build()
 
 
-# --- quantities -----------------------------------------------------------------------------------------------------
 def test_the_energy_of_half_a_million_rows_of_a_pendulum_is_the_closed_form():
     mass, length, rows = 2.0, 0.7, 500_000
     rng = np.random.default_rng(1)
@@ -111,7 +110,6 @@ def test_wrenches_need_all_that_acted_in_the_joints_of_loops_efforts_and_places_
             _ = one.wrenches
 
 
-# --- rows -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ROBOTS)
 def test_between_two_rows_a_log_goes_through_both_and_meets_no_corner(name):
     log = motion(name)
@@ -155,7 +153,6 @@ def test_unusable_arguments_are_refused():
             refused()
 
 
-# --- the buffer of a simulation -------------------------------------------------------------------------------------
 def test_a_buffer_gives_the_rows_that_it_got_in_chunks_or_one_by_one():
     log = motion("floating", rows=200)
     buffer = LogBuffer(log.model, info={"integrator": "rk4"})

@@ -40,7 +40,6 @@ def assert_like_the_reference(sim: ada.Simulation, q: Array, v: Array, tau: Arra
     assert error < 1e-11 * np.max(np.abs(wanted))  # some thousand roundings of kernels
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("base", "integrator"), zip(("fixed", "floating", "floating_euler"), FIXED_STEPS, strict=True))
 def test_they_are_those_of_a_reference_for_every_type_of_joint(base: str, integrator: str) -> None:
     assert_like_the_reference(*moving(random_tree(5, KINDS, base), integrator=integrator))
@@ -177,7 +176,6 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str,
     assert np.allclose(*found, rtol=0.0, atol=1e-10)
 
 
-# --- parameters -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("integrator", "is_closed"), zip(FIXED_STEPS, (False, True, True), strict=True))
 def test_by_parameters_they_are_differences_of_models_that_differ_in_them(integrator: str, is_closed: bool) -> None:
     values = {
@@ -239,7 +237,6 @@ def test_parameters_that_the_model_lacks_are_refused_and_so_is_the_first_frictio
         sim.step_derivatives([0.0, 0.0], [0.0, 0.0], parameters=["joint_1.friction"])
 
 
-# --- motions ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("hold", "is_compiled"), [(1, True), (70, True), (3, False)])
 @pytest.mark.parametrize(
     ("integrator", "make"),
@@ -298,7 +295,6 @@ def test_what_is_kept_for_the_way_back_grows_with_the_root_of_the_steps(hold: in
     assert most < 7 * np.sqrt(hold) * state + 40_000  # with what Python needs for each of them, and what does not grow
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
 def test_what_has_no_derivatives_is_refused() -> None:
     model, q = mechanisms.four_bar()
     sim, rest, chain = ada.Simulation(model, q), np.zeros(3), ada.planar_chain(2)

@@ -15,7 +15,6 @@ from ada_dynamics.simulation.log import Log
 from ada_tools import cli
 
 
-# --- npz ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("ending", ["npz", "mcap"])
 def test_a_saved_log_is_read_bit_for_bit(name, ending, tmp_path):
@@ -29,7 +28,6 @@ def test_a_saved_log_is_read_bit_for_bit(name, ending, tmp_path):
         assert [file.name for file in sorted(tmp_path.iterdir())] == ["log", "log.npz"]
 
 
-# --- csv ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_table_has_all_digits_of_all_numbers(name, tmp_path):
     log = motion(name)
@@ -66,7 +64,6 @@ def test_the_head_of_a_table_names_joints_and_units(tmp_path):
     assert head("linkage")[-1] == "loop gap [m, rad]"
 
 
-# --- the command ----------------------------------------------------------------------------------------------------
 def test_the_command_tells_what_is_in_a_recording(tmp_path, capsys):
     path = motion("linkage").to_mcap(tmp_path / "run.mcap")
     assert cli.main(["record", "info", str(path)]) == 0

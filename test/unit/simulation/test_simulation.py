@@ -61,7 +61,6 @@ def period_of(amplitude):
     return 2.0 * np.pi / np.sqrt(G) / a
 
 
-# --- closed forms and invariants ------------------------------------------------------------------------------------
 def test_a_pendulum_swings_with_the_period_of_the_elliptic_integral(pendulum):
     passing = Event("passes", lambda t, q, v: q[0], direction=1)
     sim = Simulation(pendulum, [1.0], integrator="dop853", tolerance=1e-12, step=0.01, events=[passing])
@@ -110,7 +109,6 @@ def test_a_free_body_keeps_its_momentum(ball):
     np.testing.assert_allclose(momentum, np.tile(momentum[0], (len(log), 1)), atol=1e-12)
 
 
-# --- efforts --------------------------------------------------------------------------------------------------------
 def test_a_controller_is_called_at_its_rate_and_its_efforts_hold(slider):
     calls = []
 
@@ -132,7 +130,6 @@ def test_a_compiled_law_acts_continuously_and_as_the_same_law_called_often(pendu
     assert 1e-6 < np.max(np.abs(continuous.q - called.q)) < 2e-3  # half a millisecond of delay
 
 
-# --- disturbances ---------------------------------------------------------------------------------------------------
 def test_impacts_give_their_impulse_whatever_the_grid(ball):
     impulses = {
         half_sine("ball", (3, 0, 0, 0, 0, 0), 0.0103, 0.0507): 3 * 0.0507 * 2 / np.pi,
@@ -145,7 +142,6 @@ def test_impacts_give_their_impulse_whatever_the_grid(ball):
         assert np.max(log.external["ball"][:, 0]) > 2.0
 
 
-# --- stops, events, contact -----------------------------------------------------------------------------------------
 def test_limits_are_events_and_end_a_run_where_wanted(pendulum):
     sim = Simulation(pendulum, [0.0], [5.0], events=at_limits(pendulum, terminal=True))
     log = sim.run(5.0)
@@ -196,9 +192,6 @@ def test_large_robots_have_implicit_steps_too():
     log = Simulation(b.build(), np.full(70, 0.02), integrator="semi_implicit").run(0.05)
     assert np.all(np.diff(log.total_energy) < 0.0)
     assert power_balance(log).worst < 0.05  # first order: a twentieth at this damping
-
-
-# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 def test_dynamics_of_another_model_or_with_friction_are_refused(pendulum, slider):

@@ -25,7 +25,6 @@ def arm(kind="prismatic", gravity=(0, 0, 0), *, limits=None, **joint):
     return builder.joint("joint", kind, "base", "tip", axis=(1, 0, 0), limits=limits, **joint).build(gravity=gravity)
 
 
-# --- stops ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["prismatic", "revolute"])
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_joint_bounces_from_its_stop_with_the_loss_of_the_law(kind, side):
@@ -94,7 +93,6 @@ def test_a_joint_that_mimics_another_stops_the_joint_that_drives_it():
     assert armature == [pytest.approx(4 * 1e-6 * 1000.0)]
 
 
-# --- friction ---------------------------------------------------------------------------------------------------------
 def test_friction_holds_a_load_under_its_limit_but_for_the_predicted_creep():
     model = arm(gravity=(G, 0, 0), friction=40.0, limits=Limits())
     motion = moved(model, [0.0], [0.0], 1e-4, 5000, friction_speed=0.01)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Message packages built from definitions: again with other wheels, killed, side by side, and control_msgs."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("rosidl_generator_py", reason="the generators come with the wheels of ROS 2")
+
+from linked_environment import builder, child_environment, definitions, environment_of_links, run, site_of
+
+from ada_robot.interfaces import toolchain
+from ada_robot.interfaces.install import MARK
+
+WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
+TOOLS, LACKS = toolchain.find()
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.skipif(
+        not Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir(), reason="no wheels of ROS 2"
+    ),
+    pytest.mark.skipif(TOOLS is None, reason=f"not here: {toolchain.in_words(LACKS)}"),
+]
+USE_SERVICE = """
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rooms.srv import Measure
+from shapes.msg import Box
+from std_msgs.msg import Header
+
+def answer(request, response):
+    response.volume = request.box.sides[0] * request.box.sides[1] * request.box.sides[2]
+    response.label = request.box.header.frame_id
+    return response
+
+rclpy.init()
+node = rclpy.create_node("tester")
+node.create_service(Measure, "measure", answer)
+client = node.create_client(Measure, "measure")
+assert client.wait_for_service(10)
+box = Box(header=Header(frame_id="kitchen"), sides=[2.0, 3.0, 4.0])
+future = client.call_async(Measure.Request(box=box))
+rclpy.spin_until_future_complete(node, future, timeout_sec=10)
+print(future.result().volume, future.result().label)
+rclpy.try_shutdown()
+"""
+# the interface of control_msgs 5 (Jazzy), fields alone
+CONTROL_MSGS = {
+    "JointTolerance.msg": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n",
+    "JointComponentTolerance.msg": (
+        "uint16 X_AXIS=1\nuint16 Y_AXIS=2\nuint16 Z_AXIS=3\nuint16 TRANSLATION=4\nuint16 ROTATION=5\n"
+        "string joint_name\nuint16 component\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n"
+    ),
+    "FollowJointTrajectory.action": (
+        "trajectory_msgs/JointTrajectory trajectory\ntrajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory\n"
+        "JointTolerance[] path_tolerance\nJointComponentTolerance[] component_path_tolerance\n"
+        "JointTolerance[] goal_tolerance\nJointComponentTolerance[] component_goal_tolerance\n"
+        "builtin_interfaces/Duration goal_time_tolerance\n---\n"
+        "int32 error_code\nint32 SUCCESSFUL = 0\nint32 INVALID_GOAL = -1\nint32 INVALID_JOINTS = -2\n"
+        "int32 OLD_HEADER_TIMESTAMP = -3\nint32 PATH_TOLERANCE_VIOLATED = -4\nint32 GOAL_TOLERANCE_VIOLATED = -5\n"
+        "string error_string\n---\n"
+        "std_msgs/Header header\nstring[] joint_names\ntrajectory_msgs/JointTrajectoryPoint desired\n"
+        "trajectory_msgs/JointTrajectoryPoint actual\ntrajectory_msgs/JointTrajectoryPoint error\n"
+        "string[] multi_dof_joint_names\ntrajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_desired\n"
+        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_actual\n"
+        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error\n"
+    ),
+}
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """Python of a new environment that sees the wheels of this one through links, without what was built here."""
+    return environment_of_links(tmp_path / "fresh")
+
+
+def test_a_killed_build_leaves_nothing_that_imports_and_of_the_next_two_at_once_one_builds(fresh, tmp_path):
+    hanging = tmp_path / "hanging"
+    os.mkfifo(tmp_path / "started")
+    hanging.write_text(f"#!/bin/sh\necho > {tmp_path}/started\nexec sleep 100\n")
+    hanging.chmod(0o755)
+    child = subprocess.Popen(
+        [fresh, *builder()], env=child_environment(CC=str(hanging)), cwd="/", start_new_session=True
+    )
+    try:
+        (tmp_path / "started").read_text()  # comes when the first compiler runs
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait(60)
+    root = fresh.parents[1]
+    assert list(root.glob(".ada_interfaces-*"))
+    assert "No module named 'tf2_msgs'" in run(fresh, "-c", "import tf2_msgs", code=1)
+    with ThreadPoolExecutor(2) as pool:
+        said = [future.result() for future in [pool.submit(run, fresh, *builder()) for _ in range(2)]]
+    assert sorted("built in" in text for text in said) == [False, True]
+    assert not list(root.glob(".ada_interfaces-*"))
+    run(fresh, "-c", "from tf2_msgs.msg import TFMessage; TFMessage()")
+    # what was built with other wheels is built again
+    mark = site_of(fresh) / "tf2_msgs" / MARK
+    was = mark.read_text()
+    mark.write_text(was.replace("ros-rclpy", "ros-rclpy-of-last-year"))
+    assert "tf2_msgs: built in" in run(fresh, *builder())
+    assert mark.read_text() == was
+
+
+def test_packages_of_ones_own_may_use_one_another_and_have_services(fresh, tmp_path):
+    folder = definitions(
+        tmp_path / "own",
+        rooms={"Measure.srv": "shapes/Box box\n---\nfloat64 volume\nstring label\n"},
+        shapes={"Box.msg": "std_msgs/Header header\nfloat64[3] sides\n"},
+    )
+    said = run(fresh, *builder("--from", folder))
+    assert said.index("shapes: built") < said.index("rooms: built")
+    assert run(fresh, "-c", USE_SERVICE).split() == ["24.0", "kitchen"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("control_msgs") is not None, reason="control_msgs is installed")
+def test_the_action_passes_its_tests_with_control_msgs_built_for_them(tmp_path):
+    python = environment_of_links(tmp_path / "venv")
+    said = run(python, *builder("--from", definitions(tmp_path / "interfaces", control_msgs=CONTROL_MSGS)))
+    assert "control_msgs: built" in said
+    root = Path(__file__).parents[3]
+    options = ("-q", "-x", "-p", "no:cacheprovider", "--rootdir", root, "-c", root / "pyproject.toml")
+    said = run(
+        python, "-m", "pytest", *options, root / "test/process/nodes/test_trajectory_action.py", PYTHONPATH=str(root)
+    )
+    assert "2 passed" in said and "skipped" not in said, said
