@@ -234,3 +234,11 @@ def test_a_gone_cable_is_an_error():
         world.hold(1)
     world.driver.stop()  # raises nothing
     assert "stop:" in world.driver.counts.last_problem
+
+
+def test_a_weak_motor_is_noticed_by_its_following():
+    world = World(stiffness=200.0).started()
+    world.wire.fault("weak", 1.0)
+    world.hold(200)
+    assert world.table.state_now is State.ALARM
+    assert any("does not follow" in alarm.text for alarm in world.driver.idle().alarms)

@@ -7,10 +7,12 @@ from hexa_world import LEVEL, World, circle, joint_path, stiffness_at
 from refused import refused
 
 from ada_dynamics.spatial.orientation import pose_of
+from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
-from ada_hardware.hexa.limits import LIMITS, LOWER, UPPER
+from ada_hardware.hexa.limits import LIMITS, LOWER, PERIOD, UPPER
 from ada_hardware.hexa.packets import State
 from ada_hardware.hexa.plant import Probe
+from ada_hardware.hexa.settings import HexaEmulatorSettings
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
 
@@ -134,3 +136,12 @@ def test_a_table_that_falls_silent_does_not_start():
     world.wire.fault("silence", 1)
     with refused(NoAnswer, field="packet", value="START"):
         world.driver.start()
+
+
+def test_time_in_which_the_process_stood_still_is_not_made_up_for():
+    table = HexaEmulator(HexaEmulatorSettings())
+    table.advance(0.0)
+    table.advance(1000.0)
+    assert table.plant.time < 0.2
+    table.advance(1000.0 + 5 * PERIOD)
+    assert table.plant.time == pytest.approx(0.1 + 5 * PERIOD, abs=1e-9)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 
 import numpy as np
+import pytest
 from hexa_world import World
 
 from ada_robot.contract import Demand, Mode
@@ -71,6 +72,38 @@ class Table:
                 if (np.abs(values - base) > rate * T * 1.001 + 1e-9).any():
                     found.append(i)
         return found
+
+
+def test_torques_that_jump_reach_the_table_no_faster_than_their_rate():
+    table = Table()
+    table.steps(50, table.weight)
+    table.steps(8, lambda: table.weight() + 5.0)
+    table.steps(20, table.weight)
+    assert [request for request, *_ in table.told[-70:]] == [EFFORT] * 70
+    assert table.too_fast() == []
+    assert np.abs(np.diff([values[0] for request, values, _ in table.told if request == EFFORT])).max() == (
+        pytest.approx(MOST / 0.1 * T, rel=1e-6)
+    ), "it is the rate that bounds"
+    assert table.cycle.phase is Phase.ACTIVE
+
+
+@pytest.mark.parametrize("late", [0.013, 0.018])
+def test_one_late_cycle_lets_no_torque_go(late):
+    table = Table()
+    table.steps(50, table.weight)
+    before, count = table.world.table.plant.angles.copy(), len(table.told)
+    table.sleep(late)
+    table.steps(60, table.weight)
+    told = table.told[count:]
+    held = sum(request == EFFORT and np.array_equal(values, table.told[count - 1][1]) for request, values, _ in told)
+    assert held == HELD
+    assert {request for request, *_ in told[HELD:]} <= {POSITION, EFFORT}
+    assert all(values.any() for request, values, _ in told if request == EFFORT)
+    assert told[-1][0] == EFFORT
+    assert table.too_fast() == []
+    assert np.abs(table.world.table.plant.angles - before).max() < 0.02
+    assert table.cycle.phase is Phase.ACTIVE
+    assert not table.world.table.violations
 
 
 def test_a_table_that_is_not_heard_is_held_by_its_last_torques_then_in_its_pose_then_braked():

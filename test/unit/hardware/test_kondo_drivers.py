@@ -2,6 +2,7 @@
 """Drivers of KHR-1 and KHR-3HV with their emulators: no jumps, only motion that was asked for, refusals."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -378,3 +379,30 @@ def test_flips_that_come_one_at_a_time_are_never_believed(speeds, where):
         was_flipped = is_flipped
     if readings.believed is not None:
         assert abs(readings.believed[0] - angle) <= 300.0 * 0.05 + 1e-9
+
+
+@pytest.mark.parametrize("com_speed", [115_200, 1_250_000])
+def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_first_missing_answer(com_speed):
+    world = KondoWorld("khr3", com_speed=com_speed).started()
+    q, sent, alarms = world.turned(), [], ()
+    write = world.wire.write
+
+    def listening(data):
+        sent.append((world.clock.now(), bytes(data)))
+        write(data)
+
+    world.wire.write = listening
+    world.wire.fault("silence", 1)
+    while not alarms and world.clock.now() < 10.0:
+        q[0] += 0.01
+        feedback = world.run(q)
+        alarms = feedback.alarms
+    assert not feedback.is_fresh
+    assert len(alarms) == 1
+    moves = [(at, frame[8:]) for at, frame in sent if frame[1] == 0x10]  # length, command, five of mask, frames
+    changes = [at for (_, before), (at, after) in pairwise(moves) if before[:-1] != after[:-1]]
+    assert len(changes) > 1
+    assert max(changes) - sent[0][0] <= 0.25
+    before = world.clock.now()
+    world.driver.stop()
+    assert world.clock.now() - before < 0.1  # who is silent is not asked again and again

@@ -10,6 +10,7 @@ import pytest
 from pa10_in_lock_step import LockStep
 from refused import refused
 
+from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
 from ada_hardware.pa10.arm import arm as describe_arm
 from ada_hardware.pa10.cyclic import (
@@ -431,3 +432,16 @@ def test_what_the_controller_has_stored_can_be_read_while_the_arm_is_inactive(na
     step.start()
     with refused(Refused, field="state", value="driven"):
         step.driver.read_axis_data("s1")
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "allowed"),
+    [
+        ({"reply_timeout": 0.003}, "reply_timeout", 0.002),
+        ({"device_timeout": 0.1}, "device_timeout", 0.01),
+        ({"period": 0.006, "reply_timeout": 0.001}, "period", 0.005),
+    ],
+)
+def test_times_that_do_not_go_together_are_refused(values, field, allowed):
+    with refused(InputError, field=field, allowed=allowed):
+        checked(Pa10Settings, values)

@@ -456,3 +456,21 @@ def test_five_periods_or_the_longest_gap_of_the_user_may_be_between_two_cycles(p
     assert world.cycle.phase is Phase.ACTIVE
     world.step(after=allowed + 0.01)
     assert world.cycle.phase is not Phase.ACTIVE
+
+
+def test_nothing_moves_before_activation():
+    world = LockStep().open()
+    world.seconds(0.1, Mode.VELOCITY, 1.0)
+    assert not world.arm.demands
+    assert world.cycle.check.refused == {"not active": 50}
+    assert "Activate it first" in world.cycle.check.last_refusal
+
+
+def test_activation_is_refused_with_an_alarm():
+    world = LockStep()
+    world.arm.alarms = (ALARM,)
+    world.open()
+    assert world.cycle.phase is Phase.STOPPED
+    assert "j2: velocity deviation (0x60)" in world.cycle.reason
+    with refused(Refused, field="phase", value="stopped"):
+        world.cycle.activate(world.now)

@@ -46,6 +46,23 @@ def test_the_limits_are_those_of_the_device_or_narrower():
     assert made.limits == (JointLimit("s1", -1.0, 1.0, 0.5, 10.0), JointLimit("w1", -0.5, 2.0, 4.0, 1.0))
 
 
+def test_what_is_not_set_follows_from_the_velocity_limits():
+    made = rules(velocity_scale=0.5, command_timeout=0.2, host_timeout=1.0)
+    np.testing.assert_allclose(made.velocity, [0.5, 2.0])
+    np.testing.assert_allclose(made.deceleration, [5.0, 20.0])  # to rest in 0.1 s
+    np.testing.assert_allclose(made.acceleration, [5.0, 20.0])
+    np.testing.assert_allclose(made.step, [0.1, 0.4])  # within command_timeout
+    np.testing.assert_allclose(made.following, [0.1, 0.4])  # within 0.2 s
+
+
+def test_the_longest_ramp_is_that_of_the_slowest_joint():
+    assert rules().longest_ramp == pytest.approx(0.1)
+    assert rules(max_deceleration=2.0).longest_ramp == 2.0  # 4 rad/s at 2 rad/s^2
+    assert JointRules([JointLimit("a", -1.0, 1.0, 0.0, 1.0)], SafetySettings()).longest_ramp == 0.0
+    np.testing.assert_allclose(rules().effort_rate, [2000.0, 150.0])  # to the limit in 0.1 s
+    assert rules(max_effort_rate=(3.0, 4.0)).effort_rate.tolist() == [3.0, 4.0]
+
+
 @pytest.mark.parametrize("name", ["pa10", "khr1"])
 def test_the_limits_of_a_models_joints_are_those_of_its_description(name):
     text = resources.find("urdf", f"{name}.urdf").read_text(encoding="utf-8")
@@ -77,6 +94,16 @@ def test_settings_that_cannot_be_are_refused_with_joint_and_both_values(settings
         rules(**settings)
 
 
+def test_a_command_within_all_limits_is_accepted_and_counted():
+    commands = check()
+    assert judged(commands, [0.05, 0.3]) is None
+    assert judged(commands, [-1.0, 4.0], Mode.VELOCITY) is None
+    assert judged(commands, [200.0, -15.0], Mode.EFFORT) is None
+    assert judged(commands, [0.0, 0.0], stamp=NOW - 0.099) is None
+    assert commands.accepted == 4
+    assert not commands.refused
+
+
 @pytest.mark.parametrize(
     ("given", "reason", "joint"),
     [
@@ -99,6 +126,11 @@ def test_what_breaks_a_rule_is_refused_as_a_whole_and_counted(given, reason, joi
     refusal = judged(commands, **given)
     assert (refusal.reason, refusal.joint) == (reason, joint)
     assert commands.refused == {reason: 1} and commands.last_refusal == refusal.text and commands.accepted == 0
+
+
+def test_a_mode_that_the_robot_has_not_is_refused():
+    guard = DemandGuard(rules(), {Mode.POSITION}, 0.1, ManualClock())
+    assert judged(guard, [0.0, 0.0], Mode.EFFORT).reason == "no such mode"
 
 
 numbers = st.floats(width=64) | st.sampled_from([math.nan, math.inf, 1.0, -1.0, 4.0, 3.0 + 1e-12])

@@ -54,10 +54,24 @@ def test_the_stopping_speed_is_the_inverse_of_the_way_to_rest(speed, deceleratio
     assert found == pytest.approx(speed, rel=1e-7, abs=1e-7)
 
 
+@given(st.floats(0.0, 3.0), st.floats(0.1, 1000.0), st.floats(0.0, 0.5))
+def test_the_stopping_speed_never_needs_more_than_the_distance(distance, deceleration, late):
+    speed = Braking(np.array([deceleration]), T).speed(np.array([distance]), late)[0]
+    assert late * speed + way_to_rest(speed, deceleration, T) <= distance * (1.0 + 1e-9) + 1e-12
+
+
 def test_without_a_bound_on_deceleration_all_of_the_distance_may_be_used_in_one_cycle():
     at_once = Braking(np.array([math.inf, 10.0]), T)
     assert at_once.speed(np.array([0.5, math.inf]))[0] == pytest.approx(0.5 / T)
     np.testing.assert_array_equal(at_once.speed(np.array([-0.5, -1.0])), [0.0, 0.0])
+
+
+def test_a_velocity_is_approached_with_the_acceleration_that_is_set():
+    one = shaper(max_acceleration=5.0)
+    at = np.zeros(1)
+    speeds = moves(one, 60, lambda: one.approach(np.array([0.5]), at, at))[:, 1]
+    np.testing.assert_allclose(np.diff(speeds[:49]), 5.0 * T, rtol=1e-9)
+    assert speeds[-1] == 0.5
 
 
 @settings(max_examples=10)
@@ -111,6 +125,15 @@ def test_a_target_is_reached_exactly_without_overshoot(start, target):
     assert rows[:, 0].max() <= high + 1e-9
     assert np.abs(rows[:, 1]).max() <= 1.0 + 1e-12
     assert np.abs(np.diff(rows[:, 1], prepend=0.0)).max() <= A * T * (1.0 + 1e-6)
+
+
+def test_the_way_to_a_far_target_takes_the_time_of_a_trapezoid():
+    one = shaper()
+    one.rest_at(np.array([-0.8]))
+    one.aim(np.array([0.8]), T)
+    rows = moves(one, 1500, one.follow)
+    first = int(np.flatnonzero(np.abs(rows[:, 0] - 0.8) < 1e-6)[0])
+    assert (first + 1) * T == pytest.approx(1.6 / 1.0 + 1.0 / A, abs=3 * T)
 
 
 def test_a_smooth_motion_in_step_with_the_cycle_passes_as_it_is():

@@ -260,3 +260,14 @@ def test_a_flange_that_efforts_make_too_fast_is_stopped() -> None:
         if not stream.is_active:
             break
     assert "the tool moves at" in stream.cycle.latched
+
+
+def test_the_offset_of_a_tool_counts() -> None:
+    far = SafetySettings(tool_offset=(0.0, 0.0, 1.0))
+    speeds = {}
+    for name, safety in {"flange": SafetySettings(), "far": far}.items():
+        stream = Stream(safety, start=READY).activate()
+        driven(stream, 300, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.8, 0.0]))
+        speeds[name] = stream.tap.told[-1].speed[5]
+    assert speeds["flange"] == pytest.approx(0.8, abs=1e-3)
+    assert speeds["far"] < 0.25
