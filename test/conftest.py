@@ -67,7 +67,6 @@ def pytest_configure(config):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Show the tracebacks of crashed workers."""
     folder = crashes(config)
     for kept in sorted(folder.iterdir()) if folder is not None else []:
         if text := kept.read_text(errors="replace"):

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unit tests are deterministic: one that starts a process, opens a socket, waits or reads a clock fails.
-
-The guard is active only while a test of this folder runs, so that `pytest test` may run all tiers in one process.
-Tests of what is forbidden here belong into test/process.
-"""
+"""Unit tests are deterministic: one that starts a process, opens a socket, waits or reads a clock fails."""
 
 from __future__ import annotations
 
@@ -58,7 +54,6 @@ def _fail(what: str) -> None:
 
 
 def _forbid(owner: Any, name: str, what: str, allowed: Callable[..., bool] = lambda *args: False) -> None:
-    """Let a function fail the running unit test."""
     original = getattr(owner, name)
 
     def guarded(*args: Any, **kwargs: Any) -> Any:

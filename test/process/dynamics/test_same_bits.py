@@ -158,7 +158,6 @@ def test_the_text_for_graphics_processors_gives_the_same_bits(name, method):
 
 
 def constants(name: str) -> str:
-    """Digest of all frames and inertias of a robot."""
     tree = ada.load(name).tree
     poses = [body.placement for body in tree.bodies]
     poses += [pose for loop in tree.loops for pose in (loop.parent_pose, loop.child_pose, loop.turn)]

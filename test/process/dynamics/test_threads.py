@@ -51,7 +51,6 @@ def hurried() -> Iterator[None]:
 
 
 def numbers(answer: Any) -> list[np.ndarray]:
-    """All arrays of an answer."""
     if isinstance(answer, Mapping):
         return [array for value in answer.values() for array in numbers(value)]
     if isinstance(answer, tuple):

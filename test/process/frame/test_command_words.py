@@ -32,7 +32,6 @@ def run(capsys):
     return run
 
 
-# --- outputs --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("option", ["--plot", "--snapshots", "--animate", "--record"])
 @pytest.mark.parametrize("place", ["nowhere/fall.{}", "folder", "fall.foo"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(run, tmp_path, option, place):
@@ -54,7 +53,6 @@ def test_a_view_beside_what_it_cannot_do_is_refused(run, other):
     assert run("sim", "planar_3r", "--view", *other)[:2] == (2, "")
 
 
-# --- starts ---------------------------------------------------------------------------------------------------------
 def test_angles_may_be_given_in_degrees(run):
     start = ["30", "-45", "60"]
     found = []
@@ -79,7 +77,6 @@ def test_a_start_in_degrees_that_says_radians_gets_a_hint(run):
     assert "'joint_1' at 7 rad is more than a whole turn" in err
 
 
-# --- words ----------------------------------------------------------------------------------------------------------
 def test_one_word_stands_for_one_option_in_all_commands():
     found = {place.path: set(place.options) for place in places(parser())}
     every = set().union(*found.values())
@@ -88,7 +85,6 @@ def test_one_word_stands_for_one_option_in_all_commands():
     assert all("--output" in found[name] for name in ("export", "reproduce", "sweep"))
 
 
-# --- full disks -----------------------------------------------------------------------------------------------------
 @needs_full
 @pytest.mark.parametrize(
     "words", [["list"], ["--help"], ["sim", "--help"], ["convert", "four_bar", "--to", "mjcf"]], ids=" ".join
@@ -114,7 +110,6 @@ def test_a_plot_or_recording_on_a_full_disk_is_one_line(run, tmp_path, option, e
     assert "No space left on device" in err and len(err.splitlines()) == 1
 
 
-# --- extras ---------------------------------------------------------------------------------------------------------
 def extras_of_setup(monkeypatch):
     given = {}
     monkeypatch.setattr("setuptools.setup", given.update)

@@ -40,7 +40,6 @@ OFFERS = [
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory):
-    """A file with the script of each shell."""
     folder = tmp_path_factory.mktemp("completion")
     made = {}
     for shell in ("bash", "zsh", "fish"):

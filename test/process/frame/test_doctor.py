@@ -24,7 +24,6 @@ def asked(capsys):
 
 
 def packages_of(**wanted):
-    """Checks of some requirements, by name."""
     checks = Checks()
     check_packages(checks, {name.rstrip("_"): [Requirement(*one)] for name, one in wanted.items()})
     return {check.name: check for check in checks.done}

@@ -31,7 +31,6 @@ def test_pictures_films_and_recordings_are_written_by_one_command(ada, tmp_path)
 
 
 def test_four_corners_carry_a_kilogram_at_a_millisecond(ada):
-    """By every integrator, from a drop of a centimetre, tilted; at rest after two seconds."""
     import ada_dynamics as lib
     from ada_dynamics.simulation import Contact, ContactPoint, Material
 

@@ -43,7 +43,6 @@ def test_rest_in_a_singular_pose_is_refused_with_the_ways_out(ada):
 
 
 def test_a_singular_pose_on_the_way_is_passed_and_reported(ada, tmp_path):
-    """The flat pose at the first state but one: a start that reaches it after a step."""
     model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
     (file,) = write(model, tmp_path / "r.urdf", "loop_joint")
     near = np.array([np.pi / 2, 0.0, np.pi]) - 1e-2 * np.array([1.0, -1.0, 1.0])

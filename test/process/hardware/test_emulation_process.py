@@ -33,7 +33,6 @@ STREAM, PACKETS = "echo_device:EchoStream", "echo_device:EchoPackets"
 
 
 def exchanged(port: PacketPort | ByteStream, content: bytes, timeout: float = LIMIT) -> bytes | None:
-    """A frame there, and what comes back."""
     if isinstance(port, PacketPort):
         port.send(frame(content))
         return port.receive(timeout)
@@ -44,7 +43,6 @@ def exchanged(port: PacketPort | ByteStream, content: bytes, timeout: float = LI
     return data or None
 
 
-# --- in-process wires in real time ------------------------------------------------------------------------------------
 def test_a_cable_that_is_pulled_ends_a_read_that_waits() -> None:
     wire = InProcessStream(EchoStream(EchoDeviceSettings()))
     with ThreadPoolExecutor(1) as pool:
@@ -54,7 +52,6 @@ def test_a_cable_that_is_pulled_ends_a_read_that_waits() -> None:
             reading.result(LIMIT)
 
 
-# --- ends, in this process --------------------------------------------------------------------------------------------
 def test_hosts_may_close_a_pseudo_terminal_and_open_it_again() -> None:
     end = PtyEnd()
     for number in range(5):
@@ -158,7 +155,6 @@ def test_an_address_that_an_emulator_cannot_have_is_refused(wire: str, listen: s
     end.close()
 
 
-# --- the host's loop, step by step in this process --------------------------------------------------------------------
 @pytest.mark.parametrize("kind", [EchoStream, EchoPackets])
 def test_a_host_survives_garbage_and_answers_right_behind_it(kind: type[EchoStream]) -> None:
     host = EmulatorHost(kind(EchoDeviceSettings()), faults={"noise_commands": 2000.0}, seed=5)
@@ -180,7 +176,6 @@ def test_a_host_survives_garbage_and_answers_right_behind_it(kind: type[EchoStre
     host.close()
 
 
-# --- a process of its own ---------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def packeting() -> Iterator[EmulatorProcess]:
     with EmulatorProcess(PACKETS) as one:
@@ -271,9 +266,6 @@ def test_a_process_that_cannot_start_says_why(name: str, arguments: dict[str, ob
     assert repr(word)[:-1] in str(caught.value)
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     link = tmp_path / "echo"
@@ -292,9 +284,6 @@ def test_a_person_starts_it_without_input_and_ends_it_by_a_signal(number: signal
     assert one.wait(LIMIT) == 0
     one.stdout.close()
     assert not link.is_symlink()
-
-
-# --- addresses "emulator:" and "dry:" ---------------------------------------------------------------------------------
 
 
 def test_each_wire_has_a_device_of_its_own_which_ends_with_it() -> None:

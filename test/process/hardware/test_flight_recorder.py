@@ -94,7 +94,6 @@ def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
     assert events[0].text.startswith("10: üüü")
 
 
-# --- files --------------------------------------------------------------------------------------------------------
 def record(rows=2000, robot="", joints=JOINTS):
     flight = Flight("arm", robot, joints, 0.002, rows)
     table = np.random.default_rng(1).normal(size=(rows, flight.columns))
@@ -106,7 +105,6 @@ def record(rows=2000, robot="", joints=JOINTS):
 
 @pytest.fixture(params=[".mcap", ".npz"])
 def suffix(request, monkeypatch):
-    """Of files with and without the package mcap."""
     if request.param == ".npz":
         monkeypatch.setitem(sys.modules, "mcap", None)
     return request.param
@@ -243,7 +241,6 @@ def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monk
     assert ours[-1].exists()
 
 
-# --- the whole ----------------------------------------------------------------------------------------------------
 def test_the_default_folder_is_the_users_own_and_one_that_cannot_be_written_is_reported(
     descriptor, tmp_path, monkeypatch, capfd
 ):

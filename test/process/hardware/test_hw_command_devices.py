@@ -31,7 +31,6 @@ PATIENT = (
 )  # fmt: skip
 
 
-# --- devices ------------------------------------------------------------------------------------------------------
 def verdicts(out: str) -> dict[str, str]:
     return {one["check"]: one["verdict"] for one in json.loads(out)["checks"]}
 

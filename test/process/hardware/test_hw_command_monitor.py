@@ -75,7 +75,6 @@ def test_an_emulated_device_can_be_queried_and_tested_by_its_address(ada: Ada) -
         device.wait()
 
 
-# --- beside another program -------------------------------------------------------------------------------------------
 # A busy machine may hold any of these processes up for longer than the 10 ms of an arm.
 PATIENT = {"watchdog": 2.0, "start": [0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0]}
 SLOW = {"variant": "7c", "period": 0.006, "reply_timeout": 0.0055, "device_timeout": 0.4, "start_timeout": 10.0}

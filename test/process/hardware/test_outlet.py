@@ -58,7 +58,6 @@ def test_a_stop_is_answered_while_nobody_reads_the_output_of_the_cycle(tmp_path)
 
 
 def everything(reading, is_last):
-    """What a pipe has up to its last line."""
     data = b""
     while not is_last(data):
         data += os.read(reading, 4096)

@@ -69,7 +69,6 @@ class Asked(threading.Thread):
             self.raised = problem
 
     def ended(self):
-        """Its error, when it has ended."""
         self.join(LIMIT)
         assert not self.is_alive()
         return self.raised
@@ -90,7 +89,6 @@ def test_an_argument_that_is_no_robot_is_refused_at_once():
         Robot(ARM, {}, place="cloud")
 
 
-# --- phases and commands ----------------------------------------------------------------------------------------------
 def test_a_robot_is_opened_moved_deactivated_and_closed(either, trace):
     assert either.status() == RobotStatus(reason="not opened yet") and np.isnan(either.feedback.position).all()
     moving(either)
@@ -177,7 +175,6 @@ def test_a_robot_that_cannot_be_opened_stays_closed_and_can_be_opened_later(faul
     one.close()
 
 
-# --- stop -------------------------------------------------------------------------------------------------------------
 def test_a_stop_is_latched_until_a_reset(either, trace):
     moving(either)
     either.stop("a person fell")
@@ -320,7 +317,6 @@ def test_a_stop_that_comes_while_the_sensors_of_a_node_are_reset_stays(safety):
         devices.close()
 
 
-# --- alarms and records -----------------------------------------------------------------------------------------------
 def test_an_alarm_stops_the_robot_is_reported_and_recorded(safety):
     arm = ArmDriver(ArmSettings(**PATIENT))
     with Robot.of(arm, safety) as one:

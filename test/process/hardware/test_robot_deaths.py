@@ -52,7 +52,6 @@ def test_a_cycle_that_is_killed_is_seen_and_its_flight_kept(apart, tmp_path):
 
 
 def freeze(pid):
-    """Stop all threads of a process."""
     os.kill(pid, signal.SIGSTOP)
     threads = lambda: Path(f"/proc/{pid}/task").glob("*/stat")  # noqa: E731
     until(lambda: all(state_of(thread) == "T" for thread in threads()), "the freeze")

@@ -16,7 +16,6 @@ FEW, MANY = 0, 1100  # the least descriptor: `select` alone ends at 1024
 
 @pytest.fixture(params=[FEW, MANY], ids=["few", "many"])
 def pipe(request):
-    """Its reading and its writing end."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = request.param + 100
     if hard != resource.RLIM_INFINITY and hard < needed:

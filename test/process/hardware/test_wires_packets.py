@@ -134,7 +134,6 @@ def test_a_network_that_is_gone_is_an_error_and_a_lost_packet_none(number: int) 
         SocketPort("udp://test:1", Broken(lost)).send(b"a")  # type: ignore[arg-type]
 
 
-# --- one program at a time ------------------------------------------------------------------------------------------
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="names of sockets without a file are a thing of Linux")
 HOLD = """
 import sys

@@ -183,7 +183,6 @@ def test_without_pyserial_the_extra_is_named(pty: Pty, monkeypatch: pytest.Monke
         open_stream(pty.path, LINE)
 
 
-# --- URLs of pyserial -------------------------------------------------------------------------------------------------
 @pytest.fixture
 def server() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as one:

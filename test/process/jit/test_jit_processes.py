@@ -74,7 +74,6 @@ def test_importing_the_package_does_not_import_llvmlite():
 
 
 def test_a_batch_releases_the_interpreter_lock():
-    """A call that held the lock would let the other thread have one turn before it, and one after."""
 
     def chain(q):
         x = q[0]

@@ -34,7 +34,6 @@ def watched(*steps: tuple[Array, float], tolerance: float = 0.02) -> PassivityOb
     return observer
 
 
-# --- the observer alone ---------------------------------------------------------------------------------------------
 def test_a_touch_that_gives_back_what_it_took_is_passive() -> None:
     found = watched(*[(PUSH, -0.01)] * 10, (PUSH, 0.01), *[(PUSH, 0.01)] * 9)
     assert found.held == pytest.approx(9 * 5.0 * 0.01 * STEP)  # in the tenth step the speed turns round
@@ -51,7 +50,6 @@ def test_what_is_given_beyond_what_was_taken_is_the_loops(tolerance: float, is_a
     assert found.is_active is is_active
 
 
-# --- in the loop ----------------------------------------------------------------------------------------------------
 def touch(kp: float, delay: float, compensation: int = 2, **more: Any) -> tuple[Record, list[str]]:
     """A touch on the HEXA of S2, and what the loop said about its energy."""
     pair = RobotPair(PairSettings(**more))
@@ -65,7 +63,6 @@ def touch(kp: float, delay: float, compensation: int = 2, **more: Any) -> tuple[
 
 
 def test_what_is_counted_is_what_the_robots_lose() -> None:
-    """Beside the energies of both robots, under a spring beside the middle of the face, so that they turn, too."""
     pair = RobotPair(PairSettings(hold_damping=0.0, offset=0.1))
     observer, start = PassivityObserver(STEP, 0.02), pair.energy()
     lost = []

@@ -98,7 +98,6 @@ def running(plate: Plate) -> TableProgram:
     return program
 
 
-# --- the table's program --------------------------------------------------------------------------------------------
 def test_without_a_new_pose_the_plate_goes_on_and_the_answer_says_where() -> None:
     plate = Plate()
     program = running(plate)
@@ -138,7 +137,6 @@ def test_a_problem_of_the_table_is_told_and_stays() -> None:
     assert plate.stopped == 3
 
 
-# --- the dynamics' program ------------------------------------------------------------------------------------------
 def force_packet(sequence: int, time: float, flags: Flags = Flags.READY, **more: Any) -> bytes:
     nowhere = to_seven(Mounting().plate_pose(np.diag([1.0, -1.0, -1.0, 1.0])))
     return encode(ForcePacket(sequence, time, more.pop("sent_ns", 0), 0, np.zeros(6), nowhere, flags, **more))
@@ -167,7 +165,6 @@ def test_time_stands_still_until_the_table_is_ready(pair: RobotPair) -> None:
     assert pair.time == pytest.approx(STEP)
 
 
-# --- over real UDP --------------------------------------------------------------------------------------------------
 class Served:
     """A table in a thread of its own."""
 
@@ -218,7 +215,6 @@ def test_without_a_table_the_dynamics_ends() -> None:
         client.run()
 
 
-# --- graphics -------------------------------------------------------------------------------------------------------
 def test_graphics_show_the_newest_picture_and_count_the_lost() -> None:
     pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
     from ada_experiments.motion_simulation.graphics import Graphics
@@ -241,7 +237,6 @@ def test_graphics_show_the_newest_picture_and_count_the_lost() -> None:
         graphics.run(0.0)
 
 
-# --- the command ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -261,7 +256,6 @@ def test_wrong_arguments_are_refused(arguments: list[str]) -> None:
 
 
 def test_all_programs_on_this_machine() -> None:
-    """Three processes; the table is the stand-in, so that a loaded machine cannot trip the HEXA's watchdog."""
     arguments = ["all", "--table", "impedance", "--pair-set=gap=0.0005", "--loop-set=silence=10.0"]
     arguments += ["--follow-set=silence=10.0", "--longest=1.5"]
     process = subprocess.Popen(

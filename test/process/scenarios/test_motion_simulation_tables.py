@@ -67,7 +67,6 @@ def pressed(table: MotionTable, depth: float) -> Reading:
     return table.exchange(before_the_probe(-depth), STILL)
 
 
-# --- both -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["impedance", "hexa"])
 def test_a_table_stands_where_it_is_told_and_feels_nothing(kind: str) -> None:
     table = made(kind)
@@ -101,7 +100,6 @@ def test_a_touch_at_rest_is_the_spring_of_eq_15_before_that_of_the_probe(kind: s
 
 @pytest.mark.parametrize("kind", ["impedance", "hexa"])
 def test_a_touch_beside_the_middle_turns_about_the_sensor(kind: str) -> None:
-    """A probe that stands aside: its force has a moment about the sensor under the table's middle."""
     aside = facing((0.03, 0.0, -0.51), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
     mounting = Mounting(tip_in_lab=aside)
     pair = RobotPair(PairSettings(), mounting)
@@ -118,7 +116,6 @@ def test_a_touch_beside_the_middle_turns_about_the_sensor(kind: str) -> None:
     assert np.abs(found.force[at, 3:]).max() < 2e-3 * found.push[at]
 
 
-# --- the HEXA -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("sensor", ["netft", "dynpick"])
 def test_a_touch_on_the_emulated_hexa_through_all_bytes(sensor: str) -> None:
     pair = RobotPair(PairSettings())
@@ -176,9 +173,7 @@ def test_an_alarm_of_the_hexa_is_a_problem_in_words() -> None:
     table.close()
 
 
-# --- devices elsewhere ----------------------------------------------------------------------------------------------
 def test_a_sensor_with_a_thread_tells_its_newest_wrench() -> None:
-    """In real time, through the bytes of an emulated Net F/T."""
     emulator = NetFtEmulator(NetFtEmulatorSettings(noise=0.0))
     emulator.set_wrench([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
     force = ForceSensor.of(NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator)))
@@ -196,7 +191,6 @@ def test_a_sensor_with_a_thread_tells_its_newest_wrench() -> None:
 
 
 def test_a_table_elsewhere_is_opened_by_its_addresses() -> None:
-    """Both devices "dry:", each with an emulator of its own; with the brakes on nothing can run out of time."""
     sensor = ThreadSensor(ForceSensor("netft", {"url": "dry:"}))
     table = HexaTable(HexaDriver(HexaSettings(url="dry:")), sensor)
     table.open()

@@ -47,7 +47,6 @@ def experiments():
         yield registry.experiment
 
 
-# --- claims ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("measured", "limit", "relation", "holds"),
     [
@@ -84,7 +83,6 @@ def test_two_functions_of_one_name_are_refused(experiments):
         experiments("twice")(other)
 
 
-# --- running --------------------------------------------------------------------------------------------------------
 def test_claims_that_hold_give_exit_code_0_and_a_report(ada, write, tmp_path):
     code, out, err = ada(
         "reproduce", write("fall", FALL.replace("LIMIT", "1e-8") + FIGURES), "--output", tmp_path / "o"
@@ -181,7 +179,6 @@ def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path
     assert "Traceback" in page
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("arguments", [(), ("T9.9",), ("none.yaml",), ("chapter0",)])
 def test_wrong_usage_gives_exit_code_2(ada, arguments):
     code, out, _ = ada("reproduce", *arguments)

@@ -124,7 +124,6 @@ def test_a_simulation_that_fills_the_disk_has_all_of_its_motion_in_the_error(tmp
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> tuple[bytes, Log]:
-    """A recording of six chunks."""
     log = motion("arm")
     path = tmp_path_factory.mktemp("whole") / "run.mcap"
     with McapRecorder(path, log.model) as recorder:
@@ -183,7 +182,6 @@ def test_a_recording_cut_short_can_be_written_again_with_an_end(whole, tmp_path)
     assert Log.load(found.save(tmp_path / "again.npz")).info["complete"] is False
 
 
-# --- what is no recording -------------------------------------------------------------------------------------------
 def test_other_files_are_refused_by_name(tmp_path):
     (tmp_path / "empty.mcap").touch()
     (tmp_path / "some.csv").write_text("t,q\n")

@@ -31,7 +31,6 @@ def decoded(path):
     return found
 
 
-# --- read again -----------------------------------------------------------------------------------------------------
 def test_numbers_that_are_not_finite_are_recorded_as_they_are(tmp_path):
     model = robot("floating")
     rows = {"q": np.tile(model.neutral(), (3, 1)), "v": np.zeros((3, 9)), "a": np.zeros((3, 9))}
@@ -65,7 +64,6 @@ def test_a_simulation_records_what_its_log_has(tmp_path):
     assert found.info["integrator"] == log.info["integrator"]
 
 
-# --- for everybody else ---------------------------------------------------------------------------------------------
 def test_viewers_get_joints_transforms_energy_gap_and_wrenches(tmp_path):
     log = motion("linkage")
     found = decoded(log.to_mcap(tmp_path / "run.mcap"))
@@ -194,7 +192,6 @@ def test_definitions_name_the_fields_of_ros(kind):
             for k, v in cls.get_fields_and_field_types().items()} == found  # fmt: skip
 
 
-# --- while it runs --------------------------------------------------------------------------------------------------
 def test_memory_does_not_grow_while_rows_are_only_recorded(tmp_path):
     model = robot("arm")
     x = np.zeros((1000, 3))

@@ -32,7 +32,6 @@ J1, J2, J3 = (f"start.joints.joint_{i}" for i in (1, 2, 3))
 
 
 def starts(count: int = 12, scenario: Any = "T3.1", duration: str = "10 ms", **more: Any) -> Sweep:
-    """Starts around the one of the document."""
     return sweep.load(
         {
             "scenario": scenario,
@@ -58,12 +57,10 @@ def run(found: Sweep, output: Path, jobs: int = 1, **more: Any) -> SweepResult:
 
 @pytest.fixture
 def measure() -> Iterator[Callable[[str, Any], Any]]:
-    """Registers measures for one test."""
     with registry.temporary():
         yield lambda name, function: registry.measure(name)(function)
 
 
-# --- figures --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_figures_are_those_of_single_simulations(tmp_path: Path, jobs: int) -> None:
     found = starts(
@@ -89,7 +86,6 @@ def test_a_controller_holds_joints_where_each_run_starts_and_its_signals_can_be_
         assert row["measures"] == scenarios.measure(scenario, scenarios.simulate(scenario), found.measures)
 
 
-# --- the file of results --------------------------------------------------------------------------------------------
 def test_a_sweep_that_was_limited_goes_on_and_makes_no_run_twice(tmp_path: Path) -> None:
     found = starts(12)
     first = run(found, tmp_path, limit=5)
@@ -195,7 +191,6 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_was_written_before_the_disk_was_full_is_kept(tmp_path: Path) -> None:
-    """The largest size of a file stands for a full disk: the last row is written in part, as there."""
     found, path = starts(200), tmp_path / "runs.jsonl"
     run(found, tmp_path, limit=3)  # what is compiled is compiled
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -235,7 +230,6 @@ def test_a_worker_hands_over_what_it_has_when_its_time_is_over(tmp_path: Path, m
     assert [row["seconds"] for row in rows] == pytest.approx([0.4] * 3)
 
 
-# --- failures -------------------------------------------------------------------------------------------------------
 def test_a_run_that_fails_is_a_row_with_its_error(tmp_path: Path) -> None:
     found = starts(scenario="T3.3", parameters={J1: ["135 deg", "20 deg"]})
     result = run(found, tmp_path)
@@ -299,7 +293,6 @@ def test_a_run_that_keeps_no_log_leaves_none_of_before(tmp_path: Path, more: dic
     assert not list((tmp_path / "logs").iterdir())
 
 
-# --- tables ---------------------------------------------------------------------------------------------------------
 def test_tables_have_units_in_their_titles_and_one_row_per_run(tmp_path: Path) -> None:
     found = starts(parameters={J1: ["10 deg", "20 deg"], "integrator": ["rk4", "rkf45"], "step": ["1 ms", 2e-3]})
     result = run(found, tmp_path)
@@ -317,7 +310,6 @@ def test_tables_have_units_in_their_titles_and_one_row_per_run(tmp_path: Path) -
     assert [float(row["energy_drift"]) for row in rows] == drifts == arrays["energy_drift"].tolist()
 
 
-# --- executors ------------------------------------------------------------------------------------------------------
 class Counting:
     """An executor of somebody else's that counts how much waits."""
 

@@ -53,7 +53,6 @@ def single(measures: dict[str, Any]) -> dict[str, float]:
     return {name: number for part in parts for name, number in part.items()}
 
 
-# --- figures --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("device", DEVICES)
 def test_figures_are_those_of_runs_one_by_one(device: str, tmp_path: Path) -> None:
     one, many = figures(starts(None), tmp_path / "one"), figures(starts(device), tmp_path / "many")
@@ -80,7 +79,6 @@ def test_figures_of_closed_loops_are_those_of_runs_one_by_one_and_open_ones_fail
 
 
 def test_every_measure_that_goes_side_by_side_is_that_of_a_log() -> None:
-    """On a robot that floats and turns without gravity: each of them has something to measure."""
     able = [name for name, one in registry.measures().items() if one.side_by_side]
     assert len(able) > 7
     scenario = scenarios.load("T3.5").with_changes({"duration": 0.02, "log_every": 2})
@@ -97,7 +95,6 @@ def test_every_measure_that_goes_side_by_side_is_that_of_a_log() -> None:
             assert np.allclose(b, a, rtol=1e-9, atol=1e-13), name
 
 
-# --- failures -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("device", ["cpu", "host"])
 def test_a_motion_that_cannot_go_on_is_made_alone_and_has_the_same_error(device: str, tmp_path: Path) -> None:
     # so fast that numbers overflow
@@ -190,7 +187,6 @@ def test_motions_go_in_parts_that_fit_and_are_the_same(tmp_path: Path) -> None:
         side_by_side.fitting(scenario, build_model(scenario), 100)
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 CONTROLLED = {
     "name": "held",
     "model": {"robot": "pa10"},
@@ -242,7 +238,6 @@ def test_results_of_one_device_are_not_gone_on_with_on_another(tmp_path: Path) -
     assert starts("cuda:1").fingerprint == starts("cuda").fingerprint != starts(None).fingerprint
 
 
-# --- devices --------------------------------------------------------------------------------------------------------
 def in_a_thread(function: Callable[[], Any]) -> Any:
     """A worker of its own: what a thread notes is gone with it."""
     found: list[Any] = []

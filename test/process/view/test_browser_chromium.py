@@ -37,14 +37,12 @@ class Stage(Visit):
             self.shown.tick()
 
     def on_page(self, action):
-        """What an action of the page's thread returns."""
         found = []
         self.page.note(object(), lambda: found.append(action()))
         self.until(lambda: found, "the page's thread")
         return found[0]
 
     def show(self, make):
-        """Put something on the empty page."""
         self.on_page(self._clear)
         self.until(lambda: len(self.drawn()) < 50, "the page is empty", every=0.5)
         self.shown = self.on_page(lambda: make(self.page))
@@ -151,7 +149,6 @@ def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(stage
     here.keep("view-live")
 
 
-# --- controls that stay where they are --------------------------------------------------------------------------------
 PLACES = """
 return [...document.querySelectorAll('button, input, [role=slider]')]
   .filter(e => e.getBoundingClientRect().width && !e.closest('[class*=Notification]'))

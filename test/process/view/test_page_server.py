@@ -164,7 +164,6 @@ def test_a_page_whose_door_was_passed_by_is_closed_again(monkeypatch):
         socket.create_connection(("127.0.0.1", started[0]), timeout=20)
 
 
-# --- threads and ports ----------------------------------------------------------------------------------------------
 def test_a_page_listens_on_this_machine_alone_and_its_threads_end_with_it():
     before = set(threading.enumerate())
     with Page("test", port=0) as page:
@@ -177,7 +176,6 @@ def test_a_page_listens_on_this_machine_alone_and_its_threads_end_with_it():
 
 @pytest.fixture
 def taken():
-    """A port that is in use."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen(1)
@@ -202,7 +200,6 @@ def test_an_address_that_cannot_be_is_refused(host, port):
         Page("test", host=host, port=port)
 
 
-# --- pages that are served ------------------------------------------------------------------------------------------
 def test_all_views_end_by_themselves_and_greet_with_one_line(capsys):
     pendulum, options = browser_robots.pendulum(), {"port": 0, "open_browser": False, "duration": 0.2}
     pose(pendulum, **options)

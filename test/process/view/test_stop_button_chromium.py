@@ -52,7 +52,6 @@ class Robot:
         self.rests(self.visit.button("hold to play"))
 
     def rests(self, element):
-        """A page finds its layout step by step."""
         places = [element.rect]
 
         def still():
@@ -72,7 +71,6 @@ class Robot:
         )
 
     def arrives(self, press):
-        """A press arrives, however it is done."""
         before = len(self.pressed)
         press()
         self.visit.until(lambda: len(self.pressed) > before, "the press arrives", every=0.01)
@@ -95,7 +93,6 @@ class Robot:
 
     @contextlib.contextmanager
     def as_on_a_phone(self):
-        """As wide and as high as a phone."""
         size = {"width": 390, "height": 760, "deviceScaleFactor": 1, "mobile": True}
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         yield

@@ -40,7 +40,6 @@ def test_rotors_of_any_size_are_exact(algorithm: str, armature: float) -> None:
         assert np.allclose(found, expected, rtol=1e-11, atol=0.0)
 
 
-# --- wrenches -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(max_examples=15)
 @given(model=trees())
@@ -54,7 +53,6 @@ def test_the_wrench_of_each_joint_is_what_all_that_it_carries_needs(algorithm: s
             assert np.max(np.abs(six(ours) - six(theirs))) < RELATIVE * size
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_mimic_joints_are_refused_by_name(algorithm: str) -> None:
     builder = ada.Builder("gripper").link("palm").link("left", 0.1, (0, 0.02, 0), (1e-4,) * 3)

@@ -34,7 +34,6 @@ def loop_wrench(model: ada.Model, index: int, force: Force) -> Array:
     return six(model.tree.loops[index].turn.to_parent(force))
 
 
-# --- against the dense reference ------------------------------------------------------------------------------------
 def solved(case: Case, algorithm: str, **options: Any) -> Any:
     return ALGORITHMS[algorithm].solve(case.model.tree, *floats(*case.state), **options)
 
@@ -84,7 +83,6 @@ def test_an_independent_set_of_redundant_conditions_gives_the_accelerations_of_t
     case.assert_same(solved(case, algorithm, order=order, rows=found.rows(found.used)).accelerations, 1e-12)
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("options", "facts"),
     [

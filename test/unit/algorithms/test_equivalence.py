@@ -42,7 +42,6 @@ def derivative(f: Callable[[float], Any], h: float = 1e-3) -> Array:
 several = settings(max_examples=20)
 
 
-# --- invariants -----------------------------------------------------------------------------------------------------
 @several
 @given(model=trees(10))
 def test_three_ways_give_one_mass_matrix_and_it_is_positive_definite(model: ada.Model) -> None:
@@ -92,7 +91,6 @@ def test_a_tree_that_floats_without_weight_keeps_its_momentum(model: ada.Model) 
     assert np.max(np.abs(derivative(momentum))) < 1e-7 * size  # as above
 
 
-# --- derivatives ----------------------------------------------------------------------------------------------------
 def small_floating_model() -> ada.Model:
     return random_tree(3, ["revolute", "spherical", "prismatic"], "floating")
 
@@ -136,6 +134,4 @@ def test_velocity_and_acceleration_of_a_link_are_the_rates_of_its_pose(model: ad
     assert np.max(np.abs(derivative(velocity) - [*A.angular, *A.linear])) < 1e-7 * size
 
 
-# --- published kinematics -------------------------------------------------------------------------------------------
 # docs/pa10_kinematics.md: L_b, L_s, L_e, L_w
-# --- closed forms ---------------------------------------------------------------------------------------------------

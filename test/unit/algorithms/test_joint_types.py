@@ -69,7 +69,6 @@ def pose(joint: JointType, q: Any) -> tuple[Array, Array]:
 
 
 def columns(vectors: Sequence[Any]) -> Array:
-    """6 x n, [angular; linear]."""
     return np.array([[*a, *b] for a, b in vectors], dtype=float).reshape(-1, 6).T
 
 
@@ -86,7 +85,6 @@ def body_velocity(joint: JointType, q: Array, rate: Array) -> Array:
 @few
 @given(seed=seeds)
 def test_force_subspaces_are_dual_to_the_motion_subspace(joint: JointType, seed: int) -> None:
-    """Eqs. 2.7, 2.8: T_aᵀ S = U, Tᵀ S = 0, and together T_a and T span all forces."""
     q = random_position(joint, np.random.default_rng(seed)).tolist()
     S, active, T = columns(joint.subspace(q)), columns(joint.active(q)), columns(joint.constraint(q))
     assert S.shape == active.shape == (6, joint.nv)
@@ -124,7 +122,6 @@ def test_the_bias_is_the_rate_of_the_motion_subspace(joint: JointType, seed: int
     assert np.max(error) < 1e-8 * (1.0 + np.max(np.abs(v)) ** 4)
 
 
-# --- configuration space --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
 @few
 @given(seed=seeds)
@@ -140,7 +137,6 @@ def test_integrating_starts_along_the_position_rate(joint: JointType, seed: int)
 @pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
 @pytest.mark.parametrize("size", [0.0, 1e-300, 3.1e-3, 3.2e-3, 1.0, np.pi - 1e-6, np.pi - 1e-9])
 def test_difference_undoes_integrate(joint: JointType, size: float) -> None:
-    """Also where the coefficients change from series to closed form (|ω|² = 1e-5), and near half a turn."""
     rng = np.random.default_rng(11)
     for _ in range(5):
         q, step = random_position(joint, rng), rng.normal(size=joint.nv)
@@ -176,7 +172,6 @@ def test_a_step_is_the_motion_at_constant_body_velocity(joint: JointType, seed: 
     assert np.max(np.abs(homogeneous(joint.integrate(q, step)) - expected)) < 1e-13 * (1.0 + np.max(np.abs(step)))
 
 
-# --- the thesis' tables ---------------------------------------------------------------------------------------------
 def test_the_printed_spherical_row_is_wrong_in_two_places_and_ours_mends_them() -> None:
     q = [0.3, 0.8, -0.5]
     ours, printed, mended = own(SphericalEuler(), q), printed_spherical(q), mended_spherical(q)
@@ -188,7 +183,6 @@ def test_the_printed_spherical_row_is_wrong_in_two_places_and_ours_mends_them() 
         assert row.off > 0.1
 
 
-# --- orientation conventions, by scipy ------------------------------------------------------------------------------
 @few
 @given(seed=seeds)
 def test_orientations_are_the_documented_sequences_of_turns(seed: int) -> None:
@@ -205,7 +199,6 @@ def test_orientations_are_the_documented_sequences_of_turns(seed: int) -> None:
         assert np.max(np.abs(pose(joint, q.tolist())[0] - np.reshape(expected.as_matrix(), (3, 3)))) < 1e-14
 
 
-# --- singularities and quaternions, through the front door ----------------------------------------------------------
 def ball(kind: str) -> ada.Model:
     builder = ada.Builder("ball").link("base").link("ball", 2.0, (0.1, 0.2, 0.3), (0.3, 0.4, 0.5))
     return builder.joint("hip", kind, "base", "ball").build()
@@ -246,10 +239,8 @@ def test_quaternions_off_by_rounding_are_normalised_and_others_refused(base: str
             dynamics.forward(off, zero, zero)
 
 
-# --- axes that are not coordinate axes ------------------------------------------------------------------------------
 @pytest.mark.parametrize("tilt", [1e-12, 4e-8, 1e-7])
 def test_an_axis_that_is_slightly_tilted_stays_so(tilt: float) -> None:
-    """The cosine of 4e-8 rad is 1 in 64 bits: an axis must not be taken for a coordinate axis by it."""
     for sign in (1.0, -1.0):
         axis = np.array([0.0, sign * np.cos(tilt), np.sin(tilt)])
         builder = ada.Builder("one").link("base").link("tip", 1.0)

@@ -30,7 +30,6 @@ def approx(value):
     return pytest.approx(value, rel=1e-12, abs=1e-12)
 
 
-# --- stops and friction -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("q", "v", "step", "effort", "armature"),
     [
@@ -103,7 +102,6 @@ def test_what_is_lost_is_damping_and_the_sign_of_motion():
     assert lost_efforts(train(), [0.0, 0.0]) == [0.0, 0.0]
 
 
-# --- servos -----------------------------------------------------------------------------------------------------------
 COMMAND = ServoCommand(1.0, 0.5, 2.0, 10.0, 3.0)  # 2 + 10 (1 - q) + 3 (0.5 - v)
 
 
@@ -133,7 +131,6 @@ def test_servos_take_their_own_commands_and_that_of_a_joint_that_mimics_pulls_th
     assert servo_efforts(train(), [Servo(1)], COMMAND, [0.2, 0.25], [0.5, -0.5]) == ([0.0, approx(12.5)], [0.0, 0.0])
 
 
-# --- contact ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("exponent", "depth", "rate", "wanted"),
     [
@@ -166,7 +163,6 @@ def test_a_ball_that_slides_on_the_ground_is_held_up_and_back_and_turned(step):
     assert (load.added is None) == (step is None)
 
 
-# --- wrenches ---------------------------------------------------------------------------------------------------------
 def test_a_profile_is_a_constant_a_ramp_and_a_wave_from_its_beginning_on():
     parameters = [2.0, math.pi, *range(1, 7), *range(10, 70, 10), *range(100, 700, 100)]
     assert len(parameters) == PARAMETERS
@@ -219,7 +215,6 @@ def test_about_the_zero_moment_point_no_wrench_has_a_moment_along_the_plane(norm
     np.testing.assert_allclose(np.cross(normal, left), 0.0, atol=1e-12)
 
 
-# --- angles -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("middle", [0.7, -0.7, 2.0, 1e-3, 0.0])
 def test_consistent_rates_turn_the_body_as_fast_as_their_time_goes_by(middle):
     angles, w = np.array([0.4, middle, -1.1]), np.array([0.3, -0.5, 0.8])
@@ -233,7 +228,6 @@ def test_consistent_rates_turn_the_body_as_fast_as_their_time_goes_by(middle):
         assert np.abs(found.angles).max() > 0.1, "in the lock time stands, and the angles go on"
 
 
-# --- factors and maps -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_factors_of_a_small_matrix_multiply_to_it_and_solve(n):
     rng = np.random.default_rng(n)

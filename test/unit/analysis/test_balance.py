@@ -40,7 +40,6 @@ def box():
     return Dynamics(Builder("box").link("box", 2.0, (0.0, 0.0, 0.3), (0.1, 0.2, 0.3)).build("floating"))
 
 
-# --- momentum -------------------------------------------------------------------------------------------------------
 def test_the_rate_of_momentum_is_its_difference_quotient(robot):
     rng = np.random.default_rng(1)
     q, v = robot.model.random_state(rng)
@@ -54,7 +53,6 @@ def test_the_rate_of_momentum_is_its_difference_quotient(robot):
     np.testing.assert_allclose(found, quotient, rtol=0, atol=1e-7 * np.max(np.abs(found)))
 
 
-# --- zero-moment point ----------------------------------------------------------------------------------------------
 def test_at_rest_the_zero_moment_point_is_below_the_centre_of_mass(robot):
     q, _ = robot.model.random_state(np.random.default_rng(3))
     rest = np.zeros(robot.model.nv)
@@ -63,7 +61,6 @@ def test_at_rest_the_zero_moment_point_is_below_the_centre_of_mass(robot):
 
 
 def test_an_accelerated_box_has_its_zero_moment_point_behind(box):
-    """x = x_c - z_c a/g, and a turn about y adds -I α/(m g)."""
     q, rest = box.model.neutral(), np.zeros(6)
     pushed = zmp_of_motion(box, q, rest, np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
     np.testing.assert_allclose(pushed, [-0.3 * 2.0 / G, 0.0, 0.0], atol=1e-12)
@@ -73,7 +70,6 @@ def test_an_accelerated_box_has_its_zero_moment_point_behind(box):
 
 
 def test_motion_and_contacts_agree_on_the_zero_moment_point(robot):
-    """What the ground must supply, put into three contacts at will, has one zero-moment point."""
     rng = np.random.default_rng(4)
     q, v = robot.model.random_state(rng)
     a = rng.normal(size=robot.model.nv)
@@ -101,9 +97,6 @@ def test_a_slope_has_its_own_plane(box):
     axes = plane_axes(N)
     np.testing.assert_allclose(np.vstack([axes, N]) @ np.vstack([axes, N]).T, np.eye(3), atol=1e-15)
     np.testing.assert_array_equal(plane_axes(), np.eye(3)[:2])
-
-
-# --- polygons -------------------------------------------------------------------------------------------------------
 
 
 def test_random_hulls_are_convex_and_hold_every_point():
@@ -144,7 +137,6 @@ def test_margins_follow_the_contacts_that_are_loaded():
     np.testing.assert_array_equal(support_margins(zmp, {}, {}), -np.inf)
 
 
-# --- along a motion -------------------------------------------------------------------------------------------------
 def standing(weights):
     """A box on four corners, over as many rows as there are weights."""
     model = Builder("box").link("box", 2.0, (0.0, 0.0, 0.3), (0.1, 0.2, 0.3)).build("floating")
@@ -186,7 +178,6 @@ def test_questions_without_ground_are_refused(box):
         support_polygon([[np.nan, 0.0, 0.0]])
 
 
-# --- fixed feet -------------------------------------------------------------------------------------------------------
 @pytest.mark.fuzz
 def test_zero_moment_point_is_that_of_the_rates_of_momentum() -> None:
     model = ada.load("hoap2_standing")

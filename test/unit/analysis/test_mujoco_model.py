@@ -63,7 +63,6 @@ def test_efforts_keep_their_power() -> None:
     assert other.data.qfrc_applied @ other.data.qvel == pytest.approx(tau @ v, rel=1e-13)
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 def hinged(kind: str = "revolute", **options: Any) -> ada.Model:
     builder = ada.Builder("door").link("frame").link("leaf", 1.0, (0.4, 0.0, 0.0), (0.1, 0.1, 0.1))
     return builder.joint("hinge", kind, "frame", "leaf", **options).build("fixed")

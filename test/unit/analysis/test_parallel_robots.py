@@ -39,13 +39,11 @@ def two_arms():
     return five_bar()
 
 
-# --- kinds of singular poses ------------------------------------------------------------------------------------------
 def kinds_of(dynamics, link, q, **options):
     return nearness(dynamics, link, q, **options).kinds(1e-6)
 
 
 def test_a_five_bar_is_singular_in_parallel_where_its_rods_lie_on_one_line():
-    """By symmetry the elbows are 0.7 m apart there, each 0.2 m beside its pivot."""
     dynamics, q = five_bar((0.15, np.sqrt(LINK**2 - 0.2**2)))
     assert kinds_of(dynamics, q=q, **TIP) == ["parallel"]
     assert np.isinf(nearness(dynamics, q=q, **TIP).condition)
@@ -69,7 +67,6 @@ def test_a_rhombus_on_one_line_loses_a_condition_of_its_loop():
 
 @pytest.mark.parametrize("angle", [0.3, 1.1, 2.4])
 def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
-    """crank sin θ + rod sin t = x, crank cos θ + rod cos t = 0; J of the slider by the crank follows."""
     crank, rod = 0.3, 0.7
     model, q = mechanisms.slider_crank(crank, rod, angle=angle)
     dynamics = ada.Dynamics(model, pose=q)
@@ -89,7 +86,6 @@ def test_a_link_that_nothing_moves_is_refused(two_arms):
         nearness(dynamics, "base", q)
 
 
-# --- workspace --------------------------------------------------------------------------------------------------------
 X, Z = np.linspace(-0.65, 0.95, 28), np.linspace(-0.74, 0.76, 31)
 
 
@@ -126,9 +122,7 @@ def test_grids_that_cannot_be_are_refused(two_arms, options, facts):
         workspace(dynamics, q=q, **{**TIP, **options})
 
 
-# --- stiffness --------------------------------------------------------------------------------------------------------
 def test_the_stiffness_of_a_stewart_platform_is_the_sum_over_its_legs():
-    """K = Σ kᵢ wᵢ wᵢᵀ, wᵢ = [uᵢ; rᵢ × uᵢ] the line of a leg."""
     model, q = mechanisms.stewart()
     dynamics = ada.Dynamics(model, pose=q)
     k = {name: 1e5 * (i + 1) for i, name in enumerate(model.actuated)}
@@ -147,7 +141,6 @@ def test_the_stiffness_of_a_stewart_platform_is_the_sum_over_its_legs():
 
 @pytest.mark.parametrize(("name", "link", "rigid"), [("five_bar", "left_rod", 4), ("delta", "platform", 3)])
 def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors(name, link, rigid):
-    """Jᵀ K J = diag(k) with J by the motors, over several poses at once."""
     model, q = getattr(mechanisms, name)()
     dynamics = ada.Dynamics(model, pose=q)
     v = dynamics.complete_velocity(q, np.full(len(model.actuated), 0.2))

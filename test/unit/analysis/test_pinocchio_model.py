@@ -54,7 +54,6 @@ def assert_near(found: Array, expected: Array, tolerance: float = ROUNDING) -> N
     assert np.max(np.abs(found - expected)) < tolerance * max(1.0, float(np.max(np.abs(expected))))
 
 
-# --- coordinates ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("with_mimic", [False, True])
 def test_a_step_along_our_velocity_is_the_same_step_in_pinocchio(with_mimic: bool) -> None:
     model = every_joint(with_mimic)
@@ -77,7 +76,6 @@ def test_coordinates_come_back_from_pinocchio_as_they_went_and_efforts_keep_thei
     assert other.effort(tau) @ other.velocity(v) == pytest.approx(tau @ v, rel=1e-14)
 
 
-# --- trees ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("with_mimic", [False, True])
 def test_every_joint_type_with_rotors_losses_and_wrenches_moves_as_our_dynamics_say(with_mimic: bool) -> None:
     model = every_joint(with_mimic, **RATES)
@@ -91,7 +89,6 @@ def test_every_joint_type_with_rotors_losses_and_wrenches_moves_as_our_dynamics_
         assert_near(other.inverse(q, v, a, WRENCHES), tau)
 
 
-# --- loops ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("solver", [CONSTRAINT_DYNAMICS, DENSE])
 def test_a_rhombus_of_unit_rods_swings_as_its_closed_form_says(solver: str) -> None:
     # crank and rocker turn (1/3 m l² each), the coupler only moves along (m l²): 5/3 θ'' = 2 g sin θ, θ from upright
@@ -132,9 +129,6 @@ def test_mechanisms_move_as_an_exact_solution_says_by_every_solver_and_by_our_dy
     for solver in other.solvers:
         assert_near(other.forward(q, v, tau, wrenches, solver), exact, MECHANISM)
     assert_near(ada.Dynamics(model, pose=q).forward(q, v, tau, wrenches), exact, MECHANISM)
-
-
-# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 def test_unusable_arguments_are_named() -> None:

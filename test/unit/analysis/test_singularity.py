@@ -50,7 +50,6 @@ def test_the_measure_of_a_two_link_arm_is_its_closed_form(arm):
 
 
 def test_the_rhombus_has_the_sum_of_its_four_triangles(rhombus):
-    """By Cauchy and Binet det(J Jᵀ) of the planar 4R is Σ (2 area)² over the triangles of its pivots: 4 cos² here."""
     crank = np.linspace(-3.0, 3.0, 61)
     np.testing.assert_allclose(
         loop_measure(rhombus, "closing", rhombus_poses(crank)), 4.0 * np.cos(crank) ** 2, atol=1e-13
@@ -81,7 +80,6 @@ def test_what_a_loop_joint_lets_a_body_do_is_within_its_own_columns(kind):
 
 
 def test_the_paper_s_fall_passes_five_singular_poses_and_loses_no_energy():
-    """Takahashi 2012, sec. 3.3: from (60, 30, 150) deg, 3 s at 1 ms; fig. 3.17 (f) shows five, and an energy jump."""
     model, _ = four_bar()
     log = Simulation(model, q=np.radians([60.0, 30.0, 150.0])).run(3.0)
     found = passings(log.t, loop_measure(log.dynamics, "closing", log.q))
@@ -119,7 +117,6 @@ def test_questions_without_an_answer_are_refused(arm, call, facts):
         call(arm)
 
 
-# --- joints that close loops ------------------------------------------------------------------------------------------
 STEP = 1e-5  # [s]; central differences: 1e-10 of truncation, 1e-11 of rounding
 
 

@@ -49,7 +49,6 @@ def test_what_is_no_spline_is_refused_by_name(times, points, more, facts):
         QuinticSpline(times, points, **more)
 
 
-# --- differences ----------------------------------------------------------------------------------------------------
 def errors(rule, steps):
     """Largest errors of both derivatives of sin over [0, 1], at each step."""
     found = []
@@ -86,7 +85,6 @@ def test_samples_without_derivatives_are_refused(rule, samples, step, facts):
         rule(samples, step)
 
 
-# --- integrals ------------------------------------------------------------------------------------------------------
 def test_integrals_are_of_fourth_order():
     def error(n):
         t = np.linspace(0.0, 2.0, n + 1)

@@ -63,7 +63,6 @@ def test_masses_forces_and_accelerations_are_those_of_another_reference(family: 
 
 @pytest.mark.parametrize("elevation", [0.3, 1.2])
 def test_a_rhombus_swings_as_its_closed_form_says(elevation: float) -> None:
-    """φ̈ = -(6/5) g cos φ for the elevation φ of its unit rods, whatever its speed."""
     x, y = np.eye(3, dtype=Long)[:2]
     e = np.array([np.cos(Long(elevation)), 0, np.sin(Long(elevation))], dtype=Long)
     rods = [(e / 2, e), (e + x / 2, x), (x + e / 2, e)]

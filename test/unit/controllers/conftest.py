@@ -15,7 +15,6 @@ def pa10() -> ada.Model:
 
 @pytest.fixture(scope="session")
 def dynamics(pa10: ada.Model) -> ada.Dynamics:
-    """Of the PA-10."""
     return ada.Dynamics(pa10)
 
 

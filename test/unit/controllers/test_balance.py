@@ -58,14 +58,12 @@ def test_dampers_have_grown_to_the_printed_bounds_at_the_full_angle(standing: ad
 
 
 def test_upper_body_rotation_moves_the_right_ankle_against_the_left_one(standing: ada.Model) -> None:
-    """Eq. 6.7, and stiffer hips about y."""
     efforts = told(plain(standing, strategy="upper_body_rotation"), SMALL, RATES)
     assert efforts[3] == pytest.approx(-(5.0 * SMALL[8] + 0.5 * RATES[8]), abs=1e-12)
     assert efforts[[2, 7]] == pytest.approx(-5.0 * SMALL[[2, 7]] - 0.5 * RATES[[2, 7]], abs=1e-12)
 
 
 def test_combined_strategy_drives_the_left_ankle_along_the_null_space(standing: ada.Model) -> None:
-    """Eqs. 6.12 and 6.13 at the upright pose, where n11/n31 is the ratio of two first moments."""
     controller = plain(standing, strategy="combined")
     own = controller.ankle_hip
     upper = own.m2 * own.lg2
@@ -77,7 +75,6 @@ def test_combined_strategy_drives_the_left_ankle_along_the_null_space(standing: 
     assert efforts[others] == pytest.approx(-0.5 * SMALL[others] - 0.05 * RATES[others], abs=1e-12)
 
 
-# --- two phases (sec. 6.3.1) ----------------------------------------------------------------------------------------
 def after_turns(controller: Balance, yaws: tuple[float, ...], rate: Array) -> Array:
     """Efforts of joints 1 to 10 for rates at the last of some turns of the upper body, 0.4 s apart."""
     order = [controller.joints.index(name) for name in JOINTS]

@@ -43,9 +43,7 @@ def run(
     return np.array(rows), np.array(forces)
 
 
-# --- the spring -------------------------------------------------------------------------------------------------------
 def test_the_hand_gives_way_by_its_compliance_from_a_target_that_stays(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """x_h = C_h ʰH_fs w_fs, by another formula: the moment at the hand is n + p x f."""
     p, rpy, K = [0.02, -0.03, 0.1], [0.3, -0.2, 0.5], np.array([800.0, 900.0, 1200.0, 40.0, 50.0, 60.0])
     tool = {"tool_xyz": [0.01, 0.0, 0.2], "sensor_xyz": p, "sensor_rpy": rpy, "stiffness": K.tolist()}
     controller = compliant(pa10, **tool)
@@ -84,7 +82,6 @@ def test_activation_under_force_moves_nothing(pa10: ada.Model) -> None:
         assert controller.update(State(START, NO_SPEED, felt), None, 0.0).velocity == pytest.approx(0.0, abs=1e-10)
 
 
-# --- what is felt -----------------------------------------------------------------------------------------------------
 def test_bias_dead_band_and_filter_act_on_what_is_measured(pa10: ada.Model) -> None:
     offset = np.array([1.0, 2.0, -1.0, 0.1, 0.0, 0.2])
     controller = compliant(pa10, bias_at_reset=True, dead_band=[2.0, 0.5], filter_time=0.1)
@@ -110,7 +107,6 @@ def test_the_weight_of_the_tool_is_not_felt_in_any_pose(pa10: ada.Model, dynamic
         assert controller.signals()["wrench"] == pytest.approx(0.0, abs=2e-2)  # gravity of 9.80665 or 9.81
 
 
-# --- contact ----------------------------------------------------------------------------------------------------------
 def wall(dynamics: ada.Dynamics, height: float, stiffness: float, late: int = 0) -> Any:
     """A floor that pushes up like a spring, measured in the flange's axes some calls late."""
     past: list[float] = []
@@ -157,7 +153,6 @@ def test_closed_forms_of_the_limit() -> None:
         stiffest_contact(gain=500.0, stiffness=1e3, period=0.01)
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
 def test_states_without_a_wrench_are_refused(pa10: ada.Model) -> None:
     controller = compliant(pa10)
     with refused(StateRefused, link="flange", field="wrench"):
@@ -168,7 +163,6 @@ def test_states_without_a_wrench_are_refused(pa10: ada.Model) -> None:
 
 
 def test_with_both_modes_the_force_of_a_contact_dies_out(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """Spring and damper in a row with the wall: ḟ (1/k + 1/K) = -f / (K τ)."""
     k, K, time, P, depth = 5e3, 1000.0, 0.5, 40.0, 0.02
     height = float(dynamics.pose("flange", START)[2, 3])
     controller = compliant(pa10, mode="relaxed", moving_time=time, gain=P)

@@ -81,7 +81,6 @@ class Robot:
         return self.loop.step(Measured(State(q, v), self.stamp, **fields), self.time)
 
     def silence(self, seconds):
-        """Commands of a time without states."""
         told = []
         for _ in range(round(seconds / DT)):
             self.clock.advance(DT)
@@ -90,7 +89,6 @@ class Robot:
 
 
 def running(controller=None, *, blend=0.0, **wanted):
-    """A loop that is active, and its robot."""
     loop = ControlLoop(controller or make("computed_torque", MODEL), LoopSettings(blend=blend, **wanted))
     robot = Robot(loop)
     robot.send(effort=WEIGHT)
@@ -98,7 +96,6 @@ def running(controller=None, *, blend=0.0, **wanted):
     return loop, robot
 
 
-# --- begin and end ----------------------------------------------------------------------------------------------------
 def test_an_active_loop_gives_the_commands_of_its_controller_one_for_each_state():
     _, robot = running()
     alone = make("computed_torque", MODEL)
@@ -148,7 +145,6 @@ def test_a_position_to_hold_is_within_the_limits_though_the_joint_is_not():
     assert loop.deactivate().position[1] == loop.controller.limits[1].upper
 
 
-# --- states -----------------------------------------------------------------------------------------------------------
 def test_after_a_silence_of_the_timeout_comes_one_safe_command_and_the_reason():
     loop, robot = running(state_timeout=0.05)
     robot.send()
@@ -236,7 +232,6 @@ def test_a_robot_that_was_put_elsewhere_or_a_clock_set_back_makes_the_controller
     assert loop.restarts == 1
 
 
-# --- gaps -------------------------------------------------------------------------------------------------------------
 POSE = np.array([[0.0, 0.0, 1.0, 0.5], [0.0, 1.0, 0.0, 0.2], [-1.0, 0.0, 0.0, 0.6], [0.0, 0.0, 0.0, 1.0]])
 FAR = {
     "joint_trajectory": JointReference(BENT + 0.8),
@@ -259,7 +254,6 @@ class Stepped:
         return Measured(State(self.q, self.v), self.clock.now(), effort=self.dynamics.inverse(self.q, REST, REST))
 
     def cycle(self, dt=DT):
-        """A cycle; its command."""
         self.clock.advance(dt)
         command = self.loop.step(self.measured(), self.clock.now())
         if command.position is not None:
@@ -306,7 +300,6 @@ def test_a_controller_that_cannot_begin_after_a_gap_gives_no_command_until_it_ca
     assert robot.send().position == pytest.approx(BENT), "not the reference of before"
 
 
-# --- robots that something else drives --------------------------------------------------------------------------------
 def test_a_robot_that_was_stopped_and_started_again_stays_where_it_is():
     loop, robot = running(Follow(MODEL))
     loop.robot_is(RobotPhase("active"), robot.time)
@@ -370,7 +363,6 @@ def test_a_waiting_controller_whose_robot_falls_silent_ends_without_a_command():
     assert robot.silence(0.2) == [] and not loop.is_active
 
 
-# --- references -------------------------------------------------------------------------------------------------------
 def test_a_reference_that_cannot_be_followed_is_refused_and_the_old_one_stays():
     loop, robot = running()
     loop.offer(JointReference(BENT + 0.1))
@@ -405,7 +397,6 @@ def test_a_source_gives_a_reference_for_the_stamp_of_each_state():
     assert np.isfinite(loop.controller.reference.position).all()
 
 
-# --- hand-over --------------------------------------------------------------------------------------------------------
 def steps_of(commands, part="effort"):
     values = np.array([getattr(command, part) for command in commands])
     return np.abs(np.diff(values, axis=0)).max()
@@ -471,7 +462,6 @@ def test_a_law_with_a_mistake_ends_in_the_safe_command_and_says_what_it_was():
     assert loop.reason == "failing failed: ZeroDivisionError: a mistake"
 
 
-# --- any sequence -----------------------------------------------------------------------------------------------------
 numbers = st.floats(-10.0, 10.0) | st.sampled_from([math.nan, math.inf, 1e300])
 events = st.one_of(
     st.tuples(st.just("state"), st.lists(numbers, min_size=6, max_size=7), st.floats(-1.0, 1.0)),

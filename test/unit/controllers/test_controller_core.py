@@ -26,7 +26,6 @@ from ada_controllers.kit.shaping import ShapingSettings
 from ada_dynamics.errors import InputError
 
 
-# --- states ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("q", "v", "facts"),
     [
@@ -111,7 +110,6 @@ def test_a_reset_that_is_refused_leaves_the_controller_as_it_was() -> None:
     assert say(controller, 2.0, effort=[1.0, 1.0]).effort is not None
 
 
-# --- references -----------------------------------------------------------------------------------------------------
 TURNED = np.eye(4)
 TURNED[:3, :3] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
 MIRRORED = np.diag([1.0, 1.0, -1.0, 1.0])
@@ -122,7 +120,6 @@ def vector(*values: float) -> Any:
 
 
 def far(x: float) -> np.ndarray[Any, Any]:
-    """A pose at a distance."""
     pose = np.eye(4)
     pose[0, 3] = x
     return pose
@@ -177,7 +174,6 @@ def test_references_that_cannot_be_followed_are_refused_and_the_old_one_counts(
     assert controller.reference is old
 
 
-# --- settings, robots, registry --------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("settings", "shaping", "facts"),
     [
@@ -207,7 +203,6 @@ def test_robots_that_cannot_be_commanded_are_refused() -> None:
         Echo("pa10")  # type: ignore[arg-type]
 
 
-# --- in a simulation -------------------------------------------------------------------------------------------------
 class Holding(Echo):
     """Carries the weight of the arm, and tells of its calls."""
 

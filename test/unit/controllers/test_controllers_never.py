@@ -84,7 +84,6 @@ def twins(label: str) -> tuple[Any, Any, State]:
     return both[0], both[1], State(q, np.zeros(model.nv), np.zeros(6) if case.feels else None)
 
 
-# --- what may come in -------------------------------------------------------------------------------------------------
 HUGE = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e9, -1e7, 1e4, 5e-324]
 WILD = st.one_of(
     st.sampled_from(HUGE),
@@ -157,7 +156,6 @@ def references(draw: Any, controller: Any, start: State) -> Any:
     return others[kind] if kind in others else draw(st.sampled_from(["home", 3.0, State(joints, zero)]))
 
 
-# --- what must hold ---------------------------------------------------------------------------------------------------
 def outcome(call: Any, *arguments: Any) -> Any:
     try:
         return call(*arguments)

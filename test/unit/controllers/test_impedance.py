@@ -41,7 +41,6 @@ def pushed(model: ada.Model, settings: Any, until: float, feels: bool = False) -
     return loop.simulation(model, START, step=1e-3, external=[constant(HAND, FORCE, frame="world")]).run(until)
 
 
-# --- joints ---------------------------------------------------------------------------------------------------------
 def test_at_the_joints_efforts_are_weight_springs_and_dampers(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
     settings = {"joint_stiffness": [30.0], "damping_ratio": 0.0, "joint_damping": [4.0], "gravity": 0.5}
     v, ahead = np.linspace(-0.1, 0.1, 7), np.linspace(0.0, 0.2, 7)
@@ -52,7 +51,6 @@ def test_at_the_joints_efforts_are_weight_springs_and_dampers(pa10: ada.Model, d
 
 
 def test_with_their_inertia_shaped_joints_move_as_masses_on_springs(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """M_d a = Jᵀ F + K e + D ė: the acceleration by forward dynamics under the push is that of the wanted mass."""
     inertia, k, d = 2.0, 30.0, 4.0
     settings = {
         "joint_stiffness": [k],
@@ -71,9 +69,7 @@ def test_with_their_inertia_shaped_joints_move_as_masses_on_springs(pa10: ada.Mo
     assert inertia * a == pytest.approx(outer + k * 0.02 - d * v, rel=1e-9, abs=1e-9)
 
 
-# --- a link ---------------------------------------------------------------------------------------------------------
 def test_a_pushed_link_gives_way_by_force_over_stiffness(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """At rest K x = F, whatever the pose; the turning springs keep the orientation."""
     settings = {**AT_LINK, "linear_stiffness": [400.0, 600.0, 800.0], "null_damping": [5.0]}
     log = pushed(pa10, settings, 5.0)
     moved = pose_error(dynamics.pose(HAND, log.q[-1]), dynamics.pose(HAND, START))
@@ -93,7 +89,6 @@ def test_the_elbow_gives_way_while_the_hand_stays(pa10: ada.Model, dynamics: ada
 
 
 def test_with_its_inertia_shaped_a_link_moves_as_a_mass_on_a_spring(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
-    """M_d ẍ + D ẋ + K x = F, critically damped: x = (F/K) (1 - (1 + w t) exp(-w t)); efforts are held for 1 ms."""
     mass, w = 12.0, 6.0
     settings = {
         **AT_LINK,
@@ -110,7 +105,6 @@ def test_with_its_inertia_shaped_a_link_moves_as_a_mass_on_a_spring(pa10: ada.Mo
 
 
 def test_damping_gives_every_way_of_swinging_its_ratio() -> None:
-    """Of M ẍ + D ẋ + K x = 0 all eigenvalues have the angle that the ratio says, whatever M and K."""
     rng = np.random.default_rng(6)
     for ratio in (0.3, 0.7):
         root = rng.normal(size=(5, 5))

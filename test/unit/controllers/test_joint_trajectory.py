@@ -41,7 +41,6 @@ def assert_continuous(motion: JointMotion, tolerance: float = 1e-9) -> None:
     assert motion(motion.end - 1e-13).acceleration == pytest.approx(0.0, abs=1e3 * tolerance)
 
 
-# --- Yamada, sec. 4.1 -------------------------------------------------------------------------------------------------
 def printed(t: float, start: float, end: float, t1: float, tf: float, third: float) -> float:
     """The three parts as printed; `third` is the angle in the last one."""
     k = (end - start) / (2.0 * t1**3 * (tf - t1))
@@ -84,7 +83,6 @@ def test_from_rest_a_limit_is_reached_and_none_is_passed(change: list[float], pr
     assert motion.final == pytest.approx(goal)
 
 
-# --- exact extrema ----------------------------------------------------------------------------------------------------
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_peaks_are_those_of_dense_samples(seed: int) -> None:
@@ -114,7 +112,6 @@ def test_peaks_are_those_of_dense_samples(seed: int) -> None:
         assert is_peak(found, np.maximum(up, down), between)
 
 
-# --- goals in motion --------------------------------------------------------------------------------------------------
 def motion_of(controller: Any, t: float, bounds: Bounds) -> JointReference:
     """The state at the end of a controller's plan; asserts that the plan from t on is continuous and within limits."""
     times = np.linspace(t, t + controller.remaining, 150)
@@ -158,7 +155,6 @@ def test_a_new_goal_while_a_joint_runs_towards_its_end_leaves_it_within_its_rang
         assert motion_of(controller, t, controller.bounds).position == pytest.approx(0.9 * pa10.upper)
 
 
-# --- several points ---------------------------------------------------------------------------------------------------
 POINTS = np.array([[0.5, 0.2], [0.9, -0.4], [0.1, -0.6], [0.0, 0.3]])
 
 
@@ -189,7 +185,6 @@ ROOM = BOUNDS._replace(lower=np.array([-1.0, -0.5]), upper=np.array([0.7, 1.2]))
 
 
 def points_in_the_room(rng: np.random.Generator) -> np.ndarray:
-    """Some of them at the ends of the joints."""
     points = rng.uniform(ROOM.lower, ROOM.upper, (rng.integers(1, 6), 2))
     points[rng.integers(len(points))] = ROOM.upper - rng.uniform(0.0, 0.02, 2)
     return points
@@ -221,9 +216,6 @@ def test_velocities_that_lead_out_of_the_range_are_refused_with_joint_and_place(
             through(at_rest([0.0, 0.0]), JointPath(points, times, velocities), named)
     with refused(ReferenceRefused, joint="1", field="velocities"):
         through(at_rest(points[0]), JointPath(points, None, velocities), ROOM)
-
-
-# --- the controller ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

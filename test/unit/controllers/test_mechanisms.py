@@ -84,7 +84,6 @@ def test_impedance_at_the_motors_is_weight_springs_and_dampers(moving: Moving) -
 
 
 def test_a_platform_with_its_inertia_shaped_moves_as_a_mass_on_springs() -> None:
-    """M_d ẍ = K x̃ - D ẋ of the platform, by pinocchio's accelerations under the efforts."""
     moving, link = Moving("stewart"), "platform"
     model, oracle = moving.model, moving.oracle
     settings = {
@@ -117,7 +116,6 @@ def test_a_platform_with_its_inertia_shaped_moves_as_a_mass_on_springs() -> None
 
 @pytest.mark.parametrize("name", ["five_bar", "delta"])
 def test_errors_of_motors_die_out_as_springs_and_dampers_do(name: str) -> None:
-    """ë + 2 w ė + w² e = 0 from rest: e = e0 (1 + w t) exp(-w t), within what a control period of 1 ms leaves."""
     model, w = ada.load(name), 8.0
     start = np.asarray(ada.assemble(model))
     controller = make("computed_torque", model, {"stiffness": [w * w], "damping": [2.0 * w]})

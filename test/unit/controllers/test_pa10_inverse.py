@@ -38,7 +38,6 @@ def _pose_errors(solutions, poses, *arguments):
     return np.abs(back - poses[:, np.newaxis]).max()
 
 
-# --- every solution -------------------------------------------------------------------------------------------------
 @redundant_joints
 @length_sets
 def test_every_random_reachable_pose_is_solved_and_each_solution_has_the_hand_there(redundant, lengths):
@@ -74,7 +73,6 @@ def test_no_solution_is_missing(redundant):
     assert seen == set(range(8))
 
 
-# --- singular poses -------------------------------------------------------------------------------------------------
 _SPECIAL = st.one_of(
     st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi, 1e-3, 1e-5, 1e-7, 1e-9, 1e-12, 0.7]),
     st.floats(-np.pi, np.pi),
@@ -117,7 +115,6 @@ def test_where_the_wrist_is_straight_e2_is_what_is_asked_for(redundant, w1):
     assert half_turns == pytest.approx(np.round(half_turns), abs=1e-12)
 
 
-# --- limits ---------------------------------------------------------------------------------------------------------
 def test_limits_are_those_of_the_robot_description_and_leave_some_solutions():
     lower, upper = pa10.joint_limits("CE")
     assert np.rad2deg(upper) == pytest.approx([177.0, 94.0, 174.0, 137.0, 255.0, 165.0, 255.0])
@@ -133,7 +130,6 @@ def test_limits_are_those_of_the_robot_description_and_leave_some_solutions():
     assert np.array_equal(rows, found.q[0][found.valid[0]])
 
 
-# --- out of reach ---------------------------------------------------------------------------------------------------
 def _pose_with_wrist(direction, distance, rotation, lengths):
     arm = pa10.LENGTHS[lengths]
     pose = np.eye(4)
@@ -189,7 +185,6 @@ def test_an_angle_that_does_not_go_with_a_pose_is_refused_with_those_that_do(red
             assert caught.value.intervals == intervals
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 GOOD = pa10.forward([0.3, 0.8, 0.0, 1.2, 0.0, 0.5, 0.0])
 BAD_POSES = {
     "shape": (np.eye(3), "T"),
@@ -229,7 +224,6 @@ def test_bad_arguments_are_refused(keywords, field):
         pa10.inverse_batch(GOOD[np.newaxis], **keywords)
 
 
-# --- paths of poses ---------------------------------------------------------------------------------------------------
 FORWARD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # the hand points along x
 
 
@@ -267,7 +261,6 @@ def test_a_circle_is_followed_smoothly_within_limits(redundant, count, smooth):
     assert found.manipulability.min() > 0.05  # of 0.23 at most
 
 
-# --- where it ends --------------------------------------------------------------------------------------------------
 def test_a_path_that_leaves_reach_tells_where_and_by_how_much():
     poses = _line(30, [0.5, 0.0, 0.6], [1.2, 0.0, 0.6])
     with refused(pa10.PathUnresolved, field="reach") as caught:

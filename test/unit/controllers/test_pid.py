@@ -35,7 +35,6 @@ def pid(model: ada.Model, **settings: Any) -> Any:
 
 
 def test_efforts_are_equation_1_on_a_ramp() -> None:
-    """e = c t: u = K_p (c t + (1/T_i) c t² / 2 + T_d c), with the sum over the samples in the place of the integral."""
     dt, c, steps = 1e-3, 0.2, 400
     controller = pid(pendulum(), gain=5.0, integral_time=0.5, derivative_time=0.1)
     controller.reset(State(np.zeros(1), np.zeros(1)), 0.0)
@@ -48,7 +47,6 @@ def test_efforts_are_equation_1_on_a_ramp() -> None:
 
 
 def test_the_derivative_is_that_of_the_error_and_smooths_as_a_first_order_lag() -> None:
-    """A velocity error that steps to 1: u = K_p T_d (1 - exp(-t / T_f)); implicit steps are behind by half of one."""
     dt, lag = 1e-4, 0.02
     controller = pid(pendulum(), gain=2.0, integral_time=0.0, derivative_time=0.5, derivative_filter=lag)
     state = State(np.zeros(1), np.zeros(1))
@@ -70,7 +68,6 @@ def test_a_robot_comes_to_rest_at_the_reference_in_spite_of_its_weight() -> None
 
 
 def test_the_sum_waits_while_the_effort_is_cut() -> None:
-    """A step of 2 rad asks for forty times what the motor has; a sum that goes on meanwhile takes the joint too far."""
     model = pendulum(effort=1.0, gravity=0.0)
     overshoot, added = {}, {}
     for waits in (True, False):

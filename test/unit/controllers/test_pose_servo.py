@@ -42,7 +42,6 @@ def follow(
     return np.array(rows), np.array(told)
 
 
-# --- the law ----------------------------------------------------------------------------------------------------------
 def test_errors_die_out_as_the_gain_says(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
     controller = servo(pa10, gain=4.0)
     target = moved(dynamics.pose("flange", START), np.array([0.05, -0.04, -0.1, 0.2, -0.3, 0.1]))
@@ -119,7 +118,6 @@ def test_a_joint_at_its_end_is_held_and_the_others_go_on(pa10: ada.Model, dynami
     assert dynamics.pose("flange", rows[-1]) == pytest.approx(target, abs=1e-4)
 
 
-# --- self-motion ------------------------------------------------------------------------------------------------------
 def test_the_elbow_moves_and_the_hand_does_not(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
     controller = servo(pa10, null_space="posture", posture_joints=["s3"], null_gain=1.0, gain=20.0)
     hand, elbow = dynamics.pose("flange", START), dynamics.pose("link_4", START)[:3, 3]
@@ -132,9 +130,7 @@ def test_the_elbow_moves_and_the_hand_does_not(pa10: ada.Model, dynamics: ada.Dy
     assert max(away) < 5e-4
 
 
-# --- reach ------------------------------------------------------------------------------------------------------------
 def test_the_reach_of_the_pa10_is_the_sum_of_its_arms(pa10: ada.Model) -> None:
-    """Yamada, eq. 24: (L_s - L_e)² <= |p|² <= (L_s + L_e)², from S2 to W1."""
     reach = Reach(servo(pa10).arm, pa10)
     assert (reach.shortest, reach.longest) == pytest.approx((0.480 - 0.450, 0.480 + 0.450), abs=1e-12)
     assert reach.shoulder == pytest.approx([0.0, 0.0, 0.317], abs=1e-12)
@@ -161,9 +157,6 @@ def test_targets_out_of_reach_are_refused_with_the_distance(pa10: ada.Model) -> 
         with refused(ReferenceRefused, link="flange", field="pose", value=pytest.approx(wanted)):
             controller.update(State(START, NO_SPEED), PoseReference(target), 0.001)
         assert controller.reference is kept
-
-
-# --- refusals ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_posture_without_its_setting_is_refused(pa10: ada.Model) -> None:

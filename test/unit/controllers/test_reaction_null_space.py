@@ -54,7 +54,6 @@ def about_support(pose: Array, com: Array, momentum: Array) -> Array:
     return np.concatenate([R.T @ momentum[:3], R.T @ angular])
 
 
-# --- eqs. 6.1-6.4 ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "support"), CASES)
 def test_coupling_inertia_is_pinocchios_momentum_about_the_support_at_rest(name: str, support: str) -> None:
     pin = pytest.importorskip("pinocchio")
@@ -83,7 +82,6 @@ def test_bias_is_the_rate_of_the_coupling_inertia_times_the_joint_rates(name: st
     assert found.bias(q, v) == pytest.approx((ahead - behind) @ rates / (2.0 * h), abs=1e-7 * scale)
 
 
-# --- eqs. 6.8, 6.9 --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "support"), CASES)
 def test_projected_velocities_have_no_momentum_and_are_the_nearest_such(name: str, support: str) -> None:
     model, _ = loaded(name)
@@ -118,7 +116,6 @@ def test_rank_falls_where_an_arm_is_stretched() -> None:
     assert found.rank(q) == 3
 
 
-# --- fig. 6.7, eqs. 6.10-6.12 ---------------------------------------------------------------------------------------
 FIG_6_7 = AnkleHipModel(m1=1.4, lg1=0.12, l1=0.2, mh=0.4, m2=4.6, lg2=0.1)
 
 
@@ -148,7 +145,6 @@ def test_closed_form_of_three_joints_is_the_general_one() -> None:
         assert FIG_6_7.ankle_per_hip(q.tolist()) == pytest.approx(n1[0] / n1[2])
 
 
-# --- the controller -------------------------------------------------------------------------------------------------
 def moving_arm(name: str, settings: dict[str, Any]) -> tuple[ada.Model, ReactionNullSpace, State, JointReference]:
     model, _ = loaded(name)
     rng = np.random.default_rng(8)
@@ -175,7 +171,6 @@ def test_a_free_flying_base_is_not_accelerated(name: str) -> None:
 
 
 def test_weights_decide_which_joints_give_way() -> None:
-    """Least (a - w)ᵀ W (a - w) with M a + b = 0: a = w - W⁻¹ Mᵀ (M W⁻¹ Mᵀ)⁺ (M w + b)."""
     weights = np.array([50.0, 1.0, 3.0, 0.2])
     _, controller, state, goal = moving_arm("space_robot_a", {"weights": weights.tolist(), "momentum_gain": 0.0})
     effort = controller.update(state, goal, 0.001).effort

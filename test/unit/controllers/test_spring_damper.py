@@ -68,7 +68,6 @@ def test_gains_follow_the_quintic_spline_over_the_turn(standing: ada.Model) -> N
 
 
 def test_a_joint_swings_as_a_damped_oscillator() -> None:
-    """I θ̈ + d θ̇ + k θ = 0 about a vertical axis, within what a control period of 1 ms leaves."""
     builder = ada.Builder("wheel").link("base").link("disc", 1.0, (0, 0, 0), np.diag([0.1, 0.1, 0.2]))
     model = builder.joint("turn", "continuous", "base", "disc", axis=(0, 0, 1)).build()
     controller = make("spring_damper", model, {"stiffness": [5.0], "damping": [0.4]})
@@ -91,7 +90,6 @@ def test_carried_weight_is_what_holds_a_robot_at_rest_with_the_least_efforts(nam
         assert weight == pytest.approx(dynamics.inverse(q, rest, rest), abs=1e-9)
 
 
-# --- computed torque --------------------------------------------------------------------------------------------------
 def test_efforts_are_those_of_pinocchio_for_the_wanted_acceleration(pa10: ada.Model) -> None:
     pytest.importorskip("pinocchio")
     other = PinocchioModel(pa10)
@@ -110,7 +108,6 @@ def test_efforts_are_those_of_pinocchio_for_the_wanted_acceleration(pa10: ada.Mo
 
 
 def test_errors_die_out_as_springs_and_dampers_do(pa10: ada.Model) -> None:
-    """ë + 2 w ė + w² e = 0 from rest: e = e0 (1 + w t) exp(-w t), within what a control period of 1 ms leaves."""
     w = 5.0
     controller = make("computed_torque", pa10, {"stiffness": [w * w], "damping": [2.0 * w]})
     start = np.array([0.3, 0.4, -0.2, 0.8, 0.1, 0.3, 0.0])
@@ -121,7 +118,6 @@ def test_errors_die_out_as_springs_and_dampers_do(pa10: ada.Model) -> None:
     assert controller.saturations == 0
 
 
-# --- gravity compensation ---------------------------------------------------------------------------------------------
 def only_motor(model: ada.Model, motor: str) -> ada.Model:
     parts = Parts.of(model)
     parts.actuated = [motor]

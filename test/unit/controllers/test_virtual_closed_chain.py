@@ -25,7 +25,6 @@ Array = NDArray[np.float64]
 
 
 def angle(degrees: float) -> JointReference:
-    """A target of the first joint."""
     return JointReference(np.array([np.radians(degrees), 0.0, 0.0, 0.0]))
 
 
@@ -75,9 +74,7 @@ def tip_at(x: float, z: float = -0.5) -> PoseReference:
     return PoseReference(pose)
 
 
-# --- the thesis' law ------------------------------------------------------------------------------------------------
 def test_the_four_bar_turns_as_one_body_with_a_spring_and_a_damper(planar_4r: ada.Model) -> None:
-    """5/3 θ̈ = -5 θ - 5 θ̇ in closed form."""
     log, _ = moved(four_bar(planar_4r, {"hold": 1e-3}), START, angle(0.0), 3.0)
     a, w = 1.5, np.sqrt(3.0) / 2.0  # roots of s² + 3 s + 3
     expected = START[0] * np.exp(-a * log.t) * (np.cos(w * log.t) + a / w * np.sin(w * log.t))
@@ -112,7 +109,6 @@ def test_a_continuous_law_keeps_the_loops_to_rounding(planar_4r: ada.Model) -> N
 
 
 def test_a_mechanism_with_weight_falls(planar_4r: ada.Model) -> None:
-    """5/3 θ̈ = 2 m g l sin θ of the four-bar, links upwards at zero (the rods' middles, and a whole link between)."""
     controller = four_bar(planar_4r, {"weight": True, "joint_stiffness": [0.0], "joint_damping": [0.0]})
     state = State(START, np.zeros(4))
     controller.reset(state, 0.0)
@@ -181,14 +177,12 @@ def test_a_moving_pose_is_approached_at_its_own_velocity_along_the_loops(
     np.testing.assert_allclose(of_tip[[0, 2]], [8.0 * 0.1, 0.0], atol=1e-9)
 
 
-# --- singular configurations ------------------------------------------------------------------------------------------
 PARALLEL = {"loops": FOUR_BAR, **GAINS, "hold": 1e-3}
 NEAR = np.radians([85.0, 5.0, 175.0, -85.0])  # sec. 7.3.1
 DEAD_POINT = PoseReference(np.array([[-1.0, 0, 0, 3.0], [0, 1, 0, 0], [0, 0, -1, -0.5], [0, 0, 0, 1]]))
 
 
 def test_the_flat_pose_is_passed_without_a_jump_as_the_closed_form_says(planar_4r: ada.Model) -> None:
-    """5/3 θ̈ = 5 (95 deg - θ) - 5 θ̇, as everywhere else on this branch."""
     log, loop = moved(make("virtual_closed_chain", planar_4r, PARALLEL), NEAR, angle(95.0), 3.0)
     assert loop.signals["singular"].sum() > 50
     assert off_parallel(log.q) < 1e-6
@@ -201,7 +195,6 @@ def test_the_flat_pose_is_passed_without_a_jump_as_the_closed_form_says(planar_4
     assert np.abs(np.diff(loop.signals["acceleration"], axis=0)).max() < 5e-3
 
 
-# --- the slider's dead point ----------------------------------------------------------------------------------------
 @pytest.mark.fuzz
 def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ada.Model) -> None:
     gains = {"feedback": "path", "path_stiffness": 16.0, "path_damping": 8.0}
@@ -213,7 +206,6 @@ def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ad
     assert np.abs(loop.signals["effort"]).max() < 1.05 * np.abs(ada.Dynamics(planar_4r).gravity(log.q)).max()
 
 
-# --- motions along the loops ----------------------------------------------------------------------------------------
 def test_a_pose_that_is_a_little_off_is_closed_by_the_smallest_step(planar_4r: ada.Model) -> None:
     controller = make("virtual_closed_chain", planar_4r, PARALLEL)
     manifold = Manifold(controller.mechanism)

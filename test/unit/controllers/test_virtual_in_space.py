@@ -68,11 +68,9 @@ def floating() -> Arms:
     return Arms("floating", WEIGHTLESS)
 
 
-# --- accelerations --------------------------------------------------------------------------------------------------
 @pytest.mark.fuzz
 @pytest.mark.parametrize("which", ["fixed", "floating"])
 def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: str, request: Any) -> None:
-    """[M Jᵀ; J 0] with the rates of the loop by differences along the motion, and the law's own springs."""
     robot: Arms = request.getfixturevalue(which)
     controller = robot.controller(loop_stiffness=0.0, loop_damping=0.0, hold=0.0)
     closed = ada.Dynamics(with_gravity(robot.bar, WEIGHTLESS))
@@ -99,7 +97,6 @@ def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: 
     np.testing.assert_allclose(moved_by, controller.signals()["acceleration"], atol=1e-8)
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------
 def with_motors(model: ada.Model, names: list[str]) -> ada.Model:
     parts = Parts.of(model)
     parts.actuated = names
@@ -152,18 +149,13 @@ def test_the_virtual_model_must_be_the_robot_with_loops(fixed: Arms) -> None:
         VirtualClosedChain(fixed.model, {"loops": "loops/slider_crank.yaml"}, virtual=fixed.bar)
 
 
-# --- contacts with the ground -----------------------------------------------------------------------------------------
-
-
 def tie(link: str, kind: str, xyz: Array) -> dict[str, object]:
     return {"name": "tie", "type": kind, "parent": {"link": "world", "xyz": list(xyz)}, "child": {"link": link}}
 
 
-# --- contacts that only press -----------------------------------------------------------------------------------------
 @pytest.mark.fuzz
 @pytest.mark.parametrize("hand", [False, True])
 def test_a_robot_on_contacts_that_press_accelerates_as_the_mechanism_and_presses_as_it_is_told(hand: bool) -> None:
-    """HOAP-2 on two feet, and with its left hand on a wall: by forward dynamics of the carried robot."""
     stand = leaning(0.1)
     gains = {"joint_stiffness": [5.0], "joint_damping": [0.5], "contacts": "pressed"}
     controller = VirtualClosedChain(stand.model, gains, virtual=chain_over(stand, hand))
@@ -211,7 +203,6 @@ def test_three_feet_press_as_statics_says() -> None:
 
 @pytest.mark.parametrize(("push", "carries"), [(3.0, True), (-3.0, False)])
 def test_a_hand_takes_what_pushes_it_to_the_wall_and_pulls_at_nothing(push: float, carries: bool) -> None:
-    """The base needs the opposite of a push at the height of the hand; feet may tilt by 5 cm at the most."""
     pressing = box_on(np.array([[0.0, 0.1, -0.3], [0.0, -0.1, -0.3]]), "fixed", np.array([0.3, 0.0, 0.1]))
     needed = np.array([-push, 0.0, 20.0, 0.0, -0.1 * push, 0.0])
     pressing.efforts(UPRIGHT, needed)

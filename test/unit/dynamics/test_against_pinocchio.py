@@ -64,7 +64,6 @@ CASES = [(name, base) for name in sorted(BASES) for base in BASES[name]]
 
 
 def marked(cases: list[Any], few: list[Any]) -> list[Any]:
-    """All but a few are for the nightly run."""
     return [case if case in few else pytest.param(*case, marks=pytest.mark.fuzz) for case in cases]
 
 
@@ -92,7 +91,6 @@ class Pair:
         return out
 
     def state(self) -> tuple[Array, Array, Array]:
-        """Random q, v and a third vector."""
         rng = np.random.default_rng(7)
         q, v = self.ours.random_state(rng)
         # Some files give a rotor the limits +-1e16 rad, where neighbouring doubles are more than a radian apart.
@@ -120,7 +118,6 @@ def pair(name: str, base: str) -> Pair:
 
 
 def their_mass_matrix(both: Pair, q: Array) -> Array:
-    """In our order."""
     M = np.triu(pin.crba(both.theirs, both.data, both.their_q(q)))
     M = M + np.triu(M, 1).T
     return np.asarray(M[np.ix_(both.columns, both.columns)])
@@ -140,10 +137,7 @@ def effort_scale(both: Pair, M: Array, a: Array, rest: Array) -> Array:
 
 
 def assert_same_forward(both: Pair, q: Array, v: Array, tau: Array, a: Array) -> None:
-    """Accelerations agree as far as the condition of the mass matrix lets two double-precision solvers agree.
-
-    The bound is RELATIVE on M (a - a'), in the efforts' units, and also 1e-15 times the scaled condition number on a.
-    """
+    """Accelerations agree as far as the condition of the mass matrix lets two double-precision solvers agree."""
     theirs = pin.aba(both.theirs, both.data, both.their_q(q), both.their_v(v), both.their_v(tau))[both.columns]
     M = their_mass_matrix(both, q)
     h = pin.nonLinearEffects(both.theirs, both.data, both.their_q(q), both.their_v(v))[both.columns]

@@ -57,13 +57,11 @@ def case(name: str) -> Case:
 
 
 def beside(at: Case, step: float) -> Array:
-    """The pose to which the mechanism moves along v."""
     return at.dynamics.project(at.model.integrate(at.q, step * at.v), at.v)[0]
 
 
 @pytest.mark.parametrize(("name", "by"), CASES)
 def test_velocities_and_accelerations_from_chosen_ones_are_those_of_the_reference(name: str, by: str) -> None:
-    """J T = 0 with the reference's J, and 1 for the chosen velocities themselves: there is but one such T."""
     at = case(name)
     chosen = list(at.dynamics.velocity_indices(by))
     T, J = at.dynamics.velocity_map(at.q, by), at.oracle.jacobian(at.q)
@@ -79,7 +77,6 @@ def test_velocities_and_accelerations_from_chosen_ones_are_those_of_the_referenc
 
 @pytest.mark.parametrize(("name", "by"), CASES)
 def test_the_jacobian_is_the_rate_of_the_poses_along_projected_motions(name: str, by: str) -> None:
-    """Central differences: an error of h² by third derivatives, and 1e-14/h of rounding and of closing."""
     at, h = case(name), 1e-5
     link = at.model.link_names[-1]
     before, now, after = (at.dynamics.pose(link, beside(at, s * h) if s else at.q) for s in (-1, 0, 1))
@@ -136,11 +133,7 @@ def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
     np.testing.assert_array_equal(dynamics.velocity_map(np.array([q, q])), [T, T])
 
 
-# --- closed forms ---------------------------------------------------------------------------------------------------
-
-
 def test_the_tip_of_a_five_bar_moves_as_gosselin_and_angeles_write_it() -> None:
-    """A ẋ = B θ̇: rows of A along the rods, B their levers about the cranks."""
     at = case("five_bar")
     poses = at.dynamics.poses(at.q)
     tip = (poses["left_rod"] @ [0.0, 0.0, 0.5, 1.0])[:3]
@@ -163,9 +156,6 @@ def test_the_inverse_jacobian_of_a_stewart_platform_has_the_rods_lines_as_its_ro
         rows.append([*along, *np.cross(ball - poses["platform"][:3, 3], along)])
     J = at.dynamics.jacobian("platform", at.q, by="actuated")
     np.testing.assert_allclose(np.linalg.inv(J), rows, atol=1e-13)
-
-
-# --- which velocities -----------------------------------------------------------------------------------------------
 
 
 def test_without_loops_the_tree_s_velocities_are_independent() -> None:
@@ -263,7 +253,6 @@ def test_poses_in_which_the_loops_lose_rank_are_refused_and_named_in_a_batch() -
 
 
 def test_poses_in_which_motors_lose_the_motion_are_refused_for_them_alone() -> None:
-    """A Stewart platform turned by 90 deg about its vertical (Fichter 1986)."""
     model, q = mechanisms.stewart()
     guess, place = q.copy(), model.q_index("platform")
     guess[place] = [0.0, 0.0, q[place][2], 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]

@@ -29,7 +29,6 @@ def world() -> tuple[ada.Model, Any, Array, np.random.Generator]:
 
 
 def rate(model: ada.Model, q: Array, v: Array) -> Array:
-    """q̇ of a motion."""
     return (model.integrate(q, v, H) - model.integrate(q, v, -H)) / (2.0 * H)
 
 

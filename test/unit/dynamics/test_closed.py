@@ -28,7 +28,6 @@ SAME = 1e-11
 
 
 def state(model: ada.Model, q: Array, seed: int = 3) -> tuple[Array, Array]:
-    """Velocities that the loops allow, and efforts."""
     return Case(model, q, seed).state[1:]
 
 
@@ -51,7 +50,6 @@ def test_accelerations_and_wrenches_are_those_of_the_reference(name: str) -> Non
 @pytest.mark.parametrize("algorithm", ["aba", "ada", "crba", "dca", "lagrange"])
 @pytest.mark.parametrize("name", ["four_bar", "bennett", pytest.param("stewart", marks=pytest.mark.fuzz)])
 def test_every_algorithm_that_closes_loops_gives_the_accelerations_of_the_reference(name: str, algorithm: str) -> None:
-    """Takahashi 2012, table 2.3, "closed chains"."""
     case = case_of(name)
     case.assert_same(ada.Dynamics(case.model, algorithm).forward(*case.state), SAME)
 

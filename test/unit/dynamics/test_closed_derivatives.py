@@ -37,7 +37,6 @@ SAME = 1e-9  # beside what the differences themselves are uncertain by
 
 
 def over_five_points(f: Callable[[float], Array], h: float = 1e-3) -> Array:
-    """Derivative at 0."""
     far, near = f(-2 * h) - f(2 * h), f(h) - f(-h)
     return np.asarray((8.0 * near + far) / (12.0 * h), dtype=np.float64)
 
@@ -153,7 +152,6 @@ def test_a_batch_has_the_derivatives_of_its_states_and_a_singular_one_is_named()
                 question(poses)
 
 
-# --- along the loops ------------------------------------------------------------------------------------------------
 def driven(dynamics: ada.Dynamics, q: Array, by: str | list[str], j: int, t: float) -> Array:
     """The pose after coordinate j has moved by t alone: eight midpoint steps along the loops."""
     for _ in range(8):
@@ -227,7 +225,6 @@ def test_the_motors_efforts_change_as_inverse_dynamics_say(name: str) -> None:
     assert np.max(np.abs(found.dq[:, 0] - by_first)) < 1e-8 * max(1.0, np.max(np.abs(found.dq)))
 
 
-# --- wrenches of all joints -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("name", "by"),
     [

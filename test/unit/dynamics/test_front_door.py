@@ -56,7 +56,6 @@ def random_states(model: ada.Model, n: int, seed: int = 0) -> tuple[Array, Array
     return np.array(q), np.array(v), rng.normal(size=(n, model.nv))
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 NAN_AT_3 = np.array([0, 0, 0, np.nan, 0, 0, 0])
 SHAPES = ((7,), ("N", 7))
 BAD_VECTORS: list[tuple[Any, str, Any]] = [  # with the suffix of the field, and the value of the error
@@ -197,7 +196,6 @@ def test_one_bad_quaternion_in_a_batch_is_found(kernel: str) -> None:
         dynamics.forward(Q, V, T)
 
 
-# --- refusals before any number -------------------------------------------------------------------------------------
 def chain(**last: Any) -> ada.Builder:
     builder = ada.Builder("chain").link("base", 1.0, inertia=(1, 1, 1)).link("rod", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.1))
     builder.link("tip", **last).joint("first", "revolute", "base", "rod", axis=(0, 1, 0))
@@ -231,7 +229,6 @@ def test_a_model_without_joints_that_move_is_refused() -> None:
         ada.Dynamics(ada.Builder("rock").link("rock", 1.0).build())
 
 
-# --- ways to hand a state over --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 33])
 def test_a_batch_in_either_memory_order_equals_its_states_one_by_one(kernel: str, n: int) -> None:
     model = oblique()
@@ -323,9 +320,6 @@ def test_unchecked_dynamics_give_nan_instead_of_an_error(kernel: str) -> None:
         dynamics.forward(q[:-1], v, tau)
 
 
-# --- made again elsewhere -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("robot", ["pa10", "four_bar"])
 def test_a_used_dynamics_goes_to_another_process_and_back(robot: str) -> None:
     model = ada.load(robot)
@@ -339,7 +333,6 @@ def test_a_used_dynamics_goes_to_another_process_and_back(robot: str) -> None:
         assert (there.algorithm, there.checked) == ("aba", False)
 
 
-# --- wrong kinds of arguments ---------------------------------------------------------------------------------------
 def test_what_is_not_a_model_is_refused() -> None:
     with refused(ada.InputError, field="model", value="pa10"):
         ada.Dynamics("pa10")  # type: ignore[arg-type]
@@ -357,7 +350,6 @@ def test_a_call_with_wrenches_is_not_what_plain_calls_run(kernel: str, name: str
     assert not np.array_equal(pushed, getattr(second, name)(ones, ones, ones))
 
 
-# --- batches on several threads ---------------------------------------------------------------------------------------
 def states(model, count):
     rng = np.random.default_rng(count)
     return rng.normal(size=(count, model.nq)), *(rng.normal(size=(count, model.nv)) for _ in range(2))

@@ -25,7 +25,6 @@ STEP = 2e-4
 
 
 def derivative(f: Callable[[float], Array]) -> Array:
-    """At 0, over five points."""
     far, near = f(-2 * STEP) - f(2 * STEP), f(STEP) - f(-STEP)
     return np.asarray((8.0 * near + far) / (12.0 * STEP))
 
@@ -49,7 +48,6 @@ def same(found: Array, wanted: Array, tolerance: float = 1e-9) -> None:
 
 
 def pose_change(one: Array, other: Pose) -> Array:
-    """[linear; angular] between two poses."""
     R, p = other
     return np.concatenate([p - one[:3, 3], Rotation.from_matrix(R @ one[:3, :3].T).as_rotvec()])
 
@@ -163,7 +161,6 @@ def test_mixed_with_parameters_of_efforts_each_keeps_its_column() -> None:
     assert np.allclose(batch[1], dynamics.parameter_derivatives(q, v, tau, [length, mass]), rtol=0.0, atol=1e-10)
 
 
-# --- external wrenches ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["pa10", "floating", "five_bar"])
 def test_external_wrenches_turn_with_their_links(name: str) -> None:
     if name == "five_bar":

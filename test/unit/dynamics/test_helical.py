@@ -24,7 +24,6 @@ def near(found, expected, tolerance=RELATIVE):
     return np.max(np.abs(found - expected)) < tolerance * max(1.0, np.max(np.abs(expected)))
 
 
-# --- trees ------------------------------------------------------------------------------------------------------
 def test_derivatives_are_those_of_pinocchio():
     model = chain(2)
     theirs, rng = PinTree(model), np.random.default_rng(4)
@@ -37,7 +36,6 @@ def test_derivatives_are_those_of_pinocchio():
         assert near(ours, other, 1e-11)
 
 
-# --- the nut on its spindle -------------------------------------------------------------------------------------
 PITCH = 0.01 / (2 * np.pi)  # [m/rad], 10 mm per turn
 
 
@@ -91,7 +89,6 @@ def test_simulating_a_screw_keeps_its_energy(kind):
         assert log.q[-1, 1] == pytest.approx(fallen, abs=1e-12)
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("kind", "more"),
     [

@@ -132,7 +132,6 @@ def test_motions_that_nothing_resists_have_no_nearest_state() -> None:
 @pytest.mark.parametrize("copies", [1, 150])
 @pytest.mark.parametrize("name", ["four_bar", "bennett"])
 def test_a_batch_is_projected_to_the_bits_of_its_states(name: str, copies: int) -> None:
-    """However far the others are from their loops, and however many there are: numpy is asked of 1024 at a time."""
     model, q = getattr(mechanisms, name)()
     dynamics, rng = ada.Dynamics(model, pose=q), np.random.default_rng(2)
     off = np.array([0.0, 0.02, 0.05, 1e-6, 0.0, 0.1, 0.02])

@@ -46,7 +46,6 @@ def test_chains_are_right_to_the_last_digits(n: int, kernel: Any, algorithm: str
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("solve", [assembly_disassembly, dca], ids=["ada", "dca"])
 def test_assembling_a_chain_loses_no_digits_in_any_order(solve: Any, order: str) -> None:
-    """Tᵀ Φ T is as well conditioned as single links are, whatever the length."""
     model, q, v, tau = state(64, 2)
     wanted, size = exact(model, q, v, tau)
     found = solve.forward_dynamics(model.tree, q.tolist(), v.tolist(), tau.tolist(), order=order)

@@ -13,7 +13,6 @@ G = 9.81
 
 
 def test_two_spherical_loops_are_a_hinge() -> None:
-    """Of a door: φ̈ = -m g' s sin φ / I about the axis, and one condition along it is redundant."""
     m, s, I, tilt = 3.0, 0.4, 0.3, 0.2  # the axis leans by that angle, so that weight acts on the door
     builder = Builder("door").link("door", m, (s, 0, 0), (0.05, 0.1, I))
     for name, z in (("lower", -0.5), ("upper", 0.5)):
@@ -29,7 +28,6 @@ def test_two_spherical_loops_are_a_hinge() -> None:
     assert len(pose.redundant) == 1
 
 
-# --- a free box on three rods -----------------------------------------------------------------------------------------
 BOX, ROD, LENGTH, RADIUS, TURN = 4.0, 0.6, 0.8, 0.25, 0.09
 
 
@@ -46,7 +44,6 @@ def hung_box() -> ada.Model:
 
 
 def test_a_box_on_three_rods_swings_and_twists_as_its_closed_forms_say() -> None:
-    """(M + m n/3) L² φ̈ = -(M + m n/2) g L sin φ whatever the box's inertia, and the trifilar pendulum's twist."""
     model = hung_box()
     dynamics, rest = ada.Dynamics(model), np.zeros(model.nv)
     phi = 0.4

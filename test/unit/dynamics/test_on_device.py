@@ -35,7 +35,6 @@ class World:
     states: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def placed(self, *arrays: np.ndarray, columns: bool = False) -> tuple[DeviceArray, ...]:
-        """On the device."""
         return tuple(self._placed(np.asarray(x), columns) for x in arrays)
 
     def _placed(self, x: np.ndarray, columns: bool) -> DeviceArray:
@@ -92,12 +91,10 @@ def linkage(device) -> World:
 
 
 def agree(found, expected, rounding: float = ROUNDING) -> None:
-    """To rounding, of the largest number."""
     assert np.asarray(found).shape == np.asarray(expected).shape
     assert np.max(np.abs(np.asarray(found) - expected)) <= rounding * max(np.max(np.abs(expected)), 1.0)
 
 
-# --- quantities -------------------------------------------------------------------------------------------------
 QUANTITIES = {"forward": 3, "inverse": 3, "mass_matrix": 1, "bias": 2, "gravity": 1}  # with numbers of arguments
 DERIVATIVES = {"forward_derivatives": 3, "inverse_derivatives": 3}  # the latter have no meaning with loops
 
@@ -199,7 +196,6 @@ def test_two_runs_give_the_same_bits(world):
     assert np.array_equal(once, again)
 
 
-# --- states that kernels refuse -----------------------------------------------------------------------------------
 def test_singular_states_are_gathered_and_solved_here_and_named(device):
     model = ada.load("four_bar")
     flat = np.array([0.5, 0.0, 1.0]) * np.pi  # all links on one line
@@ -326,7 +322,6 @@ def test_values_that_are_not_finite_are_named_with_their_state(arm):
         arm.there.forward(*arm.placed(q, v, tau))
 
 
-# --- bad input --------------------------------------------------------------------------------------------------
 def test_arrays_that_do_not_fit_are_refused_by_name(arm):
     (q, v, tau), place, forward = arm.states, arm.placed, arm.there.forward
     for call, field, value in (

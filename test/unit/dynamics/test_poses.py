@@ -52,7 +52,6 @@ def test_a_rotation_has_its_vector_and_the_inverse_of_its_way(axis: Array, angle
 
 @pytest.mark.parametrize("angle", [0.0, 1e-6, 5e-5, 9.9e-5, 1.9e-4])
 def test_factors_of_small_turns_are_the_first_terms_of_their_series(angle: float) -> None:
-    """(1 - h cot h) / θ² with θ = 2 h; (1 - cos θ) / θ² and (θ - sin θ) / θ³."""
     w, square = angle * np.array([2.0, -1.0, 2.0]) / 3.0, angle * angle
     _, k = poses.rotation_vector(Mat3.of(Rotation.from_rotvec(w).as_matrix().tolist()))
     assert abs(float(k) - (1.0 / 12.0 + square / 720.0)) < 1e-15

@@ -120,7 +120,6 @@ def test_they_are_differences_for_random_robots(make: Callable[[int], Moving]) -
         assert_like_differences(*make(seed))
 
 
-# --- the methods ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [lambda: (random_tree(3, ["revolute", "spherical"]), None), mechanisms.four_bar])
 @pytest.mark.filterwarnings("ignore::ada_dynamics.errors.LoopVelocityWarning")
 def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: Any) -> None:
@@ -168,7 +167,6 @@ def test_first_products_are_those_of_the_matrices(algorithm: str) -> None:
             assert np.max(np.abs(mine - w @ matrix)) < 1e-11 * size
 
 
-# --- states that have none ------------------------------------------------------------------------------------------
 def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_elimination_are_served() -> None:
     model, start = mechanisms.four_bar()
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
@@ -196,7 +194,6 @@ def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() 
 
 
 def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> None:
-    """Along the loop the crank's acceleration is (Tᵀτ + 1.5 kg m g sin θ) / (4/3 kg m²), with T = (1, -1, 1)."""
     crank, T, rng = 0.4, np.array([1.0, -1.0, 1.0]), np.random.default_rng(3)
     tau, w, d_tau = rng.normal(size=(3, 3))
     given = (np.array([crank, np.pi / 2 - crank, crank]), 0.7 * T, tau, w, 0.3 * T, 0.2 * T, d_tau)

@@ -75,7 +75,6 @@ def near(found: Array, wanted: Array, tolerance: float = SAME) -> None:
 
 @pytest.mark.parametrize(("seed", "solver"), [*CHECKED, *MORE])
 def test_accelerations_wrenches_and_efforts_are_those_of_the_reference(seed: int | str, solver: str) -> None:
-    """Wrenches of redundant loops are compared too: those of least norm, moments over the mechanism's length."""
     case = made(seed)
     dynamics = ada.Dynamics(case.model, pose=case.q, solver=solver)
     link = case.model.link_names[-1]
@@ -140,7 +139,6 @@ def test_a_solver_is_refused_where_it_is_unknown_or_there_are_no_loops() -> None
         ada.Dynamics(ada.planar_chain(2), solver="robust")
 
 
-# --- projection and state of the loops --------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(4))
 def test_states_are_projected_by_kinetic_energy(seed: int) -> None:
     case, rng = made(seed), np.random.default_rng(seed)
@@ -180,7 +178,6 @@ def test_the_state_of_the_loops_is_that_of_the_reference(seed: int) -> None:
     assert dynamics.largest_gap(off) == pytest.approx(dynamics.loop_state(off).worst_gap, rel=1e-12)
 
 
-# --- singular configurations ------------------------------------------------------------------------------------------
 @pytest.fixture
 def quiet() -> Iterator[None]:
     with warnings.catch_warnings():

@@ -73,9 +73,7 @@ def test_mass_matrix_bias_and_kinematics_are_those_of_pinocchio() -> None:
         np.testing.assert_allclose(dynamics.jacobian(link, q), np.vstack([frame.Jv, frame.Jw]), atol=1e-12)
 
 
-# --- which kernels ----------------------------------------------------------------------------------------------------
 def fan(*lengths: int) -> ada.Model:
-    """Branches of hinges on one base."""
     builder = ada.Builder("fan").link("base")
     for i, length in enumerate(lengths):
         before = "base"
@@ -100,7 +98,6 @@ def test_a_robot_has_code_of_its_own_up_to_sixty_velocities_in_a_row_or_120_in_a
 
 
 def test_derivatives_of_chains_too_long_to_be_written_out_are_those_of_forward_dynamics() -> None:
-    """36 joints in a row: column by column; against central differences of five points."""
     model = ada.planar_chain(36)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
     q, v, a = 0.3 * rng.normal(size=(3, 36))
@@ -140,7 +137,6 @@ def test_a_model_without_loops_has_nothing_to_report_of_them() -> None:
 
 
 def test_wrenches_of_tree_joints_are_made_of_multipliers_and_efforts() -> None:
-    """F = T λ + T_a τ (Takahashi 2012, eq. 2.15): along a hinge's axis its effort, across it five multipliers."""
     model, (Q, V, U), _ = judged("oblique")
     dynamics = ada.Dynamics(model)
     many, one = dynamics.joint_wrenches(Q, V, U), dynamics.joint_wrenches(Q[1], V[1], U[1])

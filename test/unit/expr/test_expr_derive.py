@@ -46,7 +46,6 @@ _states = st.lists(st.floats(-3.0, 3.0), min_size=5, max_size=5).filter(
 
 
 def _numeric(state, direction):
-    """Central difference in 80-bit arithmetic."""
     step = np.longdouble(2.0) ** -20
     x, d = np.array(state, dtype=np.longdouble), np.array(direction, dtype=np.longdouble)
     up, down = x + step * d, x - step * d

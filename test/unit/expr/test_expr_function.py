@@ -115,7 +115,6 @@ def test_sizes_and_orders_that_do_not_fit_are_refused():
         trace("f", {"q": 1}, lambda q: {"y": (q, 1.0)})
 
 
-# --- elementary functions on every kind of scalar ---------------------------------------------------------------------
 @pytest.mark.parametrize("ours", [sin, cos, sqrt])
 def test_extended_precision_is_kept(ours):
     value = ours(np.longdouble(2) / 3)

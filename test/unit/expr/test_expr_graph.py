@@ -167,7 +167,6 @@ def test_folding_of_quotients_and_functions_agrees_with_plain_arithmetic(x, y, c
     assert evaluate(function, q=[x, y])["y"] == pytest.approx(body(x, y), rel=1e-13, abs=1e-13)
 
 
-# --- terms that cancel ------------------------------------------------------------------------------------------------
 @pytest.fixture
 def xyz() -> tuple[Expr, Expr, Expr]:
     x, y, z = Graph().vector("q", 3)

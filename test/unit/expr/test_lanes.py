@@ -40,7 +40,6 @@ def xyz() -> tuple[Expr, Expr, Expr]:
     return x, y, z
 
 
-# --- folding --------------------------------------------------------------------------------------------------------
 def test_the_same_float_in_all_lanes_is_that_float(xyz):
     x, y, _ = xyz
     for value in (pack([2.0, 2.0]), pack([0.0, 0.0]), pack([1.0, 3.0]) * 0.0, pack([1.0, 3.0]) - pack([1.0, 3.0])):
@@ -97,7 +96,6 @@ def test_constants_per_lane_go_through_every_function():
         1.0 / pack([1.0, 0.0])
 
 
-# --- agreement with scalars -----------------------------------------------------------------------------------------
 _STEPS = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -170,7 +168,6 @@ def test_the_operations_of_every_lane_are_counted():
     assert (counted.multiplications, counted.additions, counted.sincos_pairs) == (4, 2, 3)
 
 
-# --- the boundary ---------------------------------------------------------------------------------------------------
 @given(program=programs, lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))
 def test_derivatives_on_lanes_are_those_of_the_scalars_that_they_stand_for(program, lanes, numbers, seed):
     function, _ = _lane_program(program, lanes, numbers)

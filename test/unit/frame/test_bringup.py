@@ -61,9 +61,6 @@ def plans_with(setup, argument, choice):
             assert backend and f"{argument}:={choice}" in str(refused)
 
 
-# --- setups and arguments ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
 def test_every_setup_takes_the_common_arguments_and_describes_all(setup):
     names = [argument.name for argument in setup.arguments]
@@ -158,9 +155,6 @@ def test_a_word_assigns_a_value_to_a_name_once():
         assignments(["rviz:=true", "rviz:=false"])
 
 
-# --- what is planned --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("values", "machine", "pictures"),
     [
@@ -235,9 +229,6 @@ def test_paths_are_absolute_so_that_nodes_may_run_elsewhere(tmp_path, monkeypatc
     what = plan("display", {"robot": "arm.urdf", "record": "run.mcap"}, BARE)
     assert what.robot["robot"] == str(tmp_path / "arm.urdf")
     assert what.robot["record"] == str(tmp_path / "run.mcap")
-
-
-# --- files of parameters ----------------------------------------------------------------------------------------
 
 
 def test_arguments_that_were_given_win_over_the_file_and_the_others_do_not(tmp_path):

@@ -18,9 +18,6 @@ REAL = {"pa10_bringup": {"url": ARM}, "khr1_bringup": {"port": LINE}, "ft_sensor
 PA10_CONTROLLERS = ("pose_servo", "joint_trajectory", "computed_torque", "impedance", "gravity_compensation")
 
 
-# --- backends -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", REAL)
 def test_a_bringup_is_of_the_real_device_unless_another_backend_is_asked_for(name):
     real = plan(name, REAL[name], BARE)
@@ -64,9 +61,6 @@ def test_an_address_may_hold_faults_of_an_emulated_device_or_open_no_port(name, 
     assert plan(name, values, BARE).devices[key] == value
 
 
-# --- when the robot may move --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["pa10_bringup", "khr1_bringup", "pa10_control"])
 def test_a_real_robot_moves_only_after_somebody_has_activated_it_and_an_emulated_one_at_once(name):
     def start(backend, **values):
@@ -98,9 +92,6 @@ def test_a_real_robot_is_armed_in_a_second_step_unless_it_is_to_start_by_itself(
 
     assert arm_within("real") == 10.0
     assert arm_within("real", activate="true") is None and arm_within("emulator") is None
-
-
-# --- sensors ------------------------------------------------------------------------------------------------------
 
 
 def test_a_controller_that_gives_way_gets_a_sensor_in_front_of_the_hand():
@@ -139,9 +130,6 @@ def test_a_sensor_alone_is_fixed_in_the_world_unless_its_frame_may_be_a_link(val
     assert (what.devices["netft.parent"], what.devices.get("netft.mounting")) == (parent, mounting)
 
 
-# --- refusals -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "values", "field"),
     [
@@ -177,9 +165,6 @@ def test_an_address_may_stand_in_a_file_of_parameters(tmp_path):
     what = plan("pa10_bringup", {"params_file": str(file)}, BARE)
     assert "pa10.driver.url" not in what.devices
     assert what.process("hardware_node").params_file == file
-
-
-# --- what is started beside ---------------------------------------------------------------------------------------
 
 
 def test_beside_devices_topics_are_recorded_by_a_node_that_may_fail(tmp_path):

@@ -58,7 +58,6 @@ def test_a_planar_linkage_has_unique_forces_in_its_plane_only(ada):
 
 
 def test_the_zero_pose_is_said_to_be_open_by_its_gap(ada, tmp_path):
-    """Three rods of 1 m upright end 3 m above, and 1 m beside, the pivot."""
     file = write(mechanisms.four_bar().model, tmp_path / "robot.urdf", "loop_joint")[0]
     data = json.loads(ada("info", file, "--json"))["loops"]
     assert not data["start"]["closes"]
@@ -67,7 +66,6 @@ def test_the_zero_pose_is_said_to_be_open_by_its_gap(ada, tmp_path):
 
 
 def test_a_start_pose_chooses_the_way_of_assembly(ada, tmp_path):
-    """An antiparallelogram and the parallelogram of the same rods."""
     lengths = (1.0, 2.0, 1.0, 2.0)
     model, parallel = mechanisms.four_bar(lengths)
     (file,) = write(model, tmp_path / "robot.urdf", "loop_joint")

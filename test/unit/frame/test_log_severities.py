@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rclpy lets a line of code log at one severity, with one set of filters; another one raises in the callback that logs.
-
-So in all nodes a logger's method is called where it is fetched, by its name, and its filters are constants.
-"""
+"""rclpy lets a line of code log at one severity with one set of filters; another raises where it logs."""
 
 import ast
 from pathlib import Path

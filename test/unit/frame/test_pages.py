@@ -25,7 +25,6 @@ def text_of(page):
 
 
 def maker(name):
-    """The program that writes tables into a page."""
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -33,7 +32,6 @@ def maker(name):
 
 
 def rows(page, heading):
-    """Cells of the table below a heading."""
     section = text_of(page).split(f"## {heading}")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ") and "---" not in line][1:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

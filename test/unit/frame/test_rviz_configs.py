@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RViz configurations are ones that RViz 2 takes, and show what the setups publish; checked without RViz.
-
-RViz says nothing about a key that it does not know, and shows an error in its window for a class that it does not know.
-"""
+"""RViz configurations are ones that RViz 2 takes, and show what the setups publish; checked without RViz."""
 
 from pathlib import Path
 
@@ -41,7 +38,6 @@ POLICIES = {
 
 
 def problems(content):
-    """What RViz 2 would not take, or not show."""
     manager = content.get("Visualization Manager", {})
     found = [f"panel {panel}" for panel in content.get("Panels", []) if not is_panel(panel)]
     found += [f"tool {tool}" for tool in manager.get("Tools", []) if plugin(tool) not in TOOLS]

@@ -63,7 +63,6 @@ class Assembly:
         return name
 
     def build(self, base: str = "floating") -> ada.Model:
-        """The model."""
         return self.builder.build(base)
 
 
@@ -76,7 +75,6 @@ def humanoid() -> ada.Model:
 
 
 def walker(legs: int, kinds: Sequence[str] = "xyy", base: str = "floating") -> ada.Model:
-    """Equal legs on one body."""
     made = Assembly(f"walker_{legs}")
     for leg in range(legs):
         made.limb(f"leg_{leg}", "root", kinds)
@@ -93,12 +91,8 @@ def names(model: ada.Model) -> list[str]:
     return [body.name for body in model.tree.bodies]
 
 
-# --- open mechanisms ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("straight", [True, False])
 def test_thin_rods_cut_anywhere_fall_as_in_pinocchio_also_when_they_are_in_line(straight: bool) -> None:
-    """In line, a floating piece of thin rods resists no turning about that line (Takahashi 2012, sec. 4.4.1)."""
     model = ada.planar_chain(5)
     q, v, tau = state_of(model)
     if straight:
@@ -126,9 +120,6 @@ def test_a_traced_program_with_forces_on_links_computes_what_pinocchio_does() ->
     assert_same(model, q, v, tau, evaluate(traced, q=q, v=v, tau=tau)["a"], PinTree(model).pull(q, pulled))
 
 
-# --- loops ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_hexa_cut_anywhere_accelerates_as_a_dense_solution_says(seed: int) -> None:
     model, q = mechanisms.hexa()
@@ -143,9 +134,7 @@ def test_a_hexa_cut_anywhere_accelerates_as_a_dense_solution_says(seed: int) -> 
     assert np.max(np.abs(found - expected)) < 1e-9 * np.max(np.abs(expected))
 
 
-# --- cuts -----------------------------------------------------------------------------------------------------------
 def test_the_thesis_seven_links_are_joined_in_three_steps() -> None:
-    """Fig. 4.4: four links by the base, three by the hand, and joint 5 between them."""
     tree = ada.planar_chain(7).tree
     assert pieces(tree, (4,)) == [(0, 1, 2, 3), (5, 6)]
     steps = order_of_pieces(tree, (4,)).steps
@@ -186,7 +175,6 @@ def test_floating_rods_that_only_together_have_inertia_are_not_cut_apart(cuts: l
         forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)
 
 
-# --- equal limbs in lanes ---------------------------------------------------------------------------------------------
 # Sums of some hundred products in double precision, through different algorithms.
 RELATIVE = 1e-11
 KINDS = [kind for kind in JOINT_TYPES if kind not in ("fixed", "floating", "floating_euler")]
@@ -216,9 +204,7 @@ def compiled(tree: Tree, key: str) -> Kernel:
     return Kernel(Signature.of(function), lambda: function, key)
 
 
-# --- which limbs are equal ------------------------------------------------------------------------------------------
 def limb_names(model: ada.Model) -> set[tuple[str, ...]]:
-    """Names of the bodies that share lanes."""
     bodies = model.tree.bodies
     groups = lane_tree(model.tree).members
     return {tuple(bodies[i].name.removeprefix("to_") for i in group) for group in groups if len(group) > 1}
@@ -252,7 +238,6 @@ def test_more_than_eight_equal_limbs_are_several_groups():
     assert sorted(len(group) for group in lane_tree(walker(11, "y").tree).members) == [1, 3, 8]
 
 
-# --- forward dynamics -----------------------------------------------------------------------------------------------
 ROBOTS = {
     "humanoid": humanoid,
     "quadruped": lambda: walker(4),

@@ -41,7 +41,6 @@ def test_they_are_as_many_as_pinocchios_regressor_has_independent_columns(name: 
 
 
 def test_a_planar_arm_has_those_of_the_textbook() -> None:
-    """Two links of lengths l turning about y, upright: m₁c₁ + l m₂ and I₁ + l² m₂ of the first, m₂c₂ and I₂."""
     model = ada.planar_chain(2, length=0.7)
     Y, names = inertial(model)
     base = base_parameters(Y, names, last=("link_1.my", "link_2.my"))
@@ -57,10 +56,6 @@ def test_a_planar_arm_has_those_of_the_textbook() -> None:
 
 
 def test_a_coupler_that_never_turns_counts_as_a_point() -> None:
-    """Of a parallelogram with cranks of 1 m, the second of which counts from its joint with the coupler.
-
-    First moments about the pivots and l m of the coupler; moments of inertia about the pivots and l² m.
-    """
     model, q = mechanisms.four_bar((1.0, 0.5, 1.0, 0.5), crank=1.0)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
     poses = np.repeat(
@@ -79,7 +74,6 @@ def test_a_coupler_that_never_turns_counts_as_a_point() -> None:
     assert {names[k] for k in base.without_effect} >= {"link_2.mx", "link_2.mz", "link_2.Iyy"}
 
 
-# --- motions that excite parameters -----------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def arm() -> ada.Dynamics:
     return ada.Dynamics(ada.load("pa10"))

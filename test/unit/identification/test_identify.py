@@ -27,7 +27,6 @@ def arm() -> ada.Dynamics:
 
 
 def loaded(model: ada.Model) -> ada.Model:
-    """The arm with a payload, and with losses."""
     link = model.links["link_7"]
     mass = link.mass + PAYLOAD
     com = (link.mass * link.com + PAYLOAD * AT) / mass
@@ -54,7 +53,6 @@ def test_a_payload_is_found_exactly_where_nothing_disturbs(arm: ada.Dynamics) ->
 
 
 def test_deviations_tell_how_far_parameters_are_off(arm: ada.Dynamics) -> None:
-    """63 combinations of the whole arm: errors over standard deviations have a mean square of one."""
     truth = ada.Dynamics(loaded(arm.model))
     motion = states(arm.model, 1000)
     efforts = truth.inverse(*motion) + 0.5 * np.random.default_rng(3).normal(size=(1000, 7))
@@ -83,7 +81,6 @@ def test_what_is_fixed_to_a_link_counts_as_part_of_it() -> None:
     assert min(link.mass for link in found.model.links.values()) >= 0.0
 
 
-# --- what can be ---------------------------------------------------------------------------------------------------
 def test_a_body_stays_one_where_least_squares_would_make_it_none(arm: ada.Dynamics) -> None:
     truth, motion = ada.Dynamics(loaded(arm.model)), states(arm.model, 60)
     efforts = truth.inverse(*motion) + 5.0 * np.random.default_rng(1).normal(size=(60, 7))
@@ -119,7 +116,6 @@ def test_the_fit_is_the_best_of_all_bodies() -> None:
 
 
 def test_a_pseudo_inertia_holds_the_second_moments_of_a_box() -> None:
-    """∫ x² dm of a box of 2 kg and edges 1, 2, 3 m is m a² / 12."""
     I = 2.0 / 12.0 * np.array([4 + 9, 1 + 9, 1 + 4])
     P = pseudo_inertia([2.0, 0.0, 0.0, 0.0, I[0], 0.0, 0.0, I[1], 0.0, I[2]])
     assert pytest.approx(np.diag([1 / 6, 4 / 6, 9 / 6, 2.0])) == P
@@ -156,7 +152,6 @@ def test_a_fit_that_leaves_most_of_the_efforts_is_called_poor(arm: ada.Dynamics)
         ada.identify(arm, *motion, arm.inverse(*motion))
 
 
-# --- refusals ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("change", "error", "facts"),
     [
@@ -176,9 +171,6 @@ def test_it_refuses(arm: ada.Dynamics, change: dict, error: type, facts: dict[st
     given = {"robot": arm, "motion": np.zeros((5, 7)), **{name: np.zeros((5, 7)) for name in ("v", "a")}}
     with refused(error, **facts):
         ada.identify(**{**given, "tau": np.ones((5, 7)), **change})
-
-
-# --- robots of all kinds -------------------------------------------------------------------------------------------
 
 
 def test_a_link_that_is_none_with_what_is_known_is_refused_by_name(arm: ada.Dynamics) -> None:

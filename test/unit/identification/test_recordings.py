@@ -58,7 +58,6 @@ def test_report_and_robot_are_written(files: Path, tmp_path: Path, capsys) -> No
     assert ada.load(robot).links["link_7"].mass == pytest.approx(0.24 + PAYLOAD, rel=1e-3)
 
 
-# --- what cannot be used ------------------------------------------------------------------------------------------
 def without(files: Path, folder: Path, words: str) -> Path:
     """The table without the columns whose names begin so."""
     lines = [line.split(",") for line in (files / "run.csv").read_text().splitlines()]
@@ -92,7 +91,6 @@ def test_wrenches_from_outside_are_refused(log: ada.Log) -> None:
         ada.identify(log.model, pushed)
 
 
-# --- gaps and filters -----------------------------------------------------------------------------------------------
 def test_rows_beside_a_gap_are_dropped(log: ada.Log) -> None:
     kept = (log.t < 3.0) | (log.t > 3.5)
     t, q, tau = log.t[kept], log.q[kept], log.tau[kept]

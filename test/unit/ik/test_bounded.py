@@ -26,7 +26,6 @@ def test_a_box_gives_what_scipy_gives(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_limits_in_any_direction_hold_and_multipliers_push_inwards(seed):
-    """The conditions of Karush, Kuhn and Tucker, which only the optimum meets; zero need not be within."""
     rng = np.random.default_rng(seed)
     A, b, C = rng.normal(size=(4, 6)), 4.0 * rng.normal(size=4), rng.normal(size=(12, 6))
     middle = C @ rng.normal(size=6)

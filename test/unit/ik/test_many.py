@@ -99,7 +99,6 @@ def test_poses_that_are_told_to_be_closed_are_so_near_a_singular_pose_too():
     assert np.abs(closed[good] - near[good]).max() < 0.1, "what is closed stays close by"
 
 
-# --- velocities of one period -----------------------------------------------------------------------------------------
 def test_a_servo_loop_comes_to_its_goal_within_position_and_velocity_limits(arm):
     model, dt, q = arm.model, 0.01, np.array([0.2, 0.4, 0.1, 0.8, 0.0, 0.5, 0.0])
     hand = model.link_names[-1]

@@ -32,7 +32,6 @@ def humanoid():
     return ada.Dynamics(ada.load("khr1"))
 
 
-# --- tasks ------------------------------------------------------------------------------------------------------------
 def tasks_of(dynamics, links, q):
     first, second = links
     pose = pose_of((0.1, -0.2, 0.3), (0.4, -0.5, 0.6))
@@ -65,9 +64,7 @@ def test_the_slope_of_what_is_left_is_that_of_differences(kind, robot, request):
     assert np.abs(slope - expected).max() < 1e-7 * max(1.0, np.abs(expected).max())
 
 
-# --- chains -----------------------------------------------------------------------------------------------------------
 def test_random_reachable_poses_of_an_arm_are_reached_as_pinocchio_and_the_closed_form_say(arm, hand):
-    """Of 100 nearly all from the zero pose, and the others from a random one."""
     pin = pytest.importorskip("pinocchio")
     from pin_tree import PinTree
 
@@ -88,7 +85,6 @@ def test_random_reachable_poses_of_an_arm_are_reached_as_pinocchio_and_the_close
 
 
 def test_out_of_reach_gives_the_nearest_pose_and_its_distance():
-    """A planar arm of two metres, drawn at straight from 3 m away; and bent as far as a limit lets it."""
     model = ada.planar_chain(2)
     dynamics = ada.Dynamics(model)
     tip = model.link_names[-1]
@@ -128,7 +124,6 @@ def test_weights_share_what_cannot_be_had_together(arm, hand):
 
 
 def test_a_posture_below_a_place_is_the_nearest_that_the_place_allows(arm, hand):
-    """Against scipy, which minimises with the place as a condition."""
     optimize = pytest.importorskip("scipy.optimize")
     wish, place = np.array([0.1, 0.6, -0.2, 0.9, 0.1, 0.3, 0.0]), np.array([0.45, 0.2, 0.55])
     tasks = [ada.PositionTask(hand, place), ada.PostureTask(wish, level=1)]
@@ -158,7 +153,6 @@ def test_too_few_steps_are_told(arm, hand):
     assert found.distance[0] > 0.0
 
 
-# --- floating bases ---------------------------------------------------------------------------------------------------
 def test_a_humanoid_keeps_its_feet_and_shifts_its_centre_of_mass(humanoid):
     from ada_dynamics.robots.catalogue import start_of
 
@@ -185,7 +179,6 @@ def test_a_relative_pose_leaves_the_base_where_it_is(humanoid):
     assert np.abs(here - goal).max() < 2.0 * TOLERANCE
 
 
-# --- loops ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", [0, nightly(1), nightly(2)])
 def test_legs_of_a_stewart_platform_are_as_long_as_the_closed_form_says(seed):
     rng = np.random.default_rng(seed)
@@ -258,7 +251,6 @@ def test_limits_that_no_pose_of_a_linkage_keeps_are_told():
     assert step.v[1] >= -1e-12, "further beyond its limit"
 
 
-# --- a row that is left free ------------------------------------------------------------------------------------------
 def test_a_row_without_weight_is_free_and_does_not_count(arm, hand):
     found = ada.solve_ik(arm, ada.PositionTask(hand, (0.4, 0.1, 5.0), weight=(1.0, 1.0, 0.0)), np.full(7, 0.3))
     assert found.reached
@@ -266,7 +258,6 @@ def test_a_row_without_weight_is_free_and_does_not_count(arm, hand):
     assert np.abs(arm.pose(hand, found.q)[:2, 3] - (0.4, 0.1)).max() < TOLERANCE
 
 
-# --- bad input --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("task", "facts"),
     [

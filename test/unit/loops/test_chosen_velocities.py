@@ -84,7 +84,6 @@ def test_independent_velocities_tell_the_motions_apart() -> None:
         assert abs(np.linalg.det(N[order][list(chosen)])) == pytest.approx(2.0 / np.sqrt(10.0))
 
 
-# --- orders of elimination --------------------------------------------------------------------------------------------
 def test_pivots_are_ratios_of_minors_and_large_in_every_pose() -> None:
     rng = np.random.default_rng(5)
     for _ in range(6):

@@ -59,9 +59,6 @@ def rounded(model: ada.Model, decimals: int | None) -> ada.Model:
     return ada.Model(model.name, model.root, links, joints, model.gravity, model.source, loops, model.actuated)
 
 
-# --- overconstrained mechanisms -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("decimals", DIGITS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_mobility_holds_under_rounding_in_any_frames_and_with_any_joint_cut(family: str, decimals: int | None) -> None:
@@ -87,7 +84,6 @@ def test_mobility_of_the_catalogue_holds_under_rounding(name: str, decimals: int
     assert study(rounded(model, decimals)).mobility == study(model).mobility
 
 
-# --- the other side -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("rise", [0.3, 1e-2, 1e-3, 1e-4])
 def test_a_truss_is_locked_however_flat_it_is(rise: float) -> None:
     builder = ada.Builder("truss").link("ground")
@@ -100,7 +96,6 @@ def test_a_truss_is_locked_however_flat_it_is(rise: float) -> None:
 
 
 def test_nearly_parallel_slides_with_all_their_digits_are_taken_at_their_word() -> None:
-    """Smallest singular value 2.7e-4 in every pose: of a file with four decimals that would be rounding."""
     model, q = random_mechanism(np.random.default_rng(0), spatial=False)
     assert study(model, q).mobility == Oracle(model).mobility(q) == 2
 

@@ -90,7 +90,6 @@ def test_the_second_axis_of_a_universal_joint_is_y_where_none_is_given():
         assert model.joints["cross"].axis2.tolist() == [0.0, 1.0, 0.0]
 
 
-# --- read only --------------------------------------------------------------------------------------------------------
 COPIES = [lambda model: model, copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
 
 

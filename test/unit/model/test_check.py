@@ -43,7 +43,6 @@ MORE_JOINT = (
 
 
 def found(text: str, **options) -> dict[str, str]:
-    """Codes and severities of the findings."""
     return {f.code: f.severity for f in check(text, **options).findings}
 
 

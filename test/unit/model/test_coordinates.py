@@ -147,14 +147,12 @@ def test_many_configurations_move_and_differ_as_each_of_them_does(count):
 
 @pytest.mark.parametrize(("x", "y"), [(1e-6, 0.0), (0.0, 1e-6), (3e-6, 4e-6)])
 def test_a_mass_near_the_axis_has_the_inertia_of_its_distance_to_twelve_digits(x, y):
-    """m r² with m = 1 kg; |c|² - cz² would have kept four digits."""
     builder = Builder("off_axis").link("base").link("arm", 1.0, (x, y, 0.5))
     model = builder.joint("turn", "continuous", "base", "arm", axis=(0, 0, 1)).build()
     found = ada.Dynamics(model).mass_matrix(np.zeros(1))[0, 0]
     assert np.isclose(found, x * x + y * y, rtol=1e-12, atol=0.0)
 
 
-# --- limits -------------------------------------------------------------------------------------------------------
 def joint(kind, **values):
     builder = Builder("one").link("base").link("body", 1.0, inertia=(1.0, 1.0, 1.0))
     return builder.joint("joint", kind, "base", "body", **values).build().joints["joint"]

@@ -33,11 +33,9 @@ def held(model: ada.Model, q: np.ndarray, names: list[str]) -> tuple[ada.Model, 
     return locked, np.concatenate([q[model.q_index(name)] for name in locked.joint_names]), free
 
 
-# --- lock and reduce ------------------------------------------------------------------------------------------------
 @settings(max_examples=12)
 @given(seed=seeds, floating=st.booleans(), spatial=st.booleans())
 def test_a_locked_mechanism_moves_as_if_a_constraint_held_the_joints(seed, floating, spatial) -> None:
-    """Locking is projecting the joints out: M v̇ = τ - h + Jᵀλ for the others, with v and v̇ of the locked ones zero."""
     rng = np.random.default_rng(seed)
     model, q = mechanisms.random_mechanism(rng, floating=floating, spatial=spatial, losses=True)
     names = [str(n) for n in rng.choice(model.joint_names, min(3, len(model.joint_names) - 1), replace=False)]
@@ -92,7 +90,6 @@ def test_reduce_keeps_the_named_joints_and_holds_the_rest_at_the_given_pose() ->
     assert at_zero.nq == 8
 
 
-# --- merge, prefix --------------------------------------------------------------------------------------------------
 def test_two_chains_merged_are_the_long_chain() -> None:
     merged = edit.merge(planar_chain(2), planar_chain(3), "link_2", xyz=(0, 0, 1), prefix="far_")
     long = planar_chain(5)
@@ -174,7 +171,6 @@ def test_a_prefix_changes_names_and_nothing_else(make: Any) -> None:
     assert ours.forward(q, v, tau).acceleration.tolist() == theirs.forward(q, v, tau).acceleration.tolist()
 
 
-# --- gravity and loops ----------------------------------------------------------------------------------------------
 def test_an_opened_mechanism_moves_as_its_tree() -> None:
     model, q = mechanisms.hexa()
     tree, rng = edit.open_loops(model), np.random.default_rng(0)
@@ -191,7 +187,6 @@ def test_an_opened_mechanism_moves_as_its_tree() -> None:
     assert edit.open_loops(model, ["leg_1_ball", "leg_2_ball"]).loop_names == model.loop_names[2:]
 
 
-# --- loops that are added -------------------------------------------------------------------------------------------
 FILE = str(resources.find("config", "loops/slider_crank.yaml"))
 
 
@@ -204,10 +199,6 @@ def test_loops_that_are_added_are_those_of_a_model_that_was_loaded_with_them():
     np.testing.assert_array_equal(ada.Dynamics(one).forward(q, v, tau), ada.Dynamics(other).forward(q, v, tau))
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
-
-
-# --- edit recut -------------------------------------------------------------------------------------------------------
 def assert_same_mechanics(model: ada.Model, q: Any, other: ada.Model, p: Any, rng: np.random.Generator) -> None:
     """The same poses, motions and accelerations of all links under gravity, and an external force."""
     one, two = Oracle(model), Oracle(other)
@@ -301,7 +292,6 @@ def test_a_floating_robot_that_stands_can_be_described_from_its_foot() -> None:
 
 
 def test_joints_that_are_turned_round_keep_their_followers() -> None:
-    """A gear between two joints of the far part goes on when that part is carried from its other end."""
     builder = ada.Builder("geared").link("base").link("a", 1.0).link("b", 1.0, (0, 0, 0.5)).link("c", 1.0, (0, 0, 0.4))
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
     builder.joint("second", "revolute", "a", "b", (0, 0, 1), axis=(0, 1, 0))

@@ -41,9 +41,7 @@ def angle_of(R):
     return ScipyRotation.from_matrix(R).magnitude()
 
 
-# --- on the manifolds -----------------------------------------------------------------------------------------------
 def single(kind):
-    """A model of one joint on axes z and x."""
     builder = Builder("one").link("base").link("body", 1.0, inertia=(1.0, 1.0, 1.0))
     return builder.joint("joint", kind, "base", "body", axis=(0.0, 0.0, 1.0)).build()
 
@@ -73,7 +71,6 @@ def test_a_pose_moves_along_the_screw_of_its_velocity_and_the_difference_is_that
 
 @pytest.mark.parametrize("angle", [0.0, 3e-3])
 def test_small_screws_keep_their_digits(angle):
-    """From the origin, along y for a turn about z: the path is off the straight line by θ / 2 and θ² / 6 of it."""
     wanted = (mean_turn(np.array([0.0, 0.0, angle])) @ np.array([0.0, 1.0, 0.0])).astype(float)
     free, flat = single("floating"), single("planar")
     moved = free.integrate(free.neutral(), np.array([0.0, 1.0, 0.0, 0.0, 0.0, angle]))
@@ -92,7 +89,6 @@ def test_a_body_in_the_plane_moves_as_the_same_body_in_space(angle):
     assert model.difference(q, moved) == pytest.approx(v, abs=3e-15)
 
 
-# --- turns and alignments -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("angle", [-2.0, 0.0, 1e-8, 0.5, np.pi])
 def test_a_turn_about_an_axis_is_scipys(angle):
     axis = np.array([1.0, -2.0, 3.0])
@@ -139,9 +135,6 @@ def test_an_axis_is_brought_onto_the_nearest_coordinate_axis_by_a_small_turn(axi
         other, chosen = align(axis, onto)
         assert chosen == onto and is_rotation(other)
         assert other[:, onto] == pytest.approx(axis, abs=1e-15)
-
-
-# --- of whole models ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,6 @@ def test_the_position_at_a_pose_is_the_one_that_has_it(joint):
 
 @pytest.mark.parametrize("joint", JOINTS)
 def test_the_commutator_is_what_two_small_motions_do_in_one_order_and_not_in_the_other(joint):
-    """Forth along v and w and back along both leads by h² [v, w]; momentum does -[v, w] the power of it."""
     rng, h = np.random.default_rng(5), 1e-3
     for q in positions(joint, 3):
         v, w, p = rng.normal(size=(3, joint.nv))

@@ -58,7 +58,6 @@ def test_what_is_no_robot_or_asks_for_what_is_not_there_is_refused(source, optio
     refusal(source, *said, error=error, **options)
 
 
-# --- xacro ------------------------------------------------------------------------------------------------------
 ROBOT = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="name" default="base"/>
   {}

@@ -40,7 +40,6 @@ def robot(elements=""):
 
 
 def wanted(kind="revolute"):
-    """The loop of all spellings below, made in code."""
     builder = ada.Builder("r").link("base").link("b", 1.0).link("c", 1.0)
     builder.joint("jb", "continuous", "base", "b").joint("jc", "continuous", "base", "c")
     axis2 = (0, 0, 1) if kind == "universal" else None
@@ -68,7 +67,6 @@ def beside(write):
     return lambda text, name="r.loops.yaml": write(text, name)
 
 
-# --- what each spelling says ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", LOOP_KINDS)
 def test_a_sidecar_says_loops_of_every_type(kind, beside):
     model = ada.load(robot(), loops=beside(sidecar(kind)))
@@ -170,7 +168,6 @@ def test_joints_without_motors_say_so_in_a_urdf():
     assert ada.load(robot()).actuated == ("ja", "jb", "jc")
 
 
-# --- couplings --------------------------------------------------------------------------------------------------
 COUPLING = '<coupling name="gear"><predecessor link="{}"/><successor link="{}"/><ratio value="{}"/></coupling>'
 
 
@@ -188,7 +185,6 @@ CHAIN = LINK.format("d") + JOINT.format("jd", "continuous", "a", "d", "0 1 0") +
     ids=["single joints", "dependent predecessor", "from the nearest common ancestor"],
 )
 def test_a_coupling_of_single_joints_is_a_mimic(text, follower, leader, multiplier):
-    """Ratio times the sum to the predecessor is that to the successor: q_c = 6 q_a."""
     model = ada.load(text)
     assert {name: joint.mimic for name, joint in model.joints.items() if joint.mimic} == {
         follower: Mimic(leader, multiplier, 0.0)
@@ -206,7 +202,6 @@ COUPLINGS = [
 ]
 
 
-# --- Gazebo -----------------------------------------------------------------------------------------------------
 GAZEBO = '<gazebo><joint name="closing" type="{}"><parent>b</parent><child>c</child><pose>{}</pose>{}</joint></gazebo>'
 AXIS = "<axis><xyz>0 1 0</xyz></axis>"
 
@@ -247,7 +242,6 @@ def test_mistakes_in_couplings_and_gazebo_joints_are_refused_by_name(owner, elem
     refusal(robot(element), f"line {LINES + 1}: {owner}", message)
 
 
-# --- Gepetto ----------------------------------------------------------------------------------------------------
 def test_gepettos_yaml_joins_the_frames_of_links_and_of_joints(beside):
     text = "closed_loop: [['tip', 'c'], ['jb', 'jc']]\ntype: ['6d', '3D']\nname_mot: ['ja', 'jc']\n"
     with_more = robot(LINK.format("e") + JOINT.format("je", "continuous", "c", "e", "0 0 1"))
@@ -267,7 +261,6 @@ def test_gepettos_yaml_changes_types_of_joints(beside):
     np.testing.assert_array_equal(model.joints["jb"].axis2, [1, 0, 0])
 
 
-# --- mistakes beside a URDF -------------------------------------------------------------------------------------
 GOOD = sidecar() + "actuated: [ja]\n"
 MISTAKES = {
     "type_misspelt": ("revolute", "revolut", 3, "loop 'closing', type", "Did you mean 'revolute'", "cylindrical"),
@@ -375,7 +368,6 @@ def test_without_pyyaml_the_message_names_the_package_and_json_works(beside, mon
     assert ada.load(robot(), loops=beside(JSON, "r.json")).loop_names == ["closing"]
 
 
-# --- mistakes inside a URDF -------------------------------------------------------------------------------------
 INSIDE = {
     "constraint_type": ("constraint", 'type="revolute"', 'type="hinge"', "loop 'closing'", "type='hinge'", "revolute"),
     "loop_joint_type": ("loop_joint", 'type="revolute"', 'type="revolut"', "Did you mean 'revolute'"),

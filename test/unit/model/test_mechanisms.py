@@ -83,7 +83,6 @@ MOTORED = "slider_crank five_bar watt_six_bar stephenson_six_bar stewart hexa de
 
 @pytest.mark.parametrize("name", MOTORED.split())
 def test_every_motor_counts(name: str) -> None:
-    """No two motors fight and none idles: each can be held or moved whatever the others do."""
     model, q = getattr(mechanisms, name)()
     assert len(model.actuated) < len(model.joint_names)
     oracle = Oracle(model)
@@ -91,9 +90,6 @@ def test_every_motor_counts(name: str) -> None:
     _, sizes, Vt = np.linalg.svd(oracle.jacobian(q))
     motions = Vt[np.sum(sizes > 1e-9 * sizes[0]) :]
     assert np.linalg.matrix_rank(motions[:, columns], 1e-9) == min(len(columns), len(motions))
-
-
-# --- planar linkages ------------------------------------------------------------------------------------------------
 
 
 FLAT = [
@@ -175,7 +171,6 @@ def test_the_tip_of_a_five_bar_is_where_it_is_wanted() -> None:
         assert p + 0.5 * R[:, 2] == pytest.approx([tip[0], 0.0, tip[1]], abs=1e-14)
 
 
-# --- spatial mechanisms ---------------------------------------------------------------------------------------------
 def test_the_axes_of_a_spherical_four_bar_stay_in_one_point_at_their_arcs() -> None:
     arcs = (0.7, 1.2, 1.0, 1.3)
     model, q = mechanisms.spherical_four_bar(arcs)
@@ -225,7 +220,6 @@ def test_the_pads_of_a_gripper_stay_parallel_and_opposite() -> None:
         assert pr[0] == pytest.approx(0.01 + 0.06 * np.sin(opening), abs=1e-15)
 
 
-# --- random mechanisms ----------------------------------------------------------------------------------------------
 @settings(max_examples=25)
 @given(seed=seeds, n=st.integers(1, 4), spatial=st.booleans(), floating=st.booleans(), losses=st.booleans())
 def test_random_mechanisms_close_and_can_move(seed, n, spatial, floating, losses) -> None:
@@ -238,17 +232,9 @@ def test_random_mechanisms_close_and_can_move(seed, n, spatial, floating, losses
     assert np.all(np.linalg.eigvalsh(oracle.tree.mass_matrix(q)) > 0.0)
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
-
-
-# --- mechanisms oracle ------------------------------------------------------------------------------------------------
 g = 9.81
 
 
-# --- the mechanism's own equations ----------------------------------------------------------------------------------
-
-
-# --- pinocchio's solver for what it can express ---------------------------------------------------------------------
 POINT, BODY = "spherical", "fixed"
 
 
@@ -282,7 +268,6 @@ def test_accelerations_are_those_of_pinocchios_constraint_dynamics(name: str) ->
         assert all(flags.all() for flags in answer.unique.values())
 
 
-# --- constraints against differences of poses -----------------------------------------------------------------------
 def differences(f, h: float) -> tuple[np.ndarray, np.ndarray]:
     """First and second derivative at 0, from seven points (errors of order h⁶)."""
     y = [f(k * h) for k in range(-3, 4)]
@@ -294,7 +279,6 @@ def differences(f, h: float) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", LOOP_KINDS)
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_constraint_rates_are_differences_of_the_constraints(kind: str, is_closed: bool) -> None:
-    """ġ = J v and g̈ = γ at v̇ = 0, also where the loop is open."""
     for seed in range(2):
         rng = np.random.default_rng(seed)
         model, q = mechanisms.random_mechanism(rng, 2, floating=seed % 2 == 1, loop_kinds=[kind])
@@ -315,10 +299,6 @@ def test_constraint_rates_are_differences_of_the_constraints(kind: str, is_close
         assert np.max(np.abs(second - oracle.gamma(q, v))) < 1e-8
 
 
-# --- forces ---------------------------------------------------------------------------------------------------------
-
-
-# --- the tree -------------------------------------------------------------------------------------------------------
 def a_tree_of_every_joint(base: str) -> ada.Model:
     rng = np.random.default_rng(11)
     builder = ada.Builder("zoo").link("l0", 1.0, (0.1, 0.2, 0.3), (0.2, 0.3, 0.4))
@@ -339,7 +319,6 @@ def a_tree_of_every_joint(base: str) -> ada.Model:
 
 @pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
 def test_pinocchios_tree_is_ours_for_every_joint_type(base: str) -> None:
-    """Else the reference would describe another robot. Both are written from the joint's definition, apart."""
     model = a_tree_of_every_joint(base)
     oracle, rng = Oracle(model), np.random.default_rng(4)
     for _ in range(3):

@@ -44,7 +44,6 @@ class Robot:
 
     @cached_property
     def free(self):
-        """With a coordinate for every joint."""
         return load(self.path, mimic="free")
 
     @cached_property
@@ -126,7 +125,6 @@ def test_a_robot_is_read_with_its_mimics_and_may_float_unless_they_mimic_nobody(
 
 @pytest.mark.parametrize("file", ["cassie_v2.sdf", "cassie_wo_gearbox_spring.sdf"])
 def test_the_springs_of_cassie_pull_as_much_as_its_file_says(file):
-    """Each ankle and knee spring of Cassie's SDF files adds stiffness times angle to the efforts of the tree."""
     path = next(iter(ROBOTS.values())).parents[2] / "cassie_description/robots" / file
     model = ada.load(path)
     said = {

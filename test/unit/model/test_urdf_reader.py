@@ -70,7 +70,6 @@ def test_numbers_are_read_as_cpp_writes_them(text):
 
 
 def test_the_origin_of_an_inertial_turns_the_tensor_into_the_links_axes():
-    """Mixed moments that are left out are zero."""
     inertial = """<inertial><origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/><mass value="2"/>
       <inertia ixx="1" iyy="2" izz="2.5" iyz="0.1" ixy="0" ixz="0"/></inertial>"""
     rod = load(arm(link=inertial)).links["rod"]
@@ -107,7 +106,6 @@ def test_fixed_joints_in_a_row_keep_their_frames_and_masses():
     np.testing.assert_allclose(tree.frames["d"].pose.position, [1.0, 1.0, 0.0], atol=1e-15)
 
 
-# --- mimic ------------------------------------------------------------------------------------------------------
 def gripper(mimic: str = '<mimic joint="left" multiplier="-2" offset="0.5"/>') -> str:
     links = "".join(f'<link name="{n}">{SPHERE}</link>' for n in ("hand", "l", "r", "x"))
     joints = [("left", "l", ""), ("right", "r", mimic), ("third", "x", '<mimic joint="right" multiplier="3"/>')]

@@ -117,9 +117,7 @@ def test_motors_refuse_what_the_paper_has_not() -> None:
         awa_motors.motors_of(ada.load("four_bar"))
 
 
-# --- eq. 1 ----------------------------------------------------------------------------------------------------------
 def test_pid_is_equation_1_on_a_ramp() -> None:
-    """e = c t: u = K_p (c t + c t² / 2 T_i + T_d c), with the sum in the place of the integral."""
     T, c, steps = 1e-3, 0.2, 400
     pid = Pid(Gains(), T, 1)
     for k in range(steps + 1):
@@ -129,7 +127,6 @@ def test_pid_is_equation_1_on_a_ramp() -> None:
     assert u[0] == pytest.approx(5.0 * (c * t + c * t * (t + T) / 2.0 / 0.5 + 0.1 * c), rel=1e-12)
 
 
-# --- the walk -------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def khr1() -> ada.Model:
     return ada.load("khr1")
@@ -142,9 +139,7 @@ def test_a_walk_refuses_joints_that_are_not_there_and_a_lone_frame(khr1: ada.Mod
         Walk(khr1, [0.0], {})
 
 
-# --- two simulators -------------------------------------------------------------------------------------------------
 def test_khr1_settles_alike_in_both_simulators(khr1: ada.Model) -> None:
-    """The first half second of A2: both stand on the same feet, and sink by less than a millimetre."""
     pytest.importorskip("mujoco")
     scenario = load("A2").with_changes({"settings.rest": 0.0})
     chosen = read_settings(settings_of(scenario, KNOWN))

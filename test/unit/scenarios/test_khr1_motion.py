@@ -31,7 +31,6 @@ def motion(tmp_path, *rows, encoding="utf-8"):
     return path
 
 
-# --- the map ----------------------------------------------------------------------------------------------------
 def test_every_joint_has_a_servo_and_its_limits_follow_from_the_map():
     servos, model = AngleMap.read(MAP).servos, load("khr1")
     assert {servo.joint for servo in servos.values()} == set(model.joint_names[1:])
@@ -73,7 +72,6 @@ def test_a_bad_map_is_refused_by_line_and_key(tmp_path, old, new, line, field):
         AngleMap.read(path)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------
 def test_angles_are_relative_to_home_and_turn_with_the_sign(tmp_path):
     times, angles = read_motion(motion(tmp_path, row(), row(c14=10, c20=-10, c6=90)), MAP)
     np.testing.assert_allclose(np.degrees(angles["left_hip_pitch"]), [-25.0, -35.0])
@@ -117,7 +115,6 @@ def test_a_file_that_is_missing_binary_or_no_table_is_refused(tmp_path, content)
         read_motion(path, MAP)
 
 
-# --- the walk ---------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def walk():
     """Model, times, configurations with the trunk at the origin, poses of the links."""

@@ -28,7 +28,6 @@ Array = NDArray[np.float64]
 STEP = 2e-3
 
 
-# --- prediction -----------------------------------------------------------------------------------------------------
 @given(st.floats(0.0, 0.02), st.integers(0, 1000))
 def test_a_steady_acceleration_is_predicted_exactly(horizon: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -59,12 +58,7 @@ def late_touch(rate: float, delay: float, order: int) -> float:
 
 
 def growth_of_a_late_spring(rate: float, delay: float) -> float:
-    """Energy after a touch by that before, of a mass on a spring whose force comes late; exact to second order.
-
-    Args:
-        rate: ω of mass and spring [rad/s].
-        delay: T [s].
-    """
+    """Energy after a touch by that before, of a mass on a spring whose force comes late; exact to second order."""
     ratio = 0.5 * rate * delay
     return float(np.exp(2.0 * np.pi * ratio / np.sqrt(max(1.0 - ratio * ratio, 1e-12))))
 
@@ -76,7 +70,6 @@ def test_a_predicted_touch_is_passive_up_to_the_bound(share: float, is_passive: 
     assert (late_touch(rate, delay, 2) < 1.0) is is_passive
 
 
-# --- the loop with an ideal spring for a table ----------------------------------------------------------------------
 class SpringTable(MotionTable):
     """A plate without mass on a spring k: the force of a pose is there at once, and read at the next exchange."""
 
@@ -156,7 +149,6 @@ def test_a_tenth_of_all_packets_lost_feeds_nothing_in(pair: RobotPair, seed: int
 
 
 def test_the_measured_delay_is_that_of_the_loop(pair: RobotPair) -> None:
-    """Two steps and a half, and what the network adds: cycles in which a packet is not there yet."""
     assert touch(pair, 2).delays.delay_p50 == pytest.approx(2.5 * STEP, rel=0.01)  # percentiles are exact to 0.8 %
     late = touch(pair, 2, faults={"delay": 0.002}).delays
     assert late.delay_p50 == pytest.approx(4.5 * STEP, rel=0.01)
@@ -173,7 +165,6 @@ def test_a_run_is_the_same_each_time(pair: RobotPair) -> None:
     assert np.array_equal(one.energy, other.energy)
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 def test_a_silent_table_ends_the_motion(pair: RobotPair) -> None:
     with refused(NoAnswer, field="silence"):
         run(pair, _Dying(STIFFNESS), 0.45)
@@ -216,7 +207,6 @@ def test_steps_that_differ_and_phases_that_cannot_be_are_refused(pair: RobotPair
         run(pair, SpringTable(STIFFNESS), 0.1, phase=STEP)
 
 
-# --- the meter ------------------------------------------------------------------------------------------------------
 def test_lost_and_overtaken_answers_are_counted() -> None:
     meter = DelayMeter(STEP)
     assert [meter.takes(n) for n in (5, 6, 9, 8, 9, 10)] == [True, True, True, False, False, True]
@@ -233,9 +223,7 @@ def test_a_late_answer_among_many_does_not_move_the_delay() -> None:
     assert meter.summary().delay_max == pytest.approx(0.051, rel=1e-9)
 
 
-# --- filling --------------------------------------------------------------------------------------------------------
 def taught(stiffness: float) -> ForceFilling:
-    """After a slow press with answers for all poses."""
     filling = ForceFilling(STEP, 0.05)
     for i in range(60):
         place = np.array([0.0, 0.0, -1e-5 * i])

@@ -23,7 +23,6 @@ SIX = st.tuples(*[st.floats(-3.0, 3.0)] * 6).map(np.array)
 EXACT = 1e-12  # a dozen products of numbers of order one
 
 
-# --- made by hand ---------------------------------------------------------------------------------------------------
 def test_a_turned_sensor_measures_in_its_own_axes() -> None:
     turned = Mounting(sensor_in_lab=pose_of((0.0, 0.0, -0.61), (0.0, 0.0, 0.5 * np.pi)))
     felt = turned.at_sensor(np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
@@ -38,7 +37,6 @@ def test_what_is_no_pose_is_refused(wrong: Array) -> None:
         Mounting(tip_in_lab=wrong)
 
 
-# --- there and back -------------------------------------------------------------------------------------------------
 @given(PLACES, TURNS)
 def test_the_plates_pose_leads_back_to_the_face(place: tuple[float, ...], turn: tuple[float, ...]) -> None:
     mounting, face = Mounting(), pose_of(place, turn)
@@ -69,9 +67,7 @@ def test_a_wrench_does_the_same_work_wherever_it_is_given(
     assert float(frames.wrench_in(pose, wrench) @ twist) == pytest.approx(float(wrench @ local), abs=1e-10)
 
 
-# --- motions against differences of poses ---------------------------------------------------------------------------
 def moving(seed: int) -> tuple[Motion, Motion]:
-    """Two frames in motion."""
     rng = np.random.default_rng(seed)
     one, two = (
         Motion(pose_of(rng.normal(size=3), rng.normal(size=3)), rng.normal(size=6), rng.normal(size=6))

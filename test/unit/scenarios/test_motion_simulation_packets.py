@@ -91,7 +91,6 @@ def test_a_pose_is_laid_out_as_documented() -> None:
     assert encode(pose) == data + struct.pack(">I", zlib.crc32(data))
 
 
-# --- damage ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("packet", one_of_each(), ids=["pose", "force", "picture"])
 def test_no_packet_with_a_wrong_bit_is_taken(packet: Packet) -> None:
     data = encode(packet)
@@ -109,7 +108,6 @@ def test_no_piece_of_a_packet_is_taken(packet: Packet) -> None:
 
 
 def sealed(data: bytes) -> bytes:
-    """With the CRC that fits."""
     return data + struct.pack(">I", zlib.crc32(data))
 
 

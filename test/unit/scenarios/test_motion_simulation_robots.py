@@ -32,7 +32,6 @@ def anew(pair: RobotPair) -> None:
     pair.reset()
 
 
-# --- what is kept ---------------------------------------------------------------------------------------------------
 def test_opposite_wrenches_at_one_point_keep_the_momentum_of_both(pair: RobotPair) -> None:
     before = pair.momentum()
     for _ in range(100):
@@ -45,7 +44,6 @@ def test_opposite_wrenches_at_one_point_keep_the_momentum_of_both(pair: RobotPai
 
 
 def test_the_work_of_the_wrench_is_the_energy_of_the_robots(pair: RobotPair) -> None:
-    """∫ -w · (twist of the face against the tip) dt is what both gain."""
     before, work = pair.energy(), 0.0
     wrench = np.array([0.0, 0.0, -2.0, 0.0, 0.0, 0.0])
     rate = pair.relative(wrench).twist[:3]
@@ -58,7 +56,6 @@ def test_the_work_of_the_wrench_is_the_energy_of_the_robots(pair: RobotPair) -> 
     assert pair.energy() - before == pytest.approx(work, rel=2e-3)
 
 
-# --- relative motion ------------------------------------------------------------------------------------------------
 def test_relative_acceleration_is_the_rate_of_the_velocity_where_no_hold_rings() -> None:
     soft = RobotPair(PairSettings(hold_stiffness=100.0, hold_damping=10.0))
     h = soft.settings.step
@@ -71,7 +68,6 @@ def test_relative_acceleration_is_the_rate_of_the_velocity_where_no_hold_rings()
 
 
 def test_effective_mass_is_force_by_acceleration_with_an_arm_held_hard() -> None:
-    """The hold is stiff, but no lock: its springs need a moment to push back, so the arm is locked by its mass here."""
     hard = RobotPair(PairSettings(link_mass_1=1e4, base_mass_1=1e4))
     free = RobotPair(PairSettings(link_mass_1=1e4, base_mass_1=1e4))
     force = np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])
@@ -81,7 +77,6 @@ def test_effective_mass_is_force_by_acceleration_with_an_arm_held_hard() -> None
     assert hard.effective_mass() == pytest.approx(1.0 / abs(alone), rel=5e-3)  # robot 1 is 10^3 times heavier
 
 
-# --- algorithms and other engines -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("algorithm", ["ada", "aba"])
 def test_all_algorithms_give_the_same_motion(pair: RobotPair, algorithm: str) -> None:
     other = RobotPair(replace(pair.settings, algorithm=algorithm))
@@ -93,7 +88,6 @@ def test_all_algorithms_give_the_same_motion(pair: RobotPair, algorithm: str) ->
 
 
 def test_a_pushed_robot_moves_as_in_a_simulation_with_that_wrench(pair: RobotPair) -> None:
-    """`ada.Simulation` with a profile on the link, ABA."""
     robot = pair.two
     wrench = np.array([-3.0, 0.4, 0.1, 0.02, -0.03, 0.2])
     push = constant(BASE, wrench, frame="world", at=robot.place.frame[:3, 3].tolist())
@@ -105,7 +99,6 @@ def test_a_pushed_robot_moves_as_in_a_simulation_with_that_wrench(pair: RobotPai
     assert np.allclose(robot.v, sim.v, atol=1e-13)
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "values",
     [{"arm_1": [0.0, 1.0]}, {"algorithm": "newton"}, {"step": 0.0}, {"approach": -0.01}, {"link_mass_1": np.nan}],

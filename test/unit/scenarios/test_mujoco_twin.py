@@ -32,7 +32,6 @@ def no_control(t: float, q: Array, v: Array) -> Array:
 
 
 def test_a_throw_in_the_air_is_the_same_in_both() -> None:
-    """Coordinates and velocities go there and back; the difference falls with MuJoCo's step, of first order."""
     model = swinging_box()
     q = model.integrate(model.neutral(), np.array([0.0, 0.0, 5.0, 0.4, -0.3, 0.8, 0.5]))
     v = np.array([0.3, -0.2, 0.5, 0.6, -0.9, 0.7, 1.5])
@@ -49,7 +48,6 @@ def test_a_throw_in_the_air_is_the_same_in_both() -> None:
 
 @pytest.mark.parametrize("friction", [0.3, 0.1])
 def test_force_of_the_ground_stays_in_its_cone_and_reaches_it(friction: float) -> None:
-    """A swinging arm drags the box to and fro, harder than the friction holds."""
 
     def swing(t: float, q: Array, v: Array) -> Array:
         return np.concatenate([np.zeros(6), [1.5 * np.sin(40.0 * t)]])

@@ -24,7 +24,6 @@ def test_impulse_of_a_push_is_the_integral_of_its_force() -> None:
 
 
 def test_momentum_of_links_adds_up_to_that_of_the_robot() -> None:
-    """With one link moving the others are at rest, and its momentum is the whole."""
     builder = ada.Builder("pair").link("base").link("arm", 2.0, (0.5, 0, 0), np.diag([0.1, 0.2, 0.2]))
     model = builder.joint("turn", "continuous", "base", "arm", (0, 0, 0.3), axis=(0, 0, 1)).build()
     log: Log = ada.Simulation(model, np.zeros(1), np.ones(1), step=1e-3).run(0.1)

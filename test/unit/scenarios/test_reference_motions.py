@@ -28,7 +28,6 @@ def silent(*_):
 
 @pytest.fixture
 def bar():
-    """A free round bar."""
     builder = ada.Builder("bar")
     builder.link("bar", 1.0, (0.0, 0.0, 0.5), (1 / 12, 1 / 12, 0.02))
     return builder.build("floating", (0.0, 0.0, 0.0))
@@ -44,7 +43,6 @@ def test_pinocchio_swings_the_rhombus_as_its_closed_form_says():
 
 @pytest.mark.parametrize("engine", [by_pinocchio, by_mujoco])
 def test_a_free_symmetric_bar_turns_as_euler_says(engine, bar):
-    """Body components of ω of a symmetric top turn with (1 - I3/I1) ω3; its momentum vector is fixed in space."""
     q, v = bar.neutral(), np.array([-0.5 * 0.6, 0.5 * 0.8, 0.0, 0.8, 0.6, 2.0])  # centre of mass at rest
     times = np.arange(4) * 0.5
     found = engine(bar, q, v, times, silent)

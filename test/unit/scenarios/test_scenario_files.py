@@ -39,7 +39,6 @@ def read(tmp_path):
     return read
 
 
-# --- units ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("text", "dimension", "value"),
     [
@@ -79,7 +78,6 @@ def test_what_is_no_value_is_refused(text):
         to_si(text, units.SPEED)
 
 
-# --- what comes with the library ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", [n for n in scenarios.names() if scenarios.load(n).model is not None])
 def test_the_documents_starts_fit_their_robots(name):
     scenario = scenarios.load(name)
@@ -88,7 +86,6 @@ def test_the_documents_starts_fit_their_robots(name):
     assert (q.shape, v.shape) == ((model.nq,), (model.nv,))
 
 
-# --- start ----------------------------------------------------------------------------------------------------------
 def test_a_start_off_the_loops_is_refused_unless_it_is_closed(read):
     scenario = read(FALL.replace("225 deg", "215 deg"))
     model = build_model(scenario)
@@ -119,7 +116,6 @@ def test_the_centre_of_mass_can_be_put_at_rest():
     np.testing.assert_array_equal(v[6:], printed[6:])
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("old", "new", "line", "field"),
     [
@@ -209,7 +205,6 @@ def test_sources_that_do_not_exist_are_refused(tmp_path):
         scenarios.load(b"T3.1")
 
 
-# --- changes --------------------------------------------------------------------------------------------------------
 def test_changes_give_another_scenario_and_leave_the_first_one(read):
     scenario = read(FALL)
     other = scenario.with_changes({"start.joints.joint_1": "120 deg", "step": "2 ms", "model.masses.link_2": 2.5})
@@ -267,7 +262,6 @@ def test_changes_are_read_as_strictly(read, changes, field, value):
         read(FALL).with_changes(changes)
 
 
-# --- simulate, measure ----------------------------------------------------------------------------------------------
 def test_a_scenario_is_simulated_and_measured(read):
     scenario = read(FALL)
     log = scenarios.simulate(scenario)

@@ -22,9 +22,7 @@ from ada_tools.scenario.reader import load
 STIFFNESS = 9766.0  # [N/m]
 
 
-# --- eqs. 11-15 ---------------------------------------------------------------------------------------------------
 def test_jacobian_of_the_table_is_that_of_its_pose() -> None:
-    """δp = J δθ against the table assembled anew with its motors turned a little."""
     table = hexa(position=(0.0, 0.0, -0.5), rpy=(0.0, 0.0, 0.0))
     model = table.model
     J = tarao_impedance.platform_jacobian(table, "platform")
@@ -47,7 +45,6 @@ def test_a_plate_that_motors_do_not_hold_is_refused() -> None:
         tarao_impedance.platform_jacobian(Mechanism(parts.build(), table.q), "platform")
 
 
-# --- the touch ------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def chosen() -> Settings:
     return replace(space_robots.read_settings(load("S1")), duration=0.5)

@@ -83,7 +83,6 @@ def test_robots_that_move_well_are_not_talked_about(name: str) -> None:
 
 
 def test_a_peak_between_two_rows_of_a_motion_that_keeps_its_energy_is_no_mistake() -> None:
-    """A four-bar that whips past a flat pose, by steps that are as exact as numbers allow."""
     model, q = mechanisms.four_bar((0.5, 1.0, 0.5, 1.0005), crank=1.0)
     q, v = ada.Dynamics(model, pose=q).project(q, 3.0 * np.random.default_rng(3).normal(size=3))
     with warnings.catch_warnings():

@@ -55,7 +55,6 @@ def test_an_outer_product_is_taken_off():
 
 
 def test_from_the_parent_it_takes_the_parents_acceleration():
-    """Eq. A.14: the motion of the parent A, seen at B, is ᴮX_A times it."""
     turn, (x, y, z) = ScipyRotation.random(random_state=2), rng.normal(size=3)
     R, D = turn.as_matrix().T, np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     X = np.block([[R, np.zeros((3, 3))], [-R @ D, R]])
@@ -97,7 +96,6 @@ def test_nothing_of_the_algebra_is_joined_to_a_tuple_or_repeated_as_one(one):
         one * 2
 
 
-# --- vector spaces, entry by entry ------------------------------------------------------------------------------------
 A = np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])
 B = np.array([17.0, -19.0, 23.0, -29.0, 31.0, -37.0])
 

@@ -35,7 +35,6 @@ ABSOLUTE = 1e-12
 few = settings(max_examples=15)
 
 
-# --- running the same lines on floats and through a graph -----------------------------------------------------------
 def on_floats(body: Body, x: Array) -> Array:
     return np.array(body(tuple(x.tolist())), dtype=float)
 
@@ -65,7 +64,6 @@ def quaternions() -> st.SearchStrategy[Array]:
 
 
 def poses() -> st.SearchStrategy[Array]:
-    """Quaternion (x, y, z, w) and position."""
     return st.tuples(quaternions(), numbers(3)).map(np.concatenate)
 
 
@@ -80,9 +78,7 @@ def near(ours: Any, theirs: Any, within: float = ABSOLUTE) -> bool:
     return bool(np.max(np.abs(ours - theirs), initial=0.0) <= within * max(1.0, np.max(np.abs(theirs), initial=0.0)))
 
 
-# --- the reference, dense -------------------------------------------------------------------------------------------
 def skew(a: Array) -> Array:
-    """Eqs. A.4, A.7, A.11."""
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
@@ -91,19 +87,16 @@ def dense_rotation(x: Array) -> Array:
 
 
 def motion_matrix(x: Array) -> Array:
-    """ᴮX_A, eq. A.14."""
     R, D, zero = dense_rotation(x).T, skew(x[4:7]), np.zeros((3, 3))
     return np.block([[R, zero], [-R @ D, R]])
 
 
 def force_matrix(x: Array) -> Array:
-    """ᴮX*_A, eq. A.15."""
     R, D, zero = dense_rotation(x).T, skew(x[4:7]), np.zeros((3, 3))
     return np.block([[R, -R @ D], [zero, R]])
 
 
 def cross_matrix(V: Array) -> Array:
-    """V x, eq. A.43."""
     return np.block([[skew(V[:3]), np.zeros((3, 3))], [skew(V[3:]), skew(V[:3])]])
 
 
@@ -114,7 +107,6 @@ def inertia_of(x: Array) -> tuple[float, Array, Array]:
 
 
 def dense_inertia(mass: float, com: Array, about: Array) -> Array:
-    """Eq. A.29."""
     D = skew(com)
     return np.block([[about + mass * D @ D.T, mass * D], [mass * D.T, mass * np.eye(3)]])
 
@@ -132,7 +124,6 @@ def force(x: Any) -> Force:
 
 
 def body(x: Any) -> RigidInertia:
-    """From mass, CoM and the tensor's six entries."""
     return RigidInertia.from_com(x[0], Vec3(*x[1:4]), symmetric_of(x[4:10]))
 
 
@@ -154,7 +145,6 @@ def packed(mass: float, com: Array, about: Array) -> Array:
     return np.array([mass, *com, *about[np.triu_indices(3)]])
 
 
-# --- vectors --------------------------------------------------------------------------------------------------------
 @few
 @given(x=numbers(6))
 def test_the_skew_matrix_is_the_cross_product_with_its_transpose_reversed(run: Any, x: Array) -> None:
@@ -188,7 +178,6 @@ def test_matrix_products_are_those_of_numpy(run: Any, x: Array) -> None:
 @few
 @given(x=numbers(12))
 def test_power_is_the_same_at_every_reference_point(run: Any, x: Array) -> None:
-    """Eqs. A.3, A.6, A.10, A.13, and the pairing after A.2."""
     V, F, d = x[:6], np.array([*x[6:9], *x[:3][::-1]]), x[9:12]
     joined = np.concatenate([V, F, d])
     moved_V = np.concatenate([V[:3], V[3:] + np.cross(V[:3], d)])
@@ -203,7 +192,6 @@ def test_power_is_the_same_at_every_reference_point(run: Any, x: Array) -> None:
     assert near(run(at_both, joined), [V @ F, V @ F])
 
 
-# --- transforms -----------------------------------------------------------------------------------------------------
 @few
 @given(x=poses(), m=numbers(6))
 def test_transforms_are_the_matrices_of_eqs_a14_to_a17(run: Any, x: Array, m: Array) -> None:
@@ -249,7 +237,6 @@ def test_transforms_form_a_group(run: Any, x: Array, y: Array, z: Array, p: Arra
 def test_cross_products_are_rates_of_vectors_fixed_in_a_moving_frame(
     run: Any, x: Array, m: Array, V: Array, h: float
 ) -> None:
-    """Eqs. A.42-A.44, against central differences of a frame that moves with V."""
     ours = run(lambda x: flat(motion(x).cross_force(force(x[6:]))), np.concatenate([V, m]))
     assert near(ours, -cross_matrix(V).T @ m)
 
@@ -266,7 +253,6 @@ def test_cross_products_are_rates_of_vectors_fixed_in_a_moving_frame(
         assert near((seen(h, dense) - seen(-h, dense)) / (2.0 * h), expected, 1e-6)
 
 
-# --- inertia --------------------------------------------------------------------------------------------------------
 @few
 @given(x=numbers(10), V=numbers(6))
 def test_rigid_inertia_gives_momentum_as_eqs_a23_to_a29(run: Any, x: Array, V: Array) -> None:
@@ -319,7 +305,6 @@ def test_inertias_transform_as_eqs_a37_and_a40_and_add_up(run: Any, x: Array, y:
 @few
 @given(x=numbers(10), s=numbers(6).filter(lambda s: np.linalg.norm(s) > 0.3))
 def test_freeing_a_joint_takes_the_outer_product_off(run: Any, x: Array, s: Array) -> None:
-    """Eq. 2.32: what is left no longer resists the freed motion."""
     A = dense_inertia(*inertia_of(x))
 
     def freed(x: Any) -> Any:
@@ -332,11 +317,9 @@ def test_freeing_a_joint_takes_the_outer_product_off(run: Any, x: Array, s: Arra
     assert near(ours @ s, np.zeros(6), 1e-10 * np.max(np.abs(A)))
 
 
-# --- rotations ------------------------------------------------------------------------------------------------------
 @few
 @given(a=unit_vectors(), angle=st.floats(-7.0, 7.0))
 def test_rodrigues_is_the_matrix_exponential(run: Any, a: Array, angle: float) -> None:
-    """Awa 2009, eqs. 3-6."""
     ours = run(lambda x: rot.from_axis_angle(Vec3(*x[:3]), x[3]), np.array([*a, angle]))
     assert near(ours, linalg.expm(skew(a) * angle))
 

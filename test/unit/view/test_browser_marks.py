@@ -33,11 +33,9 @@ def layer(page):
 
 
 def nodes(page):
-    """Visible nodes by kind."""
     return {node.kind: node for node in page.scene.below("/marks")}
 
 
-# --- keeping --------------------------------------------------------------------------------------------------------
 def test_a_mark_that_is_not_renewed_fades_and_one_that_is_deleted_is_gone_at_once():
     kept = KeptMarks()
     kept.put(arrow(0, 1.0), 1.0)
@@ -54,7 +52,6 @@ def test_a_mark_that_is_not_renewed_fades_and_one_that_is_deleted_is_gone_at_onc
     assert kept.present(0.0) == []
 
 
-# --- drawing --------------------------------------------------------------------------------------------------------
 def test_marks_are_drawn_where_they_are_with_their_sizes_and_colours(page, layer):
     layer.show([arrow(0, 1.0), arrow(1, 2.0), ball(0, 3.0), ring(2.0)])
     found = nodes(page)
@@ -93,7 +90,6 @@ def test_what_is_gone_is_hidden_and_comes_back(page, layer):
     np.testing.assert_array_equal(nodes(page)[ARROWS].points[0, 1], [0, 0, 3])
 
 
-# --- boxes ----------------------------------------------------------------------------------------------------------
 def test_each_space_that_is_seen_has_a_box_and_forces_of_joints_are_off_at_first(page):
     plant = RobotNode()
     panel = MarksPanel(page, plant)

@@ -118,7 +118,6 @@ def test_a_loop_with_its_axis_the_wrong_way_round_is_told_from_a_closed_one():
         assert numbers.is_flipped(q) == is_wrong
 
 
-# --- slider range -----------------------------------------------------------------------------------------------------
 finite = st.floats(-1e4, 1e4)
 
 

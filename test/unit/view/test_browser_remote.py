@@ -25,7 +25,6 @@ def plant_of(page, model=None):
 
 
 def robot_of(page, plant, **options):
-    """A page that shows the plant's robot."""
     shown = RemotePage(page, plant, start=at_once, **options)
     passes(shown)
     if shown.robot is None:
@@ -34,7 +33,6 @@ def robot_of(page, plant, **options):
     return shown
 
 
-# --- what is seen ---------------------------------------------------------------------------------------------------
 def test_joints_by_name_are_the_coordinates_of_a_model_in_any_order_and_mimics_are_left_out():
     model = ada.load("pa10")
     positions = {name: 0.1 * i for i, name in enumerate(reversed(model.joint_names), start=1)}
@@ -71,7 +69,6 @@ def test_time_goes_on_only_after_more_than_one_step_and_its_pace_is_measured():
     assert motion.factor == 0.0
 
 
-# --- models ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
 def test_the_base_is_that_of_the_state(base):
     model = ada.load("pa10", base=base)
@@ -94,7 +91,6 @@ def test_a_state_of_another_robot_is_refused_with_both_sizes():
         dynamics_of(Wanted(text, "auto", (4, 4), frozenset(), None))
 
 
-# --- the page -------------------------------------------------------------------------------------------------------
 def test_a_page_says_what_it_waits_for_then_shows_the_robot_where_its_state_has_it(page, pendulum):
     plant = plant_of(page)
     shown = RemotePage(page, plant, start=at_once)
@@ -205,7 +201,6 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
     assert page.server.said == ["nobody listens"]
 
 
-# --- commands -------------------------------------------------------------------------------------------------------
 def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_may(page):
     model, plant = ada.load("pa10"), plant_of(page)
     sliders = command_sliders.CommandSliders(page, model, plant.command)

@@ -45,7 +45,6 @@ def swing(pendulum):
     )
 
 
-# --- solids and parts -----------------------------------------------------------------------------------------------
 def volume(surface):
     """By the divergence theorem: positive where the triangles are seen anticlockwise from outside."""
     a, b, c = (surface.vertices[surface.faces[:, i]] for i in range(3))
@@ -58,9 +57,6 @@ def test_solids_are_closed_surfaces_of_the_right_volume_that_face_outwards():
     assert volume(unit_solid("box")) == pytest.approx(1.0, rel=1e-12)
     assert volume(unit_solid("cylinder")) == pytest.approx(polygon, rel=1e-12)
     assert volume(unit_solid("sphere")) == pytest.approx(4 / 3 * np.pi, rel=0.02)  # its chords cut off 1.6 %
-
-
-# --- scene ----------------------------------------------------------------------------------------------------------
 
 
 def test_frames_collision_shapes_and_inertias_are_seen_where_they_are(page):
@@ -104,7 +100,6 @@ def test_gaps_of_each_loop_and_their_balls_are_where_the_algorithms_on_numbers_p
     np.testing.assert_allclose(page.scene.named("/loops/joints").batched_positions, ends, atol=1e-6)  # single precision
 
 
-# --- pages ----------------------------------------------------------------------------------------------------------
 def test_a_slider_moves_the_robot_and_springs_back_where_it_cannot_go(page):
     shown = PosePage(page, rocker(2.0, 1.2, 1.3, 1.0), [0.6, 1.5, 1.5])
     knob, slider = shown.sliders[0]
@@ -184,7 +179,6 @@ def test_a_log_is_shown_at_any_time_with_cursor_events_and_forces(page, swing):
 
 
 def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
-    """Kinetic energy of a pendulum that swings at 2.3 Hz has 4.6 peaks a second; each is seen to a few per cent."""
 
     class Swing:
         model, step_length, t = ada.planar_chain(1), 1e-3, 0.0
@@ -223,7 +217,6 @@ def test_steps_keep_up_with_the_clock_as_far_as_they_can(speed, cost, factor):
 
 
 def passes(shown, seconds):
-    """A frame, as if time had passed."""
     shown.page.clock.advance(seconds)
     shown.tick()
 
@@ -273,7 +266,6 @@ def test_a_simulation_in_this_process_takes_no_commands_and_no_poses_but_another
     assert shown.source.newest().t == pytest.approx(0.25 * 4.0, abs=0.02)
 
 
-# --- notes -----------------------------------------------------------------------------------------------------------
 def test_notes_are_done_in_order_the_last_one_of_a_kind_alone(page):
     done = []
     for key, value in (("a", 1), ("b", 2), ("a", 3)):
@@ -293,7 +285,6 @@ def test_what_is_noted_of_controls_that_an_action_before_it_takes_away_is_not_do
     assert done == ["new"]
 
 
-# --- demo -------------------------------------------------------------------------------------------------------------
 SECONDS = 12  # more than one walk
 
 

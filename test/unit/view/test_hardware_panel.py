@@ -115,7 +115,6 @@ def desk(page):
     return Desk(page)
 
 
-# --- the button that is held ------------------------------------------------------------------------------------------
 def test_a_button_is_held_as_long_as_signs_come_and_no_longer(page):
     hold = Hold(page, "hold")
     hold.sign(1)
@@ -188,7 +187,6 @@ def test_two_browsers_do_not_hold_it_in_turns(page):
     assert hold.is_held and hold.presses == 2
 
 
-# --- sliders ----------------------------------------------------------------------------------------------------------
 def test_sliders_are_where_the_robot_is_until_a_person_moves_them(desk):
     assert [s.value for s in desk.sliders.sliders] == pytest.approx([math.degrees(0.1)] * 2)
     assert [(s.min, s.max) for s in desk.sliders.sliders] == [(-57.2, 85.9)] * 2, "-57.2958 and 85.9437 deg, to a tenth"
@@ -269,7 +267,6 @@ def test_after_a_stop_the_sliders_are_where_the_robot_is_again(desk, robot):
     assert {one["knee"] for one in desk.sent[count:]} == {desk.sent[count - 1]["knee"]}
 
 
-# --- the panel --------------------------------------------------------------------------------------------------------
 def test_a_press_activates_a_node_that_is_inactive_once(desk):
     desk.move("knee", 30.0)
     desk.hold(0.5)
@@ -436,7 +433,6 @@ def test_a_motion_whose_button_goes_away_with_the_page_is_left_off(desk):
     assert desk.node.asked == ["play walk.csv", "deactivate"]
 
 
-# --- what is said -----------------------------------------------------------------------------------------------------
 def test_what_a_device_says_is_no_markup():
     state = said("inactive", stopped="ouch", robot={"phase": "stopped"})
     state["devices"]["leg"]["alarms"] = [{"code": 0x21, "text": "servo <off>", "joint": "hip", "is_stop": False}]
@@ -459,7 +455,6 @@ def test_bars_grow_by_doublings_and_say_axis_value_and_frame(page):
     assert "left:6%;width:44%" in wrench_html("hand", node.felt, (40.0, 1.0)), "-35 of 40 N: 44 % to the left"
 
 
-# --- ghost and sliders ------------------------------------------------------------------------------------------------
 def test_the_ghost_is_where_the_joints_shall_be_and_hides_without_a_pose(page):
     model = ada.load("pa10")
     scene = Scene(page.server, model)

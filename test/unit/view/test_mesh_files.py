@@ -61,7 +61,6 @@ def textures(mesh):
     return [image for image in found if image is not None]
 
 
-# --- formats --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("ending", ["stl", "obj", "glb", "gltf", "dae"])
 def test_a_box_has_its_size_in_every_format_and_z_upwards(ending, tmp_path):
     box = trimesh.creation.box(SIDES)
@@ -124,7 +123,6 @@ def test_textures_from_elsewhere_are_left_out_and_the_mesh_is_drawn(name, tmp_pa
     assert textures(mesh) == []
 
 
-# --- hostile files --------------------------------------------------------------------------------------------------
 def bomb(levels, ends=USE):
     """Nodes each of which holds the one below twice: 2^levels triangles from a few lines."""
     nodes = "".join(

@@ -32,7 +32,6 @@ T = np.linspace(0.0, 0.3, N)
 
 
 def arm_log():
-    """A planar arm that turns at constant rates."""
     model = planar_chain(2)
     v = np.tile([2.0, -1.0], (N, 1))
     return Log(model, T, T[:, None] * v + [0.3, 0.8], v, np.zeros_like(v), 0.5 * v)
@@ -80,7 +79,6 @@ def pixels(path):
     return picture
 
 
-# --- panels ---------------------------------------------------------------------------------------------------------
 def test_panels_have_titles_units_and_the_log_s_numbers(arm):
     (angle,), (rate,) = panels_of(arm, ["position"]), panels_of(arm, ["velocity"])
     assert (angle.title, angle.ylabel, angle.xlabel) == ("Joint angle", "[deg]", "Time [s]")
@@ -113,7 +111,6 @@ def test_every_named_panel_can_be_drawn_where_the_robot_has_it(tmp_path):
 
 
 def test_a_link_s_position_and_velocity_are_those_of_a_pendulum():
-    """A rod that falls from level: its tip goes round at 1 m, (sin θ, 0, cos θ), and as fast as the joint turns."""
     log = Simulation(load("planar_3r"), np.array([np.pi / 2, 0.0, 0.0]), step=1e-3).run(0.2)
     position, velocity = panels_of(log, ["link_position:link_2", "link_velocity:link_2"])
     x, y, z = (series.y for series in position.series)
@@ -163,9 +160,6 @@ def test_what_cannot_be_drawn_is_refused_and_nothing_is_written(arm, draw, tmp_p
     assert not any(tmp_path.iterdir())
 
 
-# --- figures --------------------------------------------------------------------------------------------------------
-
-
 def test_long_curves_are_thinned_and_keep_their_peaks():
     t = np.linspace(0.0, 1.0, 500_000)
     y = np.sin(7.0 * t)
@@ -187,7 +181,6 @@ def test_the_same_figure_is_the_same_file(arm, tmp_path, ending):
     assert first == second and len(first) > 5000
 
 
-# --- snapshots ------------------------------------------------------------------------------------------------------
 def test_snapshots_are_drawn_over_each_other_and_fade_in(arm, tmp_path):
     figure = plot_snapshots(arm, tmp_path / "s.png", count=5)
     (axes,) = figure.axes
@@ -221,7 +214,6 @@ def test_solids_have_their_shapes_sizes():
         assert max(max(face) for face in solid.faces) < len(solid.corners)
 
 
-# --- animations -----------------------------------------------------------------------------------------------------
 def test_a_gif_has_the_frames_of_its_time_and_they_differ(arm, tmp_path):
     seen = []
     file = animate(arm, tmp_path / "a.gif", fps=20.0, progress=lambda share, text: seen.append(share))
@@ -235,7 +227,6 @@ def test_a_gif_has_the_frames_of_its_time_and_they_differ(arm, tmp_path):
     assert seen == [pytest.approx((i + 1) / 7) for i in range(7)]
 
 
-# --- shown ------------------------------------------------------------------------------------------------------------
 VOID = {"img", "br", "path", "use"}
 
 
@@ -265,7 +256,6 @@ class Seen(HTMLParser):
 
 
 def html_of(thing):
-    """What IPython asks of a result."""
     return getattr(thing, "_repr_html_")()  # noqa: B009
 
 
