@@ -36,6 +36,8 @@ class Description:
     actuated: list[NamedPlace] | None = None  # joints with a motor; all of them where nothing is said
     gravity: tuple[float, float, float] | None = None  # [m/s²], where the description says it
     holds_itself: bool = False  # whether it says itself how it is held, as MJCF does: then there is no other base
+    own_base: str | None = None  # how the file itself holds its root link, where it says so and another one can be had
+    left_out: list[Problem] = field(default_factory=list)  # what would change the motion and is not read
     odd_shapes: list[Problem] = field(default_factory=list)  # shapes that are left out, for they cannot be read
     notes: list[str] = field(default_factory=list)  # what was recognised or left out
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +59,7 @@ def load(
             such a document (a string that starts with "<"). A xacro file is a program that runs with your rights: only
             open those you trust.
         base: how the root link is held: "fixed", "floating" (quaternion) or "floating_euler" (z-y-x angles); by default
-            fixed, or as the catalogue has the robot.
+            fixed, or as the file (SDFormat without a joint to the world: floating) or the catalogue has the robot.
         gravity: gravity vector in the world's axes [m/s²]; by default that of the file where it has one (MJCF,
             SDFormat worlds) or of the catalogue (robots in space), else (0, 0, -9.81).
         mimic: what a <mimic> means: "keep" (the joint follows the other one), "free" (it has its own coordinate) or
@@ -72,6 +73,8 @@ def load(
         ModelError: the description is; the message names the file, line, link or joint, and the fix.
     """
     document, robot = find_robot(source, base, mimic, mappings, loops)
+    for problem in robot.left_out:
+        _log.warning("%s", problem.text(robot.file))
     for note in robot.notes:
         _log.info("%s: %s", document.name, note)
     return to_model(document, robot, base, gravity, mimic)
@@ -87,7 +90,7 @@ def to_model(
     """The model of a description: see `load`."""
     if gravity is None:
         gravity = document.gravity or robot.gravity or STANDARD_GRAVITY
-    return robot.build(base or document.base, gravity, _as_text(document.data))
+    return robot.build(base or robot.own_base or document.base, gravity, _as_text(document.data))
 
 
 def find_robot(
@@ -131,9 +134,9 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"source is {source!r}; it must be a name, a path or URDF text.")
     if isinstance(source, str):
-        if source.lstrip("\ufeff \t\r\n").startswith("<"):
+        if source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda")):
             _no_mappings(mappings, "URDF text")
-            return Document(source, "URDF text", None)
+            return Document(source, _name_of_text(source), None)
         if source in CATALOGUE:
             entry = CATALOGUE[source]
             if mappings:
@@ -146,6 +149,13 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
         return Document(expand_xacro(path, mappings), f"{path} (expanded)", path)
     _no_mappings(mappings, str(path))
     return Document(read_file(path), str(path), path)
+
+
+def _name_of_text(text: str) -> str:
+    """What a text that is no file is called in messages, by its root element."""
+    found = re.search(r"#usda|<(mujoco|sdf|robot)\b", text)
+    names = {"#usda": "USD text", "<mujoco": "MJCF text", "<sdf": "SDFormat text"}
+    return names.get(found[0] if found else "", "URDF text")
 
 
 def _no_mappings(mappings: Mapping[str, object] | None, what: str) -> None:

@@ -21,6 +21,7 @@ from ada_dynamics.robots.lint.singular import check_singular
 from ada_dynamics.robots.lint.spelling import check_spelling
 from ada_dynamics.robots.load import Source, find_document
 from ada_dynamics.robots.readers.document import describe
+from ada_dynamics.robots.readers.foreign import note_open_frames
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.xml import parse_xml
 from ada_dynamics.structured_text.files import read_file
@@ -65,9 +66,10 @@ def check(
         name = robot.name
         if loops is not None:
             _add_loops(robot, loops, out)
-        _check_robot(robot, base or document.base, document.path, out)
+        note_open_frames(robot)
+        _check_robot(robot, base or robot.own_base or document.base, document.path, out)
     except ModelError as problem:
-        if shown != "URDF text" and not Path(shown).is_file():
+        if not shown.endswith(" text") and not Path(shown).is_file():
             raise
         out.add("unreadable", "error", "the document", str(problem).removeprefix(shown).lstrip(":, "))
     return out.report(shown, name)
@@ -84,16 +86,15 @@ def _add_loops(robot: Description, loops: LoopSource, out: Collector) -> None:
 class _Sink:
     """Problems of reading as errors of the report; those of a file beside the description name it."""
 
-    def __init__(self, out: Collector, file: str) -> None:
-        self._out = out
-        self._file = file
+    def __init__(self, out: Collector, file: str, severity: str = "error") -> None:
+        self._out, self._file, self._severity = out, file, severity
 
     def __call__(self, problem: Problem) -> None:
-        if problem.file in (None, self._file):
-            self._out.add(problem.code, "error", problem.where, problem.message, problem.fix, problem.line)
-            return
-        place = f"{problem.file}, line {problem.line}" if problem.line is not None else problem.file
-        self._out.add(problem.code, "error", f"{place}: {problem.where}", problem.message, problem.fix)
+        where, line = problem.where, problem.line
+        if problem.file not in (None, self._file):
+            where = f"{problem.file}{'' if line is None else f', line {line}'}: {where}"
+            line = None
+        self._out.add(problem.code, self._severity, where, problem.message, problem.fix, line)
 
 
 def _check_robot(robot: Description, base: str, path: Path | None, out: Collector) -> None:
@@ -113,6 +114,8 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
     check_spelling(robot, out)
     for odd in robot.odd_shapes:
         out.add(odd.code, "warning", odd.where, f"{odd.message} Looks only: it is left out.", odd.fix, odd.line)
+    for lost in robot.left_out:
+        _Sink(out, robot.file, "warning")(lost)
     for note in robot.notes:
         if not note.startswith(ODD_SHAPES):  # each of which has its own finding
             out.add("left-out", "note", f"robot {robot.name!r}", note)

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import difflib
-
 from ada_dynamics.model.description import Description
 from ada_dynamics.robots.lint.report import Collector
 from ada_dynamics.robots.readers.loops import ELEMENTS
 from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.structured_text.spelling import slip
 
 # Element -> its known children and attributes, as far as the dynamics is concerned.
 _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -66,21 +65,12 @@ def _check_below(element: Element, where: str, out: Collector) -> None:
 def _check(element: Element, where: str, out: Collector) -> None:
     children, attributes = _KNOWN[element.tag]
     for child in element.children:
-        near = _near(child.tag, children)
+        near = slip(child.tag, children)
         if near:
             message = f"<{element.tag}> has an element <{child.tag}>, which has no meaning and is skipped."
             out.add("unknown-element", "warning", where, message, f"Did you mean <{near}>?", child.line)
     for name in element.attributes:
-        near = _near(name, attributes)
+        near = slip(name, attributes)
         if near:
             message = f"<{element.tag}> has an attribute {name!r}, which has no meaning and is skipped."
             out.add("unknown-attribute", "warning", where, message, f"Did you mean {near!r}?", element.line)
-
-
-def _near(name: str, known: frozenset[str]) -> str | None:
-    if name in known or ":" in name or len(name) > 40:
-        return None
-    swapped = [k for k in known if sorted(k) == sorted(name.lower())]
-    found = swapped or difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.75)
-    # A word more is a vendor's own name (gear_velocity), a letter or two are a slip.
-    return found[0] if found and abs(len(found[0]) - len(name)) <= 2 else None

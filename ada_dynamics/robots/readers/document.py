@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Sink, raising
+from ada_dynamics.robots.readers.foreign import note_open_frames
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.mjcf import describe_mjcf
 from ada_dynamics.robots.readers.sdf import describe_sdf
@@ -44,5 +45,6 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
     robot = describe(parse_xml(data, file), file, raising(file))
     if loops is not None:
         add_loops(robot, loops)
+    note_open_frames(robot)
     settle(robot, mimic)
     return robot

@@ -5,8 +5,8 @@ Beyond the standard: joint types spherical, cylindrical and universal (with <axi
 inertia) as an attribute of <dynamics> and `actuated="false"` on a <joint> without a motor; other readers ignore these
 attributes. Joints that close loops: `readers/loops`. In a <transmission>'s <actuator>, Drake's
 <drake:rotor_inertia value=...> and <drake:gear_ratio value=...> give the armature gear² * rotor.
-Shapes (<visual>, <collision>) are kept for looks and contact. Everything else that robots carry (<gazebo>,
-<ros2_control>, <sensor>, ...) has no part in the dynamics.
+Spellings of Drake and Gazebo: `readers/foreign.py`. Shapes (<visual>, <collision>) are kept for looks and contact.
+Everything else that robots carry (<ros2_control>, <sensor>, ...) has no part in the dynamics.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.problems import Problem, Sink, raising
 from ada_dynamics.model.structure import rigid_loops
+from ada_dynamics.robots.readers.foreign import DRAKE_JOINT
 from ada_dynamics.robots.readers.loops import read_urdf_loops
 from ada_dynamics.robots.readers.urdf_joint import read_joint
 from ada_dynamics.robots.readers.urdf_link import read_link
@@ -99,7 +100,7 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
             link = read_link(element, colours, sink, robot.odd_shapes.append)
             if link is not None:
                 robot.links.append(link)
-        elif element.tag == "joint":
+        elif element.tag in ("joint", DRAKE_JOINT):
             joint = read_joint(element, sink)
             if joint is not None:
                 robot.joints.append(joint)

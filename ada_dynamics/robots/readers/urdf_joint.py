@@ -12,6 +12,7 @@ from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.elements import Joint, Limits, Mimic
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.turns import Turns
+from ada_dynamics.robots.readers.foreign import DRAKE_JOINT
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.values import Attributes, read_pose, the_child
@@ -40,6 +41,7 @@ KINDS = Kinds[str](
 # the attribute EXACT_TYPE.
 STANDARD = ("revolute", "continuous", "prismatic", "planar", "floating", "fixed")
 EXACT_TYPE = "ada_type"
+_DRAKE_TYPES = {"ball": "spherical"}  # of <drake:joint>, which has universal and planar, too
 _TOO_SHORT = 1e-9
 
 
@@ -72,6 +74,8 @@ def _kind(values: Attributes) -> str | None:
         kind = values.text(EXACT_TYPE)
     if kind is None:
         return None
+    if values.element.tag == DRAKE_JOINT:
+        kind = _DRAKE_TYPES.get(kind, kind)
     if kind in KINDS.words:
         return kind
     values.problem("joint-type", str(unknown_name("joint type", kind[:40], KINDS.words)))
@@ -88,9 +92,10 @@ def _end(joint: Element, tag: str, where: str, sink: Sink) -> str | None:
 
 
 def _read_axes(joint: Joint, sink: Sink) -> None:
-    """The axis, (1, 0, 0) by default as in URDF; for a universal joint both, z and y by default."""
+    """The axis, (1, 0, 0) by default as in URDF; for a universal joint both: z and y, x and y in Drake's."""
     is_universal = joint.type.axes == 2
-    joint.axis = _axis(joint, "axis", (0.0, 0.0, 1.0) if is_universal else (1.0, 0.0, 0.0), sink)
+    is_ours = is_universal and joint.element.tag != DRAKE_JOINT
+    joint.axis = _axis(joint, "axis", (0.0, 0.0, 1.0) if is_ours else (1.0, 0.0, 0.0), sink)
     if not is_universal:
         return
     joint.axis2 = _axis(joint, "axis2", (0.0, 1.0, 0.0), sink)
@@ -183,6 +188,7 @@ def _read_dynamics(joint: Joint, sink: Sink) -> None:
 
 def _mimic(joint: Joint, sink: Sink) -> Mimic | None:
     element = the_child(joint.element, "mimic", joint.where, sink)
+    element = element or the_child(joint.element, "drake:mimic", joint.where, sink)
     if element is None:
         return None
     values = Attributes(element, joint.where, sink)

@@ -66,7 +66,7 @@ def parse_xml(data: bytes | str, where: str, *, max_elements: int = MAX_ELEMENTS
     Raises:
         ModelError: empty, too big, nested too deeply, not well-formed, of unknown encoding, or with a document type.
     """
-    raw = _checked(data, where)
+    raw = _with_plain_comments(_checked(data, where))
     return _Parser(where, "utf-8" if isinstance(data, str) else None, max_elements).parse(raw)
 
 
@@ -86,6 +86,10 @@ def _checked(data: bytes | str, where: str) -> bytes:
         if raw.startswith(mark):
             raise ModelError(f"{where}: it is encoded as {encoding}; save it as UTF-8.")
     is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+    is_usdz = raw.startswith(b"PK\x03\x04") and b".usd" in raw[:200]
+    if is_usdz or raw[:64].lstrip().startswith((b"#usda", b"PXR-USDC")):
+        fix = "convert it to URDF or MJCF, for example with Isaac Sim's or MuJoCo's tools."
+        raise ModelError(f"{where}: it is a USD scene, and robots are not read from USD: {fix}")
     if b"\x00" in raw and not is_utf16:
         line = raw.count(b"\n", 0, raw.index(b"\x00")) + 1
         raise ModelError(f"{where}, line {line}: it contains NUL bytes, so it is a binary file and not XML text.")
@@ -94,6 +98,22 @@ def _checked(data: bytes | str, where: str) -> bytes:
         shown = start[:24].decode("utf-8", "replace")
         raise ModelError(f"{where}: it is not XML: it starts with {shown!r} and not with '<'.")
     return raw
+
+
+def _with_plain_comments(raw: bytes) -> bytes:
+    """The document with hyphens in comments made blank: XML forbids two of them, tinyxml2 (ROS, MuJoCo, Gazebo) not."""
+    parts, at = [], 0
+    while (start := raw.find(b"<!", at)) >= 0:
+        is_comment = raw.startswith(b"<!--", start)
+        closing = b"-->" if is_comment else b"]]>" if raw.startswith(b"<![CDATA[", start) else b">"
+        end = raw.find(closing, start + 4 if is_comment else start)
+        if end < 0:
+            break
+        inside = raw[start + 4 : end].replace(b"-", b" ") if is_comment else b""
+        parts += [raw[at : start + 4], inside] if is_comment else [raw[at:end]]
+        parts.append(closing)
+        at = end + len(closing)
+    return b"".join([*parts, raw[at:]])
 
 
 class _Parser:

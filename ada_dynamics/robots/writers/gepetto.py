@@ -34,7 +34,8 @@ def gepetto(draft: Draft) -> dict[str, str]:
             pair = _frames(loop, root, draft)
             data["closed_loop"].append(pair)
             data["type"].append(_TYPE_OF_KIND[loop.kind])
-    data["name_mot"] = list(draft.model.actuated)
+    moving = {joint.name for joint in draft.joints}  # without that of a floating base, which a URDF does not have
+    data["name_mot"] = [name for name in draft.model.actuated if name in moving]
     data.update(_special_joints(root, draft))
     text = "".join(f"{key}: {flow(value)}\n" for key, value in data.items())
     return {".urdf": to_text(root), SUFFIX: text}

@@ -14,6 +14,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
 from ada_dynamics.model.names import free_name
+from ada_dynamics.model.rigid import NO_MOVE, Pose, compose, inverse
 from ada_dynamics.robots.readers.mjcf.joints import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
@@ -21,6 +22,10 @@ from ada_dynamics.robots.writers.numbers import is_unit, number, numbers
 from ada_dynamics.robots.writers.shapes_out import is_geom, mjcf_geoms
 from ada_dynamics.robots.writers.xml_out import make, to_text
 from ada_dynamics.spatial.orientation import to_quaternion
+
+# Least moment of inertia of a moving body [kg m²], twice MuJoCo's mjMINVAL; beside others, as far as their rounding.
+LEAST_MOMENT = 2e-15
+_ROUNDING = 1e-14
 
 LEVER = 0.1  # [m] between the two points of a revolute loop
 
@@ -71,11 +76,15 @@ def _bodies(draft: Draft, sites: _Sites) -> list[Element]:
     """The bodies on the world; built from the leaves inwards."""
     model = draft.model
     static = _static_links(draft)
+    chains = _Chains(draft, sites)
     inside: dict[str, list[Element]] = {name: [] for name in (WORLD, *model.links)}
     for joint in reversed(draft.joints):
-        element = _body(model.links[joint.child], joint, sites, draft)
+        if joint.child in chains.folded:
+            continue
+        chain = chains.of(joint)
+        element = _body(model.links[joint.child], chain, sites, draft)
         element.children += reversed(inside[joint.child])
-        on = joint.parent
+        on = chain[0].parent
         if joint.kind == "floating":  # MuJoCo has free bodies on the world only
             _check_free(joint, static, draft)
             on = WORLD
@@ -83,9 +92,11 @@ def _bodies(draft: Draft, sites: _Sites) -> list[Element]:
     if model.root == WORLD:
         return inside[WORLD][::-1]
     base = next(iter(model.joints.values())) if draft.floats else None
-    if base is not None and base.armature:
-        draft.refuse(f"Joint {base.name!r}", "is floating and has armature", "give the link that inertia.")
-    root = _body(model.links[model.root], base, sites, draft)
+    if base is not None:
+        _check_free_loads(base, draft)
+        if not chains.has_mass(model.root):
+            chains.refuse(model.root)
+    root = _body(model.links[model.root], [] if base is None else [base], sites, draft)
     root.children += reversed(inside[model.root])
     return [root, *reversed(inside[WORLD])]
 
@@ -102,10 +113,17 @@ def _static_links(draft: Draft) -> dict[str, tuple[Array, Array]]:
     return poses
 
 
-def _check_free(joint: Joint, static: dict[str, tuple[Array, Array]], draft: Draft) -> None:
+def _check_free_loads(joint: Joint, draft: Draft) -> None:
     where = f"Joint {joint.name!r}"
     if joint.armature:
         draft.refuse(where, "is floating and has armature", "give the link that inertia.")
+    if joint.friction:
+        draft.refuse(where, "is floating and has friction", "MuJoCo's acts along the axes of the world: remove it.")
+
+
+def _check_free(joint: Joint, static: dict[str, tuple[Array, Array]], draft: Draft) -> None:
+    where = f"Joint {joint.name!r}"
+    _check_free_loads(joint, draft)
     if joint.parent not in static:
         draft.refuse(where, "is floating on a link that moves", "MuJoCo frees bodies of the world only: put it there.")
         return
@@ -114,21 +132,76 @@ def _check_free(joint: Joint, static: dict[str, tuple[Array, Array]], draft: Dra
         draft.refuse(where, "is floating and not at the origin", "MuJoCo's free joints are: put it there.")
 
 
-def _body(link: Link, joint: Joint | None, sites: _Sites, draft: Draft) -> Element:
+class _Chains:
+    """Bodies with several joints: MuJoCo refuses moving bodies without mass, so one of these is left out.
+
+    Its joint goes into the only body on it. A massless body that carries something else is refused.
+    """
+
+    def __init__(self, draft: Draft, sites: _Sites) -> None:
+        self._draft = draft
+        self._carriers = {joint.child: joint for joint in draft.joints}
+        self._children: dict[str, list[Joint]] = {}
+        for joint in draft.joints:
+            self._children.setdefault(joint.parent, []).append(joint)
+        self.folded: set[str] = set()
+        for joint in draft.joints:
+            link = draft.model.links[joint.child]
+            if not joint.nv or self.has_mass(link.name):
+                continue
+            on = self._children.get(link.name, [])
+            is_bare = not (link.visuals or link.collisions or sites.of(link.name) or link.mass or link.inertia.any())
+            can = is_bare and len(on) == 1 and on[0].nv > 0 and "floating" not in (joint.kind, on[0].kind)
+            if not can or joint.kind == "spherical":
+                self.refuse(link.name)
+                continue
+            self.folded.add(link.name)
+            draft.note(f"link {link.name!r} has no mass: its joint is one of several in body {on[0].child!r}.")
+
+    def refuse(self, link: str) -> None:
+        """Report a massless body that moves."""
+        why = "moves and has no mass, which MuJoCo refuses"
+        self._draft.refuse(f"Link {link!r}", why, "give it, or a link that is fixed to it, mass and inertia.")
+
+    def of(self, joint: Joint) -> list[Joint]:
+        """A joint and those of the massless bodies before it, the first one first."""
+        chain = [joint]
+        while chain[0].parent in self.folded:
+            chain.insert(0, self._carriers[chain[0].parent])
+        return chain
+
+    def has_mass(self, link: str) -> bool:
+        """True if a link has mass, or one that is fixed to it."""
+        pending = [link]
+        while pending:
+            name = pending.pop()
+            if self._draft.model.links[name].mass > 0.0:
+                return True
+            pending += [joint.child for joint in self._children.get(name, ()) if joint.kind == "fixed"]
+        return False
+
+
+def _body(link: Link, chain: list[Joint], sites: _Sites, draft: Draft) -> Element:
+    """A body with its joints, whose frame is that of the last one."""
     attributes = {"name": link.name}
-    if joint is not None and joint.kind != "floating":
-        if joint.xyz.any():
-            attributes["pos"] = numbers(joint.xyz)
-        if not is_unit(joint.rotation):
-            attributes["quat"] = numbers(to_quaternion(joint.rotation))
-    joints = [] if joint is None or joint.kind == "fixed" else _joints(joint, draft)
+    pose = NO_MOVE
+    joints: list[Element] = []
+    for joint in reversed(chain):
+        if joint.kind != "fixed":
+            joints = [*_joints(joint, inverse(pose), draft), *joints]
+        if joint.kind != "floating":
+            pose = compose((joint.rotation, joint.xyz), pose)
+    if pose[1].any():
+        attributes["pos"] = numbers(pose[1])
+    if not is_unit(pose[0]):
+        attributes["quat"] = numbers(to_quaternion(pose[0]))
     return make("body", attributes, [_inertial(link), *joints, *mjcf_geoms(link), *sites.of(link.name)])
 
 
 def _inertial(link: Link) -> Element | None:
     if not link.mass and not link.inertia.any():
         return None
-    I = link.inertia
+    I = _with_least_moments(link.inertia) if link.mass else link.inertia
     attributes = {"pos": numbers(link.com), "mass": number(link.mass)}
     if (np.diag(np.diag(I)) == I).all():
         attributes["diaginertia"] = numbers(np.diag(I))
@@ -137,18 +210,26 @@ def _inertial(link: Link) -> Element | None:
     return make("inertial", attributes)
 
 
-def _joints(joint: Joint, draft: Draft) -> list[Element]:
-    """One <joint>, or the two that a joint with two axes consists of."""
+def _with_least_moments(I: Array) -> Array:
+    """An inertia whose principal moments MuJoCo takes: those of a thin rod about itself are raised from zero."""
+    moments, axes = np.linalg.eigh(I)
+    least = max(LEAST_MOMENT, _ROUNDING * float(moments[-1]))
+    raised = np.maximum(least - moments, 0.0) * (moments < 0.5 * least)
+    return I + (axes * raised) @ axes.T if raised.any() else I
+
+
+def _joints(joint: Joint, frame: Pose, draft: Draft) -> list[Element]:
+    """One <joint>, or the two that a joint with two axes consists of; `frame`: the joint's, in the body."""
     types = KINDS.words.get(joint.kind, ("hinge",))
     if len(types) == 1:
-        return [_joint(joint.name, types[0], joint, joint.axis, draft)]
+        return [_joint(joint.name, types[0], joint, joint.axis, frame, draft)]
     names = motor_names(joint)
     taken = [name for name in names if name in draft.model.joints]
     if taken:
         draft.refuse(f"Joint {joint.name!r}", f"needs two names, and {taken[0]!r} is taken", "rename one.")
     draft.note(f"joint {joint.name!r} is {joint.kind}: it is written as {names[0]!r} and {names[1]!r}.")
     axes = (joint.axis, joint.axis if joint.axis2 is None else joint.axis2)
-    return [_joint(name, kind, joint, axis, draft) for name, kind, axis in zip(names, types, axes, strict=True)]
+    return [_joint(name, kind, joint, axis, frame, draft) for name, kind, axis in zip(names, types, axes, strict=True)]
 
 
 def motor_names(joint: Joint) -> list[str]:
@@ -156,10 +237,12 @@ def motor_names(joint: Joint) -> list[str]:
     return [f"{joint.name}_1", f"{joint.name}_2"] if len(KINDS.words.get(joint.kind, ())) == 2 else [joint.name]
 
 
-def _joint(name: str, kind: str, joint: Joint, axis: Array, draft: Draft) -> Element:
+def _joint(name: str, kind: str, joint: Joint, axis: Array, frame: Pose, draft: Draft) -> Element:
     attributes = {"name": name, "type": kind}
+    if frame[1].any() and kind != "slide":
+        attributes["pos"] = numbers(frame[1])
     if kind in ("hinge", "slide"):
-        attributes["axis"] = numbers(axis)
+        attributes["axis"] = numbers(axis if is_unit(frame[0]) else frame[0] @ axis)
         attributes.update(_limits(joint, draft))
     elif kind == "ball" and math.isfinite(joint.limits.upper):
         attributes["range"] = numbers((0.0, joint.limits.upper))

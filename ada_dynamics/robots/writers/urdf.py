@@ -13,6 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
 from ada_dynamics.model.joints import Spherical
+from ada_dynamics.robots.readers.foreign import BALL, DRAKE_JOINT, FOLLOWER, SPRING
 from ada_dynamics.robots.readers.loops import ELEMENTS
 from ada_dynamics.robots.readers.urdf_joint import EXACT_TYPE, KINDS, STANDARD
 from ada_dynamics.robots.readers.xml import Element, parse_xml
@@ -170,11 +171,12 @@ def _extras(source: Element) -> list[Element]:
     """Elements of a robot other than links, joints and loops."""
     kept = []
     for element in source.children:
-        if element.tag in ("link", "joint", *ELEMENTS):
+        if element.tag in ("link", "joint", DRAKE_JOINT, BALL, *ELEMENTS):
             continue
         without = element
-        if element.tag == "gazebo" and "reference" not in element.attributes:
-            without = _without(element, {"joint"})
+        if element.tag == "gazebo":
+            without = _without(element, SPRING if "reference" in element.attributes else {"joint"})
+            without = _copy(without, [child for child in without.children if child.first(FOLLOWER) is None])
             if not without.children and not without.text:
                 continue
         elif element.tag == "transmission":  # its rotor inertia is the joint's armature now

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MJCF means here what it means in MuJoCo: poses, masses, efforts and equalities are compared with MuJoCo's own."""
 
+import re
 import struct
 from pathlib import Path
 
@@ -11,8 +12,11 @@ from refused import damaged, refusal
 
 import ada_dynamics as ada
 from ada_dynamics.drawing.meshes import RobotMeshes, mesh_vertices
-from ada_dynamics.robots import writers
+from ada_dynamics.model.description import Description
 from ada_dynamics.robots.load import find_robot
+from ada_dynamics.robots.readers.mjcf.spelling import check_spelling
+from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.robots.writers import Inexpressible, render
 from ada_dynamics.simulation import scene_for
 from benchmarks.mjcf_comparison import compare
 
@@ -173,6 +177,48 @@ def test_defaults_go_by_class_childclass_and_nesting():
     np.testing.assert_array_equal(ours.joints["j4"].axis, [0, 1, 0])
 
 
+JOINT = f'<body name="a"><joint name="j" axis="1 2 3" {{}}/>{MASS}</body>'
+ACTUATORS = {
+    "of general": ('<general armature="0.7"/>', '<motor joint="j" gear="3"/>'),
+    "of another one": ('<motor armature="0.7"/><position gear="2"/>', '<general joint="j"/>'),
+    "of a class": (
+        '<pid armature="0.7"/><default class="c"><motor gear="2"/></default>',
+        '<velocity class="c" joint="j"/>',
+    ),
+    "of two": ("", '<motor joint="j" armature="0.1" gear="2"/><motor jointinparent="j" armature="0.2" damping="0.3"/>'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ACTUATORS)
+@pytest.mark.parametrize("spring", ["", 'springdamper="0.1 0.7"'])
+def test_actuators_add_the_rotor_inertia_and_damping_that_mujoco_adds(case, spring):
+    defaults, motors = ACTUATORS[case]
+    model = assert_same_motion(
+        mjcf(JOINT.format(spring), f"<default>{defaults}</default>", f"<actuator>{motors}</actuator>")
+    )
+    assert model.joints["j"].armature > 0.0
+
+
+def test_every_word_of_mujocos_own_schema_is_known():
+    lines = [line.replace("\xa0", " ") for line in mujoco.mj_printSchema(False, True).splitlines()]
+    path = []
+    for line in lines:
+        found = re.match(r"( *)(\S+) \(.\) *(.*)", line)
+        if found:
+            depth = len(found[1]) // 3
+            element = Element(found[2].replace("(world)", "world"), {}, 1)
+            path = [*path[:depth], element]
+            if depth:
+                path[depth - 1].children.append(element)
+        path[-1].attributes.update(dict.fromkeys((found[3] if found else line).split(), ""))
+    path[0].first("worldbody").children.append(body := Element("body", path[0].first("worldbody").attributes, 1))
+    body.children = list(path[0].first("worldbody").children)[:-1]
+    path[0].first("worldbody").attributes = {}
+    robot, problems = Description("r", "f"), []
+    check_spelling(path[0], robot, problems.append)
+    assert (problems, robot.left_out) == ([], [])
+
+
 GEOMS = {
     "sphere": 'size="0.2"',
     "box": 'type="box" size="0.1 0.2 0.3" euler="10 20 30" pos="1 0 0"',
@@ -328,6 +374,20 @@ PLACES = {
     "equality": ("</worldbody>", "</worldbody><equality>{}</equality>"),
 }
 ELEMENTS = {
+    "armture": ("inside", '<body name="f">\n<joint armture="1"/></body>', "line 3", "<joint>", "'armature'"),
+    "geomm": ("inside", "<geomm/>", "<worldbody>", "'geom'"),
+    "equalities": ("after", "<equalities/>", "<mujoco>", "'equality'"),
+    "default": ("before", '<default><joint dampng="1"/></default>', "'damping'"),
+    "no_limit": (
+        "before",
+        '<compiler autolimits="false"/><default><joint range="0 1"/></default>',
+        "has range",
+        "limited",
+    ),
+    "no_range": ("before", '<default><joint limited="true"/></default>', "no range"),
+    "ball_hinge": ("inside", '<body name="f"><joint type="ball"/><joint/></body>', "'f'", "followed by the rotation"),
+    "free_friction": ("inside", '<body name="f"><joint type="free" frictionloss="1"/></body>', "axes of the world"),
+    "rotor_of_ball": ("after", '<actuator><motor joint="jd" armature="1"/></actuator>', "armature", "hinge or slide"),
     "include": ("before", '<include file="x.xml"/>', "<include>", "'x.xml'", "load the file by its path"),
     "align": ("before", '<compiler alignfree="true"/>', "alignfree"),
     "free_spring": ("inside", '<body name="f"><joint type="free" stiffness="1"/></body>', "is free and has a spring"),
@@ -376,7 +436,7 @@ LOOPS = ("revolute", "spherical", "fixed")
 )
 def test_mujoco_moves_what_was_written_as_the_model_does(seed, loops, joints):
     model = random_robot(seed, loops, joints, extras=False)
-    rendered = writers.render(model, "mjcf")
+    rendered = render(model, "mjcf")
     assert any("is universal: it is written as" in note for note in rendered.notes) == ("universal" in joints)
     theirs, data = compiled(rendered.texts[".xml"])
     random_state(theirs, data, np.random.default_rng(seed))
@@ -393,17 +453,39 @@ def test_a_platform_that_floats_beside_a_fixed_base_becomes_a_body_of_the_world(
     robot = ada.Builder("r").link("base", 1.0).link("arm", 1.0, inertia=(1, 1, 1)).link("plate", 2.0, inertia=(1, 2, 3))
     robot.joint("free", "floating", "base", "plate").joint("j", "continuous", "base", "arm")
     model = robot.loop("l", "spherical", "arm", "plate").build()
-    text = writers.render(model, "mjcf").texts[".xml"]
+    text = render(model, "mjcf").texts[".xml"]
     theirs, _ = compiled(text)
     assert theirs.body("plate").parentid[0] == 0
     back = ada.load(text)
     assert set(back.joint_names) == {"free", "j"} and back.loops["l"].child == "plate"
 
 
+def test_massless_links_between_joints_become_joints_of_one_body_that_moves_alike():
+    rng = np.random.default_rng(2)
+    robot = ada.Builder("hip").link("base", 1.0).link("first").link("second").link("thigh", 1.0, (0, 0, 1), np.eye(3))
+    for i, (kind, *ends) in enumerate(
+        [("continuous", "base", "first"), ("prismatic", "first", "second"), ("continuous", "second", "thigh")]
+    ):
+        robot.joint(f"j{i}", kind, *ends, axis=np.eye(3)[i], xyz=rng.normal(size=3), rpy=rng.normal(size=3))
+    model = robot.build()
+    again = assert_same_motion(render(model, "mjcf").texts[".xml"])
+    q, v = model.random_state(rng)
+    here, there = ada.Dynamics(model, algorithm="crba"), ada.Dynamics(again, algorithm="crba")
+    np.testing.assert_allclose(there.pose("thigh", q), here.pose("thigh", q), atol=1e-13)
+    np.testing.assert_allclose(there.bias(q, v), here.bias(q, v), atol=1e-12)
+
+
+def test_a_massless_body_that_moves_and_carries_nothing_is_refused_by_name():
+    model = ada.Builder("r").link("base", 1.0).link("tip").joint("j", "continuous", "base", "tip").build()
+    with pytest.raises(Inexpressible) as caught:
+        render(model, "mjcf")
+    assert [reason.split(" moves")[0] for reason in caught.value.refused] == ["Link 'tip'"]
+
+
 def test_mujoco_ties_joints_as_the_model_does():
     model = random_robot(5, (), ("revolute", "prismatic"), extras=True)
     mimics = {joint.name: joint.mimic for joint in model.joints.values() if joint.mimic is not None}
-    theirs, data = compiled(writers.render(model, "mjcf").texts[".xml"])
+    theirs, data = compiled(render(model, "mjcf").texts[".xml"])
     assert len(mimics) == theirs.neq > 0
     data.qpos[:] = np.random.default_rng(0).normal(size=theirs.nq)
     for name, mimic in mimics.items():

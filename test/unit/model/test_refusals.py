@@ -133,6 +133,12 @@ def test_a_document_of_too_many_elements_is_refused():
     assert len(xml.parse_xml(f"<robot name='r'>{'<a/>' * 999}</robot>", "r.urdf", max_elements=1000).children) == 999
 
 
+def test_hyphens_in_comments_are_taken_as_by_tinyxml2_and_lines_are_kept():
+    text = "<robot name='r'><!-- a -- b\n--- <x> --->\n<link name='--'/><![CDATA[<!-- -- ]]></robot>"
+    (link,) = xml.parse_xml(text, "r.urdf").children
+    assert (link.attributes["name"], link.line) == ("--", 3)
+
+
 def test_files_that_are_too_big_or_never_end_are_refused_unread(tmp_path):
     with (tmp_path / "big.urdf").open("wb") as stream:
         stream.truncate(10 * 1024**3)  # sparse: it takes no space
@@ -144,6 +150,8 @@ def test_files_that_are_too_big_or_never_end_are_refused_unread(tmp_path):
 NO_XML = [
     (b"", "is empty"),
     (b" \n\t ", "is empty"),
+    (b"PXR-USDC\x00\x08", "USD"),
+    (b"#usda 1.0\ndef Xform", "USD"),
     (b"\x7fELF\x02\x01\x01\x00\x00", "NUL bytes"),
     (b"<robot name='r'>\n\n\x00</robot>", "line 3"),
     (b"PK\x03\x04 zip", "not XML"),

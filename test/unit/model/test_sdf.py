@@ -146,7 +146,7 @@ AXIS = "<axis><xyz>0 0 1</xyz></axis>"
     ],
 )
 def test_a_screw_has_the_pitch_of_either_element(inner, pitch):
-    model = ada.load(sdf(link("a") + link("b") + joint("j", "screw", "a", "b", AXIS + inner), "1.10"))
+    model = ada.load(sdf(link("a") + link("b") + joint("j", "screw", "a", "b", AXIS + inner), "1.10"), base="fixed")
     assert model.joints["j"].kind == "helical"
     assert model.joints["j"].constants["pitch"] == pytest.approx(pitch, rel=1e-15)
     pose = ada.Dynamics(model).pose("b", [2.0])
@@ -195,14 +195,15 @@ def test_a_joint_that_asks_for_it_is_the_one_that_is_cut():
 )
 def test_a_graph_is_not_torn_apart_and_starts_from_its_root(links, joints, model, root, cut):
     content = "".join(map(link, links)) + "".join(joint(name, "revolute", *name) for name in joints)
-    found = ada.load(sdf(content, model=model))
+    found = ada.load(sdf(content, model=model), base="fixed")
     assert (found.root, found.loop_names) == (root, [cut])
     assert sorted(found.joint_names) == sorted(set(joints) - {cut})
 
 
-def test_a_model_without_a_joint_to_the_world_may_float():
+def test_a_model_without_a_joint_to_the_world_floats():
     content = link("a") + link("b") + joint("j", "revolute", "a", "b")
-    assert ada.load(sdf(content), base="floating").nq == 8
+    assert [ada.load(sdf(content), base=base).nq for base in (None, "floating", "fixed")] == [8, 8, 1]
+    assert ada.load(sdf("<static>true</static>" + content)).nq == 1
     refusal(sdf(FOUR_BAR), "says itself how the robot is held", error=ada.InputError, base="floating")
 
 

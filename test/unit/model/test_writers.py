@@ -19,6 +19,7 @@ from loop_robots import (
     rotation,
     without_armature,
 )
+from written_files import refusals
 
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
@@ -95,7 +96,14 @@ def test_gepettos_files_have_universal_joints_about_their_own_axes(tmp_path):
     np.testing.assert_array_equal(joint.axis2, [1, 0, 0])
 
 
-# --- other parsers ----------------------------------------------------------------------------------------------
+# --- other parsers -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["five_bar", "floating_6", "parallel_gripper"])
+def test_readers_and_engines_take_all_files_that_are_written(name, tmp_path, monkeypatch):
+    pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes its warnings there
+    assert refusals(name, tmp_path) == {}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_pinocchio_reads_the_same_robot_from_the_urdf(seed):
     pin = pytest.importorskip("pinocchio")
@@ -208,7 +216,7 @@ def test_loops_that_a_spelling_lacks_are_refused_by_name_and_nothing_is_written(
 
 def pair(kind, joint="j", names=("a", "b"), **constants):
     """Two links and the joint between them."""
-    return Builder("r").link(names[0]).link(names[1], 1.0).joint(joint, kind, *names, **constants)
+    return Builder("r").link(names[0], 1.0).link(names[1], 1.0).joint(joint, kind, *names, **constants)
 
 
 def test_a_base_in_euler_angles_is_noted_where_the_base_is_not_written():

@@ -13,6 +13,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
+from ada_dynamics.robots.readers.foreign import read_drake, read_mimic_plugin, read_reference
 from ada_dynamics.robots.readers.loops import gepetto, sidecar
 from ada_dynamics.robots.readers.loops.constraint import read_constraint
 from ada_dynamics.robots.readers.loops.fields import refuse
@@ -38,7 +39,14 @@ def read_urdf_loops(robot: Description, sink: Sink) -> None:
     couplings = []
     for element in robot.root.children:
         if element.tag == "gazebo":
-            robot.loops.extend(read_gazebo(element, robot, sink))
+            if "reference" in element.attributes:
+                read_reference(element, robot, sink)
+            else:
+                robot.loops.extend(read_gazebo(element, robot, sink))
+            for plugin in element.all("plugin"):
+                read_mimic_plugin(plugin, robot, sink)
+        elif element.tag.startswith("drake:"):
+            read_drake(element, robot, sink)
         elif element.tag == "coupling" or (element.tag == "constraint" and is_coupling(element)):
             couplings.append(element)
         elif element.tag in ELEMENTS:

@@ -28,9 +28,7 @@ from ada_dynamics.robots.readers.xml import Element
 
 
 def read_gazebo(element: Element, robot: Description, sink: Sink) -> list[LoopJoint]:
-    """The loops of one <gazebo> element."""
-    if "reference" in element.attributes:
-        return []
+    """The loops of one <gazebo> element without reference."""
     joints = [read_joint(one, sink) for one in element.all("joint")]
     return [loop for joint in joints if joint is not None and (loop := _loop(joint, robot, sink)) is not None]
 

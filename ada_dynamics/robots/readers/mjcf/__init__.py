@@ -3,9 +3,9 @@
 
 A body is a link with the body's own frame; a joint elsewhere in the body, and each of several joints, gets a link
 without mass at its anchor. q is MuJoCo's qpos, with quaternions as x, y, z, w. Included files stand where they are
-included. Actuators tell which joints have motors; what they do is left to the caller. All else that is left out is
-noted with its count. What would change the motion and has no counterpart here (forces of tendons, fluids, gravity
-compensation) is refused.
+included. Actuators tell which joints have motors and add their rotor inertia; what they do is left to the caller. All
+else that is left out is noted with its count; misspelt elements and attributes are refused. What would change the
+motion and has no counterpart here (forces of tendons, fluids, gravity compensation) is refused.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.mjcf.bodies import Walk, scale_masses
 from ada_dynamics.robots.readers.mjcf.equality import Equalities
 from ada_dynamics.robots.readers.mjcf.include import Includes
-from ada_dynamics.robots.readers.mjcf.left_out import counted, note_the_rest, read_actuators, read_keyframe
+from ada_dynamics.robots.readers.mjcf.left_out import (
+    actuated_of,
+    counted,
+    note_the_rest,
+    read_actuators,
+    read_keyframe,
+)
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.replicate import expand_replicates
 from ada_dynamics.robots.readers.mjcf.settings import read_settings
 from ada_dynamics.robots.readers.mjcf.shapes import read_colours
+from ada_dynamics.robots.readers.mjcf.spelling import check_spelling
 from ada_dynamics.robots.readers.mjcf.spring_damper import set_springs_and_dampers
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
 from ada_dynamics.robots.readers.xml import Element
@@ -30,6 +37,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     """Links, joints and loops of an MJCF document."""
     robot = Description(root.attributes.get("model", "").strip() or "MuJoCo Model", file, root, holds_itself=True)
     Includes(file, sink).expand(root)
+    check_spelling(root, robot, sink)
     for element in (flex for section in root.all("deformable") for flex in section.children if flex.tag != "skin"):
         message = f"<{element.tag}> is not read."
         fix = "Only rigid bodies are read."
@@ -46,13 +54,15 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     robot.note_odd_shapes()
     tendons = Tendons(root, settings, sink)
     equalities = Equalities(robot, world, tendons, settings, sink)
+    motors = read_actuators(root, robot, world, tendons, settings, sink)
     set_springs_and_dampers(robot, world.joints)
     for section in root.all("equality") if "equality" not in settings.off else ():
         equalities.read(section)
     equalities.finish()
     if tendons.kinds:
         robot.notes.append(f"{counted(tendons.kinds)}: tendons without forces of their own are left out.")
-    read_actuators(root, robot, world, tendons, settings, sink)
+    if motors is not None:
+        robot.actuated = actuated_of(robot, motors)
     read_keyframe(root, robot, world, settings)
     note_the_rest(root, robot)
     return robot

@@ -83,8 +83,8 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
             values.problem("not-modelled", "has align, which moves the body's frame.", 'Set align="false".')
         return MjcfJoint(name, values.element, "free")
     joint = MjcfJoint(name, values.element, values.word("type", "hinge", TYPES))
-    joint.stiffness = 0.0 if "spring" in settings.off else _first_of_polynomial(values, "stiffness")
-    joint.damping = 0.0 if "damper" in settings.off else _first_of_polynomial(values, "damping")
+    joint.stiffness = 0.0 if "spring" in settings.off else first_of_polynomial(values, "stiffness")
+    joint.damping = 0.0 if "damper" in settings.off else first_of_polynomial(values, "damping")
     joint.friction = 0.0 if "frictionloss" in settings.off else values.number("frictionloss", 0.0)
     joint.armature = values.number("armature", 0.0)
     if values.has("springdamper"):
@@ -97,6 +97,9 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
     if joint.type == "free":
         if joint.armature:
             values.problem("not-modelled", "is free and has armature.", "Give the body that inertia.")
+        if joint.friction:
+            message = "is free and has frictionloss, which acts along the axes of the world."
+            values.problem("not-modelled", message, "Remove it, or use <freejoint>, which has no defaults.")
         if joint.stiffness or joint.spring_damper:
             values.problem("not-modelled", "is free and has a spring to where it starts.", "Give its force as tau.")
         return joint
@@ -118,7 +121,7 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
     return joint
 
 
-def _first_of_polynomial(values: Values, name: str) -> float:
+def first_of_polynomial(values: Values, name: str) -> float:
     """The linear coefficient; newer MuJoCo has two more."""
     if not values.has(name):
         return 0.0
@@ -142,8 +145,13 @@ def _limits(values: Values, settings: Settings, turns: bool) -> Limits:
 def _range(values: Values, settings: Settings, name: str, switch: str) -> tuple[float, float] | None:
     """A range, if it is on."""
     choice = values.word(switch, "auto", ("auto", "true", "false"))
-    is_on = choice == "true" or (choice == "auto" and settings.autolimits and values.has(name))
-    if not is_on or not values.has(name):
+    if choice == "auto" and values.has(name) and not settings.autolimits:
+        message = f"has {name}, but neither {switch} nor <compiler> with autolimits."
+        values.problem("limits-unsaid", message, f'Add {switch}="true", or "false" to have no limit.')
+        return None
+    if choice == "true" and not values.has(name):
+        values.problem("missing-attribute", f'has {switch}="true" and no {name}.', f'Add {name}="...".')
+    if choice == "false" or not values.has(name):
         return None
     lower, upper = values.numbers(name, 2, 2).tolist()
     if lower > upper:
@@ -162,6 +170,7 @@ def connect_body(assembly: Assembly, link: Link, parent: str, pose: Pose, joints
     if any(joint.type == "free" for joint in joints):
         _connect_free(assembly, link, parent, pose, joints, sink)
         return
+    _check_order(link, joints, sink)
     at, offset = parent, pose  # pose of the body's frame, as it would be at zero, in the link before
     for joint in joints[:-1]:
         frame = compose(offset, _zero(joint))
@@ -170,6 +179,16 @@ def connect_body(assembly: Assembly, link: Link, parent: str, pose: Pose, joints
         at, offset = between, (UNIT, -joint.anchor)
     last = joints[-1]
     assembly.join(_record(last, at, link.name), compose(offset, _zero(last)), (UNIT, last.anchor))
+
+
+def _check_order(link: Link, joints: list[MjcfJoint], sink: Sink) -> None:
+    """Refuse a rotation after a ball, as MuJoCo does."""
+    for i, ball in enumerate(joints):
+        after = [joint for joint in joints[i + 1 :] if joint.type != "slide"]
+        if ball.type == "ball" and after:
+            message = f"its ball joint {ball.name!r} is followed by the rotation {after[0].name!r}."
+            fix = "Put one of them into a body of its own."
+            sink(Problem("ball-followed", after[0].element.line, link.where, message, fix, after[0].element.file))
 
 
 def _zero(joint: MjcfJoint) -> Pose:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.mjcf.bodies import World
+from ada_dynamics.robots.readers.mjcf.joints import first_of_polynomial
+from ada_dynamics.robots.readers.mjcf.settings import ACTUATOR
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
 from ada_dynamics.robots.readers.xml import Element
@@ -72,19 +74,21 @@ def counted(found: Counter[str]) -> str:
 
 def read_actuators(
     root: Element, robot: Description, world: World, tendons: Tendons, settings: Settings, sink: Sink
-) -> None:
-    """Joints with motors; all of them where the file has no <actuator> at all."""
+) -> dict[str, Element] | None:
+    """Joints with motors, and the actuator of each; None where the file has no <actuator> at all.
+
+    Rotor inertias and dampings of actuators are added to those of their joints.
+    """
     sections = root.all("actuator")
     if not sections:
-        return
+        return None
     moved: dict[str, Element] = {}
     kinds: Counter[str] = Counter()
     elsewhere: Counter[str] = Counter()
     for element in (child for section in sections for child in section.children):
         kinds[element.tag] += 1
-        values = Values(element, f"actuator {element.attributes.get('name', '')!r}", sink, settings)
-        for attribute in ("armature", "damping"):
-            values.refuse(attribute, "Give it to the joint.")
+        name = element.attributes.get("name", "")
+        values = Values(element, f"actuator {name!r}", sink, settings, family=ACTUATOR)
         joints = _moved_by(values, tendons)
         for joint in joints:
             if joint not in world.joints:
@@ -93,11 +97,34 @@ def read_actuators(
                 moved.setdefault(joint, element)
         if not joints:
             elsewhere[element.tag] += 1
+        _add_to_joint(values, robot, world, settings)
     if kinds:
         robot.notes.append(f"{counted(kinds)}: actuators are left out, what they do is given as tau.")
     if elsewhere:
         robot.notes.append(f"{counted(elsewhere)} among them act on no joint: they make none count as actuated.")
-    robot.actuated = [
+    return moved
+
+
+def _add_to_joint(values: Values, robot: Description, world: World, settings: Settings) -> None:
+    """What an actuator's armature and damping are on its joint: gear² times as much."""
+    armature = values.number("armature", 0.0)
+    damping = 0.0 if "damper" in settings.off else first_of_polynomial(values, "damping")
+    if not armature and not damping:
+        return
+    name = values.text("joint") or values.text("jointinparent")
+    if name in world.joints and world.joints[name].type in ("hinge", "slide"):
+        gear = float(values.numbers("gear", 1, 6)[0]) if values.has("gear") else 1.0
+        record = next(joint for joint in robot.joints if joint.name == name)
+        record.armature += gear * gear * armature
+        record.damping += gear * gear * damping
+        return
+    for attribute in ("armature", "damping"):
+        values.refuse(attribute, "Only an actuator of a hinge or slide joint can have it.")
+
+
+def actuated_of(robot: Description, moved: Mapping[str, Element]) -> list[NamedPlace]:
+    """Joints with motors that do not mimic others."""
+    return [
         NamedPlace(joint.name, robot.file, moved[joint.name].line)
         for joint in robot.joints
         if joint.name in moved and joint.mimic is None

@@ -11,6 +11,14 @@ from ada_dynamics.robots.readers.xml import Element
 _LETTERS = set("xyzXYZ")
 _CONSTRAINTS = ("equality", "frictionloss", "limit")
 _PASSIVE = ("spring", "damper")
+ACTUATOR = "actuator"  # family of defaults: those of <general> are those of <motor>, <position>, ... of the class
+_FAMILIES = dict.fromkeys(
+    (
+        *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "pid"),
+        *("orientation", "dcmotor"),
+    ),
+    ACTUATOR,
+)
 _FLAGS = {"constraint": _CONSTRAINTS, "passive": _PASSIVE, **{name: (name,) for name in (*_CONSTRAINTS, *_PASSIVE)}}
 
 
@@ -84,6 +92,6 @@ def _read_default(element: Element, parent: str, settings: Settings, sink: Sink,
         settings.defaults[MAIN] = own  # the outermost class may have another name
     for child in element.children:
         if child.tag != "default":
-            own.setdefault(child.tag, {}).update(child.attributes)
+            own.setdefault(_FAMILIES.get(child.tag, child.tag), {}).update(child.attributes)
     for child in element.all("default"):
         _read_default(child, name, settings, sink)

@@ -31,7 +31,8 @@ def set_springs_and_dampers(robot: Description, joints: Mapping[str, MjcfJoint])
             inertia = behind[record.name]
             record.stiffness = inertia / max(_LEAST, (constant * ratio) ** 2)
             record.rest = joints[record.name].rest
-            record.damping = 2.0 * inertia / max(_LEAST, constant)
+            # instead of the joint's own; an actuator's stays
+            record.damping += 2.0 * inertia / max(_LEAST, constant) - joints[record.name].damping
 
 
 def _inertias(robot: Description, joints: Mapping[str, MjcfJoint]) -> dict[str, float]:

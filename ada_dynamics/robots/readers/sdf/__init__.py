@@ -3,8 +3,9 @@
 
 Where a link has two parents, the later joint in the file closes a loop. As SDFormat says it, all joints are at zero and
 all loops closed in the poses that the file gives; so a loop joint's frame on its parent's side follows from them.
-Joints that are not at their child's frame get a link without mass there. Nested and included models are refused.
-Joints without a motor may have the attribute ada:actuated="false", which is ours.
+Joints that are not at their child's frame get a link without mass there. Nested and included models are refused. A
+model without a joint to the world floats. Drake's spellings: `readers/foreign.py`. Joints without a motor may have the
+attribute ada:actuated="false", which is ours.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ada_dynamics.model.rigid import NO_MOVE, UNIT
 from ada_dynamics.model.small import conjugated
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.anchored import Assembly
+from ada_dynamics.robots.readers.foreign import DRAKE_JOINT, read_drake, read_mimic_plugin
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.robots.readers.sdf.graph import root_of, split
 from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint
@@ -53,10 +55,15 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
     robot.note_odd_shapes()
     if not robot.links:
         return robot
-    joints = [joint for element in model.all("joint") if (joint := read_joint(element, sink)) is not None]
+    written = [element for element in model.children if element.tag in ("joint", DRAKE_JOINT)]
+    joints = [joint for element in written if (joint := read_joint(element, sink)) is not None]
     frames = _frames(model, robot, joints, where, sink)
     placed = [joint for joint in joints if place(joint, frames, sink, version in AXES_IN_MODEL)]
     _assemble(robot, model, placed, sink)
+    for element in model.children:
+        read_drake(element, robot, sink)
+    for plugin in model.all("plugin"):
+        read_mimic_plugin(plugin, robot, sink)
     return robot
 
 
@@ -131,6 +138,7 @@ def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: 
     root = root_of(joints, names, model.attributes.get("canonical_link", "").strip() or None)
     is_static = Values(model, f"model {robot.name!r}", sink).flag("static")
     robot.holds_itself = root == WORLD or is_static
+    robot.own_base = None if robot.holds_itself else "floating"
     if root == WORLD:
         robot.links.insert(0, Link(WORLD, element=model, has_inertial=False))
     tree, closing = split(joints, names, root)
@@ -138,7 +146,7 @@ def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: 
     for joint in tree:
         own = Joint(joint.name, joint.kind, joint.parent, joint.child, element=joint.element, constants=joint.constants)
         own.limits, own.damping, own.friction = joint.limits, joint.damping, joint.friction
-        own.stiffness, own.rest = joint.stiffness, joint.rest
+        own.stiffness, own.rest, own.armature = joint.stiffness, joint.rest, joint.armature
         own.mimic = joint.mimic if joint.kind != "fixed" else None
         _set_axes(own, joint)
         assembly.join(own, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
@@ -156,8 +164,9 @@ def _set_axes(own: Joint | LoopJoint, joint: SdfJoint) -> None:
 
 def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
     """A joint as one that closes a loop."""
-    if joint.damping or joint.friction or joint.stiffness or joint.mimic is not None:
-        message = "it closes a loop, so it has no coordinate for its damping, friction, spring or <mimic> to act on."
+    loads = (joint.damping, joint.friction, joint.stiffness, joint.armature)
+    if any(loads) or joint.mimic is not None:
+        message = "it closes a loop, so it has no coordinate for its damping, friction, spring, rotor or <mimic>."
         fix = "Cut the loop at another joint: write that one last, or give it <must_be_loop_joint>."
         sink(Problem("loop-dissipation", joint.element.line, joint.where, message, fix))
     kind = joint.type.closes_as or joint.kind

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,10 +16,12 @@ from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import Pose
 from ada_dynamics.model.small import turned
+from ada_dynamics.robots.readers.foreign import DRAKE_JOINT
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.robots.readers.sdf.values import Values
 from ada_dynamics.robots.readers.springs import checked_spring
+from ada_dynamics.robots.readers.values import Attributes
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.spelling import near
 
@@ -67,6 +69,7 @@ class SdfJoint:
     stiffness: float = 0.0
     rest: float = 0.0
     friction: float = 0.0
+    armature: float = 0.0
     mimic: Mimic | None = None
     in_parent: Pose | None = None
     in_child: Pose | None = None
@@ -89,18 +92,22 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
     if not name:
         sink(Problem("missing-attribute", element.line, "a joint", "<joint> has no name.", 'Add name="...".'))
         return None
+    if element.tag == DRAKE_JOINT:
+        element = _from_drake(element, sink)
     values = Values(element, f"joint {name!r}", sink)
     written = element.attributes.get("type", "").strip()
-    if written not in _KIND_OF:
+    is_planar = written == "planar" and element.tag == DRAKE_JOINT
+    if written not in _KIND_OF and not is_planar:
         fix = _REFUSED.get(written) or f"{near(written, list(_KIND_OF))}Known: {', '.join(_KIND_OF)}."
         values.problem("joint-type", element, f"has type={written[:40]!r}, which is not read.", fix)
         return None
     parent, child = values.text("parent"), values.text("child")
     if parent is None or child is None:
         return None
-    joint = SdfJoint(name, element, _KIND_OF[written], parent, child)
+    joint = SdfJoint(name, element, "planar" if is_planar else _KIND_OF[written], parent, child)
     joint.must_close = _asks_to_be_cut(values)
     _read_motion(joint, values)
+    _read_drake(joint, values)
     constants = {name: _CONSTANTS[name].read(values) for name in joint.type.constants}
     joint.constants = {name: value for name, value in constants.items() if value is not None}
     return joint if len(joint.constants) == len(constants) else None
@@ -141,6 +148,40 @@ def _pitch(values: Values) -> float | None:
 
 
 _CONSTANTS = {"pitch": _Constant("screw_thread_pitch", _pitch, lambda pitch: 2.0 * math.pi * pitch)}
+
+
+def _from_drake(element: Element, sink: Sink) -> Element:
+    """A <drake:joint> in SDFormat's own words; the plane of a planar one is x-y."""
+    values = Values(element, f"joint {element.attributes.get('name', '')!r}", sink)
+    damping = values.vector("drake:damping", (0.0, 0.0, 0.0))
+    if (damping != damping[0]).any():
+        values.problem("damping", element, "has another damping for each motion.", "Give all of them the same.")
+    copy = Element(element.tag, element.attributes, element.line)
+    for child in element.children:
+        copy.children.append(_made(child.tag.removeprefix("drake:"), child, child.text))
+    dynamics = _made("dynamics", element, children=[_made("damping", element, repr(float(damping[0])))])
+    copy.children.append(_made("axis", element, children=[_made("xyz", element, "0 0 1"), dynamics]))
+    return copy
+
+
+def _made(tag: str, at: Element, text: str = "", children: Sequence[Element] = ()) -> Element:
+    made = Element(tag, at.attributes, at.line)
+    made.text, made.children = text, list(children)
+    return made
+
+
+def _read_drake(joint: SdfJoint, values: Values) -> None:
+    """Drake's rotor inertia behind a gear, and its way to say that a joint mimics another one."""
+    gear = values.number("drake:gear_ratio", 1.0)
+    joint.armature = gear * gear * values.number("drake:rotor_inertia", 0.0)
+    if joint.armature < 0.0:
+        values.problem("negative", joint.element, f"has rotor inertia {joint.armature:g}.", "It must not be negative.")
+    tie = values.child("drake:mimic")
+    if tie is not None and joint.mimic is None:
+        own = Attributes(tie, joint.where, values.sink)
+        leader = own.text("joint")
+        if leader is not None:
+            joint.mimic = Mimic(leader, own.number("multiplier", 1.0), own.number("offset", 0.0))
 
 
 def _asks_to_be_cut(values: Values) -> bool:
