@@ -13,6 +13,7 @@ from refused import damaged, refusal
 import ada_dynamics as ada
 from ada_dynamics.drawing.meshes import RobotMeshes, mesh_vertices
 from ada_dynamics.model.description import Description
+from ada_dynamics.robots import writers
 from ada_dynamics.robots.load import find_robot
 from ada_dynamics.robots.readers.mjcf.spelling import check_spelling
 from ada_dynamics.robots.readers.xml import Element
