@@ -76,11 +76,7 @@ class Stream:
     """A safe cycle, the driver, the wire with its tap, and the arm, on a clock that nobody waits for."""
 
     def __init__(
-        self,
-        safety: SafetySettings | None = None,
-        variant: str = "ce",
-        device_timeout: float = 0.01,
-        **emulator: Any,
+        self, safety: SafetySettings | None = None, variant: str = "ce", device_timeout: float = 0.01, **emulator: Any
     ) -> None:
         self.clock = ManualClock(10.0)
         self.arm = Pa10Emulator(Pa10EmulatorSettings(variant=variant, **emulator))

@@ -16,11 +16,7 @@ POLL = 0.02  # [s]
 
 
 def until(
-    condition: Callable[[], T],
-    what: str,
-    limit: float = LIMIT,
-    poll: float = POLL,
-    details: Callable[[], str] = str,
+    condition: Callable[[], T], what: str, limit: float = LIMIT, poll: float = POLL, details: Callable[[], str] = str
 ) -> T:
     deadline = time.monotonic() + limit
     while True:

@@ -39,8 +39,7 @@ def test_a_commander_that_wakes_up_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "outcome",
-    [Outcome("active", 0.1, []), Outcome("stopped", 0.6, []), Outcome("stopped", 0.1, ["moved"])],
+    "outcome", [Outcome("active", 0.1, []), Outcome("stopped", 0.6, []), Outcome("stopped", 0.1, ["moved"])]
 )
 def test_a_wrong_state_a_late_one_and_an_unsafe_one_fail_the_campaign(tmp_path: Path, outcome: Outcome) -> None:
     good = Case("good", ("stopped",), 0.5, lambda seed: Outcome("stopped", 0.1, []))

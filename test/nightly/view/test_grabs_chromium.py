@@ -63,10 +63,7 @@ def test_a_link_that_moves_under_the_mouse_is_pulled_by_finite_forces_or_not_at_
         assert all(np.isfinite(wrench).all() for _, wrench, _ in pushed)
         named = [(sight, pointer) for index, sight, pointer in seen if index is not None]
         assert named, "some drags named their link"
-        for (
-            sight,
-            pointer,
-        ) in named:  # the ray passes where the browser says that the mouse is
+        for sight, pointer in named:  # the ray passes where the browser says that the mouse is
             way = pointer - sight.origin
             across = np.linalg.norm(np.cross(sight.direction, way)) / np.linalg.norm(sight.direction)
             assert across < 0.01 * np.linalg.norm(way)  # a pixel or two

@@ -101,8 +101,7 @@ def test_a_run_over_dds_is_that_of_the_simulation_step_by_step(ros):
     assert len(commands) == steps, "one command for each state"
     model = ada.load("pa10")
     alone = InSimulation(
-        make("computed_torque", model, settings),
-        lambda t: JointReference(np.array(BENT) if t < 9.5e-3 else goal),
+        make("computed_torque", model, settings), lambda t: JointReference(np.array(BENT) if t < 9.5e-3 else goal)
     )
     stops = JointStops.for_model(model, 1e-3, q=rows[0].q)
     sim = alone.simulation(model, rows[0].q, rows[0].v, algorithm="ada", step=1e-3, stops=stops)

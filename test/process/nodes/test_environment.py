@@ -84,11 +84,7 @@ def test_rclpy_loads_in_a_child_of_a_process_that_has_it_loaded():
 
 @pytest.mark.parametrize(
     "name, part",
-    [
-        ("AMENT_PREFIX_PATH", ""),
-        ("PYTHONPATH", "lib/python3.12/site-packages"),
-        ("LD_LIBRARY_PATH", "lib"),
-    ],
+    [("AMENT_PREFIX_PATH", ""), ("PYTHONPATH", "lib/python3.12/site-packages"), ("LD_LIBRARY_PATH", "lib")],
 )
 def test_a_sourced_ros_beside_wheels_is_warned_of_with_the_fix(monkeypatch, wheels, tmp_path, name, part):
     monkeypatch.setenv(name, str(installed_ros(tmp_path) / part))

@@ -11,19 +11,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticArray
-from hardware_world import (
-    ARM,
-    AT,
-    ONE,
-    TWO,
-    Commander,
-    ask,
-    diagnosed,
-    hardware,
-    set_parameter,
-    states,
-    transition,
-)
+from hardware_world import ARM, AT, ONE, TWO, Commander, ask, diagnosed, hardware, set_parameter, states, transition
 from rcl_interfaces.srv import ListParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String

@@ -22,10 +22,7 @@ from ada_robot.interfaces.prefix import this_prefix
 
 WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
 TOOLS, LACKS = toolchain.find()
-pytestmark = [
-    pytest.mark.ros,
-    pytest.mark.skipif(not WHEELS, reason="ROS 2 is here, but not from wheels"),
-]
+pytestmark = [pytest.mark.ros, pytest.mark.skipif(not WHEELS, reason="ROS 2 is here, but not from wheels")]
 needs_compilers = pytest.mark.skipif(TOOLS is None, reason=f"not here: {toolchain.in_words(LACKS)}")
 
 # What `ros2 topic info -v` says on released systems, from Jazzy to Lyrical.

@@ -15,7 +15,6 @@ pytest.importorskip("rclpy")
 pytest.importorskip("mcap")
 
 from diagnostic_msgs.msg import DiagnosticArray
-from mcap import writer as mcap_writer
 from mcap.reader import make_reader
 from rclpy.duration import Duration
 from rclpy.parameter import Parameter
@@ -40,7 +39,6 @@ pytestmark = pytest.mark.ros
 
 MANY = 100  # messages that a subscriber of a test keeps
 RELIABLE = qos.QoSProfile(depth=MANY, reliability=qos.ReliabilityPolicy.RELIABLE)
-BEST_EFFORT = qos.QoSProfile(depth=MANY, reliability=qos.ReliabilityPolicy.BEST_EFFORT)
 WARN, ERROR = b"\x01", b"\x02"
 DESCRIPTION = "<robot name='one'/>"
 
@@ -291,27 +289,6 @@ def test_a_simulation_that_was_recorded_is_played_into_joint_states(ros, tmp_pat
     assert "<robot" in late[0].data
 
 
-def test_a_bag_of_rosbag2_is_played(ros, tmp_path):
-    path = tmp_path / "bag_0.mcap"
-    profiles = "- history: keep_last\n  depth: 7\n  reliability: best_effort\n  durability: volatile\n"
-    with path.open("wb") as file:  # as its storage plugin writes: no compression, no check sums of chunks
-        options = {"compression": mcap_writer.CompressionType.NONE, "enable_crcs": False, "chunk_size": 200}
-        writer = mcap_writer.Writer(file, **options)
-        writer.start("ros2", "libmcap 1.4.0")
-        schema = writer.register_schema("std_msgs/msg/Float64", "ros2msg", b"# a number\nfloat64 data")
-        channel = writer.register_channel("/n", "cdr", schema, {"offered_qos_profiles": profiles})
-        for i in range(20):
-            writer.add_message(channel, 10**18 + i * 10**6, number(i), 10**18 + i * 10**6)
-        writer.add_metadata("rosbag2", {"serialized_metadata": "version: 9\n"})
-        writer.finish()
-    node, heard = paused(ros, path, profile=BEST_EFFORT)
-    offered = publisher_of(node, "/n").qos_profile
-    assert (offered.reliability, offered.depth) == (qos.ReliabilityPolicy.BEST_EFFORT, 7)
-    node.player.pause(False)
-    ros.wait(lambda: node.player.has_ended and heard, what="the end")  # best effort may lose some
-    assert node.player.played == 20 and set(values_of(heard)) <= {float(i) for i in range(20)}
-
-
 def test_topics_that_cannot_be_played_are_named_and_the_others_are_played(ros, tmp_path):
     path = file_of(
         tmp_path / "mixed.mcap",
@@ -346,21 +323,6 @@ def test_what_is_before_the_missing_end_of_a_recording_is_played_and_reported_an
     assert "no end" in status_of(ros, "replay_node: replay", WARN).message
     ros.publisher(Float64, "/n")
     ros.wait(lambda: "other nodes publish /n" in status_of(ros, "replay_node: replay", WARN).message, what="the report")
-
-
-def test_only_the_topics_asked_for_are_played(ros, tmp_path):
-    names = ("/a/x", "/a/y", "/b", "/rosout", "/joint_commands", "/arm/dynamics_node/set_state")
-    kinds = [Topic(name, "std_msgs/msg/Float64", "float64 data\n") for name in names]
-    path = file_of(tmp_path / "n.mcap", {kind: [(1, number(1.0))] for kind in kinds})
-    own = {"/rosout", "/parameter_events", "/diagnostics"}
-    for namespace, topics, expected in (
-        ("", {}, ["/a/x", "/a/y", "/b"]),  # no chatter, and no commands, which are played only where they are named
-        ("a", {"topics": ["x", "/b"]}, ["/a/x", "/b"]),
-        ("", {"topics": ["/joint_commands"]}, ["/joint_commands"]),
-    ):
-        node = replayer(ros, path, namespace, **topics)
-        assert sorted({publisher.topic_name for publisher in node.publishers} - own) == expected
-        ros.remove(node)
 
 
 def test_a_replay_that_is_to_end_at_the_end_ends_with_exit_code_zero_and_all_messages_sent(ros, tmp_path):

@@ -15,12 +15,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
-from visualization_msgs.msg import (
-    InteractiveMarkerControl,
-    InteractiveMarkerFeedback,
-    InteractiveMarkerUpdate,
-    Marker,
-)
+from visualization_msgs.msg import InteractiveMarkerControl, InteractiveMarkerFeedback, InteractiveMarkerUpdate, Marker
 from visualization_msgs.srv import GetInteractiveMarkers
 
 from ada_robot.ros.qos import COMMANDS, STATES

@@ -28,10 +28,7 @@ ADA = (sys.executable, "-m", "ada_tools.cli", "up")
 NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
 ARM = {"max_command_age": 2.0, "pa10__safety__tool_speed": 0.0, "pa10__safety__velocity_margin": 1.0}
 LIMITS = {
-    "pa10": {
-        "hardware_node": {**PA10_7C_PATIENT, **ARM},
-        "controller_node": {"state_timeout": 20.0, "max_gap": 20.0},
-    },
+    "pa10": {"hardware_node": {**PA10_7C_PATIENT, **ARM}, "controller_node": {"state_timeout": 20.0, "max_gap": 20.0}},
     "khr1": {"hardware_node": {**KHR1_PATIENT, "khr1__driver__reply_timeout": 0.5}},
 }
 EMULATED_ARM = ("pa10_control", "--backend", "emulator", "robot:=pa10_7c")

@@ -10,25 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_trees import (
-    BASES,
-    Array,
-    dense_mass,
-    floats,
-    random_tree,
-    state_of,
-    trees,
-)
+from random_trees import BASES, Array, dense_mass, floats, random_tree, state_of, trees
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import (
-    aba,
-    centroidal,
-    energy,
-    jacobian_method,
-    kinematics,
-    unit_vector,
-)
+from ada_dynamics.algorithms import aba, centroidal, energy, jacobian_method, kinematics, unit_vector
 
 linalg = pytest.importorskip("scipy.linalg")
 

@@ -124,8 +124,7 @@ def test_activation_waits_for_a_state_and_for_rest():
 
 
 @pytest.mark.parametrize(
-    ("on_stop", "last"),
-    [("hold", Command(position=BENT)), ("release", Command(effort=REST)), ("silent", None)],
+    ("on_stop", "last"), [("hold", Command(position=BENT)), ("release", Command(effort=REST)), ("silent", None)]
 )
 def test_at_its_end_the_joints_are_told_what_the_user_chose(on_stop, last):
     loop, robot = running(on_stop=on_stop)

@@ -12,15 +12,7 @@ from echo_controller import INF, Echo, EchoSettings, arm, echo, say
 from refused import refused
 
 import ada_dynamics as ada
-from ada_controllers import (
-    Command,
-    JointPath,
-    JointReference,
-    PoseReference,
-    ReferenceRefused,
-    State,
-    StateRefused,
-)
+from ada_controllers import Command, JointPath, JointReference, PoseReference, ReferenceRefused, State, StateRefused
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_dynamics.errors import InputError

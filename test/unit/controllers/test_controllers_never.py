@@ -18,14 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_controllers import (
-    Command,
-    JointPath,
-    JointReference,
-    PoseReference,
-    State,
-    make,
-)
+from ada_controllers import Command, JointPath, JointReference, PoseReference, State, make
 from ada_dynamics.errors import AdaError
 
 Array = NDArray[np.float64]
@@ -85,11 +78,7 @@ def twins(label: str) -> tuple[Any, Any, State]:
 
 
 HUGE = [math.nan, math.inf, -math.inf, 1e308, -1e308, 1e9, -1e7, 1e4, 5e-324]
-WILD = st.one_of(
-    st.sampled_from(HUGE),
-    st.floats(-1e3, 1e3),
-    st.floats(),
-)
+WILD = st.one_of(st.sampled_from(HUGE), st.floats(-1e3, 1e3), st.floats())
 STEPS = st.one_of(
     st.sampled_from([0.001, 0.001, 0.001, 0.0, 1e-12, 0.5, 1e7, -0.001, -1e9, math.nan, math.inf]), st.floats(0.0, 0.1)
 )

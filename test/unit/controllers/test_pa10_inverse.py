@@ -74,8 +74,7 @@ def test_no_solution_is_missing(redundant):
 
 
 _SPECIAL = st.one_of(
-    st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi, 1e-3, 1e-5, 1e-7, 1e-9, 1e-12, 0.7]),
-    st.floats(-np.pi, np.pi),
+    st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi, 1e-3, 1e-5, 1e-7, 1e-9, 1e-12, 0.7]), st.floats(-np.pi, np.pi)
 )
 
 

@@ -20,12 +20,7 @@ from ada_dynamics.engines.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 
-CASES = (
-    ("space_robot_a", "base"),
-    ("space_robot_a", "link_3"),
-    ("pa10", ""),
-    nightly("hoap2_10dof", "right_sole"),
-)
+CASES = (("space_robot_a", "base"), ("space_robot_a", "link_3"), ("pa10", ""), nightly("hoap2_10dof", "right_sole"))
 
 
 @lru_cache(maxsize=8)

@@ -127,9 +127,7 @@ def test_with_loops_they_are_those_between_models_whose_loops_are_closed_again(
         same(found[:, k], derivative(acceleration), 1e-7)
         same(closing[:, k], derivative(lambda t: model.difference(q, other(t)[1])), 1e-8)
         same(
-            poses[:, k],
-            derivative(lambda t: pose_change(home, link_poses(other(t)[0].model, other(t)[1])[link])),
-            1e-8,
+            poses[:, k], derivative(lambda t: pose_change(home, link_poses(other(t)[0].model, other(t)[1])[link])), 1e-8
         )
 
 

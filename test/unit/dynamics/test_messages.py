@@ -14,11 +14,7 @@ import ada_dynamics as ada
 Z = np.zeros(7)
 Ask = Callable[[ada.Dynamics], Any]
 SENTENCES: list[tuple[str, Ask, str]] = [
-    (
-        "pa10",
-        lambda d: d.forward(Z[:6], Z, Z),
-        r"^q has shape \(6,\); model 'pa10' needs \(7,\),",
-    ),
+    ("pa10", lambda d: d.forward(Z[:6], Z, Z), r"^q has shape \(6,\); model 'pa10' needs \(7,\),"),
     ("pa10", lambda d: d.forward(["0"] * 7, Z, Z), "^q holds values of type <U1; model 'pa10' needs 7 real numbers"),
     ("pa10", lambda d: d.forward(Z, [0] * 6 + [[1, 2]], Z), "^v is ragged; model 'pa10' needs 7 numbers"),
     ("pa10", lambda d: d.forward(Z, Z + np.inf, Z), r"^v\[0\] is inf \(joint 's1'\); finite .* \(7 such values\)$"),
@@ -27,16 +23,8 @@ SENTENCES: list[tuple[str, Ask, str]] = [
     ("pa10", lambda d: d.forward([Z] * 3, [Z] * 2, Z), r"different numbers of states \(q: 3, v: 2\)"),
     ("pa10", lambda d: d.pose("flang", Z), "no link is named 'flang'. Did you mean 'flange'"),
     ("pa10", lambda d: d.pose(Z, "flange"), "must be the name of a link, and comes before the positions"),
-    (
-        "four_bar",
-        lambda d: ada.Dynamics(d.model, "lanes"),
-        "has loops, which algorithm 'lanes' cannot close;",
-    ),
-    (
-        "four_bar",
-        lambda d: d.jacobian("link_2", ada.assemble(d.model), by=[]),
-        "1 missing of 1",
-    ),
+    ("four_bar", lambda d: ada.Dynamics(d.model, "lanes"), "has loops, which algorithm 'lanes' cannot close;"),
+    ("four_bar", lambda d: d.jacobian("link_2", ada.assemble(d.model), by=[]), "1 missing of 1"),
     ("four_bar", lambda d: d.inverse_vjp(Z[:3], Z[:3], Z[:3], Z[:3]), "open the loops: edit.open_loops"),
 ]
 

@@ -36,15 +36,7 @@ def state(name: str) -> tuple[ada.Model, Array, Array, Array]:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "pa10",
-        nightly("tree"),
-        nightly("springs"),
-        "four_bar",
-        nightly("stewart"),
-        "parallel_gripper",
-    ],
+    "name", ["pa10", nightly("tree"), nightly("springs"), "four_bar", nightly("stewart"), "parallel_gripper"]
 )
 def test_functions_are_those_of_the_library(name: str) -> None:
     model, q, v, tau = state(name)

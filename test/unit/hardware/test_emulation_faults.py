@@ -44,13 +44,6 @@ def test_the_share_of_lost_frames_is_as_asked(share: float) -> None:
     assert [one.data for one in arrived] == sorted(one.data for one in arrived)
 
 
-@pytest.mark.parametrize("share", [0.001, 0.05, 1.0])
-def test_the_share_of_changed_bytes_is_as_asked(share: float) -> None:
-    frames = [bytes(100)] * 1000
-    changed = sum(byte != 0 for one in through(way(corrupt=share), frames) for byte in one.data)
-    assert is_near(changed, 1e5 * share, math.sqrt(1e5 * share * (1 - share)))
-
-
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_reordered_frames_change_places_with_the_next_and_none_gets_lost(is_stream: bool) -> None:
     arrived = [one.data for one in through(way(is_stream, reorder=0.2), numbered(MANY))]
@@ -83,15 +76,6 @@ def test_packets_overtake_with_jitter_and_streams_never_do() -> None:
     stream = [one.data for one in through(way(True, jitter=0.01), numbered(1000))]
     assert packets != sorted(packets) and sorted(packets) == numbered(1000)
     assert stream == numbered(1000)
-
-
-@pytest.mark.parametrize(("is_stream", "length"), [(True, 1), (False, 32)])
-def test_noise_is_of_the_rate_asked_and_of_all_bytes(is_stream: bool, length: int) -> None:
-    arrived = way(is_stream, noise=3200.0).arrived(10.0)
-    assert {len(one.data) for one in arrived} == {length}
-    count = 32_000 / length
-    assert is_near(len(arrived), count, math.sqrt(count))
-    assert len({byte for one in arrived for byte in one.data}) == 256
 
 
 @pytest.mark.parametrize("name", ["dorp", "silence_answers", "disconnect_commands", "", "_answers"])

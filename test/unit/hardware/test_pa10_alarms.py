@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_hardware.pa10.alarms import (
-    alarms,
-    axis_alarm,
-    controller_alarm,
-    is_only_silence,
-    switches,
-)
+from ada_hardware.pa10.alarms import alarms, axis_alarm, controller_alarm, is_only_silence, switches
 
 
 def table(text):

@@ -262,10 +262,7 @@ def test_a_row_without_weight_is_free_and_does_not_count(arm, hand):
     ("task", "facts"),
     [
         (lambda hand: ada.PositionTask("hnad", (0, 0, 1)), {"link": "hnad"}),
-        (
-            lambda hand: ada.PositionTask(hand, (0, 0)),
-            {"field": "goal", "value": (0, 0)},
-        ),
+        (lambda hand: ada.PositionTask(hand, (0, 0)), {"field": "goal", "value": (0, 0)}),
         (lambda hand: ada.PositionTask(hand, (0, 0, np.nan)), {"field": "goal"}),
         (lambda hand: ada.PoseTask(hand, np.diag([1.0, 1.0, 2.0, 1.0])), {"link": "flange", "field": "goal"}),
         (lambda hand: ada.PositionTask(hand, (0, 0, 1), weight=-1.0), {"field": "weight", "value": -1.0}),

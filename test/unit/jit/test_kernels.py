@@ -12,18 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jit_examples import (
-    TARGETS,
-    close,
-    kernel_of,
-    mixed,
-    programs,
-    reference,
-    run_program,
-    square,
-    states,
-    tape_of,
-)
+from jit_examples import TARGETS, close, kernel_of, mixed, programs, reference, run_program, square, states, tape_of
 from refused import refused
 
 from ada_dynamics.errors import CompileError, InputError

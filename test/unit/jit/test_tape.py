@@ -11,18 +11,7 @@ import pytest
 from jit_examples import TARGETS, key_of, mixed, reference, states, tape_of
 
 from ada_dynamics.errors import CompileError, InputError
-from ada_dynamics.expr import (
-    Function,
-    absolute,
-    cos,
-    evaluate,
-    maximum,
-    minimum,
-    select,
-    sin,
-    sqrt,
-    trace,
-)
+from ada_dynamics.expr import Function, absolute, cos, evaluate, maximum, minimum, select, sin, sqrt, trace
 from ada_dynamics.jit import Signature, Target
 from ada_dynamics.jit.march_text import march
 from ada_dynamics.jit.sincos import LIMIT

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 
 from ada_dynamics.loops.map_order import pivots_of
-from ada_dynamics.loops.velocities import (
-    completion,
-    independent_velocities,
-    least_seen,
-    least_share,
-    motions,
-)
+from ada_dynamics.loops.velocities import completion, independent_velocities, least_seen, least_share, motions
 
 
 @pytest.mark.parametrize("several", [(), (3,), (2, 3)])

@@ -129,11 +129,7 @@ def test_a_linkage_closes_all_the_way_round_with_its_redundant_constraints(name:
 
 
 @settings(max_examples=60)
-@given(
-    lengths=st.tuples(*[st.floats(0.2, 2.0)] * 4),
-    crank=st.floats(-10.0, 10.0),
-    crossed=st.booleans(),
-)
+@given(lengths=st.tuples(*[st.floats(0.2, 2.0)] * 4), crank=st.floats(-10.0, 10.0), crossed=st.booleans())
 def test_any_four_bar_closes_or_is_refused_rightly(lengths, crank, crossed) -> None:
     l1, l2, l3, d = lengths
     diagonal = np.hypot(l1 * np.sin(crank) - d, l1 * np.cos(crank))

@@ -255,11 +255,7 @@ def test_joint_states_are_read_by_name_whatever_their_order_and_whoever_else_is_
 
 @pytest.mark.parametrize(
     ("names", "velocities", "facts"),
-    [
-        (JOINTS[:5], 5, ("name", "w1")),
-        (JOINTS, 0, ("velocity", None)),
-        (["s1", *JOINTS[:6]], 7, ("name", None)),
-    ],
+    [(JOINTS[:5], 5, ("name", "w1")), (JOINTS, 0, ("velocity", None)), (["s1", *JOINTS[:6]], 7, ("name", None))],
 )
 def test_joint_states_that_do_not_say_all_are_refused(names, velocities, facts):
     with pytest.raises(InputError) as refusal:
@@ -283,10 +279,7 @@ def test_tolerances_mean_what_they_mean_to_ros2_control():
 
 
 def test_the_first_joint_beyond_its_tolerance_is_named():
-    states = (
-        JointReference(np.array([0.0, 1.0]), np.zeros(2)),
-        JointReference(np.array([0.0, 1.3]), np.ones(2)),
-    )
+    states = (JointReference(np.array([0.0, 1.0]), np.zeros(2)), JointReference(np.array([0.0, 1.3]), np.ones(2)))
     assert first_beyond([Tolerance(0.1), Tolerance(0.4)], ("a", "b"), *states) == ""
     assert "'b'" in first_beyond([Tolerance(0.1), Tolerance(0.2)], ("a", "b"), *states)
     assert "'a'" in first_beyond([Tolerance(1.0, 0.5)], ("a",), *states)

@@ -26,11 +26,7 @@ def commands(modes=ALL, max_age=0.1, max_jump=0.5):
 
 @pytest.mark.parametrize(
     ("modes", "mode"),
-    [
-        (ALL, Mode.POSITION),
-        ({Mode.VELOCITY, Mode.EFFORT}, Mode.VELOCITY),
-        ({Mode.EFFORT}, Mode.EFFORT),
-    ],
+    [(ALL, Mode.POSITION), ({Mode.VELOCITY, Mode.EFFORT}, Mode.VELOCITY), ({Mode.EFFORT}, Mode.EFFORT)],
 )
 def test_of_a_message_with_several_kinds_the_first_that_the_device_knows_is_taken(modes, mode):
     command = Command(NAMES, position=[0.2, 0.3, 0.4], velocity=[1.0, -1.0, 0.5], effort=[3.0, 2.0, 1.0])

@@ -16,12 +16,7 @@ from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.messages.state_message import read_state
 from ada_robot.ros.status import Level
-from ada_tools.nodes.oracle.oracle import (
-    Oracle,
-    base_of_sizes,
-    is_described_by_joints,
-    state_of_joints,
-)
+from ada_tools.nodes.oracle.oracle import Oracle, base_of_sizes, is_described_by_joints, state_of_joints
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 from ada_tools.nodes.oracle.oracle_watch import Arrived, OracleWatch
 

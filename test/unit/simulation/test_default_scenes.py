@@ -148,8 +148,7 @@ def wheel(damping: float) -> ada.Model:
 
 
 @pytest.mark.parametrize(
-    ("damping", "step", "wanted"),
-    [(100.0, 1e-3, "rkf45"), (4000.0, 1e-3, "semi_implicit"), (4000.0, 1e-4, "rkf45")],
+    ("damping", "step", "wanted"), [(100.0, 1e-3, "rkf45"), (4000.0, 1e-3, "semi_implicit"), (4000.0, 1e-4, "rkf45")]
 )
 def test_the_integrator_is_chosen_by_the_fastest_decay_times_the_step(damping, step, wanted):
     model = wheel(damping)

@@ -105,10 +105,7 @@ def sim(**options):
         (lambda: sim(**{"events": [None]}), r"events\[0\] is .*an Event"),
         (lambda: sim(**{"external": [(1, 2)]}), r"external\[0\] is .*made by half_sine"),
         (lambda: sim(**{"external": constant("bob", (1,) * 6)}), r"external is .*it must be a list: external=\[...\]"),
-        (
-            lambda: sim(**{"events": Event("e", lambda t, q, v: t)}),
-            r"events is Event\(.*must be a list",
-        ),
+        (lambda: sim(**{"events": Event("e", lambda t, q, v: t)}), r"events is Event\(.*must be a list"),
         (lambda: sim(**{"external": [half_sine("bib", (1,) * 6, 0, 1)]}), "no link is named 'bib'. Did you mean 'bob'"),
     ],
 )

@@ -62,8 +62,7 @@ def test_the_rhombus_follows_its_crank_as_a_parallelogram():
 
 
 @pytest.mark.parametrize(
-    ("name", "motors"),
-    [("five_bar", 2), ("slider_crank", 1), ("delta", 3), ("stewart", 6), ("parallel_gripper", 1)],
+    ("name", "motors"), [("five_bar", 2), ("slider_crank", 1), ("delta", 3), ("stewart", 6), ("parallel_gripper", 1)]
 )
 def test_as_many_motors_lead_as_there_are_motions_and_they_hold_each_other(name, motors):
     shown = posing(name)
