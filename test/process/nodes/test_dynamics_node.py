@@ -119,7 +119,7 @@ def test_in_a_pause_states_are_those_of_the_simulation_bit_for_bit_and_requests_
 
 
 @pytest.mark.parametrize(
-    ("robot", "joint", "prefix", "world"), [("four_bar", "joint_1", "", "world"), ("khr1", "", "left/", "left/odom")]
+    ("robot", "joint", "prefix", "world"), [("four_bar", "joint_1", "", "world"), ("space_robot_a", "", "left/", "left/odom")]
 )
 def test_every_joint_is_in_joint_states_and_every_link_in_tf_with_the_prefix(ros, robot, joint, prefix, world):
     tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs was not built here")
@@ -132,7 +132,7 @@ def test_every_joint_is_in_joint_states_and_every_link_in_tf_with_the_prefix(ros
     # efforts are published once the physics runs
     ros.wait(lambda: tree and fixed and description and states and states[-1].effort, what="the first messages")
     state = states[-1]
-    model = ada.load(description[0].data, base="floating" if robot == "khr1" else None)
+    model = ada.load(description[0].data, base="floating" if prefix else None)
     single = [name for name in model.joint_names if model.joints[name].nq == 1]
     assert list(state.name) == single, "passive joints of the loop, too"
     assert len(state.effort) == len(single)
