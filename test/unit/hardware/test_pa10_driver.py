@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pa10_in_lock_step import LockStep
 from refused import refused
+from tiers import nightly
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
@@ -141,7 +142,7 @@ def test_an_answer_that_is_read_late_makes_a_speed_wrong_by_half_of_that():
     assert 0.5 * bound < max(of_a_window) < bound
 
 
-@pytest.mark.parametrize("every", [1, 5, 10])
+@pytest.mark.parametrize("every", [1, nightly(5), 10])
 def test_moving_positions_are_followed_whatever_the_pace_at_which_they_come(every):
     step = arm()
     step.start()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pa10_stream import SPEED, Stream, T
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics import resources
@@ -222,7 +223,7 @@ def driven(stream: Stream, cycles: int, mode: Mode, values) -> tuple[np.ndarray,
     return np.array(places), np.linalg.norm(np.diff(places, axis=0), axis=1) / T
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, nightly(1)])
 def test_no_command_of_speeds_makes_the_flange_faster_than_the_limit(seed) -> None:
     random = np.random.default_rng(seed)
     wanted = [SPEED * random.uniform(-1.0, 1.0, 7) for _ in range(8)]

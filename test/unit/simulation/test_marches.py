@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from random_trees import random_tree
 from scipy.integrate import solve_ivp
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
@@ -130,7 +131,9 @@ def test_runs_in_pieces_and_steps_are_the_run_in_one(arm):
     assert sim.t == 0.0
 
 
-@pytest.mark.parametrize(("links", "name"), [(61, "rkf45"), (61, "dop853"), (90, "rkf45"), (260, "rkf45")])
+@pytest.mark.parametrize(
+    ("links", "name"), [(61, "rkf45"), nightly(61, "dop853"), nightly(90, "rkf45"), (260, "rkf45")]
+)
 def test_long_chains_run_on_tapes_and_loop_kernels(links, name):
     q = np.zeros(links)
     q[0] = 0.5
