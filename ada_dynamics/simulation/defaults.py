@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.material import Material
@@ -16,6 +17,7 @@ from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.bounds import bounds_of, within_limits
+from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.integration import AUTO, Integration
@@ -84,8 +86,11 @@ def scene_for(
     is_given = is_given and start is not None
     pose = start_pose(model, None if start is None else np.asarray(start, dtype=np.float64))
     q, notes = np.array(pose), []
-    if start is None and model.has_home and float(np.max(np.abs(model.difference(model.home(), q)))) > _ROUNDING:
-        notes.append("start: that of the file, moved to within the limits of joints and to where loops are closed")
+    if start is None and model.has_home:
+        moved = _moved(model, model.home(), q)
+        if moved:
+            why = "limits are kept" + (" and loops are closed" if model.loops else "")
+            notes.append(f"start: that of the file, but for {_named(moved)}, so that {why}")
     contact, more = ground_under(model, ground, q, vertices=vertices)
     notes += more
     stiff = Acting(contact).stiffest(model, q)
@@ -124,14 +129,34 @@ def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
 
 def _shift(model: Model, q: Array, height: float) -> None:
     """Move a floating robot upwards [m]."""
-    assert model.floating_joint is not None
-    joint = model.joints[model.floating_joint]
-    q[model.q_index(joint.name)][:3] += joint.rotation.T @ np.array([0.0, 0.0, height])
+    lift = _lift(model)
+    assert lift is not None
+    name, way = lift
+    q[model.q_index(name)][: len(way)] += height * way
+
+
+def _lift(model: Model) -> tuple[str, Array] | None:
+    """The joint by which a robot rises and falls as a whole, and its positions per metre; None where it is held.
+
+    That is the floating joint, or a vertical slide without limits and mass: planar robots of MJCF have such.
+    """
+    if model.floating_joint is not None:
+        return model.floating_joint, model.joints[model.floating_joint].rotation[2]
+    world = poses(model.tree, transforms(model.tree, model.neutral().tolist()))
+    for body in model.tree.bodies:
+        joint = model.joints[body.name]
+        is_free = joint.kind == Prismatic.kind and not bounds_of(joint) and joint.stiffness == 0.0
+        if body.parent != body.index - 1 or not is_free or float(body.inertia.mass) > 0.0:
+            return None
+        rise = float(np.array(world[body.index].rotation.matrix(), dtype=float)[2] @ joint.axis)
+        if abs(rise) > 1.0 - _ROUNDING:
+            return joint.name, np.array([np.sign(rise)])
+    return None
 
 
 def floats(model: Model) -> bool:
-    """True if no joint connects the robot to the world."""
-    return model.floating_joint is not None
+    """True if no joint holds the robot up in the world."""
+    return _lift(model) is not None
 
 
 def _is_free(model: Model) -> bool:
@@ -186,6 +211,12 @@ def _untouchable(model: Model, found: Touching) -> str:
 
 def _named(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def _moved(model: Model, before: Array, after: Array) -> list[str]:
+    """Joints that are elsewhere than before."""
+    way = np.abs(model.difference(before, after))
+    return [name for name in model.joint_names if np.max(way[model.v_index(name)], initial=0.0) > _ROUNDING]
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from refused import damaged, refusal
 import ada_dynamics as ada
 from ada_dynamics.drawing.meshes import RobotMeshes, mesh_vertices
 from ada_dynamics.model.description import Description
+from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.robots import writers
 from ada_dynamics.robots.load import find_robot
 from ada_dynamics.robots.readers.mjcf.spelling import check_spelling
@@ -845,6 +846,23 @@ def test_a_floating_robot_with_mesh_feet_starts_on_the_ground_as_its_keyframe_be
     )
     assert abs(lowest) < 1e-6  # MuJoCo's vertices have single precision
     assert scene.contact is not None and scene.notes == ()
+
+
+@pytest.mark.parametrize("turn", ["", 'euler="90 0 0"'])
+def test_a_planar_robot_on_slides_stands_on_the_ground_with_straight_legs(turn):
+    up, across = ("0 1 0", "0 0 -1") if turn else ("0 0 1", "0 1 0")
+    model = ada.load(
+        mjcf(
+            f'<body name="trunk" pos="0 0 1" {turn}><joint type="slide" axis="1 0 0"/>'
+            f'<joint type="slide" axis="{up}" ref="1"/>'
+            f'<joint axis="{across}"/><geom size="0.1"/><body pos="0 0 0"><joint axis="{across}"/>'
+            '<geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.05"/></body></body>'
+        )
+    )
+    scene = scene_for(model)
+    np.testing.assert_allclose(scene.q, [0.0, 0.1, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(link_poses(model, scene.q)["trunk"][1], [0.0, 0.0, 0.1], atol=1e-12)
+    assert scene.contact is not None and scene_for(model, ground="off").contact is None
 
 
 # --- what is left out -----------------------------------------------------------------------------------------------
