@@ -121,7 +121,6 @@ def test_in_a_pause_states_are_those_of_the_simulation_bit_for_bit_and_requests_
 @pytest.mark.parametrize(
     ("robot", "joint", "prefix", "world"),
     [("four_bar", "joint_1", "", "world"), ("space_robot_a", "", "left/", "left/odom")],
-    [("four_bar", "joint_1", "", "world"), ("space_robot_a", "", "left/", "left/odom")],
 )
 def test_every_joint_is_in_joint_states_and_every_link_in_tf_with_the_prefix(ros, robot, joint, prefix, world):
     tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs was not built here")
