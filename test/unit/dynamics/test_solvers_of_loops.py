@@ -139,6 +139,14 @@ def test_a_solver_is_refused_where_it_is_unknown_or_there_are_no_loops() -> None
         ada.Dynamics(ada.planar_chain(2), solver="robust")
 
 
+@pytest.mark.filterwarnings("ignore::ada_dynamics.LoopVelocityWarning")
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_velocities_whose_squares_overflow_are_refused(solver: str) -> None:
+    model, q = mechanisms.four_bar()
+    with refused(ada.InputError, field="result", allowed="finite"):
+        ada.Dynamics(model, solver=solver).forward(q, np.full(3, 1e200), np.zeros(3))
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_states_are_projected_by_kinetic_energy(seed: int) -> None:
     case, rng = made(seed), np.random.default_rng(seed)
