@@ -135,7 +135,7 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
         raise InputError(f"source is {source!r}; it must be a name, a path or URDF text.")
     if isinstance(source, str):
         if source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda")):
-            _no_mappings(mappings, "URDF text")
+            _no_mappings(mappings, _name_of_text(source))
             return Document(source, _name_of_text(source), None)
         if source in CATALOGUE:
             entry = CATALOGUE[source]

@@ -162,13 +162,13 @@ def description(model: Model) -> str | None:
 
 def _says_all(text: str, model: Model) -> bool:
     """Whether a URDF alone gives the joints, loops and motors of a model, in types that every URDF reader knows."""
-    from ada_dynamics.robots.load import load
+    from ada_dynamics.robots.load import find_robot, to_model
     from ada_dynamics.robots.readers.urdf_joint import STANDARD
 
-    if "<robot" not in text:
+    if "<robot" not in text or "<drake:joint" in text:
         return False
     try:
-        alone = load(text)
+        alone = to_model(*find_robot(text))  # without the warnings of `load`, which came before
     except AdaError:
         return False
     floating = [name for name in model.joints if name not in alone.joints and name == model.floating_joint]

@@ -7,6 +7,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.robots.check import check
 from ada_dynamics.robots.writers import render
+from ada_dynamics.simulation.record.viewer_topics import description
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="2" izz="3" ixy="0" ixz="0" iyz="0"/></inertial>'
 
@@ -49,10 +50,13 @@ def test_a_ball_constraint_of_drake_is_a_spherical_loop(text, child):
     np.testing.assert_array_equal([loop.parent_xyz, loop.child_xyz], [[0, 0, 1], [0, 2, 1]])
 
 
-@pytest.mark.parametrize("written, kind, nv", [("ball", "spherical", 3), ("universal", "universal", 2)])
+@pytest.mark.parametrize(
+    "written, kind, nv", [("ball", "spherical", 3), ("universal", "universal", 2), ("planar", "planar", 3)]
+)
 def test_joints_of_drake_are_joints(written, kind, nv):
     model = ada.load(urdf(link("d") + joint("m", written, "c", "d", "drake:joint")))
     assert (model.joints["m"].kind, model.nv) == (kind, 2 + nv)
+    assert "drake:joint" not in description(model)  # which urdfdom skips
 
 
 def test_the_rotor_the_tie_and_the_planar_joint_of_drake_are_read_from_sdf():

@@ -113,6 +113,17 @@ def test_euler_angles_follow_the_compilers_sequence_and_unit(sequence, angle):
     np.testing.assert_allclose([ours.lower[0], ours.upper[0]], theirs.jnt_range[0])
 
 
+@pytest.mark.parametrize("how", ['range="0 0"', 'range="0 1"', 'limited="false" range="0 1"', 'actuatorfrcrange="0 0"'])
+@pytest.mark.parametrize("kind", ["hinge", "ball"])
+def test_joints_are_limited_where_mujoco_limits_them(kind, how):
+    text = mjcf(
+        f'<body name="a"><joint name="j" type="{kind}" {how}/>{MASS}</body>', '<default><joint range="0 3"/></default>'
+    )
+    limits, theirs = ada.load(text).joints["j"].limits, compiled(text)[0]
+    found = [np.isfinite(limits.upper), np.isfinite(limits.effort)]
+    assert found == [theirs.jnt_limited[0], theirs.jnt_actfrclimited[0]]
+
+
 SEVERAL_JOINTS = f"""
 <body name="a" pos="0 1 0" euler="10 20 30">
   <joint name="slide" type="slide" axis="1 1 0" ref="0.5" pos="9 9 9"/>

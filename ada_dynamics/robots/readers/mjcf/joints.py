@@ -87,6 +87,7 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
     joint.damping = 0.0 if "damper" in settings.off else first_of_polynomial(values, "damping")
     joint.friction = 0.0 if "frictionloss" in settings.off else values.number("frictionloss", 0.0)
     joint.armature = values.number("armature", 0.0)
+    values.refuse("springyield", "Springs are linear here: remove it.")
     if values.has("springdamper"):
         constant, ratio = values.numbers("springdamper", 2, 2).tolist()
         joint.spring_damper = (constant, ratio) if constant > 0.0 and ratio > 0.0 else None
@@ -143,20 +144,24 @@ def _limits(values: Values, settings: Settings, turns: bool) -> Limits:
 
 
 def _range(values: Values, settings: Settings, name: str, switch: str) -> tuple[float, float] | None:
-    """A range, if it is on."""
+    """A range, if it is on; by itself one of width zero is off, as in MuJoCo."""
     choice = values.word(switch, "auto", ("auto", "true", "false"))
-    if choice == "auto" and values.has(name) and not settings.autolimits:
-        message = f"has {name}, but neither {switch} nor <compiler> with autolimits."
-        values.problem("limits-unsaid", message, f'Add {switch}="true", or "false" to have no limit.')
+    if choice == "false" or (choice == "auto" and not values.has(name)):
         return None
-    if choice == "true" and not values.has(name):
-        values.problem("missing-attribute", f'has {switch}="true" and no {name}.', f'Add {name}="...".')
-    if choice == "false" or not values.has(name):
-        return None
-    lower, upper = values.numbers(name, 2, 2).tolist()
+    lower, upper = values.numbers(name, 2, 2).tolist() if values.has(name) else (0.0, 0.0)
     if lower > upper:
         values.problem("limits-inverted", f"has {name} {lower:g} above {upper:g}.", "Exchange them.")
         lower, upper = upper, lower
+    if choice == "true":
+        if lower == upper and values.text("type") != "ball":
+            values.problem("limits-empty", f'has {switch}="true" and no {name}.', f'Add {name}="LOWER UPPER".')
+        return lower, upper
+    if lower == upper:
+        return None
+    if not settings.autolimits:
+        message = f"has {name}, but neither {switch} nor <compiler> with autolimits."
+        values.problem("limits-unsaid", message, f'Add {switch}="true", or "false" to have no limit.')
+        return None
     return lower, upper
 
 
