@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -36,4 +37,8 @@ def _started(name: str) -> int:
     if find_spec("rclpy") is None:
         print(f"{name}: error: {ros_problem()}", file=sys.stderr)
         return USAGE_ERROR
-    return int(import_module(MODULES[name]).main())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return int(import_module(MODULES[name]).main())
+    except KeyboardInterrupt:  # before `run_node` takes signals: imports take seconds on a busy machine
+        return 0

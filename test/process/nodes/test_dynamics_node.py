@@ -418,6 +418,15 @@ def test_a_signal_ends_a_node_that_compiles_before_launch_kills_it(ros, number):
     assert process.wait(limit=10.0) == 0, process.output
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_modules_are_imported_ends_a_node_cleanly(ros, number):
+    """Once rclpy is there, whose wheel starts Python once more."""
+    process = ros.start(sys.executable, "-X", "importtime", "-m", "ada_tools.nodes", "dynamics_node")
+    ros.wait(lambda: "rclpy.node" in process.output, what="the imports")
+    process.signal(number)
+    assert process.wait() == 0 and "KeyboardInterrupt" not in process.output, process.output[-3000:]
+
+
 def test_a_node_with_an_empty_cache_ends_while_it_compiles_loops(ros, tmp_path):
     process = ros.start(*NODE, "-p", "robot:=delta", environment={"ADA_CACHE_DIR": str(tmp_path)})
     ros.wait(lambda: "compiling" in process.output, what="word of it")
