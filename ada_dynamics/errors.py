@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 LONGEST = 4000  # characters of a message
 
@@ -157,6 +158,19 @@ class BeyondLimitsWarning(LoopWarning):
         """Args: the message, and the facts in it."""
         super().__init__(*words, loops=loops)
         self.joints = dict(joints)
+
+
+class LostDigitsWarning(LoopWarning):
+    """Results next to a singular configuration have lost digits.
+
+    Attributes:
+        error: estimate of the relative error.
+    """
+
+    def __init__(self, *words: object, error: float = 0.0, **facts: tuple[Any, ...]) -> None:
+        """Args: the message, and the facts in it; see `LoopWarning`."""
+        super().__init__(*words, **facts)
+        self.error = error
 
 
 class UnexplainedMotionWarning(UserWarning):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics import lost_digits, quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
@@ -99,6 +99,16 @@ class AlongLoops(Computation):
         turning = (self._turning(self._arguments({"q": q})["q"], T, by) @ y[..., None, :, None])[..., 0]
         zero = np.zeros_like(T)
         return np.block([[T, zero], [turning.swapaxes(-1, -2), T]])
+
+    def warn_if_digits_are_lost(self, what: str, q: ArrayLike, result: Callable[[int, Array], Sequence[Array]]) -> None:
+        """Warn where results are next to a singular configuration; see `lost_digits`, also for the arguments."""
+        study = self.choices.study
+        if study is None or not study.rank:
+            return
+        rows = np.atleast_2d(np.ascontiguousarray(self._arguments({"q": q})["q"]))
+        if len(rows):
+            constraints = self._conditions(rows), self.loop_gaps(rows), self.choices.units
+            lost_digits.warn_if_digits_are_lost(self.model, what, rows, constraints, study.rank, result)
 
     def _turning(self, q: Array, T: Array, by: By) -> Array:
         """Rates of T while q moves along each of its columns, (..., m, nv, m)."""

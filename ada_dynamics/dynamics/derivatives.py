@@ -72,7 +72,14 @@ class DerivativeQueries(AlongLoops):
                 du @ jacobian(link, q, "local").T.
         """
         if by != TREE:
-            return self._along_the_loops(self.forward_derivatives(q, v, tau, external=external), q, v, by)
+            names, wrenches = tuple(external or ()), tuple((external or {}).values())
+
+            def along(q: ArrayLike, v: ArrayLike, tau: ArrayLike, *wrenches: ArrayLike) -> Derivatives:
+                acting = dict(zip(names, wrenches, strict=True))
+                return self._along_the_loops(self.forward_derivatives(q, v, tau, external=acting), q, v, by)
+
+            self._look_at_digits("derivatives along the loops", along, q, v, tau, *wrenches)
+            return along(q, v, tau, *wrenches)
         if external:
             efforts, turning = self._pulled(q, external)
             found = self.forward_derivatives(q, v, np.asarray(tau) + efforts)
@@ -141,6 +148,12 @@ class DerivativeQueries(AlongLoops):
         call = self._calls.get("forward_hvp") or self._of_forward(
             "forward_hvp", quantities.forward_gradient_along, closed_derivatives.second_products, given
         )
+
+        def along(q: ArrayLike, v: ArrayLike, *more: ArrayLike) -> tuple[Array]:
+            dq, dv, _ = call(q, v, *more)
+            return (np.concatenate([dq, dv]) @ self.changes(q, v),)
+
+        self._look_at_digits("second derivatives along the loops", along, *given.values())
         return Derivatives._make(call(*given.values()))
 
     @compiled_method
@@ -241,6 +254,16 @@ class DerivativeQueries(AlongLoops):
         stacked = found if is_batch else found[0]
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
         return Named("joint", zip(names, parts, strict=True))
+
+    def _look_at_digits(self, what: str, compute: Callable[..., Sequence[Array]], *given: ArrayLike) -> None:
+        """Warn where a result of q and more has lost digits next to a singular configuration."""
+        if self.model.loops:
+            several = np.broadcast_shapes(*(np.shape(x)[:-1] for x in given))
+
+            def result(i: int, q: Array) -> Sequence[Array]:
+                return compute(q, *(x if np.ndim(x) == 1 else np.asarray(x)[i] for x in given[1:]))
+
+            self.warn_if_digits_are_lost(what, np.broadcast_to(given[0], (*several, self.model.nq)), result)
 
     def _pulled(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> tuple[Array, Array]:
         """Efforts that external wrenches are at the joints, and how these change with q."""

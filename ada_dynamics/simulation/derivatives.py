@@ -22,7 +22,7 @@ from ada_dynamics.simulation.checks import whole_steps
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.saltation import Reset, Saltation, saltation
-from ada_dynamics.simulation.sensitivities import Steps
+from ada_dynamics.simulation.sensitivities import Linear, Steps
 
 T = TypeVar("T")
 
@@ -45,8 +45,20 @@ class Path(NamedTuple):
     v: Array
 
 
+class Chain(NamedTuple):
+    """The rows of a motion by all coordinates of the tree; those that are kept at the start determine the others."""
+
+    rows: Linear
+    start: Array  # changes of all coordinates with those kept, at the start
+    kept: list[int]
+
+
 class LinearMotion(NamedTuple):
-    """A motion, and how each row changes with the one before, efforts and parameters: d⁺ = A d + B dτ + P dp."""
+    """A motion, and how each row changes with the one before, efforts and parameters: d⁺ = A d + B dτ + P dp.
+
+    Products over many rows are formed in coordinates of the tree and reduced at their ends, so that a row next to a
+    singular configuration, where A loses digits, costs them none.
+    """
 
     t: Array  # (R + 1,) [s]
     q: Array
@@ -54,28 +66,31 @@ class LinearMotion(NamedTuple):
     A: Array  # (R, 2 nv, 2 nv)
     B: Array  # (R, 2 nv, nv)
     P: Array  # (R, 2 nv, parameters)
+    chain: Chain
 
     def by_start(self) -> Array:
         """Derivatives of all rows by the first one, (R + 1, 2 nv, 2 nv)."""
-        found = [np.eye(self.A.shape[-1])]
-        for A in self.A:
+        found = [self.chain.start]
+        for A in self.chain.rows.A:
             found.append(A @ found[-1])
-        return np.array(found)
+        return np.array(found)[:, self.chain.kept]
 
     def by_efforts(self) -> Array:
         """Derivatives of the last row by the efforts of each, (R, 2 nv, nv)."""
-        found, after = [], np.eye(self.A.shape[-1])
-        for A, B in zip(self.A[::-1], self.B[::-1], strict=True):
+        rows = self.chain.rows
+        found, after = [], np.eye(rows.A.shape[-1])[self.chain.kept]
+        for A, B in zip(rows.A[::-1], rows.B[::-1], strict=True):
             found.append(after @ B)
             after = after @ A
         return np.array(found[::-1])
 
     def by_parameters(self) -> Array:
         """Derivatives of all rows by the parameters, (R + 1, 2 nv, parameters)."""
-        found = [np.zeros(self.P.shape[1:])]
-        for A, P in zip(self.A, self.P, strict=True):
+        rows = self.chain.rows
+        found = [np.zeros(rows.P.shape[1:])]
+        for A, P in zip(rows.A, rows.P, strict=True):
             found.append(A @ found[-1] + P)
-        return np.array(found)
+        return np.array(found)[:, self.chain.kept]
 
 
 class DerivativesOfMotion:
@@ -146,8 +161,10 @@ class DerivativesOfMotion:
 
         def ask(own: Steps) -> LinearMotion:
             recorded = self._recorded(own, q, v, tau, hold, t)
-            _, *linear = own.by_coordinates(recorded.states[:-1], recorded.linear(), by)
-            return LinearMotion(*self._path(recorded), *linear)
+            rows = recorded.linear()
+            _, *linear = own.by_coordinates(recorded.states[:-1], rows, by)
+            chain = Chain(rows, own.changes(recorded.states[:1], by)[0], own.kept(by))
+            return LinearMotion(*self._path(recorded), *linear, chain)
 
         return self._first_that_can(ask, parameters)
 

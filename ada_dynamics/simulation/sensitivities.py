@@ -166,11 +166,29 @@ class Steps:
         """From those by all coordinates of the tree at the states X to those by what `by` means."""
         if by == TREE:
             return found
-        dynamics, nq, nv = self.system.dynamics, self.model.nq, self.model.nv
-        own = list(dynamics.velocity_indices(by))
-        kept = [*own, *(nv + j for j in own)]
-        changes = dynamics.changes(np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), by)
+        dynamics, nq = self.system.dynamics, self.model.nq
+        kept, changes = self.kept(by), self.changes(X, by)
+
+        def result(i: int, q: Array) -> tuple[Array]:
+            return (found.A[i][kept] @ dynamics.changes(q, X[i, nq:], by),)
+
+        dynamics.warn_if_digits_are_lost("derivatives of steps", X[:, :nq], result)
         return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
+
+    def kept(self, by: By) -> list[int]:
+        """Places in [d_q; d_v] of the coordinates meant by `by`."""
+        nv = self.model.nv
+        if by == TREE:
+            return list(range(2 * nv))
+        own = self.system.dynamics.velocity_indices(by)
+        return [*own, *(nv + j for j in own)]
+
+    def changes(self, X: Array, by: By) -> Array:
+        """Changes of all coordinates with those meant by `by` at the states X."""
+        nq, nv = self.model.nq, self.model.nv
+        if by == TREE:
+            return np.broadcast_to(np.eye(2 * nv), (len(X), 2 * nv, 2 * nv))
+        return self.system.dynamics.changes(np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), by)
 
     def _linear(self, X: Array, U: Array, steps: int, t: float) -> Linear:
         directions = 3 * self.model.nv + len(self.parameters)

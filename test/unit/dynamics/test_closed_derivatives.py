@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
@@ -291,3 +292,19 @@ def test_what_has_none_is_refused_by_name() -> None:
         ada.Dynamics(mechanisms.four_bar()[0]).joint_wrench_derivatives(flat, v, 0 * v, "independent")
     with refused(ada.UnknownNameError, joint="ankle"):
         ada.Dynamics(model).joint_wrench_derivatives(q, rest, rest, "independent")["ankle"]
+
+
+@pytest.mark.parametrize(("angle", "is_near"), [(0.3, False), (1e-3, True)])
+def test_next_to_a_singular_configuration_an_error_is_estimated(angle: float, is_near: bool) -> None:
+    """A parallelogram: θ̈ = (τ + K sin θ) / M in closed form, so that its derivative is K cos θ / M."""
+    model, q = mechanisms.four_bar((0.5, 1.0, 0.5, 1.0), crank=np.pi / 2 - angle)
+    dynamics, v = ada.Dynamics(model, pose=q), np.array([0.7, -0.7, 0.7])
+    wanted = -model.gravity[2] * np.sin(angle) / (5.0 / 12.0)
+    zero, ones = np.zeros(3), np.array([1.0, -1.0, 1.0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = dynamics.forward_derivatives(q, v, zero, by=["joint_1"])
+        dynamics.forward_hvp([q, q], v, zero, [1.0, 0.0, 0.0], ones, zero, zero)
+    errors = [one.message.error for one in caught if issubclass(one.category, ada.LostDigitsWarning)]
+    assert len(errors) == 2 * is_near and all(1e-6 < error < 1e-1 for error in errors)
+    assert abs(found.dq[0, 0] - wanted) <= max(1e-10, *errors, 0.0) * wanted

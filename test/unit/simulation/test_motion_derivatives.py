@@ -324,3 +324,25 @@ def test_steps_through_a_singular_pose_have_none_and_its_loops_are_named(integra
     ):
         with pytest.raises(ada.SingularPoseError):
             call()
+
+
+def test_next_to_a_singular_configuration_products_keep_their_digits_and_rows_are_warned_of() -> None:
+    """A parallelogram passes its flat pose by 4e-4 rad at constant speed: θ̈ = (τ + K sin θ) / M, in closed form."""
+    model, _ = mechanisms.four_bar((0.5, 1.0, 0.5, 1.0), crank=1.0)
+    M, K, h, R = 5.0 / 12.0, -model.gravity[2], 1e-3, 60
+    first = np.pi / 2 - 0.0306
+    angles = first + h * np.arange(R)
+    q, v = np.array([first, np.pi / 2 - first, first + np.pi / 2]), np.array([1.0, -1.0, 1.0])
+    tau = np.zeros((R, 3))
+    tau[:, 0] = -K * np.sin(angles)
+    sim = ada.Simulation(model, q, integrator="rk4", step=h)
+    with pytest.warns(ada.LostDigitsWarning) as caught:
+        motion = sim.rollout_derivatives(q, v, tau, by=["joint_1"])
+    assert 30 in caught[0].message.states and caught[0].message.error > 1e-6
+    wanted = np.eye(2)
+    for angle in angles + 0.5 * h:
+        rate = np.sqrt(K * np.cos(angle) / M + 0j)
+        c, s = np.cosh(rate * h).real, (np.sinh(rate * h) / rate).real
+        wanted = np.array([[c, s], [(rate * rate * s).real, c]]) @ wanted
+    assert np.max(np.abs(motion.by_start()[-1] - wanted)) < 2e-5
+    assert motion.by_efforts().shape == (R, 2, 3)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings of results that have lost digits next to a singular configuration, with an estimate of the error.
+
+A configuration closes the loops to some gap, at best to rounding. Along the direction in which the constraint Jacobian
+is weakest it is then known to the gap divided by the singular value: what changes within that is lost.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.off_loops import level_of_caller
+from ada_dynamics.errors import LostDigitsWarning, SingularPoseError
+from ada_dynamics.model.model import Model
+
+NEAR = 1e-2  # smallest singular value of the constraint Jacobian by the largest, below which errors are estimated
+NOTICED = 1e-6  # relative error that is warned of
+_ROUNDING = 2.0**-52
+
+Results = Sequence[Array]
+
+
+def warn_if_digits_are_lost(
+    model: Model,
+    what: str,
+    q: Array,
+    constraints: tuple[Array, Array, Array],
+    rank: int,
+    result: Callable[[int, Array], Results],
+) -> None:
+    """Warn where a result changes within what is known of the configuration.
+
+    Args:
+        model: a mechanism with loops.
+        what: the result, in words.
+        q: rows of configurations.
+        constraints: J and gaps, one for each; units of the velocities of J.
+        rank: of J in general.
+        result: of one state, by its number, in a configuration that may be another one.
+    """
+    J, gaps, units = constraints
+    s = np.linalg.svd(J, compute_uv=False)
+    sigma = s[:, rank - 1] / s[:, 0]
+    i = int(np.argmin(sigma))
+    if not sigma[i] < NEAR:
+        return
+    known_to = max(_ROUNDING * s[i, 0], float(np.max(np.abs(gaps[i])))) / s[i, rank - 1]
+    weakest = np.linalg.svd(J[i])[2][rank - 1] * units
+    try:
+        pairs = list(zip(result(i, q[i]), result(i, model.integrate(q[i], known_to * weakest)), strict=True))
+        size = max(np.finfo(float).tiny, *(float(np.max(np.abs(x), initial=0.0)) for x, _ in pairs))
+        error = max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in pairs) / size
+    except SingularPoseError:
+        error = 1.0
+    if error < NOTICED:
+        return
+    where = f" in state {i}" if len(q) > 1 else ""
+    message = (
+        f"model {model.name!r} is next to a singular configuration{where}: the smallest singular value of its loops is "
+        f"{sigma[i]:.1e} of the largest, and {what} have a relative error of about {error:.0e}, as the loops determine "
+        f"q to {known_to:.0e} only. Take a configuration beside it, or derivatives by the coordinates of the tree."
+    )
+    states = tuple(np.flatnonzero(sigma < NEAR).tolist()) if len(q) > 1 else ()
+    warning = LostDigitsWarning(message, loops=model.loop_names, states=states, error=error)
+    warnings.warn(warning, stacklevel=level_of_caller())
