@@ -797,9 +797,11 @@ JOINTED = (
     + MASS
     + '<body><joint name="rod" type="slide" ref="0.2"/>'
     + MASS
-    + "</body></body></body></body>"
+    + '</body></body></body><frame><body><joint name="arm" axis="1 0 0"/>'
+    + MASS
+    + "</body></frame></body>"
 )
-KEY = '<key name="{}" qpos="{} 0 0 2 2 0 0 {} 0 3 0 4 0.1"/>'
+KEY = '<key name="{}" qpos="{} 0 0 2 2 0 0 {} 0 3 0 4 0.1 -0.7"/>'
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
         robot.notes.append(f"{counted(tendons.kinds)}: tendons without forces of their own are left out.")
     if motors is not None:
         robot.actuated = actuated_of(robot, motors)
-    read_keyframe(root, robot, world, settings)
+    read_keyframe(root, worldbody, robot, world, settings)
     note_the_rest(root, robot)
     return robot
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.mjcf.bodies import World
-from ada_dynamics.robots.readers.mjcf.joints import first_of_polynomial
+from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, first_of_polynomial
 from ada_dynamics.robots.readers.mjcf.settings import ACTUATOR
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
@@ -39,7 +39,7 @@ def note_the_rest(root: Element, robot: Description) -> None:
         robot.notes.append(f"{counted(looks)}: cameras and lights are left out.")
 
 
-def read_keyframe(root: Element, robot: Description, world: World, settings: Settings) -> None:
+def read_keyframe(root: Element, worldbody: Element, robot: Description, world: World, settings: Settings) -> None:
     """Let joints start in the keyframe that is named home, else in the first."""
     keys = [key for section in root.all("keyframe") for key in section.all("key")]
     if not keys:
@@ -49,7 +49,8 @@ def read_keyframe(root: Element, robot: Description, world: World, settings: Set
     name = chosen.attributes.get("name", "").strip() or "without a name"
     problems: list[Problem] = []
     values = Values(chosen, f"keyframe {name!r}", problems.append, settings)
-    sizes = [_SIZES.get(joint.type, 1) for joint in world.joints.values()]
+    joints = _in_order(worldbody, world)
+    sizes = [_SIZES.get(joint.type, 1) for joint in joints]
     qpos = values.numbers("qpos", sum(sizes), sum(sizes)).tolist() if values.has("qpos") else None
     if problems:
         robot.notes.append(f"the robot does not start in a keyframe: {problems[0].text(robot.file)}")
@@ -58,13 +59,34 @@ def read_keyframe(root: Element, robot: Description, world: World, settings: Set
     if qpos is None:  # then it is where the file places its bodies
         return
     records = {joint.name: joint for joint in robot.joints}
-    for joint, size in zip(world.joints.values(), sizes, strict=True):
+    for joint, size in zip(joints, sizes, strict=True):
         own, qpos = qpos[:size], qpos[size:]
         if size > 1:  # MuJoCo's quaternions are w, x, y, z, of any length
             length = math.hypot(*own[-4:])
             w, *vector = (x / length for x in own[-4:]) if length > 0.0 else (1.0, 0.0, 0.0, 0.0)
             own[-4:] = [*vector, w]
         records[joint.name].home = tuple(own)
+
+
+def _in_order(worldbody: Element, world: World) -> list[MjcfJoint]:
+    """Joints in the order of qpos: those of a body, then those of each body in it."""
+    found: list[MjcfJoint] = []
+    of = {id(joint.element): joint for joint in world.joints.values()}
+    pending = [worldbody]
+    while pending:
+        body = pending.pop()
+        found.extend(of[id(one)] for one in _inside(body, ("joint", "freejoint")))
+        pending.extend(reversed(list(_inside(body, ("body",)))))
+    return found
+
+
+def _inside(body: Element, tags: Collection[str]) -> Iterator[Element]:
+    """Elements of a body, also those in its frames."""
+    for child in body.children:
+        if child.tag in tags:
+            yield child
+        elif child.tag == "frame":
+            yield from _inside(child, tags)
 
 
 def counted(found: Counter[str]) -> str:
