@@ -166,7 +166,7 @@ def test_wrenches_that_the_motion_leaves_open_are_named():
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize("name", ["pa10", "khr1", "hexa", "hoap2_standing", "hung"])
+@pytest.mark.parametrize("name", ["pa10", "space_robot_a", "hexa", "hung"])
 def test_wrenches_have_the_bytes_of_ros_in_frames_that_the_transforms_have(name):
     serialization = pytest.importorskip("rclpy.serialization")
     geometry_msgs = pytest.importorskip("geometry_msgs.msg")
