@@ -137,7 +137,7 @@ def apparent_inertias(model: Model, q: Array, places: NDArray[np.intp]) -> Array
         _, s, Vt = np.linalg.svd(numbers.jacobian(q) / numbers.weights[:, None] * units)
         motions = units[:, None] * Vt[int(np.sum(s > SINGULAR * s[0])) :].T
     inverse = np.einsum("im,mi->i", motions, np.linalg.solve(motions.T @ M @ motions, motions.T))[places]
-    return np.divide(1.0, inverse, out=np.zeros(len(places)), where=inverse > 0.0)
+    return np.asarray(np.divide(1.0, inverse, out=np.zeros(len(places)), where=inverse > 0.0))
 
 
 def integral_gains(kp: Array, integral_time: Array) -> Array:

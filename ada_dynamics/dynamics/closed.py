@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 # Velocities beyond which orders that keep all conditions for the end fill the matrix too much to be the cheapest: they
 # are not even written down where there is another one.
 LATE_UP_TO = 9
+UNASSEMBLED = ("guess", "axis")  # fields of errors of loops that do not close from the neutral configuration
 AT_ONCE = 1024  # states of a batch that numbers are asked of together
 _ROUNDING = 1e-16
 LATE, ALL = "late", "all conditions"  # the robust orders
@@ -66,9 +67,18 @@ class ClosedDynamics:
 
     def _at(self, turned: bool) -> tuple[Study, Plans]:
         if turned not in self._studied:
-            found, plans = studied(self.model, self.kernels.fingerprint(), self.pose, turned)
+            found, plans = self._found(turned)
             self._studied[turned] = found, replace(plans, candidates={}) if self.solver == RANK_REVEALING else plans
         return self._studied[turned]
+
+    def _found(self, turned: bool) -> tuple[Study, Plans]:
+        try:
+            return studied(self.model, self.kernels.fingerprint(), self.pose, turned)
+        except ModelError as problem:
+            if self.pose is not None or problem.field not in UNASSEMBLED:
+                raise
+            message = f"{problem} Give one that closes the loops: Dynamics(model, pose=q), Simulation(model, q)."
+            raise ModelError(message, loop=problem.loop, field="pose", value=problem.value) from None
 
     @cached_property
     def _chosen(self) -> tuple[Study, Plans, str]:

@@ -52,7 +52,7 @@ def compiled_method_of(
     """
 
     def decorate(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
-        return cast("Callable[Concatenate[Owner, P], R]", _CompiledMethod(function, shapes, record))
+        return cast("Callable[Concatenate[Owner, P], R]", CompiledMethod(function, shapes, record))
 
     return decorate
 
@@ -67,7 +67,7 @@ def per_pair(model: Model) -> tuple[int, ...]:
     return (model.nv, model.nv)
 
 
-class _CompiledMethod:
+class CompiledMethod:
     """The descriptor: what it makes for an object stays in the object's own dictionary, which is looked at first."""
 
     def __init__(

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from types import FunctionType
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -13,15 +16,17 @@ from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal
+from ada_dynamics.dynamics.compiled_method import CompiledMethod
 from ada_dynamics.dynamics.kernels import Kernels, is_long
-from ada_dynamics.dynamics.off_loops import warn_if_off_loops
+from ada_dynamics.dynamics.off_loops import NOTICED, warn_if_off_loops
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
 from ada_dynamics.dynamics.quantities.equations import Order
-from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
+from ada_dynamics.errors import InputError, ModelError, WrongTypeError, unknown_name
 from ada_dynamics.hybrid.pieces import cut_joints
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.native import Entry
 from ada_dynamics.loops.assembly import start_of
+from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
@@ -123,6 +128,27 @@ class Computation:
         self.entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been looked at
         self._calls: dict[str, Callable[..., Any]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let methods of q close the loops there where this fails from the neutral configuration."""
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if isinstance(method, CompiledMethod):
+                method.function = starting_at_q(method.function)
+            elif isinstance(method, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, starting_at_q(method))
+
+    def _start_at(self, q: ArrayLike) -> bool:
+        """Take a row of q that closes the loops for the configuration to start from; whether there is one."""
+        closed, rows = self._kernels.closed, np.atleast_2d(np.asarray(q, dtype=np.float64))
+        if closed is None or closed.pose is not None or rows.shape[-1] != self.model.nq:
+            return False
+        numbers = LoopNumbers(self.model)
+        for row in rows[np.isfinite(rows).all(axis=1)]:
+            if np.max(np.abs(numbers.gap(row)) / numbers.weights) < NOTICED * numbers.length:
+                closed.pose = self._options["pose"] = row.copy()
+                return True
+        return False
 
     def runs_compiled(self, name: str) -> bool:
         """True if plain calls of a `compiled_method` can go straight to a kernel."""
@@ -228,3 +254,23 @@ class Computation:
             usable = positions.batch_status(np.atleast_2d(arrays["q"]))[1] == 0
         if not usable:
             raise refusal(self.model, arrays)
+
+
+def starting_at_q(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that, where loops do not close from the neutral configuration, tries again from its argument q."""
+    names = list(inspect.signature(method).parameters)
+    if "q" not in names:
+        return method
+    place = names.index("q") - 1
+
+    @wraps(method)
+    def call(self: Computation, *arguments: Any, **named: Any) -> Any:
+        try:
+            return method(self, *arguments, **named)
+        except ModelError as problem:
+            q = named.get("q", arguments[place] if place < len(arguments) else None)
+            if problem.field != "pose" or q is None or not self._start_at(q):
+                raise
+        return method(self, *arguments, **named)
+
+    return call

@@ -65,5 +65,5 @@ def warn_if_digits_are_lost(
         f"q to {known_to:.0e} only. Take a configuration beside it, or derivatives by the coordinates of the tree."
     )
     states = tuple(np.flatnonzero(sigma < NEAR).tolist()) if len(q) > 1 else ()
-    warning = LostDigitsWarning(message, loops=model.loop_names, states=states, error=error)
+    warning = LostDigitsWarning(message, loops=tuple(model.loop_names), states=states, error=error)
     warnings.warn(warning, stacklevel=level_of_caller())

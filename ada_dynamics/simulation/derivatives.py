@@ -162,9 +162,9 @@ class DerivativesOfMotion:
         def ask(own: Steps) -> LinearMotion:
             recorded = self._recorded(own, q, v, tau, hold, t)
             rows = recorded.linear()
-            _, *linear = own.by_coordinates(recorded.states[:-1], rows, by)
+            _, A, B, P = own.by_coordinates(recorded.states[:-1], rows, by)
             chain = Chain(rows, own.changes(recorded.states[:1], by)[0], own.kept(by))
-            return LinearMotion(*self._path(recorded), *linear, chain)
+            return LinearMotion(*self._path(recorded), A, B, P, chain)
 
         return self._first_that_can(ask, parameters)
 

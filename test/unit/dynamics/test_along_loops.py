@@ -16,6 +16,7 @@ import ada_dynamics as ada
 from ada_dynamics.analysis.singularity import point_jacobian
 from ada_dynamics.expr import evaluate
 from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
 # Motors determine the motion of these.
@@ -273,3 +274,15 @@ def test_the_map_of_velocities_is_a_function_where_kernels_tell_what_they_refuse
     np.testing.assert_allclose(T, ada.Dynamics(model).velocity_map(q), atol=1e-12)
     assert ada.Dynamics(model, checked=False).velocity_map_quantity() is None
     assert ada.Dynamics(ada.planar_chain(2)).velocity_map_quantity() is None
+
+
+@pytest.mark.fuzz
+def test_loops_that_do_not_close_from_the_neutral_configuration_close_at_the_q_of_the_call() -> None:
+    """The error of what has no q names the argument that helps."""
+    model, q = random_mechanism(np.random.default_rng(201), floating=True, losses=False)
+    dynamics = ada.Dynamics(model)
+    with refused(ada.ModelError, field="pose"):
+        dynamics.velocity_indices()
+    T = dynamics.velocity_map([q, q])
+    assert np.max(np.abs(dynamics.loop_conditions(q) @ (T[1] / dynamics.choices.units[:, None]))) < 1e-9
+    assert dynamics.velocity_indices() == ada.Dynamics(model, pose=q).velocity_indices()
