@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,21 +16,14 @@ from PIL import Image
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.drawing import Figurine, draw, prepare
-from ada_dynamics.model import Shape
-from ada_dynamics.model.edit import with_parts
+from ada_dynamics.drawing.drawing import Figurine, Pose, draw, prepare
+from ada_dynamics.drawing.solids import Solid
 from ada_dynamics.robots.mechanisms import stewart
 from ada_dynamics.spatial.orientation import pose_of
 
 FRAMES, EACH = 64, 50  # pictures, and how long each is shown [ms]
 COLOURS = 48
 HAND = "#d62728"
-STEEL, LIGHT, DARK, BLUE = (
-    (0.9, 0.52, 0.16, 1.0),
-    (0.8, 0.82, 0.85, 1.0),
-    (0.3, 0.32, 0.37, 1.0),
-    (0.16, 0.42, 0.72, 1.0),
-)
 
 
 class Dragged(NamedTuple):
@@ -45,9 +38,8 @@ class Dragged(NamedTuple):
 def platform() -> Dragged:
     """A Stewart platform whose corner goes round."""
     model, q = stewart(position=(0, 0, 0.7), rpy=(0, 0, 0))
-    model = with_parts(model, *(replace(link, visuals=_look(link.name)) for link in model.links.values()))
     dynamics = ada.Dynamics(model, pose=q)
-    corner, poses, held = np.array([0.29, 0.0, 0.03]), [], []
+    corner, poses, held = np.array([0.33, 0.0, 0.065]), [], []
     for s in _turns():
         place = (0.13 * np.cos(s), 0.13 * np.sin(s), 0.66 + 0.05 * np.sin(2.0 * s))
         goal = pose_of(place, (0.25 * np.sin(s), -0.25 * np.cos(s), 0.2 * np.sin(s)))
@@ -55,20 +47,6 @@ def platform() -> Dragged:
         poses.append(q)
         held.append(goal[:3, :3] @ corner + goal[:3, 3])
     return Dragged("six loops stay closed", model, poses, np.array(held))
-
-
-def _look(link: str) -> tuple[Shape, ...]:
-    """Shapes of a link of the platform."""
-    if link.endswith("_sleeve"):
-        return (Shape("cylinder", (0.026, 0.36), xyz=(0, 0, 0.18), rgba=STEEL), Shape("sphere", (0.036,), rgba=DARK))
-    if link.endswith("_piston"):
-        ball = Shape("sphere", (0.03,), xyz=(0, 0, 0.4), rgba=DARK)
-        return (Shape("cylinder", (0.014, 0.5), xyz=(0, 0, 0.15), rgba=LIGHT), ball)
-    if link == "platform":
-        return (Shape("cylinder", (0.31, 0.03), xyz=(0, 0, 0.015), rgba=BLUE),)
-    # Small parts: matplotlib draws a large one over all that stands on it.
-    around = [(0.53 * np.cos(s), 0.53 * np.sin(s), 0.0) for s in np.linspace(0, 2 * np.pi, 49)]
-    return tuple(Shape("cylinder", (0.035, 0.03), xyz=at, rgba=DARK) for at in around)
 
 
 def humanoid() -> Dragged:
@@ -124,6 +102,7 @@ def pictures(robots: list[Dragged]) -> Iterator[Image.Image]:
     for i, (one, figurine) in enumerate(zip(robots, figurines, strict=True), 1):
         axes = prepare(figure, 100 + 10 * len(robots) + i, [figurine.at(q) for q in one.poses[::8]], "3d")
         axes.set_axis_off()
+        axes.computed_zorder = False  # what is drawn first is behind
         axes.set_box_aspect((1, 1, 1), zoom=1.45)
         axes.set_title(one.title, fontsize=12)
         scenes.append(axes)
@@ -136,13 +115,65 @@ def pictures(robots: list[Dragged]) -> Iterator[Image.Image]:
                 artist.remove()
         for axes, one, figurine in zip(scenes, robots, figurines, strict=True):
             limits = axes.get_xlim(), axes.get_ylim(), axes.get_zlim()
-            draw(axes, figurine.at(one.poses[row]), "3d")
+            draw(axes, _sorted(figurine.at(one.poses[row]), axes), "3d")
             axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
             way = _on(glass, axes, np.vstack([one.held, one.held[:1]]))
             glass.plot(*way, color=HAND, lw=1.2, alpha=0.35)
             glass.plot(*way[:, row, None], "o", color=HAND, markersize=8)
         canvas.draw()
         yield Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+
+
+def _sorted(pose: Pose, axes: Any) -> Pose:
+    """The pose with its convex solids in an order in which none covers what is in front of it."""
+    M = axes.get_proj()
+    eye = np.linalg.solve(M[[0, 1, 3], :3], -M[[0, 1, 3], 3])
+    corners = [placed for _, placed in pose.solids]
+    flat = [np.array(proj_transform(*points.T, M))[:2] for points in corners]
+    low, high = (np.array([side(points, axis=1) for points in flat]) for side in (np.min, np.max))
+    far = np.array([np.linalg.norm(points - eye, axis=1).mean() for points in corners])
+    slim = [np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] for points in corners]
+    faces = [_faces(solid, points) for solid, points in pose.solids]
+    first = np.zeros((len(far), len(far)), dtype=bool)  # whether one has to be drawn before another
+    for i, j in combinations(range(len(far)), 2):
+        if (low[i] < high[j]).all() and (low[j] < high[i]).all():
+            one, other = _before(faces[i], corners[j], eye), _before(faces[j], corners[i], eye)
+            apart, before = max(one, (other[0], not other[1]))
+            if apart < -min(faces[i].width, faces[j].width):  # one is in the other
+                before = slim[i] < slim[j]
+            first[(i, j) if before else (j, i)] = True
+    order: list[int] = []
+    left = np.ones(len(far), dtype=bool)
+    while left.any():
+        ready = left & ~first[left].any(axis=0)
+        order.append(int(np.argmax(np.where(ready if ready.any() else left, far, -np.inf))))
+        left[order[-1]] = False
+    return pose._replace(solids=[pose.solids[i] for i in order])
+
+
+class _Faces(NamedTuple):
+    """Planes of a convex solid: outward normals, their distances from the origin, and its smallest width."""
+
+    normals: Array
+    at: Array
+    width: float
+
+
+def _faces(solid: Solid, placed: Array) -> _Faces:
+    edges = [(placed[face[1]] - placed[face[0]], placed[face[2]] - placed[face[1]]) for face in solid.faces]
+    normals = np.array([np.cross(*pair) for pair in edges])
+    normals = normals[np.linalg.norm(normals, axis=1) > 1e-12]
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    normals = np.concatenate([normals, -normals])
+    reach = placed @ normals.T
+    return _Faces(normals, reach.max(axis=0), float(np.ptp(reach, axis=0).min()))
+
+
+def _before(faces: _Faces, points: Array, eye: Array) -> tuple[float, bool]:
+    """How far points are beyond the face that separates them best, and whether they cover the solid then."""
+    beyond = (points @ faces.normals.T).min(axis=0) - faces.at
+    best = int(np.argmax(beyond))
+    return float(beyond[best]), bool(faces.normals[best] @ eye > faces.at[best])
 
 
 def _on(glass: Any, axes: Any, points: Array) -> Array:

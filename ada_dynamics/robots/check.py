@@ -12,6 +12,7 @@ from ada_dynamics.loops.overview import LARGEST, Overview, overview
 from ada_dynamics.model.description import Base, Description
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.lint.bodies import crosses
 from ada_dynamics.robots.lint.description import check as check_description
 from ada_dynamics.robots.lint.report import Finding, Report
 from ada_dynamics.robots.load import Source, find_robot, to_model
@@ -128,7 +129,12 @@ def _mobility_findings(seen: Overview, places: _Places) -> list[Finding]:
         fix = "Remove a loop, or use types of joints that leave more freedom, such as spherical ones."
         return [places.finding("locked", "warning", model.loop_names, message, fix)]
     found = []
+    pairs = [{joint.name for joint in pair} for pair in crosses(model.links.values(), model.joints.values()).values()]
+    # A plane mechanism moves one axis of a universal joint only; the other one spares it exact parts.
+    spare = {name for pair in pairs for name in pair if not pair <= set(seen.held)}
     for name in seen.held:
+        if name in spare:
+            continue
         message = "the loops never let it move."
         fix = "Make it fixed, or give the loops joints that leave more freedom."
         found.append(places.finding("locked-joint", "warning", model.loop_names, message, fix, f"joint {name!r}"))

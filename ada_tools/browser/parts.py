@@ -61,7 +61,8 @@ def parts_of(model: Model) -> list[Part]:
     """The solids of all links; sticks for a body that has no shapes, so that every robot can be seen.
 
     Where the meshes that a link looks like are not to be had, it is drawn by what it touches others with. A link
-    without shapes that is fixed to one that has some is a frame, and is not drawn.
+    without shapes that is fixed to one that has some is a frame, and is not drawn, nor is the massless cross of a
+    universal joint where other links have shapes.
     """
     meshes = RobotMeshes()
     drawn: dict[str, list[Part]] = {name: [] for name in model.links}
@@ -80,7 +81,9 @@ def parts_of(model: Model) -> list[Part]:
     radius = _THIN * reach_of(model)
     for link in model.links.values():
         if bodies[link.name] not in seen:
-            drawn[link.name] = _sticks(model, link, radius)
+            sticks = _sticks(model, link, radius)
+            is_cross = not link.mass and all(part.rgba == _JOINT for part in sticks)
+            drawn[link.name] = [] if seen and is_cross else sticks
     return [part for parts in drawn.values() for part in parts]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Link
 from ada_dynamics.model.structure import roots
+
+_DIFFERENT = 0.1  # sine of the angle between the axes of a cross
 
 
 @dataclass(eq=False)
@@ -48,6 +51,25 @@ class Lump:
 
 def _skew(c: Array) -> Array:
     return np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
+
+
+def crosses(links: Iterable[Link], joints: Iterable[Joint]) -> dict[str, tuple[Joint, Joint]]:
+    """Massless links of universal joints, each with its two joints: hinges about different axes through one point."""
+    arriving: dict[str, list[Joint]] = {}
+    leaving: dict[str, list[Joint]] = {}
+    for joint in joints:
+        if joint.kind in ("revolute", "continuous"):
+            arriving.setdefault(joint.child, []).append(joint)
+        leaving.setdefault(joint.parent, []).append(joint)
+    found = {}
+    for link in links:
+        pair = (*arriving.get(link.name, ()), *leaving.get(link.name, ()))
+        if link.mass or len(pair) != 2 or link.name not in arriving or pair[1].kind not in ("revolute", "continuous"):
+            continue
+        across = np.cross(pair[0].axis, pair[1].rotation @ pair[1].axis)
+        if not pair[1].xyz.any() and np.linalg.norm(across) > _DIFFERENT:
+            found[link.name] = pair
+    return found
 
 
 def lumps(robot: Description) -> list[Lump]:

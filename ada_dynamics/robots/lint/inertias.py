@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Link
-from ada_dynamics.robots.lint.bodies import Lump
+from ada_dynamics.robots.lint.bodies import Lump, crosses
 from ada_dynamics.robots.lint.report import Collector
 from ada_dynamics.robots.lint.shapes import Extent, extent
 from ada_dynamics.robots.readers.urdf_link import MOMENTS
@@ -38,7 +38,8 @@ def check_inertias(robot: Description, bodies: Sequence[Lump], has_floating_base
                 _inertia_size(link, box, size, severity, out)
             _centre(link, box, out)
     _repeated(robot.links, out)
-    _massless(bodies, has_floating_base, out)
+    middles = crosses(robot.links, robot.joints)
+    _massless([body for body in bodies if body.links[0][0].name not in middles], has_floating_base, out)
 
 
 def robot_size(bodies: Sequence[Lump]) -> float:

@@ -14,6 +14,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z, box, cylinder, stacked
+from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, Shape, ball, bar, block, pin
 
 # Rounded sizes [m]. At zero angles the leg hangs along -z; to stand, the thigh points forward, the shin back and down.
 THIGH, SHIN, TARSUS = 0.12, 0.44, 0.41
@@ -48,7 +49,8 @@ def cassie_leg(
     Raises:
         InputError: a rod does not reach.
     """
-    builder = Builder("cassie_leg").link("pelvis", *box((0.2, 0.3, 0.15), 10.0))
+    looks = _looks()
+    builder = Builder("cassie_leg").link("pelvis", *box((0.2, 0.3, 0.15), 10.0), visuals=looks["pelvis"])
     chain: list[tuple[str, tuple[float, float, float], ArrayLike, Solid]] = [
         ("hip_roll", X, (0.02, 0.135, 0.0), box((0.1, 0.08, 0.1), 1.8, (-0.02, 0.0, 0.01))),
         ("hip_yaw", Z, (-0.05, 0.0, -0.09), box((0.08, 0.08, 0.1), 1.2, (0.0, 0.0, -0.03))),
@@ -59,13 +61,13 @@ def cassie_leg(
     ]
     above = "pelvis"
     for name, axis, at, solid in chain:
-        builder.link(name, *solid).joint(name, "revolute", above, name, at, axis=axis)
+        builder.link(name, *solid, visuals=looks[name]).joint(name, "revolute", above, name, at, axis=axis)
         above = name
-    builder.link("heel", *box((0.1, 0.02, 0.02), 0.15, (-0.05, 0.0, 0.0)))
+    builder.link("heel", *box((0.1, 0.02, 0.02), 0.15, (-0.05, 0.0, 0.0)), visuals=looks["heel"])
     builder.joint("heel", "revolute", "tarsus", "heel", HEEL, axis=Y)
-    builder.link("foot_crank", *box((0.07, 0.02, 0.02), 0.12, (0.02, 0.0, 0.0)))
+    builder.link("foot_crank", *box((0.07, 0.02, 0.02), 0.12, (0.02, 0.0, 0.0)), visuals=looks["foot_crank"])
     builder.joint("foot_crank", "revolute", "tarsus", "foot_crank", CRANK_AT, axis=Y)
-    builder.link("foot", *box((0.18, 0.03, 0.04), 0.15, (0.01, 0.0, -0.02)))
+    builder.link("foot", *box((0.18, 0.03, 0.04), 0.15, (0.01, 0.0, -0.02)), visuals=looks["foot"])
     builder.joint("foot", "revolute", "tarsus", "foot", (0.0, 0.0, -TARSUS), axis=Y)
     _rod(builder, "achilles", "hip_pitch", HIP_END, ACHILLES, "heel", HEEL_END)
     _rod(builder, "plantar", "foot_crank", CRANK_END, PLANTAR, "foot", FOOT_END)
@@ -75,6 +77,35 @@ def cassie_leg(
     return Mechanism(model, stacked(model, pose | {"knee": knee, "foot_crank": crank} | _lower_leg(knee, crank)))
 
 
+def _looks() -> dict[str, tuple[Shape, ...]]:
+    """Shapes of the links by name; the rods draw the balls at their ends."""
+    o, knee = (0, 0, 0), (0, 0, -THIGH)
+    mount, reach = CRANK_AT * [1, 0, 1], HEEL_END * [1, 0, 1]
+    return {
+        "pelvis": (
+            block((-0.01, 0, 0), (0.2, 0.17, 0.13), FRAME),
+            bar((0.02, 0.08, 0), (0.02, 0.135, 0), 0.035, FRAME),
+        ),
+        "hip_roll": (pin(o, X, 0.045, 0.1), bar(o, (-0.05, 0, -0.09), 0.028, DRIVEN)),
+        "hip_yaw": (pin(o, Z, 0.045, 0.06), bar(o, (0.06, 0, 0), 0.028, DRIVEN)),
+        "hip_pitch": (pin(o, Y, 0.05, 0.07), bar(o, HIP_END, 0.015, DRIVEN), bar(o, knee, 0.032, DRIVEN)),
+        "knee": (pin(o, Y, 0.042, 0.07), bar(o, (0, 0, -0.06), 0.022, DRIVEN)),
+        "shin": (pin(o, Y, 0.02, 0.05), block((0, 0, -0.19), (0.016, 0.036, 0.38), OUTPUT)),
+        "tarsus": (
+            pin(o, Y, 0.026, 0.05),
+            bar(o, (0, 0, -TARSUS), 0.016, DRIVEN),
+            bar(mount, CRANK_AT, 0.018, DARK),
+        ),
+        "heel": (pin(o, Y, 0.016, 0.06), bar(o, reach, 0.01, OUTPUT), bar(reach, HEEL_END, 0.008, OUTPUT)),
+        "foot_crank": (pin(o, Y, 0.014, 0.024), bar(o, CRANK_END, 0.008, DRIVEN)),
+        "foot": (
+            pin(o, Y, 0.02, 0.05),
+            bar(FOOT_END * [1, 0, 1], FOOT_END, 0.008, OUTPUT),
+            block((0.01, 0, -0.02), (0.18, 0.032, 0.03), OUTPUT),
+        ),
+    }
+
+
 def _hanging(length: float, mass: float) -> Solid:
     solid = cylinder(length, 0.02, mass)
     return Solid(mass, -solid.com, solid.inertia)
@@ -82,7 +113,8 @@ def _hanging(length: float, mass: float) -> Solid:
 
 def _rod(builder: Builder, name: str, upper: str, at: Array, length: float, lower: str, end: Array) -> None:
     """A thin rod along -z of its frame; a half turn about x brings its z there."""
-    builder.link(name, *cylinder(length, 0.005, 0.15))
+    looks = (bar((0, 0, 0), (0, 0, length), 0.006), ball((0, 0, 0), 0.013), ball((0, 0, length), 0.013))
+    builder.link(name, *cylinder(length, 0.005, 0.15), visuals=looks)
     builder.joint(name, "universal", upper, name, at, axis=Y, axis2=X, rotation=np.diag([1.0, -1.0, -1.0]))
     builder.loop(f"{name}_end", "spherical", name, lower, (0.0, 0.0, length), child_xyz=end)
 

@@ -11,6 +11,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import angle_of, folded, meeting_point
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Y, as_many, positive, stacked, thin_rod
+from ada_dynamics.robots.mechanisms.shapes import DRIVEN, FRAME, ROD, Layers
 
 
 def five_bar(
@@ -40,12 +41,17 @@ def five_bar(
     m = as_many("masses", masses, 4)
     sides = (("left", 0.0, a, b, m[0], m[1], -1), ("right", width, d, c, m[3], m[2], 1))
     point = np.array(as_many("tip", tip, 2))
-    builder = Builder("five_bar").link("base")
+    flat, end = Layers(float(np.mean((a, b, c, d)))), np.array([0.0, 0.0, 1.0])
+    pivots = [(x, 0.0, 0.0) for x in (0.0, width)]
+    frame = [*flat.bar(-1, *pivots, FRAME), *(flat.motor(at) for at in pivots)]
+    builder = Builder("five_bar").link("base", visuals=frame)
     pose: dict[str, float] = {}
-    for name, x, crank, rod, crank_mass, rod_mass, side in sides:
-        builder.link(f"{name}_crank", *thin_rod(crank, crank_mass))
+    for layer, (name, x, crank, rod, crank_mass, rod_mass, side) in enumerate(sides, start=1):
+        looks = [*flat.bar(0, 0 * end, crank * end, DRIVEN), flat.pin(0 * end, -1, 0), flat.pin(crank * end, 0, layer)]
+        builder.link(f"{name}_crank", *thin_rod(crank, crank_mass), visuals=looks)
         builder.joint(f"{name}_crank", "revolute", "base", f"{name}_crank", (x, 0.0, 0.0), axis=Y)
-        builder.link(f"{name}_rod", *thin_rod(rod, rod_mass))
+        looks = [*flat.bar(layer, 0 * end, rod * end, ROD), *([flat.pin(rod * end, 1, 2)] if layer == 1 else [])]
+        builder.link(f"{name}_rod", *thin_rod(rod, rod_mass), visuals=looks)
         builder.joint(f"{name}_rod", "revolute", f"{name}_crank", f"{name}_rod", (0.0, 0.0, crank), axis=Y)
         pivot = np.array([x, 0.0])
         elbow = meeting_point(f"the {name} arm of the five-bar linkage", pivot, crank, point, rod, side)

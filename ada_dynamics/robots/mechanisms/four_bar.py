@@ -11,6 +11,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import along, angle_of, folded, meeting_point
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Y, as_many, positive, stacked, thin_rod
+from ada_dynamics.robots.mechanisms.shapes import DRIVEN, FRAME, OUTPUT, ROD, Layers
 
 
 def four_bar(
@@ -43,10 +44,15 @@ def four_bar(
     """
     positive(lengths=lengths, masses=masses)
     l1, l2, l3, d = as_many("lengths", lengths, 4)
-    builder = Builder("four_bar").link("base")
+    flat, end = Layers(float(np.mean((l1, l2, l3)))), np.array([0.0, 0.0, 1.0])
+    ground = np.array([d, 0.0, 0.0])
+    frame = [*flat.bar(-1, 0 * end, ground, FRAME), flat.pin(0 * end, -1, 0), flat.pin(ground, -1, 2)]
+    builder = Builder("four_bar").link("base", visuals=frame)
     parent, height = "base", 0.0
     for i, (length, mass) in enumerate(zip((l1, l2, l3), as_many("masses", masses, 3), strict=True), start=1):
-        builder.link(f"link_{i}", *thin_rod(length, mass, offset))
+        looks = flat.bar(i - 1, 0 * end, length * end, (DRIVEN, ROD, OUTPUT)[i - 1])
+        looks += [flat.pin(length * end, i - 1, i)] if i < 3 else []
+        builder.link(f"link_{i}", *thin_rod(length, mass, offset), visuals=looks)
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=Y)
         parent, height = f"link_{i}", length
     builder.loop("closing", "revolute", "link_3", "base", (0.0, 0.0, l3), child_xyz=(d, 0.0, 0.0), axis=Y)

@@ -16,7 +16,8 @@ from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.model.small import turned
 from ada_dynamics.robots.mechanisms.arms import Arm
 from ada_dynamics.robots.mechanisms.geometry import turned_z
-from ada_dynamics.robots.mechanisms.parts import Mechanism, disc, positive, stacked
+from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, disc, positive, stacked
+from ada_dynamics.robots.mechanisms.shapes import FRAME, OUTPUT, Shape, bar, pin
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
 
@@ -95,16 +96,25 @@ def hexa(
         InputError: the plate is out of the legs' reach.
     """
     of = geometry or HexaGeometry()
-    builder = Builder("hexa").link("base").link("platform", *disc(of.plate, 0.02, mass))
+    legs = range(LEGS)
+    arms = [Arm(f"leg_{i + 1}", of.shoulder(i), of.azimuth(i), of.crank, of.rod, effort=20.0) for i in legs]
+    motors = [arm.motor(-_side(i), max(0.6 * of.spacing, 0.01)) for i, arm in enumerate(arms)]
+    builder = Builder("hexa").link("base", visuals=[pin((0, 0, 0.045), Z, of.base, 0.02, FRAME), *motors])
+    builder.link("platform", *disc(of.plate, 0.02, mass), visuals=_plate(of))
     builder.joint("platform", "floating", "base", "platform")
     p: Array = np.asarray(position, dtype=float)
     R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
     pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
-    for i in range(LEGS):
-        arm = Arm(f"leg_{i + 1}", of.shoulder(i), of.azimuth(i), of.crank, of.rod, effort=20.0)
+    for i, arm in enumerate(arms):
         arm.add_crank(builder, "base")
         arm.add_rod(builder, "", 0.0, "platform", of.ball(i))
         pose[f"{arm.name}_crank"], pose[f"{arm.name}_knee"] = arm.pose(p + R @ of.ball(i))
     builder.actuated([f"leg_{i}_crank" for i in range(1, 7)])
     model = builder.build(gravity=gravity)
     return Mechanism(model, stacked(model, pose))
+
+
+def _plate(of: HexaGeometry) -> list[Shape]:
+    """Shapes of the platform: a plate with an arm to each ball, and a flange below."""
+    shapes = [pin((0, 0, 0), Z, 0.75 * of.plate, 0.016, OUTPUT), bar((0, 0, 0), (0, 0, -0.05), 0.02)]
+    return shapes + [bar(0.6 * of.ball(i), of.ball(i), 0.009, OUTPUT) for i in range(LEGS)]

@@ -10,6 +10,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import angle_with
 from ada_dynamics.robots.mechanisms.parts import Mechanism, X, Y, as_many, box, positive, stacked, thin_rod
+from ada_dynamics.robots.mechanisms.shapes import DRIVEN, FRAME, OUTPUT, ROD, Layers, block
 
 
 def slider_crank(
@@ -39,11 +40,20 @@ def slider_crank(
     """
     positive(crank=crank, rod=rod, masses=masses)
     m1, m2, m3 = as_many("masses", masses, 3)
-    builder = Builder("slider_crank").link("base")
-    builder.link("crank", *thin_rod(crank, m1)).joint("crank", "revolute", "base", "crank", axis=Y)
-    builder.link("rod", *thin_rod(rod, m2)).joint("rod", "revolute", "crank", "rod", (0.0, 0.0, crank), axis=Y)
-    builder.link("slider", *box((0.1, 0.05, 0.05), m3))
-    builder.joint("slider", "revolute", "rod", "slider", (0.0, 0.0, rod), axis=Y)
+    flat = Layers(0.5 * (crank + rod))
+    start, far, hinge, end = (0.0, 0.0, 0.0), crank + rod, (0.0, 0.0, crank), (0.0, 0.0, rod)
+    rail = [
+        *flat.bar(-1, start, (0.1 * far, 0.0, height), FRAME),
+        *flat.bar(-1, (0.1 * far, 0, height), (1.1 * far, 0, height), FRAME),
+    ]
+    builder = Builder("slider_crank").link("base", visuals=[*rail, flat.motor(start)])
+    looks = [*flat.bar(0, start, hinge, DRIVEN), flat.pin(start, -1, 0), flat.pin(hinge, 0, 1)]
+    builder.link("crank", *thin_rod(crank, m1), visuals=looks).joint("crank", "revolute", "base", "crank", axis=Y)
+    builder.link("rod", *thin_rod(rod, m2), visuals=[*flat.bar(1, start, end, ROD), flat.pin(end, 0, 1)])
+    builder.joint("rod", "revolute", "crank", "rod", hinge, axis=Y)
+    carriage = block(start, (0.1, 1.2 * flat.thickness, 2.0 * flat.width), OUTPUT)
+    builder.link("slider", *box((0.1, 0.05, 0.05), m3), visuals=[carriage])
+    builder.joint("slider", "revolute", "rod", "slider", end, axis=Y)
     builder.loop("guide", "prismatic", "base", "slider", (0.0, 0.0, height), axis=X)
     builder.actuated(["crank"])
     model = builder.build(gravity=gravity)

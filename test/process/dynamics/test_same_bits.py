@@ -31,14 +31,14 @@ STATES = 19  # blocks of eight, of four and of two, and a rest
 FUSED = {
     "planar_7r": "0443cf3163a8d0de",
     "pa10": "063bb6ce9e7d14b2",
-    "stewart": "f31446f288e35c91",
-    "hexa": "a2953960b4aece2e",
+    "stewart": "bcf7089741b1d1ab",
+    "hexa": "b10e4c41ab88f78c",
 }
 PLAIN = {
     "planar_7r": "e83434dee9c6d12e",
     "pa10": "af06f6e1b01fe7e8",
-    "stewart": "a4331241d41e3b4e",
-    "hexa": "70df7704629f115c",
+    "stewart": "769f3b9defb7bc03",
+    "hexa": "dbd662e63afa667f",
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""urdfdom, the parser of RViz, MoveIt and ros2_control, reads every published description."""
+"""urdfdom, the parser of RViz, MoveIt and ros2_control, reads every published description and shipped file."""
 
 import shutil
 import subprocess
@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import ada_dynamics as ada
+from ada_dynamics.robots.catalogue import entry
 from ada_dynamics.robots.writers import render
 from ada_dynamics.simulation.record.viewer_topics import description
 
@@ -21,10 +22,11 @@ def check(text, tmp_path):
 
 
 @needs_urdfdom
-def test_urdfdom_reads_the_description_of_every_robot_of_the_catalogue(tmp_path):
+def test_urdfdom_reads_the_description_and_the_file_of_every_robot_of_the_catalogue(tmp_path):
     for name in ada.robots():
-        found = check(description(ada.load(name)), tmp_path)
-        assert found.returncode == 0, f"{name}: {found.stdout}{found.stderr}"
+        for text in (description(ada.load(name)), entry(name).path.read_text(encoding="utf-8")):
+            found = check(text, tmp_path)
+            assert found.returncode == 0, f"{name}: {found.stdout}{found.stderr}"
 
 
 @needs_urdfdom

@@ -49,7 +49,7 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("pose_servo", "pa10", {"null_space": "posture", "posture_joints": ["elbow"]}, {"value": "elbow"}),
     ("pose_servo", "pa10", {"link": "base_link"}, {"field": "model", "value": "pa10"}),
     ("pose_servo", "four_bar", {}, {"loop": "closing", "field": "link", "value": "link_3"}),
-    ("pose_servo", "delta", {}, {"joint": "leg_1_knee_left", "field": "link", "value": "leg_1_rod_left"}),
+    ("pose_servo", "delta", {}, {"joint": "leg_1_knee_left_1", "field": "link", "value": "leg_1_rod_left"}),
     ("reaction_null_space", "pa10", {"support": "link_3"}, {"link": "link_3", "field": "support"}),
     ("reaction_null_space", "pa10", {"support": "foot"}, {"link": "foot"}),
     ("reaction_null_space", "pa10", {"held": "no"}, {"field": "held", "value": "no", "allowed": ("yes",)}),
