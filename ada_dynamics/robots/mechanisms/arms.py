@@ -9,11 +9,11 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.elements import Limits
+from ada_dynamics.model.elements import Limits, Shape
 from ada_dynamics.model.small import turned
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y, turned_z
 from ada_dynamics.robots.mechanisms.parts import X, Y, cylinder
-from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, Shape, ball, bar, pin
+from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, ball, bar, pin
 
 # A rod points down at zero angles: z of its frame is that of the arm's turned about x by half a turn.
 DOWN = np.diag([1.0, -1.0, -1.0])
@@ -34,15 +34,15 @@ class Arm(NamedTuple):
     def motor(self, side: float, size: float) -> Shape:
         """The drawn motor beside the crank, in the base."""
         turn = turned_z(self.azimuth)
-        ends = [self.shoulder + turned(turn, np.array([0.0, side * y, 0.0])) for y in (0.02, 0.02 + size)]
-        return bar(*ends, 0.032, DARK)
+        start, end = (self.shoulder + turned(turn, np.array([0.0, side * y, 0.0])) for y in (0.02, 0.02 + size))
+        return bar(start, end, 0.032, DARK)
 
     def add_crank(self, builder: Builder, base: str, spacing: float = 0.0) -> None:
         """The crank, with its joint `<name>_crank`; its drawn end is as wide as the rods are apart."""
         link = f"{self.name}_crank"
         end = (self.length, 0.0, 0.0)
-        looks = (bar((0, 0, 0), end, 0.014, DRIVEN), pin((0, 0, 0), Y, 0.028, 0.04, DRIVEN))
-        looks += (pin(end, Y, 0.009, spacing, DRIVEN),) if spacing else ()
+        looks = [bar((0, 0, 0), end, 0.014, DRIVEN), pin((0, 0, 0), Y, 0.028, 0.04, DRIVEN)]
+        looks += [pin(end, Y, 0.009, spacing, DRIVEN)] if spacing else []
         builder.link(link, *cylinder(self.length, 0.02, self.crank_mass, axis=0), visuals=looks)
         limits = Limits(effort=self.effort)
         builder.joint(link, "revolute", base, link, self.shoulder, (0.0, 0.0, self.azimuth), axis=Y, limits=limits)

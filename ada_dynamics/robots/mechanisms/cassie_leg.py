@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z, box, cylinder, stacked
-from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, Shape, ball, bar, block, pin
+from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ball, bar, block, pin
 
 # Rounded sizes [m]. At zero angles the leg hangs along -z; to stand, the thigh points forward, the shin back and down.
 THIGH, SHIN, TARSUS = 0.12, 0.44, 0.41

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.model.small import turned
 from ada_dynamics.robots.mechanisms.arms import Arm
 from ada_dynamics.robots.mechanisms.geometry import turned_z
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, disc, stacked
-from ada_dynamics.robots.mechanisms.shapes import FRAME, OUTPUT, Shape, bar, pin
+from ada_dynamics.robots.mechanisms.shapes import FRAME, OUTPUT, bar, pin
 
 BASE_RADIUS, PLATE_RADIUS, ROD_SPACING = 0.2, 0.05, 0.1  # [m]
 

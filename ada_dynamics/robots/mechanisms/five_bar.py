@@ -43,7 +43,7 @@ def five_bar(
     point = np.array(as_many("tip", tip, 2))
     flat, end = Layers(float(np.mean((a, b, c, d)))), np.array([0.0, 0.0, 1.0])
     pivots = [(x, 0.0, 0.0) for x in (0.0, width)]
-    frame = [*flat.bar(-1, *pivots, FRAME), *(flat.motor(at) for at in pivots)]
+    frame = [*flat.bar(-1, pivots[0], pivots[1], FRAME), *(flat.motor(at) for at in pivots)]
     builder = Builder("five_bar").link("base", visuals=frame)
     pose: dict[str, float] = {}
     for layer, (name, x, crank, rod, crank_mass, rod_mass, side) in enumerate(sides, start=1):

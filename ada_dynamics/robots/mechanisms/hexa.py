@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.model.small import turned
 from ada_dynamics.robots.mechanisms.arms import Arm
 from ada_dynamics.robots.mechanisms.geometry import turned_z
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, disc, positive, stacked
-from ada_dynamics.robots.mechanisms.shapes import FRAME, OUTPUT, Shape, bar, pin
+from ada_dynamics.robots.mechanisms.shapes import FRAME, OUTPUT, bar, pin
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
 

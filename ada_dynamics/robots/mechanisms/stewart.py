@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import hooke_angles
 from ada_dynamics.robots.mechanisms.parts import Mechanism, X, Y, Z, cylinder, disc, positive, stacked
-from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ROD, Shape, ball, bar, pin
+from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ROD, ball, bar, pin
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
 
