@@ -152,7 +152,7 @@ class DynamicsNode(Node):
         self._loads.warm_up()
         leave_off()
         if settings.record:
-            self._recording = PlantRecording(settings.record, plant, on_failure=self.get_logger().warning)
+            self._recording = PlantRecording(settings.record, plant, on_failure=lambda x: self.get_logger().warning(x))
             self._health.add("recording", self._recording.status)
         reduce_interpreter_jitter()
         return plant
