@@ -21,6 +21,7 @@ from ada_dynamics.model.tree import Tree
 CLOSED = 1e-11  # largest gap of a closed loop, relative to the mechanism's length
 _LONGEST_STEP = 0.6  # [rad], or in lengths of the mechanism
 _RESTARTS = 24
+_PATIENCE, _STALLED = 10, 0.9  # steps in which gaps must shrink to this share
 _CUT = 1e-9  # of the largest singular value: less is arithmetic
 _DAMPINGS = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)  # of the largest singular value
 
@@ -41,6 +42,7 @@ def close(
     tolerance: float = CLOSED,
     polish: int = 2,
     cut: float = _CUT,
+    stalled: float = _STALLED,
 ) -> Closing:
     """Gauss-Newton steps by singular values, damped where they do not help.
 
@@ -52,6 +54,7 @@ def close(
         tolerance: a gap at which to stop, relative to the mechanism's length.
         polish: steps that are taken from there on.
         cut: singular values below this share of the largest are left alone.
+        stalled: share to which gaps must shrink in ten steps; else it is a minimum that closes nothing, and they are left.
     """
     model, weights = numbers.model, 1.0 / (numbers.weights * numbers.length)
     moved = np.arange(model.nv) if free is None else free
@@ -60,8 +63,13 @@ def close(
         return numbers.gap(at) * weights
 
     g = error(q)
-    taken = 0
+    taken, before = 0, np.inf
     for _ in range(steps):
+        if taken % _PATIENCE == 0:
+            now = float(np.linalg.norm(g))
+            if now > stalled * before and now > ROUNDED_GAP:
+                break
+            before = now
         size = float(np.max(np.abs(g), initial=0.0))
         if size < tolerance:
             if polish == 0 or size == 0.0:
@@ -135,6 +143,8 @@ def assembled(model: Model, numbers: LoopNumbers, guess: Array, free: NDArray[np
         meant = _closed_but_for_rounding(numbers, start, free) if found.gap < ROUNDED_GAP else None
         if meant is not None:
             return meant
+    if best is not None:
+        best = close(numbers, best.q, free, stalled=np.inf)
     raise _why_open(model, numbers, best, wrong_way, free is not None)
 
 
