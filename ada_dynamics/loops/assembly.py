@@ -54,7 +54,7 @@ def close(
         tolerance: a gap at which to stop, relative to the mechanism's length.
         polish: steps that are taken from there on.
         cut: singular values below this share of the largest are left alone.
-        stalled: share to which gaps must shrink in ten steps; else it is a minimum that closes nothing, and they are left.
+        stalled: share to which gaps must shrink in ten steps; else they are left, as in a minimum that is open.
     """
     model, weights = numbers.model, 1.0 / (numbers.weights * numbers.length)
     moved = np.arange(model.nv) if free is None else free

@@ -26,7 +26,7 @@ from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
 # How often gap or J are asked for before it pays to write them down, and up to how many velocities it does.
-WRITTEN_AFTER, WRITTEN_UP_TO = 8, 60
+WRITTEN_AFTER, WRITTEN_UP_TO = 8, 120
 
 
 class LoopNumbers:
