@@ -10,7 +10,6 @@ many as there are.
 from __future__ import annotations
 
 import ctypes
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 # A number or array, or the machine code that stands for it: operators, slices and comparisons mean the same.
@@ -21,9 +20,6 @@ SMALLEST_FACTOR, LARGEST_FACTOR, SAFETY = 0.2, 10.0, 0.9  # of one step length t
 AFTER_OVERFLOW = 0.25
 SMALLEST_STEP = 1e-13  # [s]; under it the error cannot be kept
 LEAST_REST = 1e-9  # of a step: less must not be left of an interval
-
-# A step of first order leaves the loops by some h²; settling once would leave the square of that, and it is seen.
-DIRECT_PASSES = 2
 
 # A bit of the status word that a march returns beside those of kernels.
 STEP_TOO_SMALL = 4
@@ -70,16 +66,16 @@ def fixed(on: Any) -> None:
         t = _take_input(on, k)
         _stages(on, 0, t, h, point, _evaluate)
         _combine(on, on.table[stages * stages :], stages, h, point)
-        _finish(on, point, 1)
+        _finish(on, point)
         _keep_row(on, k + 1)
 
 
 def direct(on: Any) -> None:
-    """Steps x⁺ = rate(x, u, t), which knows their length."""
+    """Steps x⁺ = rate(x, u, t), which knows their length, and gives an allowed state."""
     s = on.s
     for k in on.repeat(s.steps):
         _evaluate(on, on.x, _take_input(on, k), on.work)
-        _finish(on, on.work, DIRECT_PASSES)
+        copy(on, on.work, on.x)
         _keep_row(on, k + 1)
 
 
@@ -117,11 +113,14 @@ def backward_fixed(on: Any) -> None:
             _combine(on, on.table[i * stages :], i, h, point)
             _evaluate(on, point, t + h * nodes[i], on.work[i * n :])
         _combine(on, on.table[stages * stages :], stages, h, points[stages * n :])
-        _settle_apart(on, [points[stages * n :], on.x])
+        copy(on, points[stages * n :], on.x)
+        for _ in on.when(on.has_settle):
+            on.settle(on.x)
     for k in on.repeat(s.steps):
         before = s.steps - k - 1
         points, t = on.log[before * (stages + 1) * n :], _take_input(on, before)
-        _pull_settled(on, [points[stages * n :]])
+        for _ in on.when(on.has_settle):
+            on.pull_settle(points[stages * n :], on.by_x)
         for i in on.repeat(stages):
             for j in on.lanes_of(n):
                 slopes[j] = (on.weighted(turned[i * stages :], i, j, True) + on.by_x[j] * weights[i]) * h
@@ -135,17 +134,14 @@ def backward_fixed(on: Any) -> None:
 def backward_direct(on: Any) -> None:
     """Text of steps x⁺ = rate(x, u, t)."""
     s = on.s
-    n, kept = s.n, DIRECT_PASSES + 1  # the state before a step, and those to be settled
     for k in on.repeat(s.steps):
-        states, t = on.log[k * n * kept :], _take_input(on, k)
-        copy(on, on.x, states)
-        _evaluate(on, on.x, t, states[n:])
-        _settle_apart(on, [*(states[n * i :] for i in range(1, kept)), on.x])
+        state, t = on.log[k * s.n :], _take_input(on, k)
+        copy(on, on.x, state)
+        _evaluate(on, state, t, on.x)
     for k in on.repeat(s.steps):
         before = s.steps - k - 1
-        states, t = on.log[before * n * kept :], _take_input(on, before)
-        _pull_settled(on, [states[n * i :] for i in range(1, kept)])
-        _pull(on, states, t, on.by_x, on.by_x, before)
+        state, t = on.log[before * s.n :], _take_input(on, before)
+        _pull(on, state, t, on.by_x, on.by_x, before)
         _add_own(on, before)
     s.done = s.steps
 
@@ -162,21 +158,6 @@ def _take_input(on: Any, k: Number) -> Number:
     s = on.s
     on.use_input(s.first + k)
     return s.origin + on.real(s.first + k) * s.h
-
-
-def _settle_apart(on: Any, states: list[Vector]) -> None:
-    """Each state is the one before it, settled."""
-    for earlier, later in pairwise(states):
-        copy(on, earlier, later)
-        for _ in on.when(on.has_settle):
-            on.settle(later)
-
-
-def _pull_settled(on: Any, states: list[Vector]) -> None:
-    """The gradient by the first state from that by what settling made of the last one."""
-    for _ in on.when(on.has_settle):
-        for state in reversed(states):
-            on.pull_settle(state, on.by_x)
 
 
 def _pull(on: Any, x: Vector, t: Number, w: Vector, out: Vector, before: Number) -> None:
@@ -223,7 +204,7 @@ def adaptive_step(on: Any, until: Number) -> None:
         verdict[1] = _factor(on, verdict)
     error, factor = verdict[0], verdict[1]
     for _ in on.when(error < 1.0):
-        _finish(on, point, 1)
+        _finish(on, point)
         s.time = on.choose(is_last, until, now + h)
         s.length = on.choose(is_last, on.larger(h * factor, wanted), h * factor)
         s.taken = s.taken + 1
@@ -279,11 +260,10 @@ def _factor(on: Any, error: Vector) -> Number:
     return on.smaller(on.larger(SAFETY / root[0], SMALLEST_FACTOR), LARGEST_FACTOR)
 
 
-def _finish(on: Any, new: Vector, passes: int) -> None:
-    """Settle the new state, so many times, where that is wanted, and make it the state."""
+def _finish(on: Any, new: Vector) -> None:
+    """Settle the new state where that is wanted, and make it the state."""
     for _ in on.when(on.has_settle):
-        for _ in range(passes):
-            on.settle(new)
+        on.settle(new)
     copy(on, new, on.x)
 
 

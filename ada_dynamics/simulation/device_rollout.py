@@ -18,7 +18,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.device_array import DeviceArray
-from ada_dynamics.jit.marching import DIRECT_PASSES, MarchState
+from ada_dynamics.jit.marching import MarchState
 from ada_dynamics.jit.thread_batch import launch, put_rows, rows_of
 from ada_dynamics.jit.thread_kernel import ThreadKernel
 from ada_dynamics.jit.threads import Machine
@@ -49,10 +49,7 @@ def step_quantity(system: System, method: Method, h: float) -> Quantity:
             return state if settle is None else run(settle, x=list(state), u=u)
 
         if method.is_direct:
-            after = run(system.step, x=x, u=u, t=[0.0])
-            for _ in range(DIRECT_PASSES if system.kernels.closed is not None else 0):
-                after = settled(after)
-            return Traced({"next": list(after)}, guards)
+            return Traced({"next": list(run(system.step, x=x, u=u, t=[0.0]))}, guards)
         s = MarchState(n=size, used=size, stages=method.stages, every=1, h=h)
         rate: Callable[..., Any] = lambda state, t: run(system.rate, x=list(state), u=u, t=[t])  # noqa: E731
         march = NumberMarch(s, _objects(x), method.table(), rate, None if settle is None else settled)

@@ -84,18 +84,17 @@ class KernelMarch:
         self._is_native = reason_for_fallback() is None
         lanes = march().lanes if self._is_native else 1
         self._size, self._many = len(x), x.ndim == 2
-        padded = np.zeros((-(-len(x) // lanes) * lanes, *x.shape[1:])) if not self._many else _columns(x, lanes)
-        if not self._many:
-            padded[: len(x)] = x
-        self._count, self._wanted = padded.shape[1] if self._many else 1, x.shape[1] if self._many else 1
-        self._x = padded
+        self._wanted = x.shape[-1] if self._many else 1
+        self._count = _padded(self._wanted, lanes) if self._many else 1
+        self._x = np.zeros((len(x), self._count) if self._many else _padded(len(x), lanes))
         self._lanes, self._hold = lanes, hold
-        self.take_inputs(u)
+        self.start(x, u)
         self._t = np.zeros(self._count)
         self._table = np.concatenate([method.table(), marching.backward_table(method.A, method.b, method.c)])
         inputs = self._u[0].size
         self.inputs = -(-inputs // lanes) * lanes
-        self._work = np.zeros((method.stages + 7) * padded.size + self.inputs)
+        self._work = np.zeros((method.stages + 7) * self._x.size + self.inputs)
+        self._s = self._prepared()
 
     @property
     def x(self) -> Array:
@@ -105,6 +104,13 @@ class KernelMarch:
     @x.setter
     def x(self, value: Array) -> None:
         self.x[...] = value
+
+    def start(self, x: Array, u: Array) -> None:
+        """Go on from a state, or columns of as many states as before, with inputs as before."""
+        self.x = x
+        if self._many:
+            self._x[:, self._wanted :] = x[:, -1:]  # the last one fills the lanes
+        self.take_inputs(u)
 
     def take_inputs(self, u: Array) -> None:
         """From now on u is that."""
@@ -144,37 +150,38 @@ class KernelMarch:
         """
         s = self._state(first, steps)
         given = {"by_x": by_x, "by_u": by_u, "added": added}
-        kept = marching.DIRECT_PASSES + 1 if self.method.is_direct else self.method.stages + 1
+        kept = 1 if self.method.is_direct else self.method.stages + 1
         name = "backward_direct" if self.method.is_direct else "backward_fixed"
         return self._run(name, s, self.rows(kept * steps), given) == steps
 
     def _state(self, first: int, steps: int) -> marching.MarchState:
+        s = self._s
+        s.first, s.steps, s.every, s.phase, s.done = first, steps, 1, 0, 0
+        s.h, s.origin = self.h, self.origin
+        s.next_u = self._u[0].size if len(self._u) > 1 else 0
+        return s
+
+    def _prepared(self) -> marching.MarchState:
+        """The state of the march, with all that stays as it is."""
         s = march_state(self.method, self._table, 0.0)
         s.n = self._x.size
         s.used = s.n if self._many else self._size
-        s.states, s.first, s.steps, s.h, s.every = self._count, first, steps, self.h, 1
-        s.origin = self.origin
-        s.inputs, s.hold = self.inputs, self._hold
-        s.next_u = self._u[0].size if len(self._u) > 1 else 0
+        s.states, s.inputs, s.hold = self._count, self.inputs, self._hold
+        s.x, s.t, s.work = (a.ctypes.data for a in (self._x, self._t, self._work))
+        if self._is_native:
+            symbol = COLUMNS if self._many else SINGLE
+            for field in ("rate", "settle", "pull", "pull_settle"):
+                kernel = getattr(self.kernels, field)
+                setattr(s, field, None if kernel is None else kernel.native_address(symbol))
         return s
 
     def _run(self, name: str, s: marching.MarchState, rows: Array | None, given: dict[str, Any] | None = None) -> int:
         """Number of steps done."""
         if not self._is_native:
             return _Numbers(self, s, rows, given or {}).run(name)
-        s.x, s.u, s.t, s.work = (a.ctypes.data for a in (self._x, self._u, self._t, self._work))
-        s.log = None if rows is None else rows.ctypes.data
+        s.u, s.log = self._u.ctypes.data, None if rows is None else rows.ctypes.data
         for field, array in (given or {}).items():
             setattr(s, field, None if array is None else array.ctypes.data)
-        symbol = COLUMNS if self._many else SINGLE
-        of = self.kernels
-        for field, kernel in (
-            ("rate", of.rate),
-            ("settle", of.settle),
-            ("pull", of.pull),
-            ("pull_settle", of.pull_settle),
-        ):
-            setattr(s, field, None if kernel is None else kernel.native_address(symbol))
         getattr(march(), name)(ctypes.addressof(s))
         return int(s.done)
 
@@ -247,8 +254,14 @@ class _Numbers(NumberMarch):
         return 0
 
 
-def _columns(x: Array, lanes: int) -> Array:
-    """Columns of states, the last one repeated until they fill the lanes."""
-    count = x.shape[-1]
-    padded = np.minimum(np.arange(-(-count // lanes) * lanes), count - 1)
-    return np.ascontiguousarray(x[..., padded])
+def _padded(count: int, lanes: int) -> int:
+    """A count, up to whole lanes."""
+    return -(-count // lanes) * lanes
+
+
+def _columns(u: Array, lanes: int) -> Array:
+    """Columns of inputs, the last one repeated until they fill the lanes."""
+    count = u.shape[-1]
+    if count % lanes == 0:
+        return u
+    return np.ascontiguousarray(u[..., np.minimum(np.arange(_padded(count, lanes)), count - 1)])

@@ -20,7 +20,17 @@ Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
 
 
 class MotionError(AdaError, ArithmeticError):
-    """A motion cannot be computed any further; the message says when and why."""
+    """A motion cannot be computed any further; the message says when and why.
+
+    Attributes:
+        time: of the last good state [s].
+        rows: states since the march began that were to be kept, and could be computed.
+        log: the motion until then, where a log was written.
+    """
+
+    time: float = float("nan")
+    rows: Array | None = None
+    log: Any = None
 
 
 class StepTooSmallError(Exception):

@@ -11,23 +11,28 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ada_dynamics.algorithms import aba, crba
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, applied_loads, profile_wrench
 from ada_dynamics.algorithms.contact import ContactData, contact_loads, gather, step_wrenches
-from ada_dynamics.algorithms.elimination import Closed
+from ada_dynamics.algorithms.energy_balance import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo, servo_efforts
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, force_first, position_guards, position_rates
-from ada_dynamics.dynamics.quantities.closed import Solver, projected
+from ada_dynamics.dynamics.quantities.closed import Solver, projected, speeds
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.implicit_law import implicit_law
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.scalar import ZERO, Scalar
+
+# A step of first order leaves the loops by some h²; closing them once would leave the square of that, and it is seen.
+SETTLED = 2
 
 Vector = Sequence[Scalar]
 Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars
@@ -167,18 +172,45 @@ class Equations:
         # quaternions may leave unit length within a step: their rate is that of the four numbers
         return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *traced.outputs["a"]]}, traced.guards)
 
-    def implicit_step(self, implicit: Forward, x: Vector, u: Vector, t: Vector) -> Traced:
-        """x after a semi-implicit Euler step: v⁺ = v + h a, q⁺ = q + h q̇(q, v⁺).
+    def implicit_step(self, solver: Solver | None, x: Vector, u: Vector, t: Vector) -> Traced:
+        """x after a semi-implicit Euler step: v⁺ = v + h a, q⁺ = q + h q̇(q, v⁺), by the solver where there is one.
 
-        Stiff loads are linearly implicit: what they gain in the step is part of the mass matrix.
+        Stiff loads are linearly implicit: what they gain in the step is part of the mass matrix. Loops are closed again
+        after it, with the kinetic energy that the work of the forces leaves (`energy_balance`).
         """
         q, v = self.split(x)
-        h = u[-1]
-        acting = self.acting(q, v, u, t[0], h)
-        a, guards = implicit(q, v, acting)
+        h, acting, guards = u[-1], self.acting(q, v, u, t[0], u[-1]), position_guards(self.tree, q)
+        if solver is None:
+            shares = any(not body.is_independent for body in self.tree.bodies) or has_degenerate_bodies(self.tree)
+            solve, tree = crba.forward_dynamics if shares else aba.forward_dynamics, without_friction(self.tree)
+            a = solve(tree, q, v, acting.tau, acting.wrenches, acting.added, acting.armature)
+            return Traced({"next": [*chain(*self._moved(q, v, a, h))]}, guards)
+        found = solver.run(q, v, acting.tau, acting.wrenches, added=acting.added, added_armature=acting.armature)
+        guards = [*guards, *solver.guards(found)]
+        after = self._moved(q, v, found.accelerations, h)
+        if not self.tree.loops:
+            return Traced({"next": [*chain(*after)]}, guards)
+        for _ in range(SETTLED):
+            settled = projected(self.tree, solver, *after)
+            after = self.nearest(settled.outputs["position"]), settled.outputs["velocity"]
+            guards = [*guards, *settled.guards]
+        held = sum(
+            (r * s for r, s in zip(found.multipliers, speeds(self.tree, solver, q, after[1]), strict=True)), ZERO
+        )
+        v1 = scaled_velocities(_grouped(self.tree), (q, v), found.accelerations, held, h, after)
+        return Traced({"next": [*after[0], *v1]}, guards)
+
+    def _moved(self, q: Vector, v: Vector, a: Vector, h: Scalar) -> tuple[Vector, Vector]:
+        """q⁺ and v⁺ of a semi-implicit step."""
         faster = [s + h * r for s, r in zip(v, a, strict=True)]
         moved = [p + h * r for p, r in zip(q, position_rates(self.tree, q, faster), strict=True)]
-        return Traced({"next": [*self.nearest(moved), *faster]}, [*position_guards(self.tree, q), *guards])
+        return self.nearest(moved), faster
+
+
+def _grouped(tree: Tree) -> Tree:
+    """The tree with base parameters, where its parameters are numbers."""
+    numbers = (x for body in tree.bodies for x in (body.inertia.mass, *body.inertia.first_moment))
+    return for_efforts(tree) if all(isinstance(x, (int, float)) for x in numbers) else tree
 
 
 Loading = tuple[list[Scalar], list[Scalar]]  # efforts, and what they add to the armature
@@ -217,8 +249,7 @@ def step_quantity(equations: Equations, name: str, solver: Callable[[Vector], So
     """One semi-implicit step; the solver is that of the loops, if there are any, for the combinations in u."""
 
     def body(x: Vector, u: Vector, t: Vector) -> Traced:
-        closed = None if solver is None else _closed(solver(u[equations.chosen]))
-        return equations.implicit_step(closed or _open(without_friction(equations.tree)), x, u, t)
+        return equations.implicit_step(None if solver is None else solver(u[equations.chosen]), x, u, t)
 
     return _quantity(equations, f"implicit_step_{name}", "next", body)
 
@@ -284,22 +315,3 @@ def _quantity(equations: Equations, name: str, output: str, body: Callable[..., 
     name = f"{name}_{equations.loads.digest()}_{hashlib.blake2b(friction.encode(), digest_size=4).hexdigest()}"
     inputs = {"x": n, "u": equations.input_size, "t": 1}
     return Quantity(name, inputs, {output: (n,)}, lambda: trace(name, inputs, body, (output,)), body)
-
-
-def _open(tree: Tree) -> Callable[[Vector, Vector, Acting], tuple[Vector, Sequence[Scalar]]]:
-    shares = any(not body.is_independent for body in tree.bodies) or has_degenerate_bodies(tree)
-    solve = crba.forward_dynamics if shares else aba.forward_dynamics
-
-    def implicit(q: Vector, v: Vector, acting: Acting) -> tuple[Vector, Sequence[Scalar]]:
-        return solve(tree, q, v, acting.tau, acting.wrenches, acting.added, acting.armature), ()
-
-    return implicit
-
-
-def _closed(solver: Solver) -> Callable[[Vector, Vector, Acting], tuple[Vector, Sequence[Scalar]]]:
-    def implicit(q: Vector, v: Vector, acting: Acting) -> tuple[Vector, Sequence[Scalar]]:
-        more = {"added": acting.added, "added_armature": acting.armature}
-        found: Closed = solver.run(q, v, acting.tau, acting.wrenches, **more)
-        return found.accelerations, solver.guards(found)
-
-    return implicit

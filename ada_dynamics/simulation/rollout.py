@@ -15,13 +15,14 @@ from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.row_threads import side_by_side
 from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
 from ada_dynamics.simulation.device_rollout import DeviceMotions
+from ada_dynamics.simulation.energy_gain import EVERY, EnergyGain
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.start import on_loops, start_state
 from ada_dynamics.simulation.stepper import LOST, Stepper
 from ada_dynamics.simulation.system import System
 
-BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
+BLOCK, NUMBERS = 64, 2048  # states, or numbers of states, that march together: few enough to stay in the cache
 
 
 class Rollout(NamedTuple):
@@ -54,6 +55,8 @@ class Motions(Uncopied):
         self._motion = replace(motion, origin=motion.time(t), done=0)
         self._stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
         self._x = _starts(motion, q, v)
+        self._marches: dict[int, KernelMarch] = {}  # by number of states
+        self._gain = EnergyGain(self._motion, self._x)
 
     @property
     def t(self) -> float:
@@ -78,29 +81,38 @@ class Motions(Uncopied):
     def place(self, which: ArrayLike, q: ArrayLike, v: ArrayLike | None = None) -> None:
         """Let some of them, by their numbers, go on from other states; their time stays that of all."""
         self._x[np.asarray(which)] = _starts(self._motion, q, v)
+        self._gain.begin(np.atleast_1d(np.asarray(which)), self._x)
 
     def run(self, steps: int, tau: ArrayLike | None = None) -> None:
         """Take steps with constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default."""
         steps = whole_steps("steps", steps)
         goes_on = ~self.is_lost
-        states = np.stack([self._x[goes_on]] * 2, axis=1)
-        self.march(states, _efforts(self._motion, len(self._x), tau)[goes_on], steps, steps)
+        efforts = _efforts(self._motion, len(self._x), tau)
+        before = self._x.copy()
+        states = np.stack([before[goes_on]] * 2, axis=1)
+        self.march(states, efforts[goes_on], steps, steps)
         self._x[goes_on] = states[:, 1]
+        self._gain.moved(before, self._x, efforts, steps)
 
     def march(self, states: Array, tau: Array, steps: int, every: int, threads: int = 1) -> None:
         """Fill rows of states, (N, R + 1, n), from the first one on: one after every so many steps."""
         motion, own = self._motion, self._stepper
-        march = _together if own.is_native and not motion.method.is_adaptive else _one_by_one
+        is_together = own.is_native and not motion.method.is_adaptive
 
         def block(rows: slice) -> None:
-            # A stepper holds a state: blocks on several threads need one each.
+            # Steppers and marches hold states: blocks on several threads need their own.
             stepper = own if threads == 1 else Stepper(motion.system, motion.method, own.tolerance)
+            marches = self._marches if threads == 1 else {}
             try:
-                march(motion, stepper, states[rows], tau[rows], steps, every)
+                if is_together:
+                    _together(motion, stepper, marches, states[rows], tau[rows], steps, every)
+                else:
+                    _one_by_one(motion, stepper, states[rows], tau[rows], steps, every)
             except LOST:
                 _each_for_itself(motion, stepper, states[rows], tau[rows], steps, every)
 
-        side_by_side(block, [slice(begin, begin + BLOCK) for begin in range(0, len(states), BLOCK)], threads)
+        size = max(BLOCK, NUMBERS // motion.system.size // BLOCK * BLOCK) if threads == 1 else BLOCK
+        side_by_side(block, [slice(begin, begin + size) for begin in range(0, len(states), size)], threads)
         motion.done += steps
 
 
@@ -135,6 +147,8 @@ def rollout(
             states[:, row] = on_device.x.numpy()
     else:
         motions.march(states, efforts, steps, rows_every, threads)
+    gain = EnergyGain(motion, states[:, 0])
+    gain.moved(states[:, 0], states[:, -1], efforts, EVERY)
     nq = motion.system.model.nq
     return Rollout(times, states[:, :, :nq], states[:, :, nq:])
 
@@ -214,15 +228,27 @@ def _each_for_itself(motion: Motion, stepper: Stepper, states: Array, tau: Array
             states[i, 1:] = np.nan
 
 
-def _together(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
+def _together(
+    motion: Motion,
+    stepper: Stepper,
+    marches: dict[int, KernelMarch],
+    states: Array,
+    tau: Array,
+    steps: int,
+    every: int,
+) -> None:
     """One block; a step that stops the kernels for one of its states is taken one by one."""
-    system, method, h, before = motion.system, motion.method, motion.step, motion.done
-    x, u = states[:, 0].T.copy(), np.array([system.inputs(efforts, h=h) for efforts in tau]).T
-    of_system = MarchKernels.of(system, method)
+    before, count = motion.done, len(states)
+    x, u = states[:, 0].T.copy(), _inputs(motion, tau)
+    march = marches.get(count)
+    if march is None:
+        kernels = MarchKernels.of(motion.system, motion.method)
+        march = marches[count] = KernelMarch(kernels, motion.method, x, u[None], motion.step)
+    march.origin = motion.origin
     log, done = np.empty((steps // every, *x.shape)), 0
     while True:
-        _choose(system, x, u)
-        march = KernelMarch(of_system, method, x, u[None], h, origin=motion.origin)
+        _choose(motion.system, x, u)
+        march.start(x, u[None])
         rows = march.rows((steps - done + done % every) // every)
         begin = done
         done += march.forwards(before + done, steps - done, rows, every, done % every)
@@ -236,6 +262,15 @@ def _together(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps
         if done % every == 0:
             log[done // every - 1] = x
     states[:, 1:] = log.transpose(2, 0, 1)
+
+
+def _inputs(motion: Motion, tau: Array) -> Array:
+    """Columns of inputs, one for each row of efforts."""
+    system, nv = motion.system, motion.system.model.nv
+    u = np.empty((system.equations.input_size, len(tau)))
+    u[:] = system.inputs(tau[0], h=motion.step)[:, None]
+    u[:nv] = tau.T
+    return u
 
 
 def _choose(system: System, x: Array, u: Array) -> None:

@@ -13,6 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.log import EventRecord, LogBuffer
 from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.number_march import MotionError
 
 CHUNK = 2000  # steps at once
 CHUNK_WITH_EVENTS = 50
@@ -92,7 +93,14 @@ class Run:
         if self.buffer is None and not motion.events and not self.stepper.method.is_adaptive:
             every = 0  # nobody looks at the rows
         phase = self._steps_here % every if every else 0
-        rows = self._march(motion.origin, motion.done, steps, h, every, phase)
+        lost = None
+        try:
+            rows = self._march(motion.origin, motion.done, steps, h, every, phase)
+        except MotionError as problem:
+            if problem.rows is None or not every:
+                raise
+            rows, lost = problem.rows, problem
+            steps = len(rows) * every - phase + 1  # of which the last is not kept
         if motion.events:
             steps = self._look(t, h, np.vstack([before, rows[:-1]]), rows)
             rows = rows[: max(steps, 0)]
@@ -103,6 +111,8 @@ class Run:
                 numbers = (self._steps_here // every + 1 + np.arange(len(rows))) * every
             due = (numbers % motion.log_every == 0) & (numbers < self._steps_here + steps)
             self._log_rows(origin + (first + numbers[due]) * h, rows[due])
+        if lost is not None:
+            raise lost
         if not self._ended:
             motion.done += steps
             self._steps_here += steps

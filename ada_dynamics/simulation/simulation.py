@@ -26,6 +26,7 @@ from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
 from ada_dynamics.simulation.control import CompiledController, Control, Controller
 from ada_dynamics.simulation.derivatives import DerivativesOfMotion
+from ada_dynamics.simulation.energy_gain import EVERY, EnergyGain, warn_if_gained
 from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.integration import Integration
@@ -241,6 +242,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
         if q is not None or v is not None:
             q0, v0 = on_loops(self.model, self.dynamics, *start_state(self.model, q0 if q is None else q, v))
         self.motion.restart(q0, v0, t)
+        self._gain: EnergyGain | None = None
 
     # --- motion -------------------------------------------------------------------------------------------------
     def run(
@@ -294,11 +296,30 @@ class Simulation(Uncopied, DerivativesOfMotion):
         # A direct method's accelerations are what it did, by definition; commands of servos jump between the rows.
         if not self.method.is_direct and self._servos is None:
             warn_if_unexplained(log)
+        if keep:
+            warn_if_gained(self.motion, log)
         return log
 
     def step(self, n: int = 1) -> None:
         """Take n steps; nothing is logged."""
         n = whole_steps("n", n)
+        before = self.motion.done
+        self._take(n)
+        if before // EVERY != self.motion.done // EVERY:
+            self._look_at_energy()
+
+    def _look_at_energy(self) -> None:
+        """Of steps without efforts of motors."""
+        x = self.motion.stepper.x[None]
+        if self.motion.inputs.tau.any():
+            self._gain = None
+        elif self._gain is None:
+            self._gain = EnergyGain(self.motion, x)
+        elif self._gain.is_on:
+            self._gain.look(x)
+
+    def _take(self, n: int) -> None:
+        """n steps."""
         if self.motion.inputs.is_steady and not self.motion.events and not self.method.is_adaptive:
             self._steady_steps(n)
             return

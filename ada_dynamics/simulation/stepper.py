@@ -14,11 +14,13 @@ import numpy as np
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.march_text import CompiledMarch, march
 from ada_dynamics.jit.marching import STEP_TOO_SMALL, MarchState
+from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.number_march import MotionError, NumberMarch, StepTooSmallError
 from ada_dynamics.simulation.system import System
@@ -136,8 +138,15 @@ class Stepper:
         nq = self.system.model.nq
         after, status = self.system.step.rows_status(X, U, T[:, None])
         if status:  # of some row, which only numbers can tell
-            after = np.array([self._semi_implicit(x, u, t, h)[0] for x, u, t in zip(X, U, T.tolist(), strict=True)])
+            after = np.array([self._after(x, u, t, h) for x, u, t in zip(X, U, T.tolist(), strict=True)])
         return np.asarray((after[:, nq:] - X[:, nq:]) / h)
+
+    def _after(self, x: Array, u: Array, t: float, h: float) -> Array:
+        """x after a semi-implicit step; nan where there is none."""
+        try:
+            return self._semi_implicit(x, u, t, h)[0]
+        except LOST:
+            return np.full(len(x), np.nan)
 
     # --- fixed steps --------------------------------------------------------------------------------------------
     def march(self, origin: float, first: int, steps: int, h: float, every: int = 1, phase: int = 0) -> Array:
@@ -161,7 +170,11 @@ class Stepper:
             done += self._march_natively(steps - done, rows[(phase + done) // every :] if every else rows)
             if done < steps and not self._choose():
                 s.first = first + done
-                self._careful_step(origin + (first + done) * h)
+                try:
+                    self._careful_step(origin + (first + done) * h)
+                except MotionError as problem:
+                    problem.rows = rows[: (phase + done) // every if every else 0, : self.system.size]
+                    raise
                 done += 1
                 if every and (phase + done) % every == 0:
                     rows[(phase + done) // every - 1] = self._x
@@ -233,6 +246,9 @@ class Stepper:
             self._numbers.step(until)
         except StepTooSmallError:
             raise self._too_small(t) from None
+        except (GuardError, np.linalg.LinAlgError, InputError) as problem:
+            why = "its loops cannot be closed after the step" if self.system.kernels.closed else str(problem)
+            raise self._explain(self.x, t, why) from problem
         self.counts.careful += self._native is not None
         if self._is_singular:
             if t > self._last_singular + ONE_PASSING:
@@ -263,7 +279,10 @@ class Stepper:
         rate, singular = self._finite_rate(x, u, t)
         model = self.system.model
         v = x[model.nq :] + h * rate[model.nq :]
-        return np.concatenate([model.integrate(x[: model.nq], v, h), v]), singular
+        after = np.concatenate([model.integrate(x[: model.nq], v, h), v])
+        if self.system.kernels.closed is None:
+            return after, singular
+        return self.system.balanced(x, u, t, rate[model.nq :], h, self.system.settled_anywhere(after)), singular
 
     def _settled(self, x: Array) -> Array:
         """The nearest allowed state."""
@@ -278,22 +297,42 @@ class Stepper:
 
     # --- what went wrong ----------------------------------------------------------------------------------------
     def _too_small(self, t: float) -> MotionError:
-        return MotionError(
-            f"the motion of model {self.system.model.name!r} cannot be followed past t = {t:.9g} s: no step is short "
-            f"enough for the tolerance {self.tolerance:g}. Something jumps there, or grows without bounds."
+        model = self.system.model
+        return _motion_error(
+            f"the motion of model {model.name!r} cannot be followed past t = {t:.9g} s: no step is short "
+            f"enough for the tolerance {self.tolerance:g}. Something jumps there, or grows without bounds.",
+            t,
+            fastest_joint(model, self.x[model.nq :]),
         )
 
-    def _explain(self, x: Array, t: float) -> MotionError:
+    def _explain(self, x: Array, t: float, why: str = "its accelerations are not finite") -> MotionError:
         model = self.system.model
         where = f"the motion of model {model.name!r} cannot go on at t = {t:.9g} s"
         q, v = x[: model.nq], x[model.nq :]
+        joint = fastest_joint(model, v)
+        speed = float(np.max(np.abs(v), initial=0.0))
         if np.isfinite(x).all():
             problems = model.position_problems(np.array(self.system.equations.nearest(q.tolist()), dtype=float))
             if problems:
-                return MotionError(f"{where}: {'; '.join(problems)}.")
-        fast = float(np.max(np.abs(v), initial=0.0))
+                return _motion_error(f"{where}: {'; '.join(problems)}.", t, joint)
         instead = "" if self.method.is_direct else ", or integrator='semi_implicit'"
-        return MotionError(
-            f"{where}: its accelerations are not finite (fastest velocity {fast:.3g}). The step may be too long for "
-            f"its stiffest spring, contact or controller: take a shorter one{instead}."
+        return _motion_error(
+            f"{where}: {why.rstrip('.')}. Joint {joint!r} is the fastest, at {speed:.3g} [rad/s, m/s]. The step may be "
+            f"too long for this speed, or for the stiffest spring, contact or controller: take a shorter one{instead}.",
+            t,
+            joint,
         )
+
+
+def fastest_joint(model: Model, v: Array) -> str | None:
+    """The joint with the largest velocity, nan before all others; None where nothing can move."""
+    if not len(v):
+        return None
+    place = int(np.argmax(np.where(np.isfinite(v), np.abs(v), np.inf)))
+    return next(name for name in model.joint_names if place in range(model.nv)[model.v_index(name)])
+
+
+def _motion_error(message: str, t: float, joint: str | None) -> MotionError:
+    problem = MotionError(message, joint=joint)
+    problem.time = t
+    return problem

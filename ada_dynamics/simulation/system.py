@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
+from ada_dynamics.algorithms.energy_balance import scaled_velocities
+from ada_dynamics.algorithms.joint_loads import without_friction
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE
+from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.closed import LATE
@@ -78,7 +81,7 @@ class System:
         """ẋ of x, u and t."""
         return self.kernel_of(self._rate)
 
-    @property
+    @cached_property
     def _rate(self) -> Quantity:
         return rates.rate_quantity(self.equations, self._name(), self._forward)
 
@@ -87,7 +90,7 @@ class System:
         """x after a semi-implicit step."""
         return self.kernel_of(self._step)
 
-    @property
+    @cached_property
     def _step(self) -> Quantity:
         solver = None if self.kernels.closed is None else self.solver
         return rates.step_quantity(self.equations, self._solver_name, solver)
@@ -98,7 +101,7 @@ class System:
         quantity = self._settle
         return None if quantity is None else self.kernel_of(quantity)
 
-    @property
+    @cached_property
     def _settle(self) -> Quantity | None:
         closed = self.kernels.closed
         if closed is None:
@@ -108,13 +111,8 @@ class System:
         return rates.settle_quantity(self.equations, self._solver_name, self.solver)
 
     def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
-        """Functions that steps call: the rate, or all of a semi-implicit step, and one that settles the state, if any.
-
-        A semi-implicit step brings quaternions to unit length by itself.
-        """
-        if is_direct:
-            return self._step, None if self.kernels.closed is None else self._settle
-        return self._rate, self._settle
+        """Functions that steps call: the rate and one that settles the state, if any; or a whole semi-implicit step."""
+        return (self._step, None) if is_direct else (self._rate, self._settle)
 
     @cached_property
     def servo_efforts(self) -> Kernel | None:
@@ -147,7 +145,7 @@ class System:
             return closed_quantities.following(closed.tree, closed.plans, name, chosen)
         return closed_quantities.elimination(closed.tree, closed.plans, name)
 
-    @property
+    @cached_property
     def _solver_name(self) -> str:
         closed = self.kernels.closed
         if closed is None:
@@ -233,6 +231,17 @@ class System:
         if self.kernels.closed is not None:
             q, v = self.kernels.closed.project(q, np.ascontiguousarray(v))
         return np.concatenate([q, v])
+
+    def balanced(self, x: Array, u: Array, t: float, a: Array, h: float, after: Array) -> Array:
+        """The state after a step of h with accelerations a on the loops, with the energy of the work done."""
+        tree, nq = without_friction(self.equations.tree), self.model.nq
+        q, v = map(list, self.equations.split(x.tolist()))
+        acting = self.equations.acting(q, v, u.tolist(), t)
+        efforts = inverse_dynamics(tree, q, v, a.tolist(), acting.wrenches)
+        v1 = after[nq:].tolist()
+        held = sum(((e - f) * s for e, f, s in zip(efforts, acting.tau, v1, strict=True)), 0.0)
+        scaled = scaled_velocities(tree, (q, v), a.tolist(), held, h, (after[:nq].tolist(), v1))
+        return np.concatenate([after[:nq], np.array(scaled, dtype=float)])
 
     def accelerations(self, X: Array, U: Array, T: Array) -> Array:
         """Accelerations in rows of states, inputs and times."""

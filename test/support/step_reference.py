@@ -40,8 +40,7 @@ class StepReference:
 
     def step(self, x: Long, u: Long, t: float = 0.0) -> Long:
         if self.method.is_direct:
-            new = self._call(self._main, x=x, u=u, t=[np.longdouble(t)])
-            return self._settled(self._settled(new, u), u)
+            return self._call(self._main, x=x, u=u, t=[np.longdouble(t)])
         K: list[Long] = []
         for a, c in zip(self.method.A, self.method.c, strict=True):
             point = x + self.h * sum((w * k for w, k in zip(a, K, strict=False)), 0 * x)

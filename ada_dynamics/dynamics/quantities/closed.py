@@ -302,15 +302,20 @@ def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scala
     plan, correct = solver.plan, solver.correct
     if correct is None:
         raise ModelError(f"{solver.tag} does not close gaps; eliminations do")
-    X, rest = transforms(tree, q), no_velocity(tree)
-    rows = planned_rows(tree, X, q, rest, standing_still(tree), plan, solver.weights)
-    speeds = [sum((row.columns.get(k, 0.0) * x for k, x in enumerate(v)), ZERO) for row in rows]
+    X = transforms(tree, q)
     gaps = plan.in_use(tree, solver.weights, lambda loop, own: closure.gap(tree, X, loop, own), _weighted_sum)
-    of_position, of_velocity = correct(q, gaps), correct(q, speeds)
+    of_position, of_velocity = correct(q, gaps), correct(q, speeds(tree, solver, q, v))
     moved = position_rates(tree, q, of_position.accelerations)
     kept = [a + b for a, b in zip(v, of_velocity.accelerations, strict=True)]
     outputs = {"position": [a + b for a, b in zip(q, moved, strict=True)], "velocity": kept}
     return Traced(outputs, solver.guards(of_position))
+
+
+def speeds(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """J v: the rate of each condition in use."""
+    X, rest = transforms(tree, q), no_velocity(tree)
+    rows = planned_rows(tree, X, q, rest, standing_still(tree), solver.plan, solver.weights)
+    return [sum((row.columns.get(k, 0.0) * x for k, x in enumerate(v)), ZERO) for row in rows]
 
 
 def _weighted_sum(weights: Sequence[Scalar], items: Sequence[Scalar]) -> Scalar:

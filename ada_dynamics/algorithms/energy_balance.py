@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Velocities after a first-order step, scaled so that no energy appears or vanishes beside the work of the forces.
+
+After v⁺ = v + h a and q⁺ = q + h q̇(v⁺), closed again along the loops, the kinetic energy T has grown by about
+½ h² aᵀ M a wherever velocities only turn: along loops and by Coriolis forces. Scaled by s,
+
+    s² T(q⁺, v⁺) = T(q, v) + W,   W = h v̄ᵀ (M a + C v + g - Jᵀ λ) + [U - ½ h P]⁺ - [U - ½ h P],   v̄ = ½ (v + v⁺),
+
+with U the work that weight has done, U̇ = P = -gᵀ v. The bracket leaves the bounded error of a semi-implicit step of a
+robot with constant M, for which s = 1: T - U + ½ h P of a passive mechanism stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ada_dynamics import expr
+from ada_dynamics.algorithms.centre_of_mass import first_moment
+from ada_dynamics.algorithms.energy import kinetic
+from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
+from ada_dynamics.algorithms.rnea import gather_efforts, joint_wrenches, rotor_efforts
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+
+LARGEST = 4.0  # by which the kinetic energy is scaled at most, up or down
+_TINY = 1e-30  # [J²], for 0/0 at rest
+
+Vector = Sequence[Scalar]
+
+
+def scaled_velocities(
+    tree: Tree, before: tuple[Vector, Vector], a: Vector, held: Scalar, h: Scalar, after: tuple[Vector, Vector]
+) -> list[Scalar]:
+    """s v⁺.
+
+    Args:
+        tree: the mechanism.
+        before: q and v.
+        a: accelerations of the step.
+        held: λᵀ J(q) v⁺; J v is zero.
+        h: length of the step [s].
+        after: q⁺ and v⁺, on the loops.
+    """
+    (q, v), (q1, v1) = before, after
+    inward = gather_efforts(tree, q, joint_wrenches(tree, q, v, a))
+    efforts = [x + y for x, y in zip(inward, rotor_efforts(tree, a), strict=True)]
+    work = 0.5 * h * (sum(((x + y) * f for x, y, f in zip(v, v1, efforts, strict=True)), ZERO) - held)
+    fallen = tree.gravity @ (first_moment(tree, q1) - first_moment(tree, q))
+    power, power1 = (tree.gravity @ _linear_momentum(tree, *state) for state in (before, after))
+    T, T1, b = kinetic(tree, q, v), kinetic(tree, q1, v1), -0.5 * h * power1
+    # (s² - s) b is left out by T1 s² - b s = c, but for s near 1, where it is Newton's step; b fades it out near rest
+    excess = T1 - b - (T + work + fallen + 0.5 * h * power)
+    slope = 2.0 * T1 - b
+    share = 1.0 - 2.0 * excess * slope / (slope * slope + b * b + _TINY)
+    factor = expr.sqrt(expr.maximum(expr.minimum(share, LARGEST), 1.0 / LARGEST))
+    return [factor * x for x in v1]
+
+
+def _linear_momentum(tree: Tree, q: Vector, v: Vector) -> Vec3:
+    """Of all bodies, in the world's axes [kg m/s]."""
+    X = transforms(tree, q)
+    total: Vec3 = ZERO3
+    for body, pose, V in zip(tree.bodies, poses(tree, X), velocities(tree, X, q, v), strict=True):
+        total = total + pose.rotation.to_parent((body.inertia @ V).force)
+    return total
