@@ -6,7 +6,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 LONGEST = 4000  # characters of a message
 
@@ -167,9 +166,11 @@ class LostDigitsWarning(LoopWarning):
         error: estimate of the relative error.
     """
 
-    def __init__(self, *words: object, error: float = 0.0, **facts: tuple[Any, ...]) -> None:
-        """Args: the message, and the facts in it; see `LoopWarning`."""
-        super().__init__(*words, **facts)
+    def __init__(
+        self, *words: object, loops: tuple[str, ...] = (), states: tuple[int, ...] = (), error: float = 0.0
+    ) -> None:
+        """Args: the message, and the facts in it."""
+        super().__init__(*words, loops=loops, states=states)
         self.error = error
 
 
