@@ -65,6 +65,12 @@ def test_a_part_of_a_pose_says_that_it_is_one_and_what_is_computed_of_it_is_plai
             getattr(found[1:], ask)()
 
 
+def test_loops_close_from_a_minimum_of_the_gap_where_no_step_closes() -> None:
+    model = mechanisms.four_bar().model
+    found = ada.assemble(model, [-np.pi / 2, 0.0, 0.0])  # stretched away from the second pivot
+    assert Oracle(model).gap(found) < 1e-11 and found.moved > 1.0
+
+
 def test_held_joints_stay_and_the_others_follow() -> None:
     model, q = mechanisms.four_bar()
     guess = q.copy()
