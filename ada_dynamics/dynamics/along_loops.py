@@ -55,12 +55,17 @@ class AlongLoops(Computation):
 
     def velocity_map_rate(self, q: ArrayLike, v: ArrayLike, by: By = INDEPENDENT) -> tuple[Array, Array]:
         """`velocity_map` and its time derivative along v, which the loops must allow."""
+        T, rate, _ = self._map_rate_least(q, v, by)
+        return T, rate
+
+    def _map_rate_least(self, q: ArrayLike, v: ArrayLike, by: By) -> tuple[Array, Array, Array]:
+        """T, its rate, and what `lost_digits.NEAR_BY_PIVOTS` is compared with, (1,) or (N, 1)."""
         if "velocity_map_rate" not in self._seen:
             self._look_once("velocity_map_rate", *common_batch(self._arguments({"q": q, "v": v}))[0])
         name = f"velocity map rate {by}"
         call = self._calls.get(name) or self._rate_call(name, self.choices.of(by))
-        T, rate = call(q, v)
-        return T, rate
+        T, rate, least = call(q, v)
+        return T, rate, least
 
     def complete_velocity(self, q: ArrayLike, given: ArrayLike, by: By = ACTUATED) -> Array:
         """Velocities of all joints from some of them, along the loops.
@@ -94,28 +99,40 @@ class AlongLoops(Computation):
         v = T(q) y, so that C = [T 0; Ṫ[T] y  T], (2 nv, 2 m) or (N, 2 nv, 2 m); Ṫ[T] is the rate of
         T along its columns.
         """
+        return self.changes_and_nearness(q, v, by)[0]
+
+    def changes_and_nearness(self, q: ArrayLike, v: ArrayLike, by: By = INDEPENDENT) -> tuple[Array, bool]:
+        """`changes`, and whether some state may be so near to a singular configuration that digits are lost."""
         T = self.velocity_map(q, by)
-        y = self._arguments({"v": v})["v"][..., list(self.velocity_indices(by))]
-        turning = (self._turning(self._arguments({"q": q})["q"], T, by) @ y[..., None, :, None])[..., 0]
-        zero = np.zeros_like(T)
-        return np.block([[T, zero], [turning.swapaxes(-1, -2), T]])
+        arrays = self._arguments({"q": q, "v": v})
+        rates, least = self._turning(arrays["q"], T, by)
+        turning = (rates @ arrays["v"][..., None, list(self.choices.of(by)), None])[..., 0]
+        nv, m = T.shape[-2:]
+        C = np.zeros((*T.shape[:-2], 2 * nv, 2 * m))
+        C[..., :nv, :m] = C[..., nv:, m:] = T
+        C[..., nv:, :m] = turning.swapaxes(-1, -2)
+        return C, not least.min(initial=1.0) >= lost_digits.NEAR_BY_PIVOTS
 
     def warn_if_digits_are_lost(self, what: str, q: ArrayLike, result: Callable[[int, Array], Sequence[Array]]) -> None:
         """Warn where results are next to a singular configuration; see `lost_digits`, also for the arguments."""
         study = self.choices.study
         if study is None or not study.rank:
             return
-        rows = np.atleast_2d(np.ascontiguousarray(self._arguments({"q": q})["q"]))
-        if len(rows):
-            constraints = self._conditions(rows), self.loop_gaps(rows), self.choices.units
+        given = np.ascontiguousarray(self._arguments({"q": q})["q"])
+        if given.size:
+            J, rows = (
+                self._conditions(given),
+                np.atleast_2d(given),
+            )
+            constraints = J.reshape(len(rows), *J.shape[-2:]), self.loop_gaps, self.choices.units
             lost_digits.warn_if_digits_are_lost(self.model, what, rows, constraints, study.rank, result)
 
-    def _turning(self, q: Array, T: Array, by: By) -> Array:
-        """Rates of T while q moves along each of its columns, (..., m, nv, m)."""
+    def _turning(self, q: Array, T: Array, by: By) -> tuple[Array, Array]:
+        """Rates of T while q moves along each of its columns, (..., m, nv, m), and what `_map_rate_least` has."""
         nv, m = T.shape[-2:]
-        poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1]))
-        _, rates = self.velocity_map_rate(poses.reshape(-1, q.shape[-1]), T.swapaxes(-1, -2).reshape(-1, nv), by)
-        return rates.reshape(*T.shape[:-2], m, nv, m)
+        poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1])).reshape(-1, q.shape[-1])
+        _, rates, least = self._map_rate_least(poses, T.swapaxes(-1, -2).reshape(-1, nv), by)
+        return rates.reshape(*T.shape[:-2], m, nv, m), least
 
     # --- how it is done -----------------------------------------------------------------------------------------
     def loop_conditions(self, q: ArrayLike) -> Array:
@@ -150,7 +167,9 @@ class AlongLoops(Computation):
         """The way to T: its kernel, and numbers where that refuses a state."""
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> Array:
-            return _in_parts(inputs, is_batch, lambda first, q: self._on_units(self._along(q, chosen, first).T, chosen))
+            return _in_parts(
+                inputs, is_batch, lambda first, q: (self._on_units(self._along(q, chosen, first).T, chosen),)
+            )[0]
 
         of_position = self._map_quantity(chosen)
         if of_position is None:
@@ -160,14 +179,14 @@ class AlongLoops(Computation):
     def _rate_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
         """T and its rate from those."""
 
-        def both(first: int, q: Array, v: Array) -> Array:
+        def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
             found = self._along(q, chosen, first)
             rate = found.rate(self._condition_rates(q, v)) if self.model.loops else np.zeros_like(found.T)
-            return self._on_units(np.stack([found.T, rate], axis=-3), chosen)
+            least = lost_digits.NEAR_BY_PIVOTS * (np.asarray(found.share)[..., None] / lost_digits.NEAR) ** 2
+            return self._on_units(found.T, chosen), self._on_units(rate, chosen), least
 
-        def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array]:
-            found = _in_parts(inputs, is_batch, both)
-            return found[..., 0, :, :], found[..., 1, :, :]
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, ...]:
+            return _in_parts(inputs, is_batch, compute)
 
         of_position = self._map_quantity(chosen)
         if of_position is None:
@@ -208,9 +227,10 @@ class AlongLoops(Computation):
         return np.asarray(T * (units[:, None] / units[list(chosen)]))
 
 
-def _in_parts(inputs: Sequence[Array], is_batch: bool, compute: Callable[..., Array]) -> Array:
-    """The result for all states, some at a time; `compute` gets the number of the first one, and their arguments."""
+def _in_parts(inputs: Sequence[Array], is_batch: bool, compute: Callable[..., tuple[Array, ...]]) -> tuple[Array, ...]:
+    """The results for all states, some at a time; `compute` gets the number of the first one, and their arguments."""
     if not is_batch:
         return compute(0, *inputs)
     starts = range(0, max(len(inputs[0]), 1), _TOGETHER)
-    return np.concatenate([compute(i, *(np.ascontiguousarray(x[i : i + _TOGETHER]) for x in inputs)) for i in starts])
+    parts = [compute(i, *(np.ascontiguousarray(x[i : i + _TOGETHER]) for x in inputs)) for i in starts]
+    return tuple(map(np.concatenate, zip(*parts, strict=True)))

@@ -74,12 +74,18 @@ class DerivativeQueries(AlongLoops):
         if by != TREE:
             names, wrenches = tuple(external or ()), tuple((external or {}).values())
 
-            def along(q: ArrayLike, v: ArrayLike, tau: ArrayLike, *wrenches: ArrayLike) -> Derivatives:
+            def along(q: ArrayLike, v: ArrayLike, tau: ArrayLike, *wrenches: ArrayLike) -> tuple[Derivatives, bool]:
                 acting = dict(zip(names, wrenches, strict=True))
                 return self._along_the_loops(self.forward_derivatives(q, v, tau, external=acting), q, v, by)
 
-            self._look_at_digits("derivatives along the loops", along, q, v, tau, *wrenches)
-            return along(q, v, tau, *wrenches)
+            found, is_near = along(q, v, tau, *wrenches)
+            if is_near:
+                states = [np.broadcast_to(x, (*found.du.shape[:-2], np.shape(x)[-1])) for x in (q, v, tau, *wrenches)]
+                _, *rest = map(np.atleast_2d, states)
+                self.warn_if_digits_are_lost(
+                    "derivatives along the loops", states[0], lambda i, q: along(q, *(x[i] for x in rest))[0]
+                )
+            return found
         if external:
             efforts, turning = self._pulled(q, external)
             found = self.forward_derivatives(q, v, np.asarray(tau) + efforts)
@@ -148,12 +154,6 @@ class DerivativeQueries(AlongLoops):
         call = self._calls.get("forward_hvp") or self._of_forward(
             "forward_hvp", quantities.forward_gradient_along, closed_derivatives.second_products, given
         )
-
-        def along(q: ArrayLike, v: ArrayLike, *more: ArrayLike) -> tuple[Array]:
-            dq, dv, _ = call(q, v, *more)
-            return (np.concatenate([dq, dv]) @ self.changes(q, v),)
-
-        self._look_at_digits("second derivatives along the loops", along, *given.values())
         return Derivatives._make(call(*given.values()))
 
     @compiled_method
@@ -255,16 +255,6 @@ class DerivativeQueries(AlongLoops):
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
         return Named("joint", zip(names, parts, strict=True))
 
-    def _look_at_digits(self, what: str, compute: Callable[..., Sequence[Array]], *given: ArrayLike) -> None:
-        """Warn where a result of q and more has lost digits next to a singular configuration."""
-        if self.model.loops:
-            several = np.broadcast_shapes(*(np.shape(x)[:-1] for x in given))
-
-            def result(i: int, q: Array) -> Sequence[Array]:
-                return compute(q, *(x if np.ndim(x) == 1 else np.asarray(x)[i] for x in given[1:]))
-
-            self.warn_if_digits_are_lost(what, np.broadcast_to(given[0], (*several, self.model.nq)), result)
-
     def _pulled(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> tuple[Array, Array]:
         """Efforts that external wrenches are at the joints, and how these change with q."""
         wrenches = flat_wrenches(self.model, self._tree, external)
@@ -272,12 +262,12 @@ class DerivativeQueries(AlongLoops):
         efforts, turning = self._run(kernel, self._arguments({"q": q, "wrenches": wrenches}))
         return efforts, turning
 
-    def _along_the_loops(self, whole: Derivatives, q: ArrayLike, v: ArrayLike, by: By) -> Derivatives:
-        """From those of the tree: v = T y, and T turns with q."""
-        chosen, changes = self.velocity_indices(by), self.changes(q, v, by)
+    def _along_the_loops(self, whole: Derivatives, q: ArrayLike, v: ArrayLike, by: By) -> tuple[Derivatives, bool]:
+        """From those of the tree: v = T y, and T turns with q; and whether digits may be lost."""
+        chosen, (changes, is_near) = self.velocity_indices(by), self.changes_and_nearness(q, v, by)
         along = (np.concatenate([whole.dq, whole.dv], axis=-1) @ changes)[..., list(chosen), :]
         dq, dv = np.split(along, 2, axis=-1)
-        return Derivatives(dq, dv, whole.du[..., list(chosen), :])
+        return Derivatives(dq, dv, whole.du[..., list(chosen), :]), is_near
 
     def _of_motors(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By, external: Mapping[str, ArrayLike] | None

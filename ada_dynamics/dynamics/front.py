@@ -182,8 +182,6 @@ class Dynamics(ParameterQueries, LoopQueries):
 
     def runs_compiled(self, name: str) -> bool:
         """True if plain calls of a `compiled_method` can go straight to a kernel."""
-        if name == "forward_hvp" and self.model.loops:  # which looks at its results
-            return False
         return name not in ("bias", "gravity") or not self._kernels.generic
 
     def _connect(self, name: str, kernel: Kernel, external: bool) -> None:

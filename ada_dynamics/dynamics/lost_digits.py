@@ -18,6 +18,8 @@ from ada_dynamics.errors import LostDigitsWarning, SingularPoseError
 from ada_dynamics.model.model import Model
 
 NEAR = 1e-2  # smallest singular value of the constraint Jacobian by the largest, below which errors are estimated
+# Below this square of the smallest pivot of a velocity map by its typical size singular values are looked at.
+NEAR_BY_PIVOTS = 0.02
 NOTICED = 1e-6  # relative error that is warned of
 _ROUNDING = 2.0**-52
 
@@ -28,7 +30,7 @@ def warn_if_digits_are_lost(
     model: Model,
     what: str,
     q: Array,
-    constraints: tuple[Array, Array, Array],
+    constraints: tuple[Array, Callable[[Array], Array], Array],
     rank: int,
     result: Callable[[int, Array], Results],
 ) -> None:
@@ -38,18 +40,19 @@ def warn_if_digits_are_lost(
         model: a mechanism with loops.
         what: the result, in words.
         q: rows of configurations.
-        constraints: J and gaps, one for each; units of the velocities of J.
+        constraints: J, one for each; gaps of a configuration; units of the velocities of J.
         rank: of J in general.
         result: of one state, by its number, in a configuration that may be another one.
     """
-    J, gaps, units = constraints
-    s = np.linalg.svd(J, compute_uv=False)
-    sigma = s[:, rank - 1] / s[:, 0]
+    J, gaps_of, units = constraints
+    squares = np.linalg.eigvalsh(J @ J.swapaxes(-1, -2))
+    sigma = np.sqrt(np.maximum(squares[:, -rank] / squares[:, -1], 0.0))
     i = int(np.argmin(sigma))
     if not sigma[i] < NEAR:
         return
-    known_to = max(_ROUNDING * s[i, 0], float(np.max(np.abs(gaps[i])))) / s[i, rank - 1]
-    weakest = np.linalg.svd(J[i])[2][rank - 1] * units
+    _, s, V = np.linalg.svd(J[i])
+    known_to = max(_ROUNDING * s[0], float(np.max(np.abs(gaps_of(q[i]))))) / s[rank - 1]
+    weakest = V[rank - 1] * units
     try:
         pairs = list(zip(result(i, q[i]), result(i, model.integrate(q[i], known_to * weakest)), strict=True))
         size = max(np.finfo(float).tiny, *(float(np.max(np.abs(x), initial=0.0)) for x, _ in pairs))

@@ -166,13 +166,15 @@ class Steps:
         """From those by all coordinates of the tree at the states X to those by what `by` means."""
         if by == TREE:
             return found
-        dynamics, nq = self.system.dynamics, self.model.nq
-        kept, changes = self.kept(by), self.changes(X, by)
+        dynamics, nq, kept = self.system.dynamics, self.model.nq, self.kept(by)
+        q, v = map(np.ascontiguousarray, np.split(X, [nq], axis=1))
+        changes, is_near = dynamics.changes_and_nearness(q, v, by)
 
         def result(i: int, q: Array) -> tuple[Array]:
-            return (found.A[i][kept] @ dynamics.changes(q, X[i, nq:], by),)
+            return (found.A[i][kept] @ dynamics.changes(q, v[i], by),)
 
-        dynamics.warn_if_digits_are_lost("derivatives of steps", X[:, :nq], result)
+        if is_near:
+            dynamics.warn_if_digits_are_lost("derivatives of steps", q, result)
         return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
     def kept(self, by: By) -> list[int]:

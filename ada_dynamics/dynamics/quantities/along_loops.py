@@ -4,13 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.kinematics import standing_still, transforms
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.velocity_map import velocity_map as solved
-from ada_dynamics.dynamics.quantities.base import Quantity, position_rates, quantity, reshape, substitute, tag_of
-from ada_dynamics.expr import Traced, jvp
+from ada_dynamics.dynamics.quantities.base import (
+    Quantity,
+    position_guards,
+    position_rates,
+    quantity,
+    reshape,
+    substitute,
+    tag_of,
+)
+from ada_dynamics.expr import Traced, jvp, minimum
 from ada_dynamics.loops.map_order import MapOrder
 from ada_dynamics.loops.velocities import SUSPICIOUS
 from ada_dynamics.model.tree import Tree
@@ -52,13 +61,16 @@ def velocity_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantit
 
 
 def velocity_map_rate(of_position: Quantity, tree: Tree) -> Quantity:
-    """T and its time derivative along v, guarded alike."""
+    """T and its time derivative along v, guarded alike; the least square of a pivot by its typical size, up to 1."""
     shape = of_position.shapes["T"]
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
         assert of_position.body is not None
         found = of_position.body(q=q)
         changes = substitute(jvp(of_position.trace(), wrt=("q",)), {"q": q, "d_q": position_rates(tree, q, v)})
-        return Traced({"T": found.outputs["T"], "rate": reshape(changes["d_T"], shape)}, found.guards)
+        least = reduce(minimum, found.guards[len(position_guards(tree, q)) :], 1.0)
+        outputs = {"T": found.outputs["T"], "rate": reshape(changes["d_T"], shape), "least": [least]}
+        return Traced(outputs, found.guards)
 
-    return quantity(f"{of_position.name}_rate", tree, ("q", "v"), {"T": shape, "rate": shape}, body)
+    shapes = {"T": shape, "rate": shape, "least": (1,)}
+    return quantity(f"{of_position.name}_rate_least", tree, ("q", "v"), shapes, body)
