@@ -96,7 +96,7 @@ class Rows:
             if size < 1e-15 or (size < 1e-9 and size >= 0.5 * last):
                 return q
             last = size
-        return q if last < 1e-9 else None
+        return None
 
     def size(self, q: Array) -> float:
         """The largest gap."""

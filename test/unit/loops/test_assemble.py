@@ -154,3 +154,18 @@ def test_limits_that_no_closed_configuration_keeps_are_warned_of_with_the_joint(
     assert found.residual < 1e-11
     assert list(met[0].message.joints) == ["joint_3"]
     assert met[0].message.joints["joint_3"] == pytest.approx(beyond_limits(model, np.asarray(found))["joint_3"])
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-3.0, 0.1), (-0.1, 3.0)])
+def test_loops_close_within_limits_from_where_no_step_closes_them(lower: float, upper: float) -> None:
+    builder, parent = ada.Builder("four_bar").link("ground"), "ground"
+    for i, length in enumerate((0.0, 0.5, 1.0)):
+        builder.link(f"rod_{i}", 1.0, inertia=(1, 1, 1))
+        limits = Limits(lower, upper) if i == 2 else None
+        builder.joint(f"joint_{i}", "revolute", parent, f"rod_{i}", (0, 0, length), axis=(0, 1, 0), limits=limits)
+        parent = f"rod_{i}"
+    builder.loop("closing", "revolute", parent, "ground", (0, 0, 0.8), child_xyz=(0, 0, -1), axis=(0, 1, 0))
+    model = builder.build()
+    found = ada.assemble(model, np.zeros(3))  # all rods straight away from the second pivot
+    assert np.max(np.abs(Oracle(model).gap(found))) < 1e-11
+    assert lower - 1e-6 < found[2] < upper + 1e-6
