@@ -49,7 +49,7 @@ def scaled_velocities(
     fallen = tree.gravity @ (first_moment(tree, q1) - first_moment(tree, q))
     power, power1 = (tree.gravity @ _linear_momentum(tree, *state) for state in (before, after))
     T, T1, b = kinetic(tree, q, v), kinetic(tree, q1, v1), -0.5 * h * power1
-    # (s² - s) b is left out by T1 s² - b s = c, but for s near 1, where it is Newton's step; b fades it out near rest
+    # s² T1 - s b = T + W: one Newton step for s² from 1. Near rest, where b is all of the slope, there is no step
     excess = T1 - b - (T + work + fallen + 0.5 * h * power)
     slope = 2.0 * T1 - b
     share = 1.0 - 2.0 * excess * slope / (slope * slope + b * b + _TINY)

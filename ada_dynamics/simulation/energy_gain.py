@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A warning where motions gain energy that no motor gave: the sign of a step that is too long, whatever the integrator.
 
-Contacts, stops, damping and friction only take energy, so E(t) - E(0) must not exceed the work of the motors. What
-pushes, wrench profiles, servos and compiled laws give is not known here: such motions are not watched.
+Contacts, stops, damping and friction take energy, so that E(t) - E(0) must not exceed the work of the motors. What
+pushes, wrench profiles, servos and compiled laws give is not known here: such motions are not watched. Energy that a
+contact or stop holds in the first state counts as gained when it is released.
 """
 
 from __future__ import annotations
@@ -14,122 +15,121 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, UnexplainedMotionWarning
+from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.motion import Motion
 
-Places = NDArray[np.intp]
-NOTICED = 0.05  # of the energy that moved: more than the bounded error of a semi-implicit step
+NOTICED = 0.05  # of the energy that moves: more than the bounded error of a semi-implicit step
 EVERY = 1000  # steps between two looks
 ROWS = 256  # of a log that are looked at
-
-
-def is_watched(motion: Motion) -> bool:
-    """True if all that gives energy are constant efforts of joints with as many positions as velocities."""
-    loads = motion.system.equations.loads
-    return not (loads.applied or loads.pushes or loads.servos or loads.law or motion.inputs.changes)
-
-
-def energy(motion: Motion, q: Array, v: Array) -> tuple[Array, Array]:
-    """Kinetic and potential energy of rows of states [J]."""
-    try:
-        found = motion.system.dynamics.energy(np.ascontiguousarray(q), np.ascontiguousarray(v))
-    except InputError:  # numbers that overflow
-        return np.full(len(q), np.nan), np.full(len(q), np.nan)
-    return np.asarray(found.kinetic), np.asarray(found.potential)
+_TINY = 1e-300  # [J], for 0/0 where nothing has moved
 
 
 class EnergyGain:
-    """Watches motions side by side; warns once."""
+    """Watches motions side by side under constant efforts; warns once.
+
+    Attributes:
+        is_on: whether it watches: all that gives energy is known, and no motion has gained any so far.
+    """
 
     def __init__(self, motion: Motion, x: Array) -> None:
         """Args: what moves, and rows of states in which it begins."""
         self._motion, self._steps = motion, 0
-        self.is_on = is_watched(motion)
-        if self.is_on:
-            self.begin(np.arange(len(x)), x)
+        self._start, self._potential, self._work, self._most = np.zeros((4, len(x)))
+        self.is_on = _is_known(motion) and not motion.inputs.changes
+        self.begin(np.arange(len(x)), x)
 
-    def begin(self, which: Places, x: Array) -> None:
+    def begin(self, which: NDArray[np.intp], x: Array) -> None:
         """Some of them go on from other states."""
         if not self.is_on:
             return
-        nq = self._motion.system.model.nq
-        kinetic, potential = energy(self._motion, x[which, :nq], x[which, nq:])
-        if not hasattr(self, "_start"):
-            self._start, self._potential, self._work = kinetic + potential, potential, np.zeros(len(x))
-        self._start[which], self._potential[which], self._work[which] = kinetic + potential, potential, 0.0
+        kinetic, potential = _energy(self._motion, x[which])
+        self._start[which], self._potential[which] = kinetic + potential, potential
+        self._work[which], self._most[which] = 0.0, kinetic + _scale(self._motion.system.model)
 
     def moved(self, before: Array, after: Array, tau: Array, steps: int) -> None:
         """Take note of steps under constant efforts, (N, nv)."""
         if not self.is_on:
             return
-        places = np.flatnonzero(tau.any(axis=0))
-        if len(places):
-            at = positions_of(self._motion.system.model, places)
-            if at is None:
-                self.is_on = False
-                return
-            self._work += ((after[:, at] - before[:, at]) * tau[:, places]).sum(axis=1)
+        driven = np.flatnonzero(tau.any(axis=0))
+        if len(driven):
+            places = _positions(self._motion.system.model)[driven]
+            self.is_on = bool((places >= 0).all())
+            self._work += ((after[:, places] - before[:, places]) * tau[:, driven]).sum(axis=1)
         self._steps += steps
         if self._steps >= EVERY:
             self._steps = 0
             self.look(after)
 
     def look(self, x: Array) -> None:
-        """Warn if one of them has gained energy."""
-        motion, nq = self._motion, self._motion.system.model.nq
+        """Warn if one of them has gained energy; those that are lost have none."""
+        if not self.is_on:
+            return
         good = np.flatnonzero(np.isfinite(x).all(axis=1))
-        kinetic, potential = energy(motion, x[good, :nq], x[good, nq:])
+        kinetic, potential = _energy(self._motion, x[good])
         gain = kinetic + potential - self._start[good] - self._work[good]
-        moved = kinetic + np.abs(potential - self._potential[good]) + np.abs(self._work[good])
-        if self.is_on and (gain > NOTICED * moved).any():
-            worst = int(np.argmax(gain / np.maximum(moved, 1e-300)))
-            warn(motion, float(gain[worst]), float(gain[worst] / moved[worst]), motion.t)
+        moves = kinetic + np.abs(potential - self._potential[good]) + np.abs(self._work[good])
+        self._most[good] = np.fmax(self._most[good], moves)
+        share = np.nan_to_num(gain / np.maximum(self._most[good], _TINY))  # nan: lost in this very step
+        if share.max(initial=0.0) > NOTICED:
+            worst = int(np.argmax(share))
+            _warn(self._motion, float(gain[worst]), float(share[worst]), self._motion.t)
             self.is_on = False
 
 
-def positions_of(model: Model, places: Places) -> list[int] | None:
-    """Places in q of velocities that are rates of positions; None where one is none."""
-    found = {}
-    for name in model.joint_names:
-        joint = model.joints[name]
-        if joint.nq == 1 and joint.nv == 1:
-            found[model.v_index(name).start] = model.q_index(name).start
-    return [found[k] for k in places.tolist()] if all(k in found for k in places.tolist()) else None
-
-
 def warn_if_gained(motion: Motion, log: Log) -> None:
-    """Look at a log, of whose efforts rows must show the work: constant ones, or a row for each step."""
-    if not is_watched_log(motion, log) or len(log.t) < 2:
+    """Look at a log, of whose efforts rows must show the work: none act, or there is a row for each step."""
+    if not _is_known(motion) or not np.isfinite(log.q).all() or (motion.log_every > 1 and log.tau.any()):
         return
     work = np.zeros(len(log.t))
-    if log.tau.any():
-        mean = 0.5 * (log.v[1:] + log.v[:-1])
-        work[1:] = np.cumsum(np.diff(log.t) * (log.tau[:-1] * mean).sum(axis=1))
+    mean = 0.5 * (log.v[1:] + log.v[:-1])
+    work[1:] = np.cumsum(np.diff(log.t) * (log.tau[:-1] * mean).sum(axis=1))
     rows = np.unique(np.linspace(0, len(log.t) - 1, ROWS).astype(int))
-    kinetic, potential = energy(motion, log.q[rows], log.v[rows])
+    kinetic, potential = _energy(motion, np.hstack([log.q[rows], log.v[rows]]))
     gain = kinetic + potential - (kinetic + potential)[0] - work[rows]
-    moved = kinetic.max() + np.ptp(potential) + np.abs(work).max()
+    most = kinetic.max() + np.ptp(potential) + np.abs(work).max() + _scale(motion.system.model)
     worst = int(np.argmax(gain))
-    if gain[worst] > NOTICED * moved:
-        warn(motion, float(gain[worst]), float(gain[worst] / moved), float(log.t[rows[worst]]))
+    if gain[worst] > NOTICED * most:
+        _warn(motion, float(gain[worst]), float(gain[worst] / most), float(log.t[rows[worst]]))
 
 
-def is_watched_log(motion: Motion, log: Log) -> bool:
-    """True if what gives energy to the motion is in the rows."""
+def _is_known(motion: Motion) -> bool:
+    """True if all that gives energy are efforts of the motors."""
     loads = motion.system.equations.loads
-    if loads.applied or loads.pushes or loads.servos or loads.law or not np.isfinite(log.q).all():
-        return False
-    return motion.log_every == 1 or not log.tau.any()
+    return not (loads.applied or loads.pushes or loads.servos or loads.law)
 
 
-def warn(motion: Motion, gain: float, share: float, t: float) -> None:
+def _energy(motion: Motion, x: Array) -> tuple[Array, Array]:
+    """Kinetic and potential energy of rows of states [J]; nan where numbers overflow."""
+    nq = motion.system.model.nq
+    try:
+        found = motion.system.dynamics.energy(np.ascontiguousarray(x[:, :nq]), np.ascontiguousarray(x[:, nq:]))
+    except InputError:
+        return np.full(len(x), np.nan), np.full(len(x), np.nan)
+    return np.asarray(found.kinetic), np.asarray(found.potential)
+
+
+def _scale(model: Model) -> float:
+    """Weight times length of the mechanism [J]: near a turning point or at rest less than that moves."""
+    return float(model.total_mass * np.linalg.norm(model.gravity) * typical_length(model))
+
+
+def _positions(model: Model) -> NDArray[np.intp]:
+    """Place in q of each velocity that is the rate of a position; -1 for others."""
+    places = np.full(model.nv, -1, dtype=np.intp)
+    for name in model.joint_names:
+        if model.joints[name].nq == model.joints[name].nv == 1:
+            places[model.v_index(name)] = model.q_index(name).start
+    return places
+
+
+def _warn(motion: Motion, gain: float, share: float, t: float) -> None:
     """Say what happened, and what helps."""
-    model = motion.system.model
     warnings.warn(
-        f"the motion of model {model.name!r} has gained {gain:.3g} J until t = {t:.6g} s, {share:.0%} of what moved, "
-        f"which no motor gave: the step of {motion.step:g} s is too long for it. Take a shorter step, or another "
-        "integrator.",
+        f"the motion of model {motion.system.model.name!r} has gained {gain:.3g} J until t = {t:.6g} s, "
+        f"{share:.0%} of the energy that moves, which no motor gave: the step of {motion.step:g} s is too long "
+        "for it. Take a shorter step, or another integrator.",
         UnexplainedMotionWarning,
         stacklevel=4,
     )

@@ -38,6 +38,9 @@ class Motions(Uncopied):
 
     A motion is the same, bit for bit, whatever goes on beside it. One that runs away, or cannot go on from a singular
     pose, is lost: nan from there on, until it is placed anew.
+
+    Attributes:
+        gain: warns where one of them gains energy that no motor gave.
     """
 
     _instead = "make others by Simulation.motions(many.q, many.v, t=many.t)"
@@ -56,7 +59,7 @@ class Motions(Uncopied):
         self._stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
         self._x = _starts(motion, q, v)
         self._marches: dict[int, KernelMarch] = {}  # by number of states
-        self._gain = EnergyGain(self._motion, self._x)
+        self.gain = EnergyGain(self._motion, self._x)
 
     @property
     def t(self) -> float:
@@ -81,7 +84,7 @@ class Motions(Uncopied):
     def place(self, which: ArrayLike, q: ArrayLike, v: ArrayLike | None = None) -> None:
         """Let some of them, by their numbers, go on from other states; their time stays that of all."""
         self._x[np.asarray(which)] = _starts(self._motion, q, v)
-        self._gain.begin(np.atleast_1d(np.asarray(which)), self._x)
+        self.gain.begin(np.atleast_1d(np.asarray(which)), self._x)
 
     def run(self, steps: int, tau: ArrayLike | None = None) -> None:
         """Take steps with constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default."""
@@ -92,7 +95,7 @@ class Motions(Uncopied):
         states = np.stack([before[goes_on]] * 2, axis=1)
         self.march(states, efforts[goes_on], steps, steps)
         self._x[goes_on] = states[:, 1]
-        self._gain.moved(before, self._x, efforts, steps)
+        self.gain.moved(before, self._x, efforts, steps)
 
     def march(self, states: Array, tau: Array, steps: int, every: int, threads: int = 1) -> None:
         """Fill rows of states, (N, R + 1, n), from the first one on: one after every so many steps."""
@@ -147,8 +150,7 @@ def rollout(
             states[:, row] = on_device.x.numpy()
     else:
         motions.march(states, efforts, steps, rows_every, threads)
-    gain = EnergyGain(motion, states[:, 0])
-    gain.moved(states[:, 0], states[:, -1], efforts, EVERY)
+    motions.gain.moved(states[:, 0], states[:, -1], efforts, EVERY)
     nq = motion.system.model.nq
     return Rollout(times, states[:, :, :nq], states[:, :, nq:])
 

@@ -315,7 +315,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
             self._gain = None
         elif self._gain is None:
             self._gain = EnergyGain(self.motion, x)
-        elif self._gain.is_on:
+        else:
             self._gain.look(x)
 
     def _take(self, n: int) -> None:

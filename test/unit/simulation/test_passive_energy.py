@@ -63,6 +63,15 @@ def test_a_motion_that_gains_energy_says_so(how: str) -> None:
         ways[how](sim)
 
 
+@pytest.mark.filterwarnings("error::ada_dynamics.errors.UnexplainedMotionWarning")
+def test_motions_at_rest_and_near_turning_points_gain_nothing() -> None:
+    """Pendulums of all amplitudes, looked at in all phases: what there is beside the work is bounded."""
+    sim = Simulation(ada.planar_chain(1), integrator="semi_implicit", step=2e-3)
+    many = sim.motions(np.linspace(0.0, np.pi, 200)[:, None])
+    for _ in range(10):
+        many.run(1000)
+
+
 def test_a_run_that_cannot_go_on_has_time_joint_and_the_log_up_to_then() -> None:
     sim = Simulation(ada.load("five_bar"), integrator="semi_implicit", step=0.1)
     with warnings.catch_warnings():
