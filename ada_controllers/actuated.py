@@ -95,8 +95,7 @@ class ActuatedCoordinates:
 
     def _refuse_singular(self, motion: Array) -> None:
         model = self.dynamics.model
-        place = int(np.abs(motion).argmax())
-        joint = next(n for n in model.joint_names if place in range(*model.v_index(n).indices(model.nv)))
+        joint = model.joint_of_velocity(int(np.abs(motion).argmax()))
         raise SingularPoseError(
             f"model {model.name!r} is in a singular configuration of its motors: with all of them "
             f"({', '.join(self._joints)}) at rest joint {joint!r} can still move. Move the mechanism to another "

@@ -287,8 +287,7 @@ class ControlLoop:
         if not most or not speeds.size or speeds.max() <= most:
             return
         fastest = int(speeds.argmax())
-        model = self.controller.model
-        (joint,) = (name for name in model.joint_names if fastest in range(*model.v_index(name).indices(model.nv)))
+        joint = self.controller.model.joint_of_velocity(fastest)
         raise ActivationRefused(
             f"{self.controller.NAME}: joint {joint!r} moves at {speeds[fastest]:.3g}, faster than max_start_speed, "
             f"{most:g} [rad/s, m/s]. Let the robot come to rest, or allow more.",

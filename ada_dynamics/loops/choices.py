@@ -160,11 +160,9 @@ class Choices:
 
     def label(self, place: int) -> str:
         """A velocity in words: the joint's name, and the component where it has several."""
-        for name in self.model.joint_names:
-            own = self.model.v_index(name)
-            if own.start <= place < own.stop:
-                return name if own.stop - own.start == 1 else f"{name}[{place - own.start}]"
-        raise IndexError(place)
+        name = self.model.joint_of_velocity(place)
+        own = self.model.v_index(name)
+        return name if own.stop - own.start == 1 else f"{name}[{place - own.start}]"
 
     def _labels(self, places: Sequence[int]) -> str:
         return _listed([self.label(k) for k in places])

@@ -125,6 +125,10 @@ class Model(Shown):
         """Where a joint's velocities are in v."""
         return self._lookup(self._v, joint)
 
+    def joint_of_velocity(self, place: int) -> str:
+        """The joint that a velocity in v belongs to."""
+        return next(name for name, own in self._v.items() if own.start <= place < own.stop)
+
     def _lookup(self, table: dict[str, slice], joint: str) -> slice:
         if joint in table:
             return table[joint]

@@ -328,8 +328,7 @@ def fastest_joint(model: Model, v: Array) -> str | None:
     """The joint with the largest velocity, nan before all others; None where nothing can move."""
     if not len(v):
         return None
-    place = int(np.argmax(np.where(np.isfinite(v), np.abs(v), np.inf)))
-    return next(name for name in model.joint_names if place in range(model.nv)[model.v_index(name)])
+    return model.joint_of_velocity(int(np.argmax(np.where(np.isfinite(v), np.abs(v), np.inf))))
 
 
 def _motion_error(message: str, t: float, joint: str | None) -> MotionError:

@@ -77,7 +77,7 @@ def unexplained(log: Log) -> Unexplained | None:
     if not share[worst] > NOTICED or not share[worst] > BY_GAP * float(np.max(log.loop_gap, initial=0.0)):
         return None
     step = int(np.argmax(off[:, worst])) + 2
-    joint = next(name for name in model.joint_names if worst in range(model.nv)[model.v_index(name)])
+    joint = model.joint_of_velocity(worst)
     return Unexplained(joint, step, float(t[step]), float(off[step - 2, worst]), float(share[worst]))
 
 

@@ -183,15 +183,12 @@ class StateBounds:
         fast = np.abs(v) / self._fastest
         if fast.max(initial=0.0) > 1.0:
             i = int(np.argmax(fast))
+            joint = self._model.joint_of_velocity(i)
             return (
-                f"velocity {i} ({self._joint_of(i)}) became {v[i]:.3g}; past {self._fastest[i]:.4g} rad/s or m/s "
+                f"velocity {i} ({joint}) became {v[i]:.3g}; past {self._fastest[i]:.4g} rad/s or m/s "
                 "(half a turn, or ten times the robot's reach, in a step) nothing can be followed"
             )
         return f"a position became {q[int(np.argmax(np.abs(q)))]:.3g}; beyond {NO_LIMIT:g} rad or m digits are lost"
-
-    def _joint_of(self, velocity: int) -> str:
-        model = self._model
-        return next((n for n in model.joint_names if velocity in range(model.nv)[model.v_index(n)]), "")
 
 
 def _sliding_velocities(model: Model) -> NDArray[np.bool_]:
