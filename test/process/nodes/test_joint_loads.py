@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
 import numpy as np
 import pytest
+from standing_box import Row
 
 import ada_dynamics as ada
 from ada_dynamics.contact.frames import ContactFrame
@@ -17,15 +15,6 @@ from ada_robot.messages.outgoing import StateMessages
 from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
 
 G = 9.81
-
-
-class Row(NamedTuple):
-    t: float
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
-    external: Mapping[str, np.ndarray] = {}
-    contact: Mapping[str, np.ndarray] = {}
 
 
 def state(model, seed=3):
