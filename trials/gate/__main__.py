@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m trials.gate repeat [--runs 10] [--target test] | faults: judge the test gate itself.
+"""python -m trials.gate repeat [--runs 10] [--target test] [--quiet] | faults: measure the test gate itself.
 
-repeat: run `make TARGET` again and again in a clone of HEAD. The first run includes the set-up; before each run the
-        kernel cache is emptied. Of ten runs four have four busy processes beside them, and half ignore SIGINT, as jobs
-        in the background of a script do.
+repeat: run `make TARGET` repeatedly in a clone of HEAD. The first run includes the set-up; the first two begin with an
+        empty kernel cache. Four of ten compete with four busy processes (none with --quiet); half ignore SIGINT.
 faults: change one line in each of twelve rooms (trials/gate/faults.yaml), one at a time, and run the unit tests, which
         `make test` runs, until the first failure. A fault that no test finds is an error.
 
@@ -42,6 +41,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10, help="of repeat (default: %(default)s)")
     parser.add_argument("--target", default="test", help="of make, for repeat (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=ROOT / "out/gate", help="of results (default: out/gate)")
+    parser.add_argument("--quiet", action="store_true", help="repeat without busy processes")
     options = parser.parse_args()
     head = subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=ROOT, text=True).strip()
     folder = options.folder / head
@@ -50,19 +50,21 @@ def main() -> int:
     if not clone.exists():
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     if options.campaign == "repeat":
-        return repeat(clone, folder / f"{options.target}.jsonl", options.target, options.runs)
+        busy = 0 if options.quiet else BUSY_PROCESSES
+        return repeat(clone, folder / f"{options.target}.jsonl", options.target, options.runs, busy)
     return faults(clone, folder / "faults.jsonl")
 
 
-def repeat(clone: Path, kept: Path, target: str, runs: int) -> int:
-    """Run `make TARGET` until there are so many results."""
+def repeat(clone: Path, kept: Path, target: str, runs: int, busy_processes: int) -> int:
+    """Run `make TARGET` until there are `runs` results."""
     results = _read(kept)
     for number in range(len(results), runs):
-        is_busy, ignores = number % 5 in (1, 3), number % 2 == 1
-        shutil.rmtree(clone / ".pytest_cache", ignore_errors=True)
+        is_busy, ignores = bool(busy_processes) and number % 5 in (1, 3), number % 2 == 1
+        if number < 2:
+            shutil.rmtree(clone / ".pytest_cache", ignore_errors=True)
         log = kept.with_name(f"{target}-{number}.log")
         began = time.monotonic()
-        with _busy(BUSY_PROCESSES if is_busy else 0):
+        with _busy(busy_processes if is_busy else 0):
             code = _make(clone, target, log, ignores_sigint=ignores)
         summaries = [
             found[1] for line in log.read_text(errors="replace").splitlines() if (found := _SUMMARY.match(line))
