@@ -53,29 +53,20 @@ if TYPE_CHECKING:
     from ada_dynamics.row_threads import in_threads
     from ada_dynamics.simulation import Contact, Log, Simulation
 
-# Loaded when first used, so that `import ada_dynamics` costs next to nothing.
-_HOMES = {
-    "Builder": "ada_dynamics.model",
-    "ComTask": "ada_dynamics.ik",
-    "Contact": "ada_dynamics.simulation",
-    "Dynamics": "ada_dynamics.dynamics",
-    "Identification": "ada_dynamics.identification",
-    "IkResult": "ada_dynamics.ik",
-    "Log": "ada_dynamics.simulation",
-    "Model": "ada_dynamics.model",
-    "OrientationTask": "ada_dynamics.ik",
-    "PoseTask": "ada_dynamics.ik",
-    "PositionTask": "ada_dynamics.ik",
-    "PostureTask": "ada_dynamics.ik",
-    "Simulation": "ada_dynamics.simulation",
-    "assemble": "ada_dynamics.loops.assemble",
-    "chain_3d": "ada_dynamics.model",
-    "check": "ada_dynamics.robots.check",
-    "identify": "ada_dynamics.identification",
-    "in_threads": "ada_dynamics.row_threads",
-    "load": "ada_dynamics.robots.load",
-    "planar_chain": "ada_dynamics.model",
-    "solve_ik": "ada_dynamics.ik",
+# Imported on first use, to keep `import ada_dynamics` fast.
+_LAZY = {
+    "ada_dynamics.dynamics": ("Dynamics",),
+    "ada_dynamics.identification": ("Identification", "identify"),
+    "ada_dynamics.ik": (
+        *("ComTask", "IkResult", "OrientationTask", "PoseTask", "PositionTask", "PostureTask"),
+        "solve_ik",
+    ),
+    "ada_dynamics.loops.assemble": ("assemble",),
+    "ada_dynamics.model": ("Builder", "Model", "chain_3d", "planar_chain"),
+    "ada_dynamics.robots.check": ("check",),
+    "ada_dynamics.robots.load": ("load",),
+    "ada_dynamics.row_threads": ("in_threads",),
+    "ada_dynamics.simulation": ("Contact", "Log", "Simulation"),
 }
 
 __all__ = [
@@ -131,15 +122,15 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
+    from importlib.util import find_spec
 
-    if name in _HOMES:
-        value: object = getattr(import_module(_HOMES[name]), name)
-    elif name in _rooms():
+    module = next((module for module, names in _LAZY.items() if name in names), None)
+    if module is not None:
+        value: object = getattr(import_module(module), name)
+    elif not name.startswith("_") and find_spec(f"{__name__}.{name}"):  # a subpackage, such as ada.ik
         try:
-            value = import_module(f"ada_dynamics.{name}")
-        except (
-            ImportError
-        ) as problem:  # of a framework that is not installed; who goes through all names passes over it
+            value = import_module(f"{__name__}.{name}")
+        except ImportError as problem:  # hasattr() expects an AttributeError
             raise AttributeError(f"ada_dynamics.{name} cannot be imported: {problem}") from problem
     else:
         raise AttributeError(f"module 'ada_dynamics' has no attribute {name!r}; it has {', '.join(__all__)}")
@@ -147,12 +138,5 @@ def __getattr__(name: str) -> object:
     return value
 
 
-def _rooms() -> list[str]:
-    """Modules of this package, which TAB offers and which are imported when first used."""
-    from pkgutil import iter_modules
-
-    return [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
-
-
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_rooms()})
+    return sorted(__all__)

@@ -153,7 +153,7 @@ WITHOUT_GYM = "import sys; sys.modules['gymnasium'] = None; import ada_dynamics 
 @pytest.mark.parametrize(
     "code",
     [
-        "import sys, ada_dynamics as ada; names = dir(ada); assert {'load', 'robots', 'simulation', 'ik'} <= {*names};"
+        "import sys, ada_dynamics as ada; names = dir(ada); assert {'load', 'robots'} <= {*names};"
         "assert 'ada_dynamics.simulation' not in sys.modules and 'numpy' not in sys.modules;"
         "assert ada.simulation.Simulation is ada.Simulation",
         f"{WITHOUT_GYM}; assert not hasattr(ada, 'gym')",
