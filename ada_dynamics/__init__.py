@@ -43,6 +43,7 @@ from ada_dynamics.errors import (
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.execution import in_threads
     from ada_dynamics.identification import Identification, identify
     from ada_dynamics.ik import ComTask, IkResult, OrientationTask, PoseTask, PositionTask, PostureTask, solve_ik
     from ada_dynamics.loops.assemble import assemble
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from ada_dynamics.robots.catalogue import robots
     from ada_dynamics.robots.check import check
     from ada_dynamics.robots.load import load
-    from ada_dynamics.row_threads import in_threads
     from ada_dynamics.simulation import Contact, Log, Simulation
 
 # Imported on first use, to keep `import ada_dynamics` fast.
@@ -65,7 +65,7 @@ _LAZY = {
     "ada_dynamics.model": ("Builder", "Model", "chain_3d", "planar_chain"),
     "ada_dynamics.robots.check": ("check",),
     "ada_dynamics.robots.load": ("load",),
-    "ada_dynamics.row_threads": ("in_threads",),
+    "ada_dynamics.execution": ("in_threads",),
     "ada_dynamics.simulation": ("Contact", "Log", "Simulation"),
 }
 

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version, in a file of its own: setup.py reads it without importing the package's dependencies."""
+"""Version, in a separate file that setup.py reads without importing the dependencies."""
 
 __version__ = "0.1.0"

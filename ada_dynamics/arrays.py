@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The array that almost everything here takes and gives."""
+"""Array type of the library."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-"""Floats of double precision, of any shape."""
+"""Array of double-precision floats, of any shape."""

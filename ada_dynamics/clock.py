@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks: whatever waits, times out, schedules or measures an age takes one, so that tests can advance the time.
+"""Clocks for timeouts, schedules, waits and ages; tests pass a `ManualClock` and advance it.
 
 def expired(self) -> bool:
 return self._clock.now() - self._received_at > self.timeout
@@ -16,35 +16,35 @@ import time
 
 
 class Clock:
-    """The steady clock of the machine, and ways to wait for it. Calling a clock returns `now()`."""
+    """Monotonic clock of the machine. Calling a clock returns `now()`."""
 
     def now(self) -> float:
-        """Steady time [s]; it never jumps, and its zero has no meaning."""
+        """Monotonic time [s] from an arbitrary origin."""
         return time.monotonic()
 
     def __call__(self) -> float:
-        """Steady time [s]."""
+        """Monotonic time [s]."""
         return self.now()
 
     def now_ns(self) -> int:
-        """Steady time [ns]."""
+        """Monotonic time [ns]."""
         return time.monotonic_ns()
 
     def since_boot(self) -> float:
-        """Steady time that counts suspends of the machine [s]; the same as `now` where the system has none."""
+        """Monotonic time including suspends of the machine [s]; equals `now` if the system does not measure them."""
         return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else self.now()
 
     def wall(self) -> float:
-        """Time of day as seconds since 1970, for stamps that people or other machines read."""
+        """Time of day in seconds since 1970, for time stamps."""
         return time.time()
 
     def sleep(self, duration: float) -> None:
-        """Wait [s]; a duration that is not positive returns at once."""
+        """Sleep for a duration [s]; return immediately if it is not positive."""
         if duration > 0.0:
             time.sleep(duration)
 
     def wait(self, event: threading.Event, timeout: float | None = None) -> bool:
-        """Wait until an event is set, at most `timeout` [s]; return whether it is set."""
+        """Wait until an event is set, at most `timeout` [s]; return True if it is set."""
         return event.wait(timeout)
 
 
@@ -52,42 +52,42 @@ SYSTEM_CLOCK = Clock()
 
 
 class ManualClock(Clock):
-    """A clock that moves only when it is told to, or when somebody sleeps on it; for tests and for lock step."""
+    """Clock that only moves by calls of its methods, for tests and lock-step simulation."""
 
     def __init__(self, start: float = 0.0, *, wall: float = 1.7e9) -> None:
-        """Args: steady time [s] and time of day [s] at the start."""
+        """Initialize with the monotonic time [s] and the time of day [s]."""
         self._now, self._wall_offset, self._suspended = start, wall - start, 0.0
 
     def now(self) -> float:
-        """Steady time [s]."""
+        """Monotonic time [s]."""
         return self._now
 
     def now_ns(self) -> int:
-        """Steady time [ns]."""
+        """Monotonic time [ns]."""
         return round(self._now * 1e9)
 
     def since_boot(self) -> float:
-        """Steady time and that of all suspends [s]."""
+        """Monotonic time including suspends [s]."""
         return self.now() + self._suspended
 
     def suspend(self, duration: float) -> None:
-        """Suspend the machine for so long [s]: `now` stays."""
+        """Simulate a suspend of the machine for a duration [s]; `now` does not change."""
         self._suspended += duration
 
     def wall(self) -> float:
-        """Time of day [s]: the one at the start plus what has passed since."""
+        """Time of day [s]: the initial one plus the elapsed time."""
         return self._now + self._wall_offset
 
     def advance(self, duration: float) -> None:
-        """Move on [s]."""
+        """Advance the time by a duration [s]; a negative one has no effect."""
         self._now += max(duration, 0.0)
 
     def sleep(self, duration: float) -> None:
-        """Move on [s] without waiting."""
+        """Advance the time by a duration [s] without waiting."""
         self.advance(duration)
 
     def wait(self, event: threading.Event, timeout: float | None = None) -> bool:
-        """Move on by the timeout unless the event is set; return whether it is set."""
+        """Advance the time by the timeout unless the event is set; return True if it is set."""
         if not event.is_set() and timeout is not None:
             self.advance(timeout)
         return event.is_set()

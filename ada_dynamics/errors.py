@@ -1,30 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the library: each says what is wrong, where, which values are allowed, and the fix."""
+"""Errors and warnings of the library, dictionaries that raise them for unknown names, and exit codes of `ada` commands.
+
+A message states the fault, its location, the allowed values and the fix.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any, NoReturn, TypeVar
 
-LONGEST = 4000  # characters of a message
+MAX_MESSAGE_LENGTH = 4000  # characters
+
+# Exit codes of the `ada` commands.
+USAGE_ERROR = 2
+OUTPUT_LOST = 74  # EX_IOERR of sysexits.h, e.g. for a full disk or a closed terminal
+INTERRUPTED = 130  # 128 + SIGINT
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+T = TypeVar("T")
 
 
 class AdaError(Exception):
-    """Base of every error that this library raises on purpose.
+    """Base class of the errors that this library raises.
 
-    Facts of an error are attributes; one that does not apply is None. Of a very long word in the message, which may
-    come from a hostile file, the middle is left out.
+    An attribute that does not apply to an error is None. Messages longer than `MAX_MESSAGE_LENGTH`, which malformed
+    files can cause, are shortened in the middle.
 
     Attributes:
         joint: name of the joint.
         link: name of the link.
         loop: name of the loop joint.
-        file: path of the file, as the caller wrote it.
-        line: line in that file, from 1.
+        file: path of the file as given by the caller.
+        line: line number in that file, starting at 1.
         field: name of the argument, parameter, attribute or element.
-        value: the value that is not usable.
-        allowed: the values that are: names, a range, or a type.
+        value: the rejected value.
+        allowed: the allowed values: names, a range, or a type.
     """
 
     def __init__(
@@ -39,48 +51,48 @@ class AdaError(Exception):
         value: object = None,
         allowed: object = None,
     ) -> None:
-        """Args: the message, and the facts in it."""
-        super().__init__(*(_without_middle(word) if isinstance(word, str) else word for word in words))
+        """Initialize with the message and the attributes of the error."""
+        super().__init__(*(_shortened(word) if isinstance(word, str) else word for word in words))
         self.joint, self.link, self.loop = joint, link, loop
         self.file, self.line = None if file is None else str(file), line
         self.field, self.value, self.allowed = field, value, allowed
 
 
-def _without_middle(text: str) -> str:
-    if len(text) <= LONGEST:
+def _shortened(text: str) -> str:
+    if len(text) <= MAX_MESSAGE_LENGTH:
         return text
-    half = LONGEST // 2 - 50
+    half = MAX_MESSAGE_LENGTH // 2 - 50
     return f"{text[:half]} [... {len(text) - 2 * half} characters ...] {text[-half:]}"
 
 
 class InputError(AdaError, ValueError):
-    """A value given by the caller is unusable: wrong name, length, type, range or not finite."""
+    """Invalid argument: unknown name, wrong length, wrong type, out of range, or not finite."""
 
 
 class UnknownNameError(InputError, KeyError):
-    """No link, joint, loop or choice has this name; the message has the nearest ones. Also a KeyError."""
+    """Unknown link, joint, loop or choice; the message suggests similar names. Also a KeyError."""
 
-    __str__ = Exception.__str__  # KeyError's shows the message in quotes
+    __str__ = Exception.__str__  # KeyError.__str__ would put the message in quotes
 
 
 class WrongTypeError(InputError, TypeError):
-    """A value is of another kind than wanted, as where two arguments were swapped. Also a TypeError."""
+    """Argument of the wrong type, for example after swapping two arguments. Also a TypeError."""
 
 
 class ReadOnlyError(AdaError, AttributeError, TypeError):
-    """Something that cannot be changed in place was assigned to; the message names what makes a changed copy."""
+    """Assignment to a read-only attribute; the message names the function that makes a modified copy."""
 
 
 class ModelError(AdaError, ValueError):
-    """A robot description is unusable; the message names the file, link, joint or field."""
+    """Invalid robot description; the message names the file, link, joint or field."""
 
 
 class SingularPoseError(InputError):
-    """A question without an answer in a singular pose; the message says which loops or joints make it so."""
+    """The quantity is undefined at a singular configuration; the message names the loops or joints."""
 
 
 class EventError(InputError):
-    """An event of a motion has no derivatives, or stands in the way of them; the message names it."""
+    """An event of a motion is not differentiable; the message names the event."""
 
 
 class CompileError(AdaError, RuntimeError):
@@ -88,19 +100,19 @@ class CompileError(AdaError, RuntimeError):
 
 
 class DeviceError(AdaError, RuntimeError):
-    """A graphics processor cannot be used, or failed; the message has the driver's reason."""
+    """A GPU is not usable or failed; the message includes the reason from the driver."""
 
 
 class NoDeviceError(DeviceError):
-    """There is no driver, or no graphics processor of that number."""
+    """No GPU driver, or no GPU of that number."""
 
 
 class DriverTooOldError(DeviceError):
-    """The driver of the graphics processor is too old; the message has its version and the one that is needed."""
+    """The GPU driver is too old; the message states its version and the required version."""
 
 
 class DeviceMemoryError(DeviceError, MemoryError):
-    """A graphics processor has too little memory; the message says how much was asked for and how much is free."""
+    """Out of GPU memory; the message states the requested and the free memory."""
 
 
 class RecordingError(AdaError, RuntimeError):
@@ -108,7 +120,13 @@ class RecordingError(AdaError, RuntimeError):
 
 
 def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownNameError:
-    """An error for a name that is not among the allowed ones, with the nearest of them suggested."""
+    """Return the error for a name that is not among the allowed names, with similar names as a suggestion.
+
+    Args:
+        what: kind of the named object, such as "joint".
+        name: the rejected name.
+        allowed: the known names.
+    """
     names = list(allowed)
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
@@ -120,41 +138,74 @@ def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownName
     return error
 
 
+class NameDict(dict[str, T]):
+    """Dictionary by name whose KeyError lists the known names and suggests similar ones."""
+
+    def __init__(self, kind: str, items: Mapping[str, T] | Iterable[tuple[str, T]]) -> None:
+        """Initialize with the kind of the items, such as "joint", and the items."""
+        super().__init__(items)
+        self.kind = kind
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise unknown_name(self.kind, name, self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, dict(self))
+
+
+class FrozenNameDict(NameDict[T]):
+    """Read-only `NameDict`."""
+
+    def __init__(self, kind: str, items: Mapping[str, T] | Iterable[tuple[str, T]], instead: str = "") -> None:
+        """Initialize as a `NameDict`, with a sentence about the alternative to an assignment."""
+        super().__init__(kind, items)
+        self.instead = instead
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, dict(self), self.instead)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ReadOnlyError(f"a model's {self.kind}s are read-only. {self.instead}".rstrip())
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+
 class LoopWarning(UserWarning):
-    """Base of warnings about the loops of a mechanism in the states given.
+    """Base class of warnings about the loops of a mechanism.
 
     Attributes:
         loops: names of the loop joints.
-        states: numbers of the states of a batch; empty for a single state, and where a batch is looked at one by one.
+        states: indices of the states within the batch; empty for a single state.
     """
 
     def __init__(self, *words: object, loops: tuple[str, ...] = (), states: tuple[int, ...] = ()) -> None:
-        """Args: the message, and the facts in it."""
+        """Initialize with the message and the attributes of the warning."""
         super().__init__(*words)
         self.loops, self.states = loops, states
 
 
 class SingularPoseWarning(LoopWarning):
-    """A mechanism is in a pose in which its loops lose rank; the message says which loops."""
+    """The constraint Jacobian is rank-deficient at the configuration; the message names the loops."""
 
 
 class BifurcationWarning(SingularPoseWarning):
-    """A mechanism is at rest in a singular pose: its motion is not determined."""
+    """A mechanism at rest in a singular configuration: its motion is not uniquely determined."""
 
 
 class OpenLoopWarning(LoopWarning):
-    """Loops are open in a state given to a mechanism; the message says which, and by how much."""
+    """The configuration violates loop constraints; the message names the loops and the constraint violation."""
 
 
 class BeyondLimitsWarning(LoopWarning):
     """No configuration was found that closes all loops within the limits of the joints.
 
     Attributes:
-        joints: how far each is beyond its limits in the configuration that was taken [rad, m].
+        joints: violation of the limits by each joint in the returned configuration [rad, m].
     """
 
     def __init__(self, *words: object, loops: tuple[str, ...] = (), joints: Mapping[str, float] = MappingProxyType({})):
-        """Args: the message, and the facts in it."""
+        """Initialize with the message and the attributes of the warning."""
         super().__init__(*words, loops=loops)
         self.joints = dict(joints)
 
@@ -169,30 +220,30 @@ class LostDigitsWarning(LoopWarning):
     def __init__(
         self, *words: object, loops: tuple[str, ...] = (), states: tuple[int, ...] = (), error: float = 0.0
     ) -> None:
-        """Args: the message, and the facts in it."""
+        """Initialize with the message and the attributes of the warning."""
         super().__init__(*words, loops=loops, states=states)
         self.error = error
 
 
 class UnexplainedMotionWarning(UserWarning):
-    """A simulation moved otherwise than its accelerations say; the message names step and joint."""
+    """Simulated motion that is inconsistent with its accelerations; the message names the step and the joint."""
 
 
 class UnknownWorkWarning(UserWarning):
-    """The rows of a log do not tell what work was done between them; the message says whose, and what would."""
+    """The work between the rows of a log is unknown; the message names its source and the missing data."""
 
 
 class LoopVelocityWarning(OpenLoopWarning):
-    """Velocities given to a mechanism open its loops; the message says which, and how fast."""
+    """The velocity violates loop constraints; the message names the loops and the rate of violation."""
 
 
 class RecordingCutShortWarning(UserWarning):
-    """A recording has no proper end: what was read is all that reached the disk; the message says up to when."""
+    """A recording is truncated; the message states the time of its last row."""
 
 
 class LittleExcitationWarning(UserWarning):
-    """A motion does not show some parameters of a robot; the message names the combinations."""
+    """A motion does not excite some parameters of a robot; the message names the combinations."""
 
 
 class PoorFitWarning(UserWarning):
-    """Identified parameters leave much of the measured efforts unexplained; the message says how much, by joint."""
+    """Identified parameters leave a large residual effort; the message states it for each joint."""

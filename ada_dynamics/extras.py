@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How to install what is optional, for messages about what is missing.
+"""Install commands of the optional dependencies, for error messages.
 
-The package is on no index, so that its name alone is nothing to pip: the line names the folder it was installed from.
+The package is not on an index, therefore a command names the folder or repository that it was installed from.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ NAME = "ada_dynamics"
 
 
 def how_to_install(extra: str) -> str:
-    """A line that installs an extra of this package, in whatever folder it is given.
+    """Return the command that installs an extra of this package from any working directory.
 
     Args:
-        extra: one of those in setup.py, such as "view".
+        extra: name of an extra in setup.py, such as "view".
     """
-    source = _noted() or _checkout()
+    source = _direct_url() or _checkout()
     if source is None:
         return f"pip install '.[{extra}]' in the folder of {NAME}'s source"
     flag = "-e " if source.is_editable else ""
@@ -31,31 +31,31 @@ def how_to_install(extra: str) -> str:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where the package came from: what pip takes, before and after the extra."""
+    """Source of the installation as an argument of pip, before and after the extra."""
 
     before: str
     after: str = ""
     is_editable: bool = False
 
 
-def _noted() -> _Source | None:
-    """Pip's note on where it installed the package from (PEP 610)."""
+def _direct_url() -> _Source | None:
+    """Source recorded by pip (PEP 610)."""
     try:
         text = importlib.metadata.distribution(NAME).read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:
         return None
-    noted = json.loads(text or "{}")
-    url = str(noted.get("url", ""))
-    if "dir_info" in noted:
+    record = json.loads(text or "{}")
+    url = str(record.get("url", ""))
+    if "dir_info" in record:
         folder = Path(unquote(urlsplit(url).path))
-        return _Source(str(folder), "", bool(noted["dir_info"].get("editable"))) if _is_source(folder) else None
-    if "vcs_info" in noted:
-        url = f"{noted['vcs_info']['vcs']}+{url}@{noted['vcs_info']['commit_id']}"
+        return _Source(str(folder), "", bool(record["dir_info"].get("editable"))) if _is_source(folder) else None
+    if "vcs_info" in record:
+        url = f"{record['vcs_info']['vcs']}+{url}@{record['vcs_info']['commit_id']}"
     return _Source(NAME, f" @ {url}") if url else None
 
 
 def _checkout() -> _Source | None:
-    """The checkout in which this file is, or to which colcon has linked it."""
+    """Checkout that contains this file, directly or by a link of colcon."""
     folder = Path(__file__).resolve().parents[1]
     return _Source(str(folder), "", True) if _is_source(folder) else None
 

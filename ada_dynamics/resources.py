@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's data files (robots, parameters, launch files), found alike in every layout.
+"""Data files of the package (robots, parameters, launch files).
 
-A layout is a folder that holds `package.xml` beside `urdf/`, `config/` and `launch/`:
+They are in the folder that contains `package.xml`, `urdf/`, `config/` and `launch/`:
 
-- a checkout, an editable install, `colcon build --symlink-install`: the repository's root;
-- pip and plain colcon: `share/ada_dynamics` below the prefix that the package is installed in.
+- the root of the repository for a checkout, an editable install and `colcon build --symlink-install`;
+- `share/ada_dynamics` below the installation prefix for pip and colcon.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ada_dynamics.errors import AdaError, unknown_name
 
 Kind: TypeAlias = Literal["urdf", "config", "launch"]
 
-# From <prefix>/lib/python3.x/site-packages up to <prefix>. No further: the files would be another installation's.
+# From <prefix>/lib/python3.x/site-packages to <prefix>; folders above belong to other installations.
 _STEPS_TO_PREFIX = 4
 
 
 def find(kind: Kind, name: str, folder: Path | None = None) -> Path:
-    """Path of one data file.
+    """Return the path of a data file.
 
     Args:
         kind: "urdf", "config" or "launch".
-        name: The file's name below that folder, with "/" between folders, such as "pa10/pa10.urdf".
-        folder: The data folder; by default that of this installation.
+        name: path below that folder, separated by "/", such as "pa10/pa10.urdf".
+        folder: data folder; that of this installation by default.
 
     Raises:
-        InputError: No such kind or no such file; the message says where it looked and which names are near.
-        AdaError: The installation lacks its data files.
+        InputError: the kind or the file does not exist; the message names the searched folder and similar names.
+        AdaError: the installation lacks its data files.
     """
     below = _folder(kind, folder)
     path = PurePosixPath(name)
@@ -40,14 +40,14 @@ def find(kind: Kind, name: str, folder: Path | None = None) -> Path:
 
 
 def names(kind: Kind, folder: Path | None = None) -> list[str]:
-    """Names of all data files of one kind, sorted, as `find` takes them."""
+    """Sorted names of the data files of a kind, as accepted by `find`."""
     below = _folder(kind, folder)
     files = (path.relative_to(below) for path in below.rglob("*") if path.is_file())
-    return sorted(path.as_posix() for path in files if not _is_litter(path))
+    return sorted(path.as_posix() for path in files if not _is_ignored(path))
 
 
-def _is_litter(path: Path) -> bool:
-    """Byte code, hidden files and editors' backups: setup.py does not install them either."""
+def _is_ignored(path: Path) -> bool:
+    """Return True for byte code, hidden files and editor backups, which setup.py does not install."""
     return path.name.endswith("~") or any(part == "__pycache__" or part.startswith(".") for part in path.parts)
 
 
@@ -58,7 +58,11 @@ def _folder(kind: Kind, folder: Path | None) -> Path:
 
 
 def folder_of(package: Path) -> Path:
-    """The data folder of the package at a path; an AdaError says where it was looked for."""
+    """Return the data folder of the package at a path.
+
+    Raises:
+        AdaError: no data folder is found; `error.allowed` lists the searched folders.
+    """
     searched = _candidates(package)
     for root in searched:
         if (root / "package.xml").is_file():
@@ -68,10 +72,10 @@ def folder_of(package: Path) -> Path:
 
 
 def _candidates(package: Path) -> list[Path]:
-    """Folders in which the data of the package at this path may lie, best first."""
+    """Candidate data folders of the package at a path, in order of preference."""
     found: list[Path] = []
-    # The path as imported comes first: where an installer links single files out of a cache, only that one leads to
-    # share/. Where it is the checkout that is linked, the real path leads to the checkout.
+    # The imported path is searched first: if an installer links single files out of a cache, only this path leads to
+    # share/. If the checkout is linked, the resolved path leads to the checkout.
     for above in (package.absolute().parents, package.resolve().parents):
         found.append(above[0])
         found.extend(prefix / "share" / "ada_dynamics" for prefix in above[:_STEPS_TO_PREFIX])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed settings of a node or a controller: a frozen dataclass whose fields say their range, unit and meaning; no ROS.
+"""Typed settings of nodes and controllers: frozen dataclasses whose fields have a range, a unit and a description.
 
     @dataclass(frozen=True)
     class Rates:
@@ -7,14 +7,15 @@
         integrator: str = setting("auto", "method of the steps", choices=("auto", "rk4"))
 
     checked(Rates, {"physics_rate": 500})      # Rates(physics_rate=500.0, integrator="auto")
-    checked(Rates, {"physics_rate": "fast"})   # InputError that names the field, its range and unit
+    checked(Rates, {"physics_rate": "fast"})   # InputError with the field, its range and unit
 
-Rules between fields stand in the class' `__post_init__`, which raises InputError.
+Constraints between fields are checked by `__post_init__` of the class, which raises InputError.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import types
 from collections.abc import Iterable, Mapping
@@ -46,16 +47,16 @@ class Setting(NamedTuple):
     """One field of a settings class.
 
     Attributes:
-        name: as users write it.
+        name: name for users.
         kind: "bool", "int", "float", "str", "floats" (a tuple) or "strs" (a tuple).
-        default: value where the user gives none.
-        description: what it does, for users.
-        unit: such as "Hz"; empty where there is none.
-        lower: least value, of each number of a list; None: no bound.
-        upper: largest value.
-        choices: allowed values (of each item of a list); empty: any.
-        read_only: fixed after the start.
-        field: name of the dataclass' field.
+        default: default value.
+        description: description for users.
+        unit: such as "Hz", or empty.
+        lower: lower bound of a number or of each number of a list; None for no bound.
+        upper: upper bound.
+        choices: allowed values of a scalar or of each item of a list; empty for any.
+        read_only: True if the value is fixed after the start.
+        field: name of the field of the dataclass.
     """
 
     name: str
@@ -98,17 +99,17 @@ def setting(
     read_only: bool = False,
     name: str | None = None,
 ) -> Any:
-    """A field of a settings class; see `Setting` for the arguments.
+    """Field of a settings class; the arguments are those of `Setting`.
 
     Args:
-        default: value where the user gives none.
-        description: what it does, for users.
-        unit: of numbers.
-        lower: bound, itself allowed.
-        upper: bound, itself allowed.
+        default: default value.
+        description: description for users.
+        unit: unit of the numbers.
+        lower: lower bound, inclusive.
+        upper: upper bound, inclusive.
         choices: allowed values.
-        read_only: fixed after the start.
-        name: as users write it, where that is no Python name; the field's own by default.
+        read_only: True if the value is fixed after the start.
+        name: name for users if it is not a Python identifier; the name of the field by default.
     """
     about = {
         "description": description,
@@ -123,18 +124,18 @@ def setting(
 
 
 def fields_of(cls: type[Any]) -> tuple[Setting, ...]:
-    """The settings of a class, in its order.
+    """Settings of a class, in the order of its fields.
 
     Raises:
-        TypeError: the class is not a frozen dataclass of `setting` fields of the six kinds.
+        TypeError: the class is not a frozen dataclass of `setting` fields, or a field has an unsupported type.
     """
     if not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        raise TypeError(f"{cls.__name__} is no frozen dataclass")
+        raise TypeError(f"{cls.__name__} is not a frozen dataclass")
     hints = get_type_hints(cls)
     found = []
     for field in dataclasses.fields(cls):
         if _KEY not in field.metadata:
-            raise TypeError(f"field {field.name} of {cls.__name__} is no setting(...)")
+            raise TypeError(f"field {field.name} of {cls.__name__} is not a setting(...)")
         about: dict[str, Any] = dict(field.metadata[_KEY])
         about["name"] = about["name"] or field.name
         kind = _kind(hints[field.name], f"{cls.__name__}.{field.name}")
@@ -158,15 +159,15 @@ def _kind(hint: object, where: str) -> Kind:
 
 
 def checked(cls: type[S], values: Mapping[str, object], *, prefix: str = "") -> S:
-    """Settings from values by name, as a user gave them; the others keep their defaults.
+    """Create settings from the values given by a user; the other fields keep their defaults.
 
     Args:
         cls: settings class.
-        values: whole numbers may stand for numbers, lists for tuples.
-        prefix: what stands before each name where the user sees it, with its dot: "servo.s1.".
+        values: values by name. Integers are accepted as floats, lists as tuples.
+        prefix: prefix of the names in error messages, such as "servo.s1.".
 
     Raises:
-        InputError: an unknown name, or a value that is not allowed.
+        InputError: a name is unknown, or a value is not allowed.
     """
     settings = {one.name: one for one in fields_of(cls)}
     for name in values:
@@ -177,19 +178,19 @@ def checked(cls: type[S], values: Mapping[str, object], *, prefix: str = "") -> 
 
 
 def as_mapping(settings: object) -> dict[str, Value]:
-    """The values of settings by the names that users write; `checked` makes the same settings of them."""
+    """Values of settings by name; the inverse of `checked`."""
     return {one.name: getattr(settings, one.field) for one in fields_of(type(settings))}
 
 
 def _converted(one: Setting, value: object, name: str) -> Value:
-    """The value in the setting's own type.
+    """Convert a value to the type of the setting.
 
     Raises:
-        InputError: it is of another kind, out of range, or not among the choices.
+        InputError: the value has another type, is out of range, or is not among the choices.
     """
     items: list[Any] | None = None
     if one.kind in _LISTS.values():
-        # A `str` is a sequence too, but the user of `wrenches: all` meant one item, and the error says so.
+        # A `str` is an iterable, too, but `wrenches: all` means one item.
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise _refused(one, name, value)
         items = [_item(one, item) for item in value]
@@ -201,12 +202,12 @@ def _converted(one: Setting, value: object, name: str) -> Value:
 
 
 def _item(one: Setting, value: object) -> bool | int | float | str | None:
-    """A scalar in the wanted type, None if it is of another."""
+    """Convert a scalar to the type of the setting; None if it has another type."""
     is_bool = isinstance(value, (bool, np.bool_))
     if one.kind == "bool":
         return bool(value) if is_bool else None
     if one.kind in ("str", "strs"):
-        if is_bool and one.choices:  # YAML reads the words on and off as booleans
+        if is_bool and one.choices:  # YAML reads `on` and `off` as booleans
             value = "on" if value else "off"
         return str(value) if isinstance(value, str) else None
     if one.kind == "int":
@@ -215,7 +216,7 @@ def _item(one: Setting, value: object) -> bool | int | float | str | None:
         return None
     try:
         return float(value)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer beyond the range of floats
         return math.inf
 
 
@@ -224,7 +225,7 @@ def _is_allowed(one: Setting, item: bool | int | float | str) -> bool:
         return False
     if isinstance(item, (bool, str)):
         return True
-    is_finite = isinstance(item, int) or math.isfinite(item)  # of a large whole number this cannot be asked
+    is_finite = isinstance(item, int) or math.isfinite(item)  # isfinite fails for large integers
     return is_finite and (one.lower is None or item >= one.lower) and (one.upper is None or item <= one.upper)
 
 
@@ -232,7 +233,7 @@ def _refused(one: Setting, name: str, value: object) -> InputError:
     shown = "not set" if value is None else f"{_shown(value):.80}"
     hint = ""
     if one.kind == "str" and not one.choices and isinstance(value, (bool, int, float)):
-        hint = f" Put it in quotes, in a shell in two pairs of them: {name}:=\"'{value}'\"."
+        hint = f" Quote it, in a shell twice: {name}:=\"'{value}'\"."
     if one.kind == "floats" and isinstance(value, str):
         hint = " Write [0.0, 1.5]."
     if one.kind == "strs" and isinstance(value, str):
@@ -249,3 +250,44 @@ def _shown(value: object) -> str:
     if isinstance(value, (str, bytes, Mapping, types.GeneratorType)) or not isinstance(value, Iterable):
         return repr(value)
     return repr(list(value))
+
+
+def option_values(option: str, texts: Iterable[str], example: str = "NAME=0.1") -> dict[str, object]:
+    """Parse repeated command-line options of the form `--setting period=0.004 --setting url=dry:`.
+
+    Args:
+        option: name of the option without dashes.
+        texts: NAME=VALUE each. A value is parsed as JSON, or kept as text if it is not JSON.
+        example: example for error messages.
+
+    Raises:
+        InputError: a text has no name or no "=", or a name is repeated.
+    """
+    found: dict[str, object] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            message = f"--{option} {text!r}: write NAME=VALUE, such as --{option} {example}."
+            raise InputError(message, field=option, value=text)
+        if name in found:
+            raise InputError(f"--{option} {name} is given twice; give it once.", field=name)
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def option_numbers(option: str, texts: Iterable[str], example: str = "NAME=0.1") -> dict[str, float]:
+    """Parse options as `option_values` does and require numbers.
+
+    Raises:
+        InputError: as for `option_values`, or a value is not a finite number.
+    """
+    found = {}
+    for name, value in option_values(option, texts, example).items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            text = f"--{option} {name}={value}: it must be a number, such as --{option} {example}."
+            raise InputError(text, field=name, value=value)
+        found[name] = float(value)
+    return found

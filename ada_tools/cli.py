@@ -9,8 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ada_dynamics.errors import AdaError
-from ada_dynamics.exit_codes import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR
+from ada_dynamics.errors import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR, AdaError
 from ada_robot.interrupts import restore_sigint
 from ada_tools.commands.parser import parser
 

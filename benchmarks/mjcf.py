@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.quiet import quiet
+from ada_dynamics.execution import silence_logger
 from ada_dynamics.robots.load import find_robot
 from benchmarks.mjcf_comparison import compare
 
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     files = _below(chosen.folder) if chosen.all else _known(folders)
     rows = []
     for name, path in files.items():
-        with quiet("ada_dynamics", logging.ERROR):  # what is left out of each file is not the matter of the table
+        with silence_logger("ada_dynamics", logging.ERROR):  # the table does not list ignored elements
             rows.append(_row(name, path))
         print(_text(rows[-1]), flush=True)
     counts = {kind: sum(row["state"] == kind for row in rows) for kind in ("same", "differs", "refused", "not found")}

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from ada_dynamics.analysis.motion import Motion, dynamics_of
 from ada_dynamics.arrays import Array
+from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.drawing.drawing import Figurine, Pose, draw, goes_far, look_at, prepare, reach, view_of
 from ada_dynamics.drawing.plots import drawing, save
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
-from ada_dynamics.shown import Shown
 
 Frame = NDArray[np.uint8]  # (height, width, 3)
 Progress = Callable[[float, str], object]
@@ -31,7 +31,7 @@ _COLOURS = 64  # of a .gif
 _FRAMED = 40  # poses that the axes must hold
 
 
-class Film(Shown):
+class Film(NotebookDisplay):
     """A moving picture in a file, which notebooks show.
 
     Attributes:

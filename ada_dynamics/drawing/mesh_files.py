@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
+from ada_dynamics.execution import silence_logger
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import PLAIN
-from ada_dynamics.quiet import quiet
 
 Indices = NDArray[np.uint32]
 
@@ -84,7 +84,7 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
             data = stream.read(MAX_BYTES)
         check_bounds(data, suffix)
         resolver = _Companions(path.parent, root)
-        with quiet("trimesh"):
+        with silence_logger("trimesh"):
             content, kind = io.BytesIO(data), suffix[1:]
             scene = trimesh.load_scene(content, file_type=kind, resolver=resolver, process=kind == "stl")
             check_triangles(sum(len(scene.geometry[name].faces) for _, name in _placed(scene)))

@@ -7,12 +7,12 @@ import logging
 
 import numpy as np
 
-from ada_dynamics.addresses import Addresses, missing_meshes
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.touching import Vertices
 from ada_dynamics.drawing.mesh_files import Mesh, read_mesh
 from ada_dynamics.drawing.mesh_limits import MeshError
 from ada_dynamics.model.elements import Shape
+from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 
 _LOG = logging.getLogger(__name__)
 _MOST_TRIANGLES = 20_000_000  # of a robot, each use of a mesh counted: what a browser can hold
@@ -23,7 +23,7 @@ class RobotMeshes:
 
     def __init__(self) -> None:
         """Nothing is read yet."""
-        self._addresses: dict[str | None, Addresses] = {}
+        self._addresses: dict[str | None, AddressResolver] = {}
         self._asked: set[str] = set()
         self._triangles = 0
         self.missing: dict[str, str] = {}  # why, by address: there is no such file
@@ -33,10 +33,10 @@ class RobotMeshes:
         """The mesh of a shape; None where it is not to be had."""
         address = shape.mesh or ""
         self._asked.add(address)
-        addresses = self._addresses.setdefault(shape.beside, Addresses(shape.beside))
+        addresses = self._addresses.setdefault(shape.beside, AddressResolver(shape.beside))
         path = addresses.file(address)
         if path is None:
-            self.missing[address] = addresses.looked(address)
+            self.missing[address] = addresses.searched(address)
             return None
         try:
             mesh = read_mesh(path, addresses.package_of(address))

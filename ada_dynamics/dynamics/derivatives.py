@@ -19,10 +19,9 @@ from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_meth
 from ada_dynamics.dynamics.joint_wrenches import names_of_joints
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.wrench_derivatives import wrench_changes
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, NameDict
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops.choices import ACTUATED, TREE, By
-from ada_dynamics.named import Named
 
 # Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
 # with these, and on long chains takes many seconds to compile. A humanoid has half as many.
@@ -253,7 +252,7 @@ class DerivativeQueries(AlongLoops):
         found = np.reshape(changes, (len(Q), len(names), 6, 2 * m + n))
         stacked = found if is_batch else found[0]
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
-        return Named("joint", zip(names, parts, strict=True))
+        return NameDict("joint", zip(names, parts, strict=True))
 
     def _pulled(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> tuple[Array, Array]:
         """Efforts that external wrenches are at the joints, and how these change with q."""

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import NameDict
 from ada_dynamics.loops.uniqueness import Flags
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Body
-from ada_dynamics.named import Named
 
 
 class JointWrenches(Mapping[str, Array]):
@@ -44,8 +44,8 @@ class JointWrenches(Mapping[str, Array]):
         self._model = model
         self._q = q
         names = names_of_joints(model)
-        self._wrenches = Named("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
-        self.unique: Flags = Named("joint", unique)
+        self._wrenches = NameDict("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
+        self.unique: Flags = NameDict("joint", unique)
         self.tier = tier
         self.moment_length = moment_length
 
@@ -74,7 +74,7 @@ class JointWrenches(Mapping[str, Array]):
         A loop joint has its forces first; rows that never act are zero.
         """
         found = {body.name: self._along_constraints(body) for body in self._model.full_tree.bodies}
-        return Named("joint", {**found, **self._loop_multipliers})
+        return NameDict("joint", {**found, **self._loop_multipliers})
 
     def _along_constraints(self, body: Body) -> Array:
         """Tᵀ-components of a wrench: what is left beside T_a τ."""

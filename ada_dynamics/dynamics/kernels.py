@@ -10,7 +10,6 @@ from functools import cached_property
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.building import keeping_all
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
@@ -21,6 +20,7 @@ from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.dynamics.tiers import ROBUST
 from ada_dynamics.errors import InputError
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.jit import Kernel, Signature, TapeKernel, Target
 from ada_dynamics.jit.estimate import instructions
@@ -203,7 +203,7 @@ class Kernels:
         return self.get(f"joint wrenches {external}", lambda: made, of_links=True)
 
     # --- loops --------------------------------------------------------------------------------------------------
-    @keeping_all()
+    @pause_garbage_collection()
     def loop(self, name: str, external: bool) -> LoopKernel:
         """The generic kernel of "forward" or "inverse"."""
         if self.model.has_mimics:

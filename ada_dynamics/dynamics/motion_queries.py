@@ -14,9 +14,8 @@ from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.compiled_method import compiled_method_of
 from ada_dynamics.dynamics.quantities.motion import Frame
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, NameDict
 from ada_dynamics.loops.choices import TREE, By
-from ada_dynamics.named import Named
 
 
 class Energy(NamedTuple):
@@ -41,7 +40,7 @@ class MotionQueries(AlongLoops):
     def poses(self, q: ArrayLike) -> dict[str, Array]:
         """Poses of all links in the world, 4x4 each."""
         stacked = self.stacked_poses(q)
-        return Named("link", ((name, stacked[..., i, :, :]) for i, name in enumerate(self._tree.frames)))
+        return NameDict("link", ((name, stacked[..., i, :, :]) for i, name in enumerate(self._tree.frames)))
 
     @compiled_method_of(lambda model: (len(model.tree.frames), 4, 4))
     def stacked_poses(self, q: ArrayLike) -> Array:

@@ -16,10 +16,9 @@ from ada_dynamics.dynamics.arguments import common_batch
 from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.geometry import Adjusted
 from ada_dynamics.dynamics.motion_queries import MotionQueries
-from ada_dynamics.errors import unknown_name
+from ada_dynamics.errors import NameDict, unknown_name
 from ada_dynamics.loops.choices import INDEPENDENT, TREE, By
 from ada_dynamics.model.edit.adjustable import geometry
-from ada_dynamics.named import Named
 
 
 class ParameterQueries(DerivativeQueries, MotionQueries):
@@ -33,7 +32,7 @@ class ParameterQueries(DerivativeQueries, MotionQueries):
         (about the origin and in the axes of the link that the joint carries, with all that is fixed to it); of its
         joint "joint.damping", "joint.friction", "joint.armature" and "joint.stiffness".
         """
-        return Named("parameter", algorithm.parameters(self._tree, self._carried).items())
+        return NameDict("parameter", algorithm.parameters(self._tree, self._carried).items())
 
     @property
     def _carried(self) -> list[str]:
@@ -57,7 +56,7 @@ class ParameterQueries(DerivativeQueries, MotionQueries):
         "joint.x" to "joint.z": where a joint is in its parent link; "joint.rx" to "joint.rz": turned there, about the
         axes of the parent link. "loop.parent_x" to "loop.child_rz": likewise of the two frames of a loop joint.
         """
-        return Named("length or turn", geometry(self.model).items())
+        return NameDict("length or turn", geometry(self.model).items())
 
     def parameter_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, parameters: Sequence[str] | None = None, by: By = TREE

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, LittleExcitationWarning, PoorFitWarning
+from ada_dynamics.errors import InputError, LittleExcitationWarning, NameDict, PoorFitWarning
 from ada_dynamics.identification.base_parameters import base_parameters
 from ada_dynamics.identification.consistent_fit import Body, Positive, fit
 from ada_dynamics.identification.equations import Equations
@@ -24,7 +24,6 @@ from ada_dynamics.identification.uncertainty import not_shown, standard_deviatio
 from ada_dynamics.identification.which import along_axes, dynamics_of, free_parameters
 from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.model.model import Model
-from ada_dynamics.named import Named
 from ada_dynamics.simulation.log import Log
 
 _ROUNDS = 4  # of fits, each weighted by what the one before left
@@ -116,8 +115,8 @@ def identify(
     _warn_if_poor(equations.rows, found, noise)
     return Identification(
         equations,
-        Named("parameter", {name: dynamics.parameters[name] for name in names}),
-        Named("parameter", zip(names, values.tolist(), strict=True)),
+        NameDict("parameter", {name: dynamics.parameters[name] for name in names}),
+        NameDict("parameter", zip(names, values.tolist(), strict=True)),
         base,
         deviations,
         ~lost,

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.identification.base_parameters import BaseParameters
 from ada_dynamics.identification.equations import Equations
 from ada_dynamics.identification.identified_model import with_parameters
 from ada_dynamics.identification.motion import WINDOW, samples_of
 from ada_dynamics.identification.smoothing import Samples
 from ada_dynamics.model.model import Model
-from ada_dynamics.shown import Shown
 from ada_dynamics.simulation.log import Log
 
 IDENTIFIED, IN_COMBINATIONS, NOT_SHOWN, NO_EFFECT = (
@@ -97,7 +97,7 @@ class Fit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Identification(Shown):
+class Identification(NotebookDisplay):
     """Parameters of a robot, from its motion.
 
     Attributes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.building import keeping_all
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import cache
 from ada_dynamics.jit.compiler import Library
@@ -55,7 +55,7 @@ class TapeBackend:
                 store = cache.ObjectCache.default()
                 entry = store.load(self._entry)
                 if entry is None:
-                    with keeping_all():
+                    with pause_garbage_collection():
                         self._tape = make_tape(self._trace())
                     store.store(self._entry, self._tape.to_bytes(), {"kernel": self.signature.name})
                 else:

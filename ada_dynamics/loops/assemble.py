@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assembly import assembled, free_velocities, start_of
 from ada_dynamics.loops.limited import limited
@@ -18,10 +19,9 @@ from ada_dynamics.loops.rank import ROUNDED_GAP
 from ada_dynamics.loops.state import loop_state
 from ada_dynamics.loops.study import Study, refuse_open, study
 from ada_dynamics.model.model import Model
-from ada_dynamics.shown import Shown
 
 
-class AssembledPose(Shown, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
+class AssembledPose(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
     """Positions q that close all loops: an array like any other, which can also say what there is to know about it.
 
     Every answer is that of the numbers as they are. Copies can give it, too; a part of a pose says that it is one, and

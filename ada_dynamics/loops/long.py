@@ -10,8 +10,8 @@ import numpy as np
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
-from ada_dynamics.building import keeping_all
 from ada_dynamics.errors import ModelError
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.loops.assembly import CLOSED, assembled
 from ada_dynamics.loops.long_orders import long_order
 from ada_dynamics.loops.numbers import LoopNumbers
@@ -27,7 +27,7 @@ class RedundantError(ModelError):
     """Conditions that act depend on each other."""
 
 
-@keeping_all()
+@pause_garbage_collection()
 def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
     """Study and plans.
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.building import keeping_all
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.checked_values import NO_TURN, CheckedValues, usual_axis
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape, read_only
@@ -218,7 +218,7 @@ class Builder:
         return self._description.build(base, gravity, source)
 
 
-@keeping_all()
+@pause_garbage_collection()
 def planar_chain(
     n: int,
     length: float = 1.0,
@@ -238,7 +238,7 @@ def planar_chain(
     return builder.build(gravity=gravity)
 
 
-@keeping_all()
+@pause_garbage_collection()
 def chain_3d(
     n: int,
     length: float = 0.1,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from ada_dynamics.building import keeping_all
 from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.checked_values import CheckedValues, checked
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
 from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler
@@ -41,7 +41,7 @@ class Description:
     odd_shapes: list[Problem] = field(default_factory=list)  # shapes that are left out, for they cannot be read
     notes: list[str] = field(default_factory=list)  # what was recognised or left out
 
-    @keeping_all()
+    @pause_garbage_collection()
     def build(
         self, base: str = "fixed", gravity: Sequence[float] = STANDARD_GRAVITY, source: str | None = None
     ) -> Model:

@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.building import keeping_all
-from ada_dynamics.errors import InputError, ReadOnlyError, unknown_name
+from ada_dynamics.display import NotebookDisplay, View, open_page
+from ada_dynamics.errors import FrozenNameDict, InputError, ReadOnlyError, unknown_name
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.bounds import position_limits
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.model.tree_builder import build_tree
-from ada_dynamics.named import FrozenNamed
-from ada_dynamics.shown import Shown, View, page_of
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 
@@ -36,7 +35,7 @@ def _instead(what: str) -> str:
     return f"For a changed copy: ada_dynamics.model.edit.{INSTEAD[what]}."
 
 
-class Model(Shown):
+class Model(NotebookDisplay):
     """A mechanism of links and joints. Make one with `load`, a `Builder` or the catalogue.
 
     It is read-only down to its arrays, since code is compiled for it; `ada_dynamics.model.edit` makes changed copies.
@@ -70,9 +69,9 @@ class Model(Shown):
         """
         self.name = name
         self.root = root
-        self.links = FrozenNamed("link", ((link.name, link) for link in links), _instead("link"))
-        self.joints = FrozenNamed("joint", ((joint.name, joint) for joint in joints), _instead("joint"))
-        self.loops = FrozenNamed("loop", ((loop.name, loop) for loop in loops), _instead("loop"))
+        self.links = FrozenNameDict("link", ((link.name, link) for link in links), _instead("link"))
+        self.joints = FrozenNameDict("joint", ((joint.name, joint) for joint in joints), _instead("joint"))
+        self.loops = FrozenNameDict("loop", ((loop.name, loop) for loop in loops), _instead("loop"))
         self.gravity = tuple(float(g) for g in gravity)
         self.source = source
         self._q: dict[str, slice] = {}
@@ -344,7 +343,7 @@ class Model(Shown):
         """The same with every axis on z, as the generic loop kernels want it."""
         return self._build_tree(onto=2)
 
-    @keeping_all()
+    @pause_garbage_collection()
     def _build_tree(self, onto: int | None = None, keep_fixed: bool = False) -> Tree:
         joints, loops = list(self.joints.values()), list(self.loops.values())
         return build_tree(self.root, self.links, joints, self.gravity, self._q, self._v, onto, loops, keep_fixed)
@@ -367,7 +366,7 @@ class Model(Shown):
         Raises:
             InputError: the extra `view` is not installed.
         """
-        return page_of("view_model", self, q, port=port, open_browser=open_browser, height=height)
+        return open_page("view_model", self, q, port=port, open_browser=open_browser, height=height)
 
     @property
     def total_mass(self) -> float:

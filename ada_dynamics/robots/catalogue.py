@@ -20,9 +20,9 @@ import numpy as np
 
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
+from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.robots.readers.xacro import expand_xacro
-from ada_dynamics.shown import Shown
 
 if TYPE_CHECKING:
     from ada_dynamics.model.model import Model
@@ -240,7 +240,7 @@ _ENTRIES = (
 CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
 
 
-class RobotList(Shown, dict[str, str]):
+class RobotList(NotebookDisplay, dict[str, str]):
     """The robots of the catalogue: names, and a line about each."""
 
     def __repr__(self) -> str:

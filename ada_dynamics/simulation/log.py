@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from ada_dynamics.analysis.quadrature import hermite
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.frames import ContactFrame
+from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.shown import Shown
 from ada_dynamics.simulation.growing_rows import GrowingRows
 from ada_dynamics.simulation.log_quantities import LogQuantities
 
@@ -43,7 +43,7 @@ class EventRecord(NamedTuple):
     v: Array
 
 
-class Log(Shown, LogQuantities):
+class Log(NotebookDisplay, LogQuantities):
     """A motion, row by row.
 
     Example::

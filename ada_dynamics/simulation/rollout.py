@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.execution import run_pieces
 from ada_dynamics.loops.projection import CLOSED
-from ada_dynamics.row_threads import side_by_side
 from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
 from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.energy_gain import EVERY, EnergyGain
@@ -115,7 +115,7 @@ class Motions(Uncopied):
                 _each_for_itself(motion, stepper, states[rows], tau[rows], steps, every)
 
         size = max(BLOCK, NUMBERS // motion.system.size // BLOCK * BLOCK) if threads == 1 else BLOCK
-        side_by_side(block, [slice(begin, begin + size) for begin in range(0, len(states), size)], threads)
+        run_pieces(block, [slice(begin, begin + size) for begin in range(0, len(states), size)], threads)
         motion.done += steps
 
 

@@ -16,12 +16,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.frames import frames_of
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
+from ada_dynamics.display import View, open_page
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
-from ada_dynamics.shown import View, page_of
 from ada_dynamics.simulation.acting import Acting
 from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
 from ada_dynamics.simulation.control import CompiledController, Control, Controller
@@ -408,7 +408,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
         Raises:
             InputError: the extra `view` is not installed.
         """
-        return page_of("view_simulation", self, port=port, open_browser=open_browser, height=height)
+        return open_page("view_simulation", self, port=port, open_browser=open_browser, height=height)
 
     # --- for Run ------------------------------------------------------------------------------------------------
     def _recorder(self, path: PathLike) -> Recorder:

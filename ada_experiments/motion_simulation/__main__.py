@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.named_values import named_numbers, named_values
-from ada_dynamics.settings import checked, fields_of
+from ada_dynamics.settings import checked, fields_of, option_numbers, option_values
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.frames import Mounting
@@ -106,7 +105,7 @@ def _table(options: argparse.Namespace) -> int:
         _made_table(options),
         _settings(FollowSettings, "follow-set", options.follow_set),
         options.listen,
-        faults=named_numbers("fault", options.fault),
+        faults=option_numbers("fault", options.fault),
         seed=options.seed,
         priority=options.priority,
     )
@@ -231,7 +230,7 @@ def _given(options: argparse.Namespace, *names: str) -> list[str]:
 
 # --- settings -------------------------------------------------------------------------------------------------------
 def _settings(cls: type[S], option: str, texts: Iterable[str]) -> S:
-    return checked(cls, named_values(option, texts))
+    return checked(cls, option_values(option, texts))
 
 
 def _list() -> int:

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.named_values import named_numbers, named_values
-from ada_dynamics.settings import fields_of
+from ada_dynamics.settings import fields_of, option_numbers, option_values
 from ada_hardware.emulation.catalogue import emulator_class, made_emulator
 from ada_hardware.emulation.door import Door
 from ada_hardware.emulation.emulator import Emulator
@@ -83,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    emulator = made_emulator(options.device, named_values("setting", options.setting))
-    faults = named_numbers("fault", options.fault)
+    emulator = made_emulator(options.device, option_values("setting", options.setting))
+    faults = option_numbers("fault", options.fault)
     host = EmulatorHost(emulator, options.listen, faults=faults, seed=options.seed)
     pages: PageServer | None = None
     door: Door | None = None

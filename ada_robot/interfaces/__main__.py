@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ada_dynamics.errors import AdaError, InputError, unknown_name
-from ada_dynamics.exit_codes import INTERRUPTED, USAGE_ERROR
+from ada_dynamics.errors import INTERRUPTED, USAGE_ERROR, AdaError, InputError, unknown_name
 from ada_robot.interfaces import toolchain
 from ada_robot.interfaces.build import DEFINITIONS, build, is_there, packages_in
 from ada_robot.interfaces.prefix import this_prefix

@@ -28,8 +28,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from ada_dynamics.clock import SYSTEM_CLOCK
-from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.exit_codes import USAGE_ERROR
+from ada_dynamics.errors import USAGE_ERROR, AdaError, InputError
 from ada_robot.interrupts import COMPILER
 from ada_robot.ros import environment
 

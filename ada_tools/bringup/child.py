@@ -18,7 +18,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from ada_dynamics.exit_codes import INTERRUPTED
+from ada_dynamics.errors import INTERRUPTED
 from ada_robot.interrupts import restore_sigint
 
 _PR_SET_PDEATHSIG = 1

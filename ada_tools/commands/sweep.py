@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.exit_codes import INTERRUPTED
+from ada_dynamics.errors import INTERRUPTED, AdaError, InputError
 from ada_tools.commands.common import print_json, table
 from ada_tools.commands.outputs import check_files
 from ada_tools.sweep.crew import EXECUTORS

@@ -12,8 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.errors import InputError
-from ada_dynamics.exit_codes import USAGE_ERROR
+from ada_dynamics.errors import USAGE_ERROR, InputError
 from ada_hardware.registry import DEVICES, SENSOR
 from ada_tools.bringup import SETUPS, Plan, Setup, find_setup, plan
 from ada_tools.bringup.arguments import assignments

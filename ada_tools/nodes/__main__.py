@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from ada_dynamics.exit_codes import USAGE_ERROR
+from ada_dynamics.errors import USAGE_ERROR
 from ada_tools.nodes import executables
 
 NAMES = tuple(executables.MODULES)

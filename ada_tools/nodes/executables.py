@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 
-from ada_dynamics.exit_codes import USAGE_ERROR
+from ada_dynamics.errors import USAGE_ERROR
 from ada_robot.ros.environment import ros_problem
 
 MODULES = {

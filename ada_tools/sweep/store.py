@@ -18,7 +18,7 @@ from typing import IO, Any, TypeGuard
 from ada_dynamics._version import __version__
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
-from ada_dynamics.whole_files import to_json
+from ada_dynamics.output_files import to_json
 from ada_tools.sweep.axes import flat
 from ada_tools.sweep.bench import DONE, FAILED
 from ada_tools.sweep.reader import MOST_RUNS

@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ada_dynamics.addresses import Addresses, missing_meshes
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.description import BASES, ODD_SHAPES, Description
 from ada_dynamics.model.problems import Problem
 from ada_dynamics.model.structure import rigid_loops, structure_problems
+from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 from ada_dynamics.robots.lint.bodies import lumps
 from ada_dynamics.robots.lint.inertias import check_inertias
 from ada_dynamics.robots.lint.joints import check_joints
@@ -129,12 +129,12 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
 
 def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None:
     """Meshes that are not there matter to views only; they are counted in one note."""
-    addresses = Addresses(path)
+    addresses = AddressResolver(path)
     first: dict[str, tuple[str, int | None]] = {}
     for link in robot.links:
         for mesh in mesh_names(link):
             first.setdefault(mesh, (link.where, link.line))
-    missing = {mesh: addresses.looked(mesh) for mesh in first if addresses.file(mesh) is None}
+    missing = {mesh: addresses.searched(mesh) for mesh in first if addresses.file(mesh) is None}
     if missing:
         where, line = first[next(iter(missing))]
         message = f"{missing_meshes(missing, len(first))}. The dynamics does not need them."

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from ada_dynamics.shown import Shown
+from ada_dynamics.display import NotebookDisplay
 
 SEVERITIES = ("error", "warning", "note")
 MOST_OF_A_KIND = 100  # findings of one code that are kept
@@ -41,7 +41,7 @@ class Finding:
 
 
 @dataclass
-class Report(Shown):
+class Report(NotebookDisplay):
     """Findings of `check` in a description, in the order of its lines."""
 
     source: str

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ada_dynamics.addresses import Addresses
 from ada_dynamics.errors import AdaError, InputError, ModelError
+from ada_dynamics.robots.addresses import AddressResolver
 from ada_dynamics.robots.readers.xml import parse_xml
 from ada_dynamics.structured_text.files import read_file
 
@@ -102,7 +102,7 @@ def _finding_packages(path: Path) -> Iterator[None]:
     installed: Callable[[str], str] = substitution_args._eval_find
     names: dict[str, Any] = getattr(substitution_args, "_eval_dict", {})
 
-    addresses = Addresses(path)
+    addresses = AddressResolver(path)
 
     def find(package: str) -> str:
         folder = addresses.package(package)

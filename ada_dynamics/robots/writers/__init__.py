@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
+from ada_dynamics.output_files import atomic_write
 from ada_dynamics.robots.writers.draft import Draft, Inexpressible
 from ada_dynamics.robots.writers.gepetto import gepetto
 from ada_dynamics.robots.writers.loop_elements import constraint, gazebo, loop_joint, urdf_plus_loops
@@ -19,7 +20,6 @@ from ada_dynamics.robots.writers.mesh_addresses import with_lasting_addresses
 from ada_dynamics.robots.writers.mjcf import mjcf
 from ada_dynamics.robots.writers.sdf import sdf
 from ada_dynamics.robots.writers.sidecar import sidecar, to_json, to_yaml
-from ada_dynamics.whole_files import replacing
 
 __all__ = ["SPELLINGS", "Inexpressible", "Rendered", "Spelling", "render", "write"]
 
@@ -109,7 +109,7 @@ def write(model: Model, path: str | os.PathLike[str], spelling: str = "sidecar")
 def save(rendered: Rendered, folder: Path) -> list[Path]:
     """Write texts to files of their names."""
     for name, text in rendered.texts.items():
-        with replacing(folder / name, InputError) as temporary:
+        with atomic_write(folder / name, InputError) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
     return [folder / name for name in rendered.texts]
 

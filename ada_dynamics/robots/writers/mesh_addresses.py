@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from ada_dynamics.addresses import Addresses
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.addresses import AddressResolver
 
 
 def with_lasting_addresses(text: str, model: Model, place: Path | None) -> tuple[str, int]:
@@ -20,14 +20,14 @@ def with_lasting_addresses(text: str, model: Model, place: Path | None) -> tuple
         model: what it describes.
         place: the file that it will be; None where it goes out as text.
     """
-    there = Addresses(place)
-    here: dict[str, Addresses] = {}
+    there = AddressResolver(place)
+    here: dict[str, AddressResolver] = {}
     changed: dict[str, str] = {}
     for link in model.links.values():
         for shape in (*link.visuals, *link.collisions):
             if shape.mesh is None or shape.beside is None or shape.mesh in changed:
                 continue
-            file = here.setdefault(shape.beside, Addresses(shape.beside)).file(shape.mesh)
+            file = here.setdefault(shape.beside, AddressResolver(shape.beside)).file(shape.mesh)
             if file is not None and there.file(shape.mesh) != file:
                 changed[shape.mesh] = file.absolute().as_uri()
     for old, new in changed.items():

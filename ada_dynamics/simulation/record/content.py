@@ -14,9 +14,9 @@ import numpy as np
 from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
+from ada_dynamics.output_files import to_json
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.simulation.record import model_text
-from ada_dynamics.whole_files import to_json
 
 FORMAT = "1"  # of what is written here; another one is refused
 WRENCH = 6

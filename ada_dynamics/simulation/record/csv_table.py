@@ -13,8 +13,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
+from ada_dynamics.output_files import atomic_write
 from ada_dynamics.simulation.log import Log
-from ada_dynamics.whole_files import replacing
 
 ROWS_AT_ONCE = 8192
 
@@ -27,7 +27,7 @@ def write_csv(log: Log, path: Path) -> Path:
 
     Columns: t, q, v, a, tau, wrenches of links and contacts, kinetic and potential energy, and with loops their gap.
     """
-    with replacing(path, RecordingError) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    with atomic_write(path, RecordingError) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(header(log))
         for table in _tables(log):
             file.writelines(",".join(map(repr, row)) + "\n" for row in table.tolist())

@@ -17,9 +17,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, RecordingError
+from ada_dynamics.output_files import atomic_write, to_json
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text
-from ada_dynamics.whole_files import replacing, to_json
 
 # What numpy, zipfile and json raise where the bytes of a file are wrong: heads of arrays are Python literals.
 DAMAGE = (
@@ -42,7 +42,7 @@ def write_npz(log: Log, path: Path) -> Path:
     texts = {f"text_{key}": np.array(text) for key, text in content.texts().items()}
     texts["text_events"] = np.array(to_json([json.loads(event_text(event)) for event in log.events]))
     texts["text_complete"] = np.array(to_json(log.info.get("complete", True)))
-    with replacing(path, RecordingError) as temporary, temporary.open("wb") as file:
+    with atomic_write(path, RecordingError) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays, **texts)
     return path
 

@@ -7,7 +7,7 @@ import argparse
 import math
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.named_values import named_numbers, named_values
+from ada_dynamics.settings import option_numbers, option_values
 from ada_hardware.opening import DRY, EMULATOR, open_device_packets, open_device_stream
 from ada_hardware.registry import DEVICES, find
 from ada_hardware.self_test.device import Target, target
@@ -68,8 +68,8 @@ def chosen_target(options: argparse.Namespace) -> Target:
     found = target(
         device,
         "" if options.emulator or options.url is None else options.url,
-        settings=named_values("setting", options.setting, "period=0.004"),
-        faults=named_numbers("fault", options.fault, "drop=0.1"),
+        settings=option_values("setting", options.setting, "period=0.004"),
+        faults=option_numbers("fault", options.fault, "drop=0.1"),
     )
     if options.emulator and options.url is not None:
         raise InputError(f"--emulator and --url {options.url}: give one of them.")

@@ -13,7 +13,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.quiet import quiet
+from ada_dynamics.execution import silence_logger
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.sensed_load import AXES
 from ada_hardware.force_torque.sensor import ForceSensor
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(
             f"{what.kind.name} is a robot; a tool is identified by a force/torque sensor, see `ada hw list`."
         )
-    with quiet("ada_hardware"), plugged(what) as plug:
+    with silence_logger("ada_hardware"), plugged(what) as plug:
         found = _identified(plug)
     if options.json:
         print(json.dumps({name: np.asarray(value).tolist() for name, value in found._asdict().items()}))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ada_dynamics.quiet import quiet
+from ada_dynamics.execution import silence_logger
 from ada_hardware.beside import DrivenElsewhere
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.robot import Robot
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         what = what.with_defaults({} if what.is_real else {"record_seconds": 0.0})
     reduce_interpreter_jitter()  # threads that read sensors wake in time
     try:
-        with quiet("ada_hardware"), plugged(what) as plug:  # the picture shows what the log would
+        with silence_logger("ada_hardware"), plugged(what) as plug:  # the picture shows what the log would
             (_watch_robot if what.is_robot else _watch_sensor)(plug, options)
     except KeyboardInterrupt:
         print(file=sys.stderr)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.quiet import quiet
+from ada_dynamics.execution import silence_logger
 from ada_hardware.kondo.rcb1.motions import StoredMotion
 from ada_hardware.self_test.device import plugged
 from ada_hardware.transport.waiting import is_readable
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"{options.service} takes {' '.join(service.values) or 'no value'}, not {options.values}.")
     if service.needs and not options.yes:
         raise InputError(f"{options.service}: {service.text}. See that {service.needs}, then give --yes.")
-    with quiet("ada_hardware"), plugged(what) as plug:
+    with silence_logger("ada_hardware"), plugged(what) as plug:
         driver = what.kind.driver_class()(plug.settings)
         if service.opens:
             driver.open()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.quiet import quiet
+from ada_dynamics.execution import silence_logger
 from ada_hardware.self_test.checks import Check, Checks, Verdict
 from ada_hardware.self_test.device import Target
 from ada_hardware.self_test.run import EMULATED_SCALE, REAL_SCALE, check_joints, test_device
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         print(f"{what.kind.name}: {what.kind.summary}", flush=True)
     reduce_interpreter_jitter()  # threads that read sensors wake in time
-    with quiet("ada_hardware"):  # provoked problems, such as a silent sensor, are not logged as well
+    with silence_logger("ada_hardware"):  # provoked problems, such as a silent sensor, are not logged as well
         checks = test_device(what, moves=moves, seconds=options.duration, joints=options.joint, report=show)
     if options.json:
         print_json(

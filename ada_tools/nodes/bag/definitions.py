@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ada_dynamics.addresses import ament_shares
 from ada_dynamics.errors import InputError
+from ada_dynamics.robots.addresses import ament_shares
 
 SEPARATOR = "=" * 80
 _PART = re.compile(r"^={80}\n(?:MSG: )", re.MULTILINE)

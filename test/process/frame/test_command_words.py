@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ada_dynamics.exit_codes import OUTPUT_LOST
+from ada_dynamics.errors import OUTPUT_LOST
 from ada_tools import cli
 from ada_tools.commands.parser import parser
 from ada_tools.completion import places

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from ada_dynamics.exit_codes import INTERRUPTED
+from ada_dynamics.errors import INTERRUPTED
 from ada_tools import cli
 
 PATIENCE = 120.0  # [s]

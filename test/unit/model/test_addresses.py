@@ -8,7 +8,7 @@ import pytest
 from foreign_robots import EIGHT, foreign_robot
 
 import ada_dynamics as ada
-from ada_dynamics.addresses import Addresses, missing_meshes
+from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.writers import write
 from ada_dynamics.simulation.record import model_text
@@ -54,51 +54,51 @@ def package(tmp_path):
 )
 def test_a_mesh_is_found_from_the_descriptions_place(package, address):
     robot, mesh = package
-    found = Addresses(robot).file(address)
+    found = AddressResolver(robot).file(address)
     assert found is not None
     assert found.samefile(mesh)
 
 
 def test_a_package_beside_that_of_the_description_is_found(package, tmp_path):
     mesh = made(tmp_path / "ws/common_meshes/meshes/hand.dae")
-    assert Addresses(package[0]).file("package://common_meshes/meshes/hand.dae") == mesh
+    assert AddressResolver(package[0]).file("package://common_meshes/meshes/hand.dae") == mesh
 
 
 def test_a_description_behind_a_link_is_looked_for_from_where_it_really_is_too(package, tmp_path):
     (tmp_path / "install").mkdir()
     link = tmp_path / "install/robot.urdf"
     link.symlink_to(package[0])
-    assert Addresses(link).file("../meshes/arm.stl") is not None
-    assert Addresses(link).package("my_robot") is not None
+    assert AddressResolver(link).file("../meshes/arm.stl") is not None
+    assert AddressResolver(link).package("my_robot") is not None
 
 
 @pytest.mark.parametrize(("variable", "folder"), [("AMENT_PREFIX_PATH", "share/bot"), ("ROS_PACKAGE_PATH", "bot")])
 def test_packages_of_a_sourced_ros_are_found(variable, folder, tmp_path, monkeypatch):
     mesh = made(tmp_path / folder / "meshes/a b.stl")
     monkeypatch.setenv(variable, f"/nowhere{os.pathsep}{tmp_path}")
-    assert Addresses().file("package://bot/meshes/a b.stl") == mesh
-    assert Addresses().file("package://bot/meshes/a%20b.stl") == mesh
+    assert AddressResolver().file("package://bot/meshes/a b.stl") == mesh
+    assert AddressResolver().file("package://bot/meshes/a%20b.stl") == mesh
 
 
 def test_a_package_path_may_be_the_package_or_hold_repositories(tmp_path, monkeypatch):
     mesh = made(tmp_path / "repository/bot/a.stl")
     for place in (tmp_path, tmp_path / "repository", tmp_path / "repository/bot"):
         monkeypatch.setenv("ROS_PACKAGE_PATH", str(place))
-        assert Addresses().file("package://bot/a.stl") == mesh
+        assert AddressResolver().file("package://bot/a.stl") == mesh
 
 
 def test_the_first_package_that_has_the_file_wins(package, tmp_path, monkeypatch):
     mesh = made(tmp_path / "overlay/share/my_robot/meshes/only_there.stl")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "overlay"))
-    assert Addresses(package[0]).file("package://my_robot/meshes/only_there.stl") == mesh
+    assert AddressResolver(package[0]).file("package://my_robot/meshes/only_there.stl") == mesh
 
 
 def test_the_cache_of_robot_descriptions_and_the_prefix_of_pip_are_looked_into(tmp_path, monkeypatch):
     cached = made(tmp_path / "cache/some_repository/cached_robot/a.stl")
     installed = made(tmp_path / "site/cmeel.prefix/share/example-robot-data/robots/piped_robot/b.stl")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
-    assert Addresses().file("package://cached_robot/a.stl") == cached
-    assert Addresses().file("package://piped_robot/b.stl") == installed
+    assert AddressResolver().file("package://cached_robot/a.stl") == cached
+    assert AddressResolver().file("package://piped_robot/b.stl") == installed
 
 
 @pytest.mark.parametrize("name", EIGHT)
@@ -112,12 +112,12 @@ def test_every_mesh_of_a_foreign_robot_is_found_without_ros(name):
     [
         ("package://my_robot/../../outside.stl", "leaves package"),
         ("package://my_robot/%2e%2e/%2e%2e/outside.stl", "lacks the file"),
-        ("package://../outside.stl", "no name of a package"),
-        ("package:///", "no name of a package"),
-        ("http://example.org/a.stl", "http:// are not followed"),
-        ("https://example.org/a.stl", "are not followed"),
-        ("", "no path"),
-        ("a\0.stl", "no path"),
+        ("package://../outside.stl", "not a package name"),
+        ("package:///", "not a package name"),
+        ("http://example.org/a.stl", "http:// is not supported"),
+        ("https://example.org/a.stl", "is not supported"),
+        ("", "not a path"),
+        ("a\0.stl", "not a path"),
         ("x" * 5000, "no file"),
         ("package://" + "x" * 5000 + "/a.stl", "no package"),
         ("package://[::1/a.stl", "no package"),
@@ -127,15 +127,15 @@ def test_every_mesh_of_a_foreign_robot_is_found_without_ros(name):
 )
 def test_what_an_address_does_not_name_is_not_read(package, tmp_path, address, why):
     made(tmp_path / "outside.stl")
-    addresses = Addresses(package[0])
+    addresses = AddressResolver(package[0])
     assert addresses.file(address) is None
-    assert why in addresses.looked(address)
+    assert why in addresses.searched(address)
 
 
 def test_a_text_has_no_folder_that_relative_paths_start_from(package, monkeypatch):
     monkeypatch.chdir(package[1].parent)
-    assert Addresses().file("arm.stl") is None
-    assert "came as text" in Addresses().looked("arm.stl")
+    assert AddressResolver().file("arm.stl") is None
+    assert "given as text" in AddressResolver().searched("arm.stl")
 
 
 def test_meshes_that_are_missing_are_one_note_with_all_places_of_the_search(tmp_path):
@@ -156,7 +156,7 @@ def test_a_mesh_is_still_found_after_edits_recordings_and_writing_elsewhere(pack
     model = load(robot)
     copy = model_text.from_text(model_text.to_text(model))
     (shape,) = copy.links["l"].visuals
-    assert Addresses(shape.beside).file(shape.mesh).samefile(mesh)
+    assert AddressResolver(shape.beside).file(shape.mesh).samefile(mesh)
     for spelling, name in (("sidecar", "r.urdf"), ("sdf", "r.sdf")):
         (tmp_path / "far").mkdir(exist_ok=True)
         moved = load(write(model, tmp_path / "far" / name, spelling)[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are written in one step, so that nobody reads half of one, and JSON that every program reads."""
+"""Atomically written files, and strict JSON."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ada_dynamics.errors import AdaError
 
 
 @contextmanager
-def replacing(path: Path, error: type[AdaError]) -> Iterator[Path]:
-    """Where to write a file that takes the place of `path` when the block ends well.
+def atomic_write(path: Path, error: type[AdaError]) -> Iterator[Path]:
+    """Yield the path of a temporary file that replaces `path` when the block succeeds.
 
     Args:
-        path: the file.
-        error: what is raised where it cannot be written.
+        path: file to write.
+        error: type of the exception raised if the file cannot be written.
     """
     temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.part")
     try:
@@ -36,7 +36,7 @@ def replacing(path: Path, error: type[AdaError]) -> Iterator[Path]:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """JSON text; arrays become lists, what is not finite becomes null, what JSON does not know its text."""
+    """JSON text. Arrays become lists, NaN and Inf become null, objects unknown to JSON become their `str`."""
     return json.dumps(_plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and packages that robot descriptions name, found alike with and without ROS.
+"""Resolution of the files and packages named in robot descriptions, with and without ROS.
 
 An address is `package://NAME/path`, `model://NAME/path`, `$(find NAME)/path`, `file:///path`, or a path relative to the
-description. A package is looked for, in this order:
+description. Packages are searched in this order:
 
-1. among the data of this distribution (`ada_dynamics` and its sister packages);
-2. upwards from the description: a folder whose package.xml has that name, a folder of that name, or one beside it;
-3. in the prefixes of AMENT_PREFIX_PATH and below the folders of ROS_PACKAGE_PATH;
-4. where pip and conda put robots: `share/` of this Python, example-robot-data, the cache of robot_descriptions.
+1. data of this distribution (`ada_dynamics`, `ada_controllers`, `ada_hardware`);
+2. parents of the description: a folder whose package.xml has that name, a folder of that name, or its sibling;
+3. prefixes of AMENT_PREFIX_PATH and folders below ROS_PACKAGE_PATH;
+4. robots installed by pip or conda: `share/` of this Python, example-robot-data, the cache of robot_descriptions.
 
-The first package that has the file wins. Nothing is ever fetched from a network, and a path does not leave its package.
+The first package that contains the file is used. The network is never accessed, and a path cannot leave its package.
 """
 
 from __future__ import annotations
@@ -29,62 +29,62 @@ from ada_dynamics.errors import AdaError
 _OWN = ("ada_dynamics", "ada_controllers", "ada_hardware")
 _FIND = re.compile(r"^(?:file://)?\$\((?:find|find-pkg-share) +([^()\s]+) *\)(.*)$", re.DOTALL)
 _NAME = re.compile(rb"<name[^>]*>\s*([^<\s]+)\s*</name>")
-_MANIFEST_BYTES = 1 << 16  # a package's name stands at the top of its package.xml
-_MOST_FOLDERS = 1000  # that are looked into below a folder of ROS_PACKAGE_PATH or of a cache
-_SHOWN = 4  # places named in a message
+_MANIFEST_BYTES = 1 << 16  # read from a package.xml
+_MAX_FOLDERS = 1000  # searched below a folder of ROS_PACKAGE_PATH or of a cache
+_MAX_NAMED = 4  # paths named in a message
 
 
 class Address(NamedTuple):
-    """The meaning of an address: a path in a package, or on this machine where there is no package."""
+    """Parsed address: a path in a package, or a path on this machine if `package` is None."""
 
     package: str | None
     path: str
-    problem: str = ""  # why it can never be found
+    problem: str = ""  # reason why the address is invalid
 
 
-class Addresses:
-    """Search for what one description names; packages once found are remembered."""
+class AddressResolver:
+    """Resolves the addresses of one description; found packages are cached."""
 
     def __init__(self, near: str | os.PathLike[str] | None = None) -> None:
-        """Args: file of the description; None where it came as text, without a place of its own."""
+        """Initialize with the file of the description, or None for a description given as text."""
         self._near = None if near is None else Path(near)
         self._packages: dict[str, list[Path]] = {}
 
     def package(self, name: str) -> Path | None:
-        """Folder of a package; None where there is none."""
+        """Return the folder of a package, or None."""
         return next(iter(self._folders(name)), None)
 
     def file(self, address: str) -> Path | None:
-        """The file of an address; None where there is none."""
+        """Return the file of an address, or None."""
         return next((place for place in self._places(parse_address(address)) if _is_file(place)), None)
 
     def package_of(self, address: str) -> Path | None:
-        """Folder of the package that the file of an address is in; None for addresses without a package."""
+        """Return the folder of the package that contains the file of an address, or None without a package."""
         wanted = parse_address(address)
         if wanted.package is None:
             return None
         return next((f for f in self._folders(wanted.package) if _is_file(_inside(f, wanted.path))), None)
 
-    def looked(self, address: str) -> str:
-        """Where an address was looked for, for messages."""
+    def searched(self, address: str) -> str:
+        """Describe the search for an address in an error message."""
         wanted = parse_address(address)
         if wanted.problem:
             return wanted.problem
         if wanted.package is None:
             if self._near is None and not Path(wanted.path).is_absolute():
-                return "a relative path of a description that came as text, without a folder"
+                return "a relative path in a description given as text, without a folder"
             return f"no file {next(self._places(wanted), wanted.path)}"
         folders = self._folders(wanted.package)
         if not folders:
-            return f"no package {wanted.package!r} {self._everywhere()}"
-        shown = ", ".join(map(str, folders[:_SHOWN])) + (", ..." if len(folders) > _SHOWN else "")
+            return f"no package {wanted.package!r} {self._search_path()}"
+        shown = ", ".join(map(str, folders[:_MAX_NAMED])) + (", ..." if len(folders) > _MAX_NAMED else "")
         return f"package {wanted.package!r} is {shown}, which lacks the file"
 
-    def _everywhere(self) -> str:
-        around = f"upwards from {self._near.absolute().parent}, " if self._near is not None else ""
+    def _search_path(self) -> str:
+        parents = f"in the parents of {self._near.absolute().parent}, " if self._near is not None else ""
         ament, ros = (os.environ.get(name) or "not set" for name in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH"))
         return (
-            f"{around}in AMENT_PREFIX_PATH ({ament}), in ROS_PACKAGE_PATH ({ros}) or among the installed robots "
+            f"{parents}in AMENT_PREFIX_PATH ({ament}), in ROS_PACKAGE_PATH ({ros}) or among the installed robots "
             f"({', '.join(map(str, _shares()))}, {_cache()})"
         )
 
@@ -109,25 +109,25 @@ class Addresses:
 
 
 def missing_meshes(missing: Mapping[str, str], total: int, verb: str = "found") -> str:
-    """One line about meshes that are not to be had.
+    """Return one line about unavailable meshes.
 
     Args:
-        missing: why, by address.
-        total: how many meshes there are.
-        verb: what was tried, "found" or "read".
+        missing: reasons by address.
+        total: number of meshes.
+        verb: "found" or "read".
     """
     named = list(missing)
-    shown = ", ".join(named[:_SHOWN]) + (", ..." if len(named) > _SHOWN else "")
+    shown = ", ".join(named[:_MAX_NAMED]) + (", ..." if len(named) > _MAX_NAMED else "")
     reasons = list(dict.fromkeys(missing.values()))
-    why = "; ".join(reasons[:_SHOWN]) + ("; ..." if len(reasons) > _SHOWN else "")
+    why = "; ".join(reasons[:_MAX_NAMED]) + ("; ..." if len(reasons) > _MAX_NAMED else "")
     return f"{len(missing)} of {total} meshes are not {verb}: {shown} ({why})"
 
 
 def parse_address(address: str) -> Address:
-    """The parts of an address."""
+    """Parse an address."""
     text = address.strip()
     if "\0" in text or not text:
-        return Address(None, text, "it is no path")
+        return Address(None, text, "not a path")
     found = _FIND.match(text)
     if found:
         return _in_package(found[1], found[2])
@@ -135,30 +135,30 @@ def parse_address(address: str) -> Address:
     if not mark:
         return Address(None, text)
     if scheme in ("package", "model"):
-        name, _, path = rest.lstrip("/").partition("/")  # some write package:///NAME/...
+        name, _, path = rest.lstrip("/").partition("/")  # package:///NAME/... is accepted
         return _in_package(unquote(name), path)
     if scheme == "file":
         path = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
         return Address(None, path)
-    return Address(None, rest, f"addresses of {scheme}:// are not followed")
+    return Address(None, rest, f"{scheme}:// is not supported")
 
 
 def _in_package(name: str, path: str) -> Address:
     inside = os.path.normpath(path.lstrip("/") or ".")
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        return Address(name, path, f"{name!r} is no name of a package")
+        return Address(name, path, f"{name!r} is not a package name")
     if _leaves(inside):
         return Address(name, path, f"the path leaves package {name!r}")
     return Address(name, inside)
 
 
 def _leaves(path: str) -> bool:
-    """True if a path without detours leads out of its folder."""
+    """Return True if a normalized path leads out of its folder."""
     return path.startswith("/") or path.split("/")[0] == ".."
 
 
 def _inside(folder: Path, path: str) -> Path:
-    """A file of a package, by its name as written or with %20 and the like decoded."""
+    """Path of a file in a package; the name is percent-decoded if the literal name does not exist."""
     plain = folder / path
     decoded = os.path.normpath(unquote(path))
     if decoded == path or "\0" in decoded or _leaves(decoded):
@@ -167,7 +167,7 @@ def _inside(folder: Path, path: str) -> Path:
 
 
 def _candidates(name: str, near: Path | None) -> Iterator[Path]:
-    """Folders in which a package of this name may lie, best first; some of them do not exist."""
+    """Candidate folders of a package, in order of preference; some do not exist."""
     if name in _OWN:
         yield from _own_share()
     if near is not None:
@@ -185,12 +185,12 @@ def _candidates(name: str, near: Path | None) -> Iterator[Path]:
 def _own_share() -> Iterator[Path]:
     try:
         yield resources.find("urdf", "pa10.urdf").parent.parent
-    except AdaError:  # an installation without its data
+    except AdaError:  # installation without data files
         return
 
 
 def _upwards(name: str, near: Path) -> Iterator[Path]:
-    """Folders above a description, up to, but without, the root of the file system."""
+    """Parents of a description except the root of the file system, and their children of the given name."""
     for file in dict.fromkeys((near.absolute(), _resolved(near))):
         for folder in file.parents[:-1]:
             if folder.name == name or _declared_name(folder) == name:
@@ -199,22 +199,22 @@ def _upwards(name: str, near: Path) -> Iterator[Path]:
 
 
 def ament_shares() -> list[Path]:
-    """Folders of packages' data in the prefixes of a sourced ROS 2."""
+    """Share folders of the prefixes of a sourced ROS 2."""
     return [prefix / "share" for prefix in _listed("AMENT_PREFIX_PATH")]
 
 
 def _shares() -> list[Path]:
-    """Folders of packages' data beside this Python; pip's example-robot-data has a prefix of its own (cmeel)."""
+    """Share folders of this Python; example-robot-data from pip is in the prefix of cmeel."""
     prefixes = [Path(sys.prefix), *(Path(entry) / "cmeel.prefix" for entry in sys.path if entry)]
     return [p / "share" for p in dict.fromkeys(prefixes) if _is_folder(p / "share")]
 
 
 def _cache() -> Path:
-    """Where the package robot_descriptions keeps what it has downloaded."""
+    """Download folder of the package robot_descriptions."""
     path = Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE") or "~/.cache/robot_descriptions")
     try:
         return path.expanduser()
-    except RuntimeError:  # a user without a home
+    except RuntimeError:  # no home folder
         return path
 
 
@@ -225,7 +225,7 @@ def _listed(variable: str) -> list[Path]:
 def _subfolders(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(Path(entry.path) for entry in islice(entries, _MOST_FOLDERS) if entry.is_dir())
+            return sorted(Path(entry.path) for entry in islice(entries, _MAX_FOLDERS) if entry.is_dir())
     except OSError:
         return []
 
@@ -242,7 +242,7 @@ def _declared_name(folder: Path) -> str | None:
 def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
-    except (OSError, RuntimeError):  # a circle of links
+    except (OSError, RuntimeError):  # circular links
         return path.absolute()
 
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Display of models and logs: HTML in notebooks, and pages in the browser.
+
+The code that makes HTML and pages is above the library's models; it is imported when a display is requested.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ada_dynamics.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_HTML_MODULE = "ada_dynamics.notebook"
+_PAGE_MODULE = "ada_tools.browser.background"
+
+
+class View(Protocol):
+    """A page in the browser, served by a background thread; inline in a notebook.
+
+    Attributes:
+        url: address of the page.
+    """
+
+    url: str
+
+    def close(self) -> None:
+        """Stop serving the page."""
+
+    def __enter__(self) -> View: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class NotebookDisplay:
+    """Base class of objects with an HTML display in notebooks."""
+
+    def _repr_html_(self) -> str | None:
+        """HTML for IPython, or None for plain text."""
+        module: Any = import_module(_HTML_MODULE)
+        html: str | None = module.html_of(self)
+        return html
+
+
+def open_page(function: str, *arguments: object, **options: object) -> View:
+    """Open a page of the package ada_tools.
+
+    Args:
+        function: name of the function that opens the page.
+        arguments: its positional arguments.
+        options: its keyword arguments.
+
+    Raises:
+        InputError: ada_tools or one of its dependencies is not installed.
+    """
+    try:
+        pages = import_module(_PAGE_MODULE)
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not problem.name.startswith("ada_"):
+            raise
+        raise InputError("view() needs the package ada_tools; install the complete distribution.") from None
+    open_view: Callable[..., View] = getattr(pages, function)
+    return open_view(*arguments, **options)

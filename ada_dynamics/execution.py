@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Execution of calls: batches on several threads, suspended garbage collection, and log thresholds."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+
+PIECE = 4096  # rows: fits into the caches and amortizes the overhead of a call
+
+
+@contextmanager
+def pause_garbage_collection() -> Iterator[None]:
+    """Suspend garbage collection while many objects are created; also a decorator.
+
+    Collections would double the time for a model of 100 000 links.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def silence_logger(logger: str, level: int = logging.CRITICAL) -> Iterator[None]:
+    """Suppress messages of a logger below a level within the block.
+
+    Args:
+        logger: name of the logger.
+        level: lowest level that is logged.
+    """
+    log = logging.getLogger(logger)
+    previous = log.level
+    log.setLevel(level)
+    try:
+        yield
+    finally:
+        log.setLevel(previous)
+
+
+def run_pieces(work: Callable[[slice], None], pieces: Sequence[slice], threads: object) -> None:
+    """Call `work` for each piece of a batch on several threads.
+
+    The first piece runs before the others, as it may compile a kernel.
+
+    Args:
+        work: function of the rows of one piece.
+        pieces: rows of each piece.
+        threads: number of threads, at least 1.
+
+    Raises:
+        InputError: `threads` is not a positive integer.
+    """
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        message = f"threads is {threads!r}; it must be a whole number of at least 1."
+        raise InputError(message, field="threads", value=threads, allowed="1, 2, ...")
+    serial = pieces if threads == 1 else pieces[:1]
+    for piece in serial:
+        work(piece)
+    if len(serial) == len(pieces):
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, pieces[1:]))  # re-raises exceptions of the threads
+
+
+def in_threads(function: Callable[..., Array], *rows: Array, threads: int) -> Array:
+    """Evaluate a function of a batch on several threads.
+
+    The result is bitwise independent of the number of threads. Example::
+
+        a = ada.in_threads(dyn.forward, q, v, tau, threads=4)  # q, v, tau: one state per row
+
+    Args:
+        function: takes batches and returns one array with one row per state, such as `Dynamics.forward`.
+        rows: arrays of shape (N, ...), one state per row.
+        threads: number of threads.
+
+    Returns:
+        The result of the function for all states, (N, ...).
+
+    Raises:
+        InputError: the arguments are not batches of equal length, `threads` is not a positive integer, or the function
+            does not return one array with one row per state.
+    """
+    arrays = [np.asarray(array) for array in rows]
+    if any(array.ndim < 2 for array in arrays) or len({len(array) for array in arrays}) != 1:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        message = f"the arguments have the shapes {shapes}; in_threads needs (N, ...), with equal N."
+        raise InputError(message, field="rows", value=tuple(x.shape for x in arrays))
+    count = len(arrays[0])
+    edges = [*range(0, max(count - PIECE, 0) + 1, PIECE), count]  # the last piece takes the remainder
+    pieces = [slice(begin, end) for begin, end in pairwise(edges)]
+    result = np.empty(0)
+
+    def work(piece: slice) -> None:
+        nonlocal result
+        part = _require_rows(function(*(array[piece] for array in arrays)), len(arrays[0][piece]))
+        if piece is pieces[0]:
+            result = np.empty((count, *part.shape[1:]))
+        result[piece] = part
+
+    run_pieces(work, pieces, threads)
+    return result
+
+
+def _require_rows(result: object, count: int) -> Array:
+    if isinstance(result, np.ndarray) and result.shape[:1] == (count,):
+        return result
+    kind = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else type(result).__name__
+    text = (
+        f"the function returns {kind} for {count} states; in_threads needs one array with one row per state, as "
+        "Dynamics.forward returns. Select one of several arrays: lambda q, v: f(q, v).dq."
+    )
+    raise InputError(text, field="function", value=kind, allowed=f"({count}, ...)")
