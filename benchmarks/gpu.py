@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.on_device import DeviceDynamics, machine_of
-from ada_dynamics.jit.device_array import DeviceArray
-from ada_dynamics.jit.gpu import Gpu
-from ada_dynamics.jit.thread_batch import launch
-from ada_dynamics.jit.thread_kernel import ThreadKernel
-from ada_dynamics.simulation.device_rollout import DeviceMotions
+from ada_dynamics.gpu.arrays import DeviceArray
+from ada_dynamics.gpu.batch_dynamics import DeviceDynamics, device_of
+from ada_dynamics.gpu.cuda_driver import Gpu
+from ada_dynamics.gpu.kernels import ThreadKernel, launch
+from ada_dynamics.gpu.rollout import DeviceRollout
 from benchmarks import command, gpu_code, gpu_peers, machine, parallel_run
 from benchmarks.parallel_sites import OnThreads
 from benchmarks.report import Report, Target
@@ -71,9 +70,9 @@ def placed(kernel: ThreadKernel, arrays: list[np.ndarray]) -> list[DeviceArray]:
     """In columns on the device."""
     found = []
     for x in arrays:
-        array = DeviceArray.empty(kernel.machine, x.shape, kernel.dtype, True, 0)
-        kernel.machine.to_device(array.block.address, np.ascontiguousarray(x.T, dtype=kernel.dtype), 0)
-        kernel.machine.wait(0)
+        array = DeviceArray.empty(kernel.device, x.shape, kernel.dtype, True, 0)
+        kernel.device.to_device(array.block.address, np.ascontiguousarray(x.T, dtype=kernel.dtype), 0)
+        kernel.device.wait(0)
         found.append(array)
     return found
 
@@ -116,7 +115,7 @@ def _name(key: tuple[str, str, int, int]) -> str:
 
 def kernels(report: Report, device: str, states: int, seconds: float, robots: Sequence[str]) -> None:
     """Every kernel of the table of these robots."""
-    report.begin("kernels", f"states per second on {machine_of(device).name}")
+    report.begin("kernels", f"states per second on {device_of(device).name}")
     rows = []
     for key in gpu_code.wanted():
         robot, quantity, bits, capability = key
@@ -126,9 +125,9 @@ def kernels(report: Report, device: str, states: int, seconds: float, robots: Se
         kernel = dynamics.thread_kernel(quantity, bits=bits)
         inputs = states_of(robot, states)
         arrays = dict(zip((name for name, _ in kernel.signature.inputs), placed(kernel, inputs), strict=True))
-        given = {name: array.given(name) for name, array in arrays.items()}
+        given = {name: array.view(name) for name, array in arrays.items()}
         out, refused = launch(kernel, given, None, 0)
-        places = [array.given("out") for array in out]
+        places = [array.view("out") for array in out]
         once = [array.numpy() for array in out]
         again, _ = launch(kernel, given, None, 0)
         same = all(np.array_equal(a, b.numpy(), equal_nan=True) for a, b in zip(once, again, strict=True))
@@ -137,14 +136,14 @@ def kernels(report: Report, device: str, states: int, seconds: float, robots: Se
             raise RuntimeError(f"{_name(key)}: two runs equal: {same}; off by {error:.1e} of the largest number")
         rate = states_per_second(
             lambda: launch(kernel, given, places, 0),  # noqa: B023 - called within this turn
-            lambda: kernel.machine.wait(0),  # noqa: B023
+            lambda: kernel.device.wait(0),  # noqa: B023
             states,
             seconds,
         )
         bound = gpu_code.read()[key].bound
-        used = kernel.machine.resources(kernel.loaded()) if isinstance(kernel.machine, Gpu) else ("", "")
+        used = kernel.device.resources(kernel.loaded()) if isinstance(kernel.device, Gpu) else ("", "")
         rows.append([_name(key), *used, rate / 1e9, 1e-7 * rate / bound, error, len(refused.rows())])
-        if (robot, quantity, bits) in GOALS and isinstance(kernel.machine, Gpu):
+        if (robot, quantity, bits) in GOALS and isinstance(kernel.device, Gpu):
             goal = GOALS[robot, quantity, bits]
             report.targets.append(Target("kernels", _name(key), rate / 1e9, goal, unit="G states/s"))
     columns = ["kernel", "registers", "local B", "G states/s", "% of bound", "off by", "refused"]
@@ -165,22 +164,22 @@ def _difference(robot: str, quantity: str, inputs: list[np.ndarray], found: list
 
 def steps(report: Report, device: str, states: int, seconds: float, robots: Sequence[str]) -> None:
     """Steps of RK4 that stay on the device."""
-    report.begin("steps", f"steps of RK4 on {machine_of(device).name}, loops closed again in each")
+    report.begin("steps", f"steps of RK4 on {device_of(device).name}, loops closed again in each")
     rows = []
     for robot in robots:
         sim = gpu_code.simulation(robot)
         q, v, _ = states_of(robot, states)
-        motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), np.zeros(sim.model.nv), device)
-        rate = states_per_second(lambda: motions.run(1), lambda: motions.machine.wait(0), states, seconds)  # noqa: B023
-        rows.append([robot, rate / 1e9, motions.careful])
-        if robot == "pa10" and isinstance(motions.machine, Gpu):
+        motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(sim.model.nv), device)
+        rate = states_per_second(lambda: motions.run(1), lambda: motions.device.wait(0), states, seconds)  # noqa: B023
+        rows.append([robot, rate / 1e9, motions.cpu_steps])
+        if robot == "pa10" and isinstance(motions.device, Gpu):
             report.targets.append(Target("steps", "pa10 RK4", rate / 1e9, STEP_GOAL, unit="G steps/s"))
     report.table(f"{states} motions", ["robot", "G steps/s", "taken here"], rows)
 
 
 def arrays(report: Report, device: str, states: int, seconds: float) -> None:
     """From numpy to numpy."""
-    report.begin("arrays", f"arrays of this process through {machine_of(device).name}, copies and all")
+    report.begin("arrays", f"arrays of this process through {device_of(device).name}, copies and all")
     rows = []
     for robot in ("pa10", "four_bar"):
         q, v, tau = states_of(robot, states)
@@ -192,7 +191,7 @@ def arrays(report: Report, device: str, states: int, seconds: float) -> None:
 
 def depth(report: Report, device: str, quick: bool) -> None:
     """One state of a long chain, a launch for each depth of the balanced order."""
-    where = machine_of(device)
+    where = device_of(device)
     report.begin("depth", f"one evaluation in log depth on {where.name}")
     here, there = parallel_run.Steps(), parallel_run.Steps(OnThreads(where))
     for what, start in (("chain", parallel_run.on_chain), ("ring", parallel_run.on_ring)):
@@ -209,7 +208,7 @@ def depth(report: Report, device: str, quick: bool) -> None:
 
 def first(report: Report, device: str) -> None:
     """Seconds to the first result."""
-    name = machine_of(device).name  # which says here, in one line, that there is none
+    name = device_of(device).name  # which says here, in one line, that there is none
     report.begin("first", f"first batch of a PA-10 on {name} in a fresh process, from `Dynamics` on")
     with tempfile.TemporaryDirectory() as folder:
         kept = {"ADA_CACHE_DIR": f"{folder}/objects", "CUDA_CACHE_PATH": f"{folder}/driver"}
@@ -228,20 +227,20 @@ def first(report: Report, device: str) -> None:
 
 def peers(report: Report, device: str, states: int, seconds: float, robots: Sequence[str]) -> None:
     """Our steps of RK4 beside those of other engines that are installed."""
-    report.begin("peers", f"steps of RK4 on {machine_of(device).name}, beside MuJoCo Warp and MJX")
+    report.begin("peers", f"steps of RK4 on {device_of(device).name}, beside MuJoCo Warp and MJX")
     engines = [name for name in gpu_peers.ENGINES if not gpu_peers.missing(name)]
     for name in gpu_peers.ENGINES:
         if name not in engines:
             report.note(f"{name} is left out: {gpu_peers.missing(name)} is not installed")
     fewer, rows = min(states, PEER_STATES), []
-    is_gpu = isinstance(machine_of(device), Gpu)
+    is_gpu = isinstance(device_of(device), Gpu)
     for robot in robots:
         sim = gpu_code.simulation(robot)
         q, v, tau = (0.0 * x if i else x for i, x in enumerate(states_of(robot, states)))
-        motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), tau[0], device)
+        motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), tau[0], device)
         motions.run(PEER_STEPS)
         expected = motions.x.numpy()[:fewer, : sim.model.nq]
-        ours = states_per_second(lambda: motions.run(1), lambda: motions.machine.wait(0), states, seconds)  # noqa: B023
+        ours = states_per_second(lambda: motions.run(1), lambda: motions.device.wait(0), states, seconds)  # noqa: B023
         row: list[object] = [robot, ours / 1e9]
         other = gpu_peers.in_mujoco(sim.model) if engines else None
         if engines and other is None:

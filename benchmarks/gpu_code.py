@@ -19,10 +19,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.on_device import DeviceDynamics
-from ada_dynamics.jit.thread_kernel import ThreadKernel
+from ada_dynamics.gpu.batch_dynamics import DeviceDynamics
+from ada_dynamics.gpu.kernels import ThreadKernel
+from ada_dynamics.gpu.rollout import step_kernel
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.simulation.device_rollout import step_kernel
 
 TABLE = Path(__file__).resolve().parents[1] / "docs/gpu_kernels.csv"
 VERSION = "12.9"  # of the assembler whose figures the table has
@@ -106,7 +106,7 @@ def dynamics(robot: str) -> DeviceDynamics:
 def kernel(robot: str, quantity: str, bits: int) -> ThreadKernel:
     """A kernel of the table."""
     if quantity == STEP:
-        return step_kernel(simulation(robot).motion, dynamics(robot).machine)
+        return step_kernel(simulation(robot).motion, dynamics(robot).device)
     if quantity == ROBUST:
         found = dynamics(robot).thread_kernel("forward", bits=bits).robust
         assert found is not None

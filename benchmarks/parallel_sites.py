@@ -12,9 +12,9 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function
+from ada_dynamics.gpu.arrays import Block, Device, Strided
+from ada_dynamics.gpu.kernels import ThreadKernel
 from ada_dynamics.jit import Kernel, Signature
-from ada_dynamics.jit.thread_kernel import ThreadKernel
-from ada_dynamics.jit.threads import Block, Machine, Strided
 
 Run = Callable[[], object]
 
@@ -113,8 +113,8 @@ class _InLanes:
 class OnThreads:
     """A machine of threads: columns lie one after the other, and each row has a thread."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: Device) -> None:
+        self.device = machine
         self._there: dict[int, tuple[Array, Block]] = {}  # images here and their memory, by the images' addresses
 
     def step(self, function: Function) -> Step:
@@ -124,7 +124,7 @@ class OnThreads:
     def zeros(self, count: int, size: int) -> Array:
         """In columns."""
         image: Array = np.zeros((size, count)).T
-        self._there[image.ctypes.data] = image, self.machine.allocate(image.nbytes, 0)
+        self._there[image.ctypes.data] = image, self.device.allocate(image.nbytes, 0)
         self.put(image)
         return image
 
@@ -138,14 +138,14 @@ class OnThreads:
     def put(self, rows: Array) -> None:
         """Copy the whole array there."""
         image, block = self._there[rows.ctypes.data]
-        self.machine.to_device(block.address, image.T, 0)
-        self.machine.wait(0)
+        self.device.to_device(block.address, image.T, 0)
+        self.device.wait(0)
 
     def get(self, rows: Array) -> None:
         """Wait, and copy the whole array here."""
         image, block = self._there[rows.ctypes.data]
-        self.machine.to_host(image.T, block.address, 0)
-        self.machine.wait(0)
+        self.device.to_host(image.T, block.address, 0)
+        self.device.wait(0)
 
     def strided(self, rows: Array) -> Strided:
         """Where (a part of) an array lies there."""
@@ -162,7 +162,7 @@ class _InThreads:
     def __init__(self, function: Function, site: OnThreads) -> None:
         self._function, self._site = function, site
         signature, key = Signature.of(function), f"benchmark {function.name}"
-        self._kernel = ThreadKernel(signature, lambda: function, key, site.machine)
+        self._kernel = ThreadKernel(signature, lambda: function, key, site.device)
 
     def on(self, **rows: Array) -> Run:
         """The launch."""
@@ -171,7 +171,7 @@ class _InThreads:
             [self._site.strided(rows[name]) for name in names]
             for names in (self._function.inputs, self._function.outputs)
         )
-        machine = self._site.machine
+        machine = self._site.device
         told = machine.allocate(8 + count, 0)  # which rows were refused: the results tell
         machine.clear(told.address, told.size, 0)
         start = self._kernel.launcher(inputs, outputs, told.address + 8, told.address, count)

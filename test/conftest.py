@@ -26,7 +26,7 @@ def pytest_make_parametrize_id(val, argname):
 
 def why_no_device():
     from ada_dynamics.errors import DeviceError
-    from ada_dynamics.jit.gpu import count
+    from ada_dynamics.gpu.cuda_driver import count
 
     try:
         count()

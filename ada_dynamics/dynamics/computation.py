@@ -82,7 +82,7 @@ class Computation:
             hybrid: joints at which the algorithm hybrid cuts the mechanism into symbolic pieces, or auto: where it
                 takes the fewest instructions.
             device: where batches are computed: "cpu", "cuda" or "cuda:1" (a graphics processor, see
-                `on_device.DeviceDynamics`), or "host" (its kernels on the processor at hand, to try them out).
+                `gpu.batch_dynamics.DeviceDynamics`), or "host" (its kernels on the processor at hand, to try them out).
         """
         if not isinstance(model, Model):
             raise InputError(

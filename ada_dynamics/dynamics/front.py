@@ -40,9 +40,9 @@ class Dynamics(ParameterQueries, LoopQueries):
     if not TYPE_CHECKING:  # to readers of types, and of signatures, the arguments are those of __init__
 
         def __new__(cls, *arguments: Any, device: str = "cpu", **options: Any) -> Dynamics:
-            """That of a device where one is named."""
+            """Create a `DeviceDynamics` if `device` is not the CPU."""
             if cls is Dynamics and device != "cpu":
-                from ada_dynamics.dynamics.on_device import DeviceDynamics  # which is made of this class
+                from ada_dynamics.gpu.batch_dynamics import DeviceDynamics
 
                 return object.__new__(DeviceDynamics)
             return object.__new__(cls)

@@ -16,8 +16,8 @@ from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import CONST, VAR, Expr
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either
 from ada_dynamics.jit.emit_kernel import LANES, guard_flag, kernel, parameters, status_of
-from ada_dynamics.jit.keeping import starts_of_parts
 from ada_dynamics.jit.llvm_text import Body, Lanes
+from ada_dynamics.jit.register_allocation import part_starts
 from ada_dynamics.jit.target import Target
 
 
@@ -57,7 +57,7 @@ class _Parts:
             for arg in node.args:
                 if arg.index in turns:
                     last_uses[turns[arg.index]] = turn
-        starts = [0, *starts_of_parts(last_uses, self.target.limits.part), len(nodes)]
+        starts = [0, *part_starts(last_uses, self.target.limits.part), len(nodes)]
         return [nodes[first:after] for first, after in pairwise(starts)]
 
     @cached_property

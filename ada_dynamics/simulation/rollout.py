@@ -14,7 +14,6 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.execution import run_pieces
 from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
-from ada_dynamics.simulation.device_rollout import DeviceMotions
 from ada_dynamics.simulation.energy_gain import EVERY, EnergyGain
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.motion import Motion
@@ -144,7 +143,9 @@ def rollout(
     states[:, 0] = starts
     times: Array = motions.t + h * rows_every * np.arange(states.shape[1], dtype=np.float64)
     if device != "cpu":
-        on_device = DeviceMotions(motion, starts, efforts, device)
+        from ada_dynamics.gpu.rollout import DeviceRollout
+
+        on_device = DeviceRollout(motion, starts, efforts, device)
         for row in range(1, states.shape[1]):
             on_device.run(rows_every)
             states[:, row] = on_device.x.numpy()

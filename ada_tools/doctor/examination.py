@@ -102,7 +102,7 @@ def _check_kernel(checks: Checks) -> None:
 
 
 def _check_gpu(checks: Checks) -> None:
-    from ada_dynamics.jit.gpu import Gpu
+    from ada_dynamics.gpu.cuda_driver import Gpu
 
     try:
         gpu = Gpu(0)

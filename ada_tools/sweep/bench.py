@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.jit import gpu
 from ada_dynamics.structured_text.nodes import Node
 from ada_tools.scenario.reader import read_node
 from ada_tools.scenario.run import simulation_of
@@ -124,11 +123,11 @@ def take_turn(turn: int) -> None:
     _first_turn = turn
 
 
-def own_device(device: str, count: Callable[[], int] = gpu.count) -> str:
-    """The device of this thread: of several of a machine, each worker takes the next one; `count` is how many it has.
+def own_device(device: str, count: Callable[[], int] | None = None) -> str:
+    """Device of this worker thread: the workers of a machine use its devices in turn; `count` is the number of devices.
 
     Raises:
-        NoDeviceError: there is none.
+        NoDeviceError: the machine has no device.
     """
     if device != "cuda":
         return device
@@ -136,6 +135,9 @@ def own_device(device: str, count: Callable[[], int] = gpu.count) -> str:
         _here.turn = _turn_of_dask()
         if _here.turn is None:
             _here.turn = _first_turn + next(_turns)
+    if count is None:
+        from ada_dynamics.gpu.cuda_driver import count
+
     return f"cuda:{_here.turn % count()}"
 
 

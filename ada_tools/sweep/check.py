@@ -12,7 +12,6 @@ from typing import Any
 
 from ada_dynamics import resources
 from ada_dynamics.dynamics.kernels import tree_fingerprint
-from ada_dynamics.dynamics.on_device import HOST
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
@@ -22,7 +21,7 @@ from ada_tools.scenario.registry import find_measure, measures
 from ada_tools.scenario.scenario import START, ControlPart, Scenario
 from ada_tools.scenario.states import build_model, efforts, start_state
 from ada_tools.sweep.axes import Axis, flat
-from ada_tools.sweep.side_by_side import CPU, fitting
+from ada_tools.sweep.side_by_side import CPU, HOST, fitting
 from ada_tools.sweep.sweep import KEEP, Sweep
 
 ROBOT_FILES = ("model.robot", "model.loops")

@@ -146,7 +146,7 @@ def crew_for(executor: Any, jobs: int | None, address: str | None = None, device
 
 def _workers_on_devices(device: str) -> int:
     """Enough of them to keep the devices of this machine busy, and few enough for their memory."""
-    from ada_dynamics.jit.gpu import count
+    from ada_dynamics.gpu.cuda_driver import count
 
     return min(cores(), WORKERS_PER_DEVICE * (count() if device == "cuda" else 1))
 

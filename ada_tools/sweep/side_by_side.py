@@ -34,7 +34,7 @@ from ada_tools.sweep.bench import (
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Simulation
 
-CPU = "cpu"
+CPU, HOST = "cpu", "host"
 BYTES = 2**28  # of the rows of motions that a worker makes at once
 _COPIES = 3  # of each number: in rollouts, in logs, and in what is worked out from them
 Member = tuple[int, Changes]

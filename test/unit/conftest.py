@@ -25,7 +25,7 @@ CLOCK_READERS = frozenset(
     {
         "ada_dynamics/jit/native.py",  # seconds of compiling, for `report`
         "ada_dynamics/jit/loop_kernel.py",
-        "ada_dynamics/jit/thread_kernel.py",
+        "ada_dynamics/gpu/kernels.py",
         "ada_dynamics/jit/tape_backend.py",
         "ada_dynamics/simulation/simulation.py",  # seconds of computing, for `log.summary`
         "ada_dynamics/simulation/run.py",

@@ -17,6 +17,8 @@ FLOORS = (("ada_dynamics",), ("ada_robot",), ("ada_controllers", "ada_hardware")
 PACKAGES = tuple(package for floor in FLOORS for package in floor)
 LEVEL = {package: level for level, floor in enumerate(FLOORS) for package in floor}
 ROS = ("rclpy", "launch", "launch_ros", "ament_index_python")
+LAZY = "ada_dynamics.gpu"
+"""Imported inside functions only, except by its own files."""
 
 
 @cache
@@ -67,12 +69,44 @@ def test_importing_the_library_loads_nothing_of_the_floors_above():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     above = {module.partition(".")[0] for module in loaded.split()} & {*PACKAGES[1:], *ROS}
     assert not above
+    assert LAZY not in loaded.split()
+
+
+def is_lazy(module: str) -> bool:
+    """True for the package of GPUs and its modules."""
+    return f"{module}.".startswith(f"{LAZY}.")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_gpu_code_is_imported_inside_functions_only(package):
+    wrong = []
+    for path in sorted((ROOT / package).rglob("*.py")):
+        where = path.relative_to(ROOT)
+        if is_lazy(".".join(where.with_suffix("").parts)):
+            continue
+        tree = ast.parse(path.read_text())
+        inside = {
+            id(node)
+            for function in ast.walk(tree)
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+            for node in ast.walk(function)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                names = [str(node.module), *(f"{node.module}.{name.name}" for name in node.names)]
+            else:
+                names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            if id(node) not in inside and any(map(is_lazy, names)):
+                wrong.append(f"{where}:{node.lineno}")
+    assert not wrong, "\n".join(wrong)
 
 
 def rooms_of(package: str) -> dict[str, set[str]]:
     """For each room of a package, a folder or a file beside it, the rooms that it imports."""
     arrows: dict[str, set[str]] = {}
     for where, _, module in imports(package):
+        if is_lazy(module):
+            continue
         room, (top, _, inside) = Path(where).parts[1].removesuffix(".py"), module.partition(".")
         other = inside.partition(".")[0]
         if room != "__init__" and top == package and other and other != room:

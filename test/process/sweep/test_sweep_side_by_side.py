@@ -15,7 +15,7 @@ import pytest
 from refused import refused
 
 from ada_dynamics.errors import DeviceMemoryError, InputError, NoDeviceError
-from ada_dynamics.jit import gpu
+from ada_dynamics.gpu import cuda_driver
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
 from ada_tools.scenario import registry
@@ -166,7 +166,7 @@ def test_a_device_that_is_full_ends_the_sweep_and_no_run_fails_for_it(tmp_path: 
 
 def test_without_a_graphics_processor_nothing_is_begun(tmp_path: Path) -> None:
     with contextlib.suppress(NoDeviceError):
-        gpu.count()
+        cuda_driver.count()
         pytest.skip("this machine has a graphics processor")
     for executor in (None, "threads"):
         with pytest.raises(NoDeviceError):

@@ -18,10 +18,9 @@ from refused import refused
 from ada_dynamics.errors import CompileError, InputError
 from ada_dynamics.expr import Function, Traced, cos, select, sqrt, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
+from ada_dynamics.gpu.cuda_driver import HostDevice
+from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel
 from ada_dynamics.jit import GuardError, Signature, Target, fallback
-from ada_dynamics.jit.thread_batch import Pieces
-from ada_dynamics.jit.thread_kernel import ThreadKernel
-from ada_dynamics.jit.threads import HostThreads
 
 FUNCTION = mixed()
 MAKERS = {"native": kernel_of, "tape": tape_of}
@@ -207,8 +206,8 @@ def test_columns_may_have_one_number_each_and_be_constants():
     assert (X.tolist(), y.tolist(), C.tolist()) == ([[2.0, 16.0, 8.0]], [0.5], [[8.0, 12.0, 20.0]])
     for part, one in zip(kernel.batch(np.tile(p, (9, 1))), (X, y, C), strict=True):
         np.testing.assert_array_equal(part, np.array([one] * 9))
-    threads = ThreadKernel(Signature.of(function), lambda: function, "single columns", HostThreads())
-    found, refused = Pieces(HostThreads()).run(threads, [np.tile(p, (9, 1))])
+    threads = ThreadKernel(Signature.of(function), lambda: function, "single columns", HostDevice())
+    found, refused = StagedBatches(HostDevice()).run(threads, [np.tile(p, (9, 1))])
     assert not len(refused)
     for part, one in zip(found, (X, y, C), strict=True):
         np.testing.assert_array_equal(part, np.array([one] * 9))

@@ -9,9 +9,9 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactSphere
 from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.gpu.rollout import DeviceRollout
 from ada_dynamics.model import Builder
 from ada_dynamics.simulation import CompiledController
-from ada_dynamics.simulation.device_rollout import DeviceMotions
 
 STARTS = 9
 
@@ -53,9 +53,9 @@ def test_steps_near_singular_poses_are_taken_by_the_robust_order_and_those_from_
     v[4] = 3.0 * sim.dynamics.kernels.closed.tangents(q[4])[0]
     with pytest.warns(SingularPoseWarning):
         expected = sim.rollout(q, v, 1.0, rows_every=100)
-    motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
+    motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
     motions.run(1000)
-    assert 0 < motions.careful < 5
+    assert 0 < motions.cpu_steps < 5
     x = motions.x.numpy()
     assert np.allclose(x[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
     assert np.max(np.abs([sim.dynamics.largest_gap(row[:3]) for row in x])) < 1e-9
@@ -78,9 +78,9 @@ def test_redundant_loops_go_on_with_combinations_chosen_anew_where_they_are_worn
     q, v = starts(sim)
     v = sim.dynamics.project(q, 20.0 * v)[1]  # some make a full turn
     expected = sim.rollout(q, v, 0.4, rows_every=200)
-    motions = DeviceMotions(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
+    motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
     motions.run(200)
-    assert 0 < motions.careful < 0.05 * 200 * STARTS
+    assert 0 < motions.cpu_steps < 0.05 * 200 * STARTS
     assert np.allclose(motions.x.numpy()[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
     assert sim.dynamics.largest_gap(motions.x.numpy()[0, :3]) < 1e-12
 

@@ -13,35 +13,34 @@ from ptx_machine import PtxKernel
 
 import ada_dynamics as ada
 from ada_dynamics.expr import Function
-from ada_dynamics.jit import Signature, Target, keeping
+from ada_dynamics.gpu.cuda_driver import HostDevice
+from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel
+from ada_dynamics.gpu.ptx import GROUP, tasks, threads_module
+from ada_dynamics.jit import Signature, Target
 from ada_dynamics.jit.compiler import compile_text
-from ada_dynamics.jit.emit_threads import GROUP, tasks, threads_module
-from ada_dynamics.jit.keeping import Do, Place, Plan, Step, Task, keep
+from ada_dynamics.jit.register_allocation import Allocation, SpillSlot, Step, StepKind, Task, allocate, part_starts
 from ada_dynamics.jit.target import Limits
-from ada_dynamics.jit.thread_batch import Pieces
-from ada_dynamics.jit.thread_kernel import ThreadKernel
-from ada_dynamics.jit.threads import HostThreads
 
 
 def tasks_of(function: Function) -> list[Task]:
     return list(tasks(function, function.nodes()))
 
 
-def carried_out(plan: Plan) -> list[Task]:
+def carried_out(plan: Allocation) -> list[Task]:
     """The tasks of a plan; every number is looked for where the plan says that it is."""
     done: list[Task] = []
-    memory: dict[Place, int] = {}
+    memory: dict[SpillSlot, int] = {}
     for part in plan.parts:
         held: set[int] = set()  # nothing is left of the part before
         for step in part:
-            if step.do is Do.PUT:
+            if step.kind is StepKind.SPILL:
                 assert step.node.index in held
                 memory[step.place] = step.node.index
-            elif step.do is Do.FETCH:
+            elif step.kind is StepKind.RELOAD:
                 assert memory[step.place] == step.node.index
                 held.add(step.node.index)
             else:
-                done.append(Task(step.do, step.node))
+                done.append(Task(step.kind, step.node))
                 assert set(done[-1].operands) <= held
                 held.add(step.node.index)
     return done
@@ -52,10 +51,10 @@ def most_at_once(steps: list[Step]) -> int:
     stays: list[list[int]] = []
     current: dict[int, list[int]] = {}
     for i, step in enumerate(steps):
-        used = [step.node.index] if step.do is Do.PUT else Task(step.do, step.node).operands
-        for index in used if step.do is not Do.FETCH else ():
+        used = [step.node.index] if step.kind is StepKind.SPILL else Task(step.kind, step.node).operands
+        for index in used if step.kind is not StepKind.RELOAD else ():
             current[index][1] = i
-        if step.do in (Do.COMPUTE, Do.FETCH):
+        if step.kind in (StepKind.COMPUTE, StepKind.RELOAD):
             current[step.node.index] = [i, i]
             stays.append(current[step.node.index])
     change = np.zeros(len(steps) + 1, dtype=int)
@@ -70,7 +69,7 @@ def most_at_once(steps: list[Step]) -> int:
 @pytest.mark.parametrize("part", [25, 10_000])
 def test_every_number_is_at_hand_when_it_is_needed_in_no_more_registers_than_there_are(registers, fast, part):
     given = tasks_of(mixed())
-    plan = keep(given, registers, fast, part)
+    plan = allocate(given, registers, fast, part)
     assert carried_out(plan) == given
     assert (len(plan.parts) > 1) == (part == 25)
     assert max(map(most_at_once, plan.parts)) <= registers + 1  # the one that is being computed
@@ -85,23 +84,25 @@ def test_parts_begin_where_the_fewest_numbers_wait():
     sums[-1] = 24 + 11
     terms = [24 + 12 + i for i in range(12)]
     longer = [min(turn + 1, 47) for turn in range(36, 48)]
-    assert keeping.starts_of_parts([*squares, *sums, *terms, *longer], 20) == [24]
-    assert keeping.starts_of_parts([*squares, *sums, *terms, *longer], 40) == []
-    assert keeping.starts_of_parts(range(100), 20) == [15, 35, 55, 75]  # nothing waits: the first of what is allowed
-    assert keeping.starts_of_parts([], 20) == []
+    assert part_starts([*squares, *sums, *terms, *longer], 20) == [24]
+    assert part_starts([*squares, *sums, *terms, *longer], 40) == []
+    assert part_starts(range(100), 20) == [15, 35, 55, 75]  # nothing waits: the first of what is allowed
+    assert part_starts([], 20) == []
 
 
 NARROW = Limits(registers=(6, 6), thread_part=16)
 IN_LOOPS = Limits(written_out=0, columns=2, fast_bytes=40)  # what columns share is in both kinds of memory
 
 
-def host(limits: Limits) -> HostThreads:
-    return HostThreads(replace(HostThreads().target, limits=limits))
+def host(limits: Limits) -> HostDevice:
+    return HostDevice(replace(HostDevice().target, limits=limits))
 
 
 def run_on_host(function: Function, batch: list[np.ndarray], limits: Limits):
     machine = host(limits)
-    return Pieces(machine).run(ThreadKernel(Signature.of(function), lambda: function, key_of(function), machine), batch)
+    return StagedBatches(machine).run(
+        ThreadKernel(Signature.of(function), lambda: function, key_of(function), machine), batch
+    )
 
 
 def run_ptx(function: Function, inputs: list[np.ndarray], limits: Limits) -> tuple[str, list[np.ndarray]]:

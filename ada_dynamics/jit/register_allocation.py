@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbers stay in a thread's registers, and where the others wait: planned on the graph, before any assembler.
+"""Register allocation on the graph: which values are spilled to memory, and how long functions are split into parts.
 
-An assembler that runs out of registers moves what is in its way; it does not look at 30 000 operations to come. Here
-they are all known, so the number goes whose next use is farthest away (Belady, "A study of replacement algorithms for a
-virtual-storage computer", IBM Systems Journal 5, 1966), to fast memory as long as there is some. What is long is cut
-into parts, between which all numbers wait in memory: compilers take far more than twice as long for twice as much.
+All later uses are known here, so the value whose next use is farthest away is spilled (Belady, "A study of replacement
+algorithms for a virtual-storage computer", IBM Systems Journal 5, 1966), to fast memory while there is free space.
+Compilers only use local heuristics on functions of 30 000 operations. Long functions are split into parts, between
+which all values are in memory, because compile time grows faster than linearly with the length of a function.
 """
 
 from __future__ import annotations
@@ -17,81 +17,81 @@ from typing import NamedTuple
 
 from ada_dynamics.expr.graph import CONST, Expr
 
-FAST_COST = 0.2  # of an access to fast memory; one to slow memory costs 1
+FAST_COST = 0.2  # cost of an access to fast memory; an access to slow memory costs 1
 
 
-class Do(Enum):
+class StepKind(Enum):
     """Kinds of steps."""
 
     COMPUTE = "compute"
-    DELIVER = "deliver"  # it is a result, or a condition
-    PUT = "put"  # into memory
-    FETCH = "fetch"  # back into a register
+    OUTPUT = "output"  # store a result or check a guard
+    SPILL = "spill"
+    RELOAD = "reload"
 
 
 class Task(NamedTuple):
-    """Something that must be done, in its turn."""
+    """Computation or output of a node."""
 
-    do: Do
+    kind: StepKind
     node: Expr
 
     @property
     def operands(self) -> list[int]:
-        """Indices of the nodes that it needs in registers."""
-        needed = (self.node,) if self.do is Do.DELIVER else self.node.args
+        """Indices of the nodes that must be in registers."""
+        needed = (self.node,) if self.kind is StepKind.OUTPUT else self.node.args
         return list(dict.fromkeys(node.index for node in needed if node.op is not CONST))
 
 
-class Place(NamedTuple):
-    """Memory for one number."""
+class SpillSlot(NamedTuple):
+    """Memory for one value."""
 
     is_fast: bool
     number: int
 
 
 class Step(NamedTuple):
-    """A task, or a number's way to its place and back."""
+    """A task, or a spill or reload of a node."""
 
-    do: Do
+    kind: StepKind
     node: Expr
-    place: Place | None = None
+    place: SpillSlot | None = None
 
 
 @dataclass
-class Plan:
-    """Steps, in parts; between two parts no number is in a register."""
+class Allocation:
+    """Steps in parts; no value is in a register between two parts."""
 
     parts: list[list[Step]] = field(default_factory=lambda: [[]])
-    places: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})  # how many, fast and slow
+    places: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})  # slots in fast and slow memory
 
     def accesses(self, is_fast: bool) -> int:
-        """How often numbers go to memory and back."""
+        """Number of spills and reloads."""
         return sum(step.place is not None and step.place.is_fast == is_fast for part in self.parts for step in part)
 
     @property
     def cost(self) -> float:
-        """Accesses to slow memory; those to fast memory count less."""
+        """Weighted number of spills and reloads."""
         return self.accesses(False) + FAST_COST * self.accesses(True)
 
 
-def keep(tasks: Sequence[Task], registers: int, fast: int, part: int) -> Plan:
-    """Steps that need no more registers than there are.
+def allocate(tasks: Sequence[Task], registers: int, fast: int, part: int) -> Allocation:
+    """Plan spills and reloads.
 
     Args:
-        tasks: in their order; nodes are computed before they are needed.
-        registers: how many numbers stay at hand, beside the one that is being computed.
-        fast: how many can wait in fast memory.
-        part: tasks of a part, about.
+        tasks: tasks in execution order; operands before their users.
+        registers: number of registers, in addition to the one of the value being computed.
+        fast: number of slots in fast memory.
+        part: approximate number of tasks per part.
     """
-    return _Keeper(tasks, registers, fast).run(part)
+    return _Allocator(tasks, registers, fast).run(part)
 
 
-def starts_of_parts(last_uses: Sequence[int], part: int) -> list[int]:
-    """Turns at which a new part begins: near equal lengths, where the fewest numbers wait.
+def part_starts(last_uses: Sequence[int], part: int) -> list[int]:
+    """Positions at which parts start: near equal lengths, where the fewest values are live.
 
     Args:
-        last_uses: for each turn, the last one that needs its number; itself, where none does.
-        part: turns of a part, about.
+        last_uses: position of the last use of each value; its own position if it is not used.
+        part: approximate length of a part.
     """
     changes = [0] * (len(last_uses) + 2)
     for turn, last in enumerate(last_uses):
@@ -104,24 +104,24 @@ def starts_of_parts(last_uses: Sequence[int], part: int) -> list[int]:
     return [min(turns, key=waiting.__getitem__) for turns in ranges]
 
 
-class _Keeper:
+class _Allocator:
     def __init__(self, tasks: Sequence[Task], registers: int, fast: int) -> None:
         self.tasks, self.registers = tasks, registers
-        self.plan = Plan()
-        self.uses: dict[int, list[int]] = {}  # tasks that need a node, the next one last
+        self.plan = Allocation()
+        self.uses: dict[int, list[int]] = {}  # tasks that use a node, in reverse order
         for turn in range(len(tasks) - 1, -1, -1):
             for operand in tasks[turn].operands:
                 self.uses.setdefault(operand, []).append(turn)
         self.held: dict[int, Expr] = {}  # nodes in registers
-        self.places: dict[int, Place] = {}  # of nodes in memory, in registers or not
+        self.places: dict[int, SpillSlot] = {}  # slots of nodes in memory, whether in registers or not
         self.free: dict[bool, list[int]] = {True: list(range(fast - 1, -1, -1)), False: []}
 
-    def run(self, part: int) -> Plan:
+    def run(self, part: int) -> Allocation:
         last_uses = [
-            self.uses.get(task.node.index, [turn])[0] if task.do is Do.COMPUTE else turn
+            self.uses.get(task.node.index, [turn])[0] if task.kind is StepKind.COMPUTE else turn
             for turn, task in enumerate(self.tasks)
         ]
-        starts = set(starts_of_parts(last_uses, part))
+        starts = set(part_starts(last_uses, part))
         nodes = {task.node.index: task.node for task in self.tasks}
         for turn, task in enumerate(self.tasks):
             if turn in starts:
@@ -130,21 +130,21 @@ class _Keeper:
             for operand in operands:
                 if operand not in self.held:
                     self._make_room(operands)
-                    self._add(Do.FETCH, nodes[operand], self.places[operand])
+                    self._add(StepKind.RELOAD, nodes[operand], self.places[operand])
                     self.held[operand] = nodes[operand]
-            self._add(task.do, task.node)
+            self._add(task.kind, task.node)
             for operand in operands:
                 self._used(operand)
-            if task.do is Do.COMPUTE and self.uses.get(task.node.index):
+            if task.kind is StepKind.COMPUTE and self.uses.get(task.node.index):
                 self._make_room(())
                 self.held[task.node.index] = task.node
         return self.plan
 
-    def _add(self, do: Do, node: Expr, place: Place | None = None) -> None:
-        self.plan.parts[-1].append(Step(do, node, place))
+    def _add(self, kind: StepKind, node: Expr, place: SpillSlot | None = None) -> None:
+        self.plan.parts[-1].append(Step(kind, node, place))
 
     def _used(self, index: int) -> None:
-        """A use is over; after the last one the node needs neither register nor place."""
+        """Count a use; after the last one free the register and the slot."""
         self.uses[index].pop()
         if not self.uses[index]:
             del self.held[index]
@@ -153,22 +153,22 @@ class _Keeper:
                 self.free[place.is_fast].append(place.number)
 
     def _make_room(self, needed: Sequence[int]) -> None:
-        """A register for one more number, at the expense of the one that is needed last."""
+        """Free a register by spilling the value whose next use is farthest away."""
         if len(self.held) < self.registers:
             return
         last = max((index for index in self.held if index not in needed), key=lambda index: self.uses[index][-1])
         self._put(self.held.pop(last))
 
     def _put(self, node: Expr) -> None:
-        if node.index in self.places:  # where it still is: numbers never change
+        if node.index in self.places:  # the value in memory is still valid
             return
         is_fast = bool(self.free[True])
         free = self.free[is_fast]
         if not free:
             free.append(self.plan.places[False])
-        place = self.places[node.index] = Place(is_fast, free.pop())
+        place = self.places[node.index] = SpillSlot(is_fast, free.pop())
         self.plan.places[is_fast] = max(self.plan.places[is_fast], place.number + 1)
-        self._add(Do.PUT, node, place)
+        self._add(StepKind.SPILL, node, place)
 
     def _put_all_away(self) -> None:
         for node in self.held.values():

@@ -15,8 +15,8 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, OpenLoopWarning, SingularPoseWarning
-from ada_dynamics.jit.device_array import DeviceArray
-from ada_dynamics.jit.thread_batch import Pieces
+from ada_dynamics.gpu.arrays import DeviceArray
+from ada_dynamics.gpu.kernels import StagedBatches
 from ada_dynamics.robots import mechanisms
 
 STATES = 77
@@ -38,10 +38,10 @@ class World:
         return tuple(self._placed(np.asarray(x), columns) for x in arrays)
 
     def _placed(self, x: np.ndarray, columns: bool) -> DeviceArray:
-        found = DeviceArray.empty(self.there.machine, x.shape, x.dtype, columns, 0)
+        found = DeviceArray.empty(self.there.device, x.shape, x.dtype, columns, 0)
         laid_out = np.ascontiguousarray(np.moveaxis(x, 0, -1) if columns else x)
-        self.there.machine.to_device(found.block.address, laid_out, 0)
-        self.there.machine.wait(0)
+        self.there.device.to_device(found.block.address, laid_out, 0)
+        self.there.device.wait(0)
         return found
 
 
@@ -221,7 +221,7 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
 
 def taken_over(world: World, bits: int = 64, name: str = "forward") -> list[int]:
     """States that the fast kernel refuses and the robust one does not."""
-    kernel, pieces = world.there.thread_kernel(name, bits=bits), Pieces(world.there.machine)
+    kernel, pieces = world.there.thread_kernel(name, bits=bits), StagedBatches(world.there.device)
     states = [x.astype(kernel.dtype) for x in world.states]
     refused, left = (set(pieces.run(kernel, states, robust=robust)[1].tolist()) for robust in (False, True))
     assert left <= refused
@@ -281,7 +281,7 @@ def test_redundant_loops_stay_on_the_device_through_a_full_turn(device):
     there = ada.Dynamics(model, device=device)
     world = World(model, here, there, (q, v, rng.normal(size=(len(q), model.nv))))
     assert taken_over(world) == [6]
-    assert not len(Pieces(there.machine).run(there.thread_kernel("forward"), list(world.states))[1])
+    assert not len(StagedBatches(there.device).run(there.thread_kernel("forward"), list(world.states))[1])
     answers = [Oracle(model).forward(*state).acceleration for state in zip(*world.states, strict=True)]
     agree(there.forward(*world.placed(*world.states)), answers)
     assert np.array_equal(here.forward(*world.states), there.forward(*world.states))
@@ -381,7 +381,7 @@ def test_an_array_of_a_device_tells_other_libraries_where_it_lies(arm):
     assert told["strides"] == (8, 8 * STATES)
     assert told["data"][0] == found.block.address
     assert (told["stream"], told["version"], told["typestr"]) == (1, 3, "<f8")
-    assert found.__dlpack_device__() == arm.there.machine.device
+    assert found.__dlpack_device__() == arm.there.device.dlpack_device
     # and is taken again as it lies
     agree(arm.there.forward(found, v, tau), arm.here.forward(np.asarray(found), v, tau))
 
@@ -403,7 +403,7 @@ def test_arrays_come_and_go_by_dlpack(arm):
     q, v, tau = arm.placed(*arm.states, columns=True)
     found = arm.there.forward(*map(OnlyDlpack, (q, v, tau)))
     agree(found, arm.here.forward(*arm.states))
-    if arm.there.machine.name == "host":
+    if arm.there.device.name == "host":
         theirs = np.from_dlpack(found)  # numpy reads what lies in this process
         assert theirs.ctypes.data == found.block.address
         expected = np.asarray(found)

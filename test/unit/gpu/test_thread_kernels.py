@@ -10,16 +10,16 @@ import pytest
 from jit_examples import close, kernel_of, key_of, mixed, reference, states
 
 from ada_dynamics.expr import Function, cos, sin, trace
+from ada_dynamics.gpu.arrays import Strided
+from ada_dynamics.gpu.cuda_driver import HostDevice
+from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel
+from ada_dynamics.gpu.ptx import threads_module
 from ada_dynamics.jit import Signature, Target
 from ada_dynamics.jit.compiler import assembly
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
-from ada_dynamics.jit.emit_threads import threads_module
 from ada_dynamics.jit.target import PTX
-from ada_dynamics.jit.thread_batch import Pieces
-from ada_dynamics.jit.thread_kernel import ThreadKernel
-from ada_dynamics.jit.threads import HostThreads, Strided
 
-HOST = HostThreads()
+HOST = HostDevice()
 needs_fma = pytest.mark.skipif(not HOST.target.fma, reason="this processor has no fused multiply-add")
 
 
@@ -28,7 +28,7 @@ def threads_of(function: Function, bits: int = 64) -> ThreadKernel:
 
 
 def run(function: Function, batch: list[np.ndarray], bits: int = 64, piece: int = 2**20):
-    return Pieces(HOST, piece).run(threads_of(function, bits), batch)
+    return StagedBatches(HOST, piece).run(threads_of(function, bits), batch)
 
 
 def test_threads_give_the_numbers_of_the_batch_kernel_bit_for_bit():
@@ -105,7 +105,8 @@ def test_ptx_of_every_generation_is_one_kernel_that_calls_nothing(capability, bi
     assert "ld.global" in text
 
 
-def test_code_is_compiled_once_and_found_again_and_each_precision_has_its_own(own_cache):
+def test_code_is_compiled_once_and_found_again_and_each_precision_has_its_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("ADA_CACHE_DIR", str(tmp_path))
     kernels = [threads_of(mixed(), bits) for bits in (64, 64, 32, 32)]
     for kernel in kernels[: 4 if HOST.target.fma else 2]:
         kernel.loaded()

@@ -9,9 +9,9 @@ from jit_examples import close, kernel_of, mixed, reference, states
 from ptx_machine import PtxKernel
 
 import ada_dynamics as ada
+from ada_dynamics.gpu.ptx import threads_module
 from ada_dynamics.jit import Target
 from ada_dynamics.jit.compiler import compile_text
-from ada_dynamics.jit.emit_threads import threads_module
 
 GROUP = 8
 

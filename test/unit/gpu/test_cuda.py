@@ -13,12 +13,10 @@ from jit_examples import close, kernel_of, key_of, mixed, states
 
 from ada_dynamics.errors import DeviceError, DeviceMemoryError, DriverTooOldError, NoDeviceError
 from ada_dynamics.expr import Traced, trace
+from ada_dynamics.gpu.arrays import ArrayView, DeviceArray
+from ada_dynamics.gpu.cuda_driver import Gpu, driver
+from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel, launch, put_rows, rows_of
 from ada_dynamics.jit import Signature
-from ada_dynamics.jit.device_array import DeviceArray, Given
-from ada_dynamics.jit.driver import driver
-from ada_dynamics.jit.gpu import Gpu
-from ada_dynamics.jit.thread_batch import Pieces, launch, put_rows, rows_of
-from ada_dynamics.jit.thread_kernel import ThreadKernel
 
 MIB = 2**20
 
@@ -77,9 +75,9 @@ def placed(gpu, array, stream, columns=False) -> DeviceArray:
     return found
 
 
-def made(array: DeviceArray, name: str) -> Given:
+def made(array: DeviceArray, name: str) -> ArrayView:
     """As another library hands it in, in whose stream it is made."""
-    return Given(name, array.shape, array.dtype, array.given(name).strides, array.block.address, array.stream, array)
+    return ArrayView(name, array.shape, array.dtype, array.view(name).strides, array.block.address, array.stream, array)
 
 
 @pytest.mark.parametrize("name", ["libcuda.so.1", "libcuda.so"])
@@ -124,7 +122,7 @@ def test_a_machine_without_a_driver_has_no_device(monkeypatch):
 def test_batches_of_this_process_go_there_and_back_in_two_streams(cuda, n, bits, columns):
     gpu, dtype = Gpu(1), f"f{bits // 8}"
     x, y = (np.asarray(array, dtype, "F" if columns else "C") for array in states(LINES, n))
-    pieces = Pieces(gpu, 3000)
+    pieces = StagedBatches(gpu, 3000)
     for _ in range(2):  # what is kept from one run serves the next
         (z,), refused = pieces.run(kernel(gpu, bits=bits), [x, y])
         close([z], [expected(x, y)], 1e-15 if bits == 64 else 1e-6)
@@ -141,7 +139,7 @@ def test_batches_of_this_process_go_there_and_back_in_two_streams(cuda, n, bits,
 
 def test_a_larger_batch_gets_more_room_and_pieces_are_as_small_as_the_device(cuda):
     gpu = Gpu(0)
-    pieces = Pieces(gpu)
+    pieces = StagedBatches(gpu)
     x, y = states(LINES, 300)
     for n in (10, 300):
         (z,), _ = pieces.run(kernel(gpu), [x[:n], y[:n]])
@@ -152,7 +150,7 @@ def test_a_larger_batch_gets_more_room_and_pieces_are_as_small_as_the_device(cud
     gc.collect()
     assert cuda.live() == []
     cuda.memory, cuda.launched = 20_000, []
-    (z,), _ = Pieces(gpu).run(kernel(gpu), [x, y])
+    (z,), _ = StagedBatches(gpu).run(kernel(gpu), [x, y])
     close([z], [expected(x, y)], 1e-15)
     assert len(cuda.launched) == 3, "two pieces under way may take half of what is free: 121 states each"
 
@@ -161,7 +159,7 @@ def test_states_are_refused_by_their_numbers_in_whatever_piece_they_are(cuda):
     gpu, (x, y) = Gpu(0), states(LINES, 90)
     y[[0, 41, 88]] = -60.0
     for robust in (None, kernel(gpu, over=64)):
-        (z,), refused = Pieces(gpu, 1000).run(kernel(gpu, robust=robust), [x, y])
+        (z,), refused = StagedBatches(gpu, 1000).run(kernel(gpu, robust=robust), [x, y])
         assert refused.tolist() == [0, 41, 88]
         good = np.delete(np.arange(90), refused)
         close([z[good]], [expected(x, y)[good]], 1e-15)
@@ -218,7 +216,7 @@ def test_memory_that_is_not_there_is_told_with_what_is_left(cuda):
 def test_the_numbers_of_every_operation_are_those_of_the_processor_at_hand(cuda):
     batch = states(mixed(), 5)
     gpu = Gpu(0)
-    found, _ = Pieces(gpu).run(ThreadKernel(Signature.of(mixed()), mixed, "mixed", gpu), batch)
+    found, _ = StagedBatches(gpu).run(ThreadKernel(Signature.of(mixed()), mixed, "mixed", gpu), batch)
     close(found, kernel_of(mixed()).batch(*batch))
 
 
@@ -233,7 +231,7 @@ def test_some_states_come_and_go_wherever_their_numbers_lie(cuda, shape, columns
         place = DeviceArray.empty(gpu, shape, array.dtype, columns, stream)
         kept = np.ascontiguousarray(np.moveaxis(array, 0, -1) if columns else array)
         gpu.to_device(place.block.address, kept, stream)
-        found = rows_of(gpu, place.given("x"), rows, stream)
+        found = rows_of(gpu, place.view("x"), rows, stream)
         assert found.dtype == dtype and np.array_equal(found, flat[rows])
         values = -1.0 - flat[rows].astype(float)
         put_rows(gpu, place, rows, values.reshape(len(rows), *shape[1:]), stream)

@@ -12,11 +12,10 @@ import pytest
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit import dlpack
-from ada_dynamics.jit.device_array import DeviceArray, given, on_device, stream_number
-from ada_dynamics.jit.threads import HostThreads
+from ada_dynamics.gpu.arrays import CUDA, DeviceArray, array_view, on_device, stream_number
+from ada_dynamics.gpu.cuda_driver import HostDevice
 
-HOST = HostThreads()
+HOST = HostDevice()
 F8, F4 = np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -41,7 +40,7 @@ class Shown:
 class Handing:
     """A numpy array that says of itself it is elsewhere, and by which stream it was asked."""
 
-    def __init__(self, array, kind=dlpack.CUDA):
+    def __init__(self, array, kind=CUDA):
         self.array, self.kind, self.streams = array, kind, []
 
     def __dlpack__(self, *, stream=None):
@@ -96,7 +95,7 @@ def test_an_array_that_others_have_lives_until_they_let_go_of_it():
 
 
 def test_whoever_takes_an_array_in_a_stream_waits_for_ours():
-    class Ordered(HostThreads):
+    class Ordered(HostDevice):
         def __init__(self):
             super().__init__()
             self.orders = []
@@ -129,7 +128,7 @@ BASE = np.arange(24.0).reshape(6, 4)
     ],
 )
 def test_an_array_of_another_library_is_taken_as_it_lies(array, strides, is_columns, way):
-    one = given("q", way(array), HOST)
+    one = array_view("q", way(array), HOST)
     assert (one.name, one.shape, one.dtype, one.strides) == ("q", array.shape, array.dtype, strides)
     assert (one.address, one.is_columns) == (array.ctypes.data, is_columns)
     assert one.states == (array.shape[0] if array.ndim > 1 else None)
@@ -142,10 +141,10 @@ def test_an_array_of_another_library_is_taken_as_it_lies(array, strides, is_colu
 def test_rows_with_gaps_between_them_are_refused():
     cut = np.zeros((2, 3, 8))[:, :, :4]
     with refused(InputError, field="M"):
-        _ = given("M", Shown(cut), HOST).strided
+        _ = array_view("M", Shown(cut), HOST).strided
     whole = np.zeros((2, 3, 4))
-    assert given("M", Shown(whole), HOST).strided[1:] == (12, 1)
-    assert given("M", Shown(np.zeros((2, 3, 8))[:, :, ::2]), HOST).strided[1:] == (24, 2)
+    assert array_view("M", Shown(whole), HOST).strided[1:] == (12, 1)
+    assert array_view("M", Shown(np.zeros((2, 3, 8))[:, :, ::2]), HOST).strided[1:] == (24, 2)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +161,7 @@ def test_rows_with_gaps_between_them_are_refused():
 )
 def test_an_array_that_cannot_be_taken_is_refused(value):
     with refused(InputError, field="q"):
-        given("q", value, HOST)
+        array_view("q", value, HOST)
 
 
 @pytest.mark.parametrize("wanted", [RuntimeError, BufferError])
@@ -172,7 +171,7 @@ def test_a_tensor_that_wants_a_gradient_says_so(wanted):
             raise wanted("it requires grad")
 
         def __dlpack_device__(self):
-            return dlpack.CUDA, 0
+            return CUDA, 0
 
     class Torch:
         @property
@@ -182,7 +181,7 @@ def test_a_tensor_that_wants_a_gradient_says_so(wanted):
     assert on_device(Torch())
     for value in (Wanting(), Torch()):
         with refused(InputError, field="q"):
-            given("q", value, HOST)
+            array_view("q", value, HOST)
 
 
 @pytest.mark.parametrize(

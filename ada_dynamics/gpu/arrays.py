@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays in device memory: results, and arguments of other libraries by `__cuda_array_interface__` or DLPack."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit.target import Target
+
+LARGEST = 2**31 - 1  # strides and state counts are 32-bit
+
+
+# --- devices ----------------------------------------------------------------------------------------------------------
+class Strided(NamedTuple):
+    """Array argument of a kernel: address of the first number and strides in numbers."""
+
+    address: int
+    of_state: int
+    of_element: int
+
+
+class Block(Protocol):
+    """Memory of a device, freed with this object."""
+
+    address: int
+    size: int
+
+
+class Device(Protocol):
+    """Device that runs kernels. A stream is a number; the operations of one stream are executed in order."""
+
+    name: str
+    target: Target
+    dlpack_device: tuple[int, int]  # DLPack device type and number
+
+    def load(self, code: bytes) -> Any:
+        """Load a compiled kernel."""
+
+    def launch(self, kernel: Any, arguments: Sequence[Any], states: int, stream: int) -> None:
+        """Launch a kernel with one thread per state."""
+
+    def allocate(self, size: int, stream: int) -> Block:
+        """Allocate device memory; `size` in bytes."""
+
+    def staging(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Allocate host memory for fast copies; `size` in bytes."""
+
+    def free_memory(self) -> int:
+        """Free device memory in bytes."""
+
+    def to_device(self, address: int, array: np.ndarray[Any, Any], stream: int) -> None:
+        """Copy a contiguous array to the device."""
+
+    def to_host(self, array: np.ndarray[Any, Any], address: int, stream: int) -> None:
+        """Copy from the device to a contiguous array."""
+
+    def clear(self, address: int, size: int, stream: int) -> None:
+        """Set bytes to zero."""
+
+    def new_stream(self) -> int:
+        """Create a stream."""
+
+    def wait(self, stream: int) -> None:
+        """Block until a stream is idle."""
+
+    def follow(self, stream: int, other: int) -> None:
+        """Let a stream wait for the work submitted to another stream so far."""
+
+    def refuse_foreign(self, address: int, name: str) -> None:
+        """Raise InputError if an address is not in the memory of this device."""
+
+
+# --- DLPack -----------------------------------------------------------------------------------------------------------
+CPU, CUDA = 1, 2  # device types
+_FLOAT = 2  # data type code
+_NEW, _USED = b"dltensor", b"used_dltensor"
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("device", c_int32), ("number", c_int32), ("ndim", c_int32)]
+    _fields_ += [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
+    _fields_ += [("shape", ctypes.POINTER(c_int64)), ("strides", ctypes.POINTER(c_int64)), ("offset", c_uint64)]
+
+
+_Deleter = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p)]
+
+
+_api = ctypes.pythonapi
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, ctypes.c_char_p, c_void_p)(("PyCapsule_New", _api))
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
+_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
+_pointer_of_dying = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
+
+# Exported arrays that consumers still use, by the address of the DLManagedTensor.
+_exported: dict[int, tuple[Any, ...]] = {}
+
+
+def _release(address: int) -> None:
+    _exported.pop(address, None)
+
+
+def _destroy_capsule(capsule: int) -> None:
+    """Release the array of a capsule that was not consumed, which is one whose name is unchanged."""
+    if _is_valid(capsule, _NEW):
+        _release(_pointer_of_dying(capsule, _NEW) or 0)
+
+
+_deleter = _Deleter(_release)
+_capsule_destructor = ctypes.PYFUNCTYPE(None, c_void_p)(_destroy_capsule)
+
+
+def dlpack_capsule(
+    owner: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...], bits: int, device: tuple[int, int]
+) -> Any:
+    """DLPack capsule of an array; `owner` lives until the consumer releases it. Strides are in numbers."""
+    extent, steps = (c_int64 * len(shape))(*shape), (c_int64 * len(shape))(*strides)
+    tensor = _Tensor(address, *device, len(shape), _FLOAT, bits, 1, extent, steps, 0)
+    managed = _Managed(tensor, None, ctypes.cast(_deleter, c_void_p))
+    place = ctypes.addressof(managed)
+    _exported[place] = (managed, extent, steps, owner)
+    return _new(place, _NEW, ctypes.cast(_capsule_destructor, c_void_p))
+
+
+class _ImportedTensor:
+    """DLManagedTensor of another library, released with this object."""
+
+    def __init__(self, place: int, deleter: int | None) -> None:
+        self._place, self._deleter = place, deleter
+
+    def __del__(self) -> None:
+        if self._deleter:
+            _Deleter(self._deleter)(self._place)
+
+
+def _by_dlpack(name: str, value: Any, stream: int) -> ArrayView:
+    """View of an array by DLPack; the array is ready for operations in `stream`."""
+    try:
+        found = value.__dlpack__(stream=stream or 1)  # 1 denotes the default stream
+    except (RuntimeError, BufferError) as problem:  # torch raises for a tensor that requires a gradient
+        raise InputError(f"{name} cannot be read: {problem}", field=name) from None
+    place = _pointer(found, _NEW)
+    managed = _Managed.from_address(place)
+    _rename(found, _USED)
+    owner = _ImportedTensor(place, managed.deleter)
+    tensor = managed.tensor
+    if (tensor.code, tensor.lanes) != (_FLOAT, 1) or tensor.bits not in (32, 64):
+        raise InputError(f"{name} must have dtype float64 or float32", field=name)
+    shape = tuple(tensor.shape[: tensor.ndim])
+    if tensor.strides:
+        strides = tuple(tensor.strides[: tensor.ndim])
+    else:
+        strides = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape)))
+    address, dtype = (tensor.data or 0) + tensor.offset, np.dtype(f"f{tensor.bits // 8}")
+    return ArrayView(name, shape, dtype, strides, address, None, owner)
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
+INTERFACE = "__cuda_array_interface__"
+
+
+class DeviceArray:
+    """Result in the memory of a device, in rows or columns.
+
+    torch.from_dlpack(x), jax.dlpack.from_dlpack(x), cupy.asarray(x) and numba use the array without a copy;
+    numpy.asarray(x) copies it to the host. The array is ready when the work in its stream is done.
+    """
+
+    def __init__(
+        self, device: Device, block: Block, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool, stream: int
+    ) -> None:
+        self.device, self.block, self.shape, self.dtype, self.stream = device, block, shape, dtype, stream
+        self.is_columns = columns
+
+    @classmethod
+    def empty(
+        cls, device: Device, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool, stream: int
+    ) -> DeviceArray:
+        """Allocate an array whose first axis counts the states."""
+        return cls(device, device.allocate(prod(shape) * dtype.itemsize, stream), shape, dtype, columns, stream)
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.shape} {self.dtype} on {self.device.name}>"
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def strided(self) -> Strided:
+        """Argument for kernels."""
+        size = prod(self.shape[1:])
+        return Strided(self.block.address, *((1, len(self)) if self.is_columns else (size, 1)))
+
+    def view(self, name: str) -> ArrayView:
+        """View for use as an argument, without checks."""
+        strides = tuple(step // self.dtype.itemsize for step in self.strides)
+        return ArrayView(name, self.shape, self.dtype, strides, self.block.address, None, self)
+
+    def _laid_out(self) -> tuple[int, ...]:
+        """Shape in the order of memory."""
+        return (*self.shape[1:], len(self)) if self.is_columns else self.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Stride of each axis in bytes."""
+        laid_out = self._laid_out()
+        steps = tuple(prod(laid_out[i + 1 :]) * self.dtype.itemsize for i in range(len(laid_out)))
+        return (steps[-1], *steps[:-1]) if self.is_columns else steps
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.block.address, False),
+            "strides": self.strides,
+            "stream": self.stream or 1,  # 1 denotes the default stream
+            "version": 3,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device.dlpack_device
+
+    def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
+        if stream is not None and stream >= 0:  # -1: the consumer does not want synchronization
+            self.device.follow(0 if stream == 1 else stream, self.stream)
+        strides = tuple(step // self.dtype.itemsize for step in self.strides)
+        bits = 8 * self.dtype.itemsize
+        return dlpack_capsule(self, self.block.address, self.shape, strides, bits, self.device.dlpack_device)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Copy to the host; blocks until the array is ready."""
+        here = np.empty(self._laid_out(), self.dtype)
+        self.device.to_host(here, self.block.address, self.stream)
+        self.device.wait(self.stream)
+        return np.moveaxis(here, -1, 0) if self.is_columns else here
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("a DeviceArray is in device memory; numpy needs a copy")
+        return np.asarray(self.numpy(), dtype)
+
+
+@dataclass(frozen=True)
+class ArrayView:
+    """Array argument in device memory, of this or another library."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...]  # in numbers
+    address: int
+    stream: int | None  # in which it is computed; None if it is ready
+    owner: Any
+
+    @property
+    def states(self) -> int | None:
+        """Number of states; None for a single state."""
+        return self.shape[0] if len(self.shape) > 1 else None
+
+    @property
+    def strided(self) -> Strided:
+        """Argument for kernels; the elements of each matrix must be contiguous."""
+        if len(self.shape) == 1:
+            return Strided(self.address, 0, self.strides[0])
+        of_state, *steps = self.strides
+        for i in range(len(steps) - 1):
+            if steps[i] != steps[i + 1] * self.shape[i + 2]:
+                raise InputError(
+                    f"{self.name} has gaps between the rows of each matrix; pass a contiguous array",
+                    field=self.name,
+                )
+        return Strided(self.address, of_state, steps[-1])
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Address range: first byte, and the byte after the last."""
+        steps = [step * (n - 1) * self.dtype.itemsize for step, n in zip(self.strides, self.shape, strict=True)]
+        first = self.address + sum(min(step, 0) for step in steps)
+        return first, self.address + sum(max(step, 0) for step in steps) + self.dtype.itemsize
+
+    @property
+    def is_columns(self) -> bool:
+        """True if the same element of consecutive states is contiguous."""
+        return len(self.shape) > 1 and abs(self.strides[0]) < abs(self.strides[-1])
+
+
+def on_device(value: Any) -> bool:
+    """Return True if a value is an array in GPU memory."""
+    try:
+        if hasattr(value, INTERFACE):
+            return True
+    except RuntimeError:  # torch raises for a tensor that requires a gradient
+        return True
+    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == CUDA
+
+
+def array_view(name: str, value: Any, device: Device, stream: int = 0) -> ArrayView:
+    """View of an array of another library for use in `stream`; raises InputError if it cannot be used."""
+    try:
+        described = getattr(value, INTERFACE, None)
+    except RuntimeError as problem:
+        raise InputError(f"{name} cannot be read: {problem}. Pass {name}.detach()", field=name) from None
+    found = _by_dlpack(name, value, stream) if described is None else _by_interface(name, value, described)
+    if any(abs(x) > LARGEST for x in (*found.strides, *found.shape)):
+        raise InputError(
+            f"{name} has shape {found.shape} and strides {found.strides}; the largest allowed is {LARGEST}", field=name
+        )
+    if prod(found.shape):
+        device.refuse_foreign(found.address, name)
+    return found
+
+
+def _by_interface(name: str, value: Any, described: dict[str, Any]) -> ArrayView:
+    dtype = np.dtype(described["typestr"])
+    if dtype not in (np.float64, np.float32):
+        raise InputError(f"{name} has dtype {dtype}; it must be float64 or float32", field=name)
+    shape = tuple(int(n) for n in described["shape"])
+    address = int(described["data"][0])
+    steps = described.get("strides")
+    if steps is None:
+        steps = [prod(shape[i + 1 :]) * dtype.itemsize for i in range(len(shape))]
+    if any(step % dtype.itemsize for step in steps) or address % dtype.itemsize:
+        raise InputError(f"{name} is not aligned in memory; pass a copy", field=name)
+    strides = tuple(int(step) // dtype.itemsize for step in steps)
+    made_in = described.get("stream")
+    return ArrayView(name, shape, dtype, strides, address, None if made_in is None else _stream(made_in), value)
+
+
+def _stream(number: int) -> int:
+    """Driver handle of a stream of __cuda_array_interface__, where 1 denotes the default stream."""
+    if number == 0:
+        raise InputError("stream 0 is not allowed in __cuda_array_interface__; use 1 for the default stream")
+    return 0 if number == 1 else int(number)
+
+
+def stream_number(stream: Any) -> int:
+    """Handle of a stream of torch, CuPy, numba or cuda.core, of a number, or of None (the default stream)."""
+    if stream is None:
+        return 0
+    if hasattr(stream, "__cuda_stream__"):
+        described = stream.__cuda_stream__() if callable(stream.__cuda_stream__) else stream.__cuda_stream__
+        return int(described[1])
+    for word in ("cuda_stream", "ptr", "handle"):
+        if hasattr(stream, word):
+            stream = getattr(stream, word)
+            break
+    value = getattr(stream, "value", stream)
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError(
+            f"stream is {stream!r:.100}; it must be a stream of torch, CuPy or numba, or its handle",
+            field="stream",
+        )
+    return int(value)

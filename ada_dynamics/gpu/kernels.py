@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU kernels of traced functions, their launches on device arrays, and batches of host arrays in chunks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_int32, c_void_p
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr.count import cost
+from ada_dynamics.expr.function import Function
+from ada_dynamics.gpu.arrays import LARGEST, ArrayView, Device, DeviceArray, Strided
+from ada_dynamics.gpu.ptx import threads_module
+from ada_dynamics.jit.compiler import compile_text
+from ada_dynamics.jit.native import Report, obtain
+from ada_dynamics.jit.signature import Signature
+from ada_dynamics.jit.target import Target
+
+Dtype = np.dtype[np.floating[Any]]
+
+
+class ThreadKernel:
+    """Compiled function of vectors with one thread per state.
+
+    Args:
+        signature: names and sizes of inputs and outputs.
+        trace: builds the function; not called if the cache has its code.
+        key: text that differs for any two different functions.
+        device: device that runs the kernel.
+        bits: precision, 64 or 32.
+        over: precision of the arrays of the kernel for which this is the fallback; None if this is not a fallback.
+        robust: fallback kernel for the states that this one rejects.
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        trace: Callable[[], Function],
+        key: str,
+        device: Device,
+        bits: int = 64,
+        *,
+        over: int | None = None,
+        robust: ThreadKernel | None = None,
+    ) -> None:
+        self.signature, self.device, self.bits, self.robust = signature, device, bits, robust
+        self.dtype: Dtype = np.dtype(f"f{(over or bits) // 8}")  # of the arrays
+        self.report = Report()
+        self.trace, self._over = trace, over
+        self._key = f"{key}|{signature}" + ("" if over is None else f"|over {over}")
+        self._lock = threading.Lock()
+        self._loaded: Any = None
+
+    def code(self) -> bytes:
+        """PTX, or the object code of the CPU."""
+        start = time.perf_counter()
+        kind = f"threads{self.bits}"
+        code, metadata = obtain(self._key, kind, self._text, self.device.target, level=0)
+        self.report.seconds[kind] = time.perf_counter() - start
+        self.report.cached[kind], self.report.flops = metadata["cached"], metadata["flops"]
+        return code
+
+    def ptx(self, capability: int) -> str:
+        """PTX for a compute capability (90 for 9.0), for inspection without a device."""
+        target = Target.gpu(capability)
+        return compile_text(self._module(self.trace(), target), target, level=0).decode()
+
+    def _text(self) -> tuple[str, dict[str, Any]]:
+        function = self.trace()
+        self.signature.expect(function)
+        text = self._module(function, self.device.target)
+        return text, {"kernel": function.name, "flops": cost(function).flops}
+
+    def _module(self, function: Function, target: Target) -> str:
+        return threads_module(function, target, self.bits, self._over)
+
+    def loaded(self) -> Any:
+        """The kernel, loaded on its device."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self.device.load(self.code())
+            return self._loaded
+
+    def launch(
+        self,
+        inputs: Sequence[Strided],
+        outputs: Sequence[Strided],
+        status: int,
+        found: int,
+        states: int,
+        stream: int = 0,
+    ) -> None:
+        """Launch for a number of states in a stream; other arguments as in `launcher`."""
+        self.launcher(inputs, outputs, status, found, states)(stream)
+
+    def launcher(
+        self, inputs: Sequence[Strided], outputs: Sequence[Strided], status: int, found: int, states: int
+    ) -> Callable[[int], None]:
+        """Function that launches the kernel on the same arrays each time it is called with a stream.
+
+        Args:
+            inputs: arrays in device memory, in the order of the signature.
+            outputs: arrays in device memory; an output may alias an input.
+            status: address of the status bytes, one per state.
+            found: address of a word to which the status bits of all states are or-ed.
+            states: number of states.
+        """
+        kernel = self.loaded()
+        arguments: list[Any] = []
+        for address, of_state, of_element in (*inputs, *outputs):
+            arguments += [c_void_p(address), c_int32(of_state), c_int32(of_element)]
+        arguments += [c_void_p(status), c_void_p(found), c_int32(states)]
+        return lambda stream: self.device.launch(kernel, arguments, states, stream)
+
+
+Numbers = np.ndarray[Any, np.dtype[np.floating[Any]]]
+Rows = Sequence[int] | np.ndarray[Any, np.dtype[np.intp]]  # state numbers
+CHUNK = 64 * 2**20  # bytes per chunk of a host batch: copies reach full bandwidth, and every device has room
+ONE_BY_ONE = 2000  # up to so many numbers of rejected states are copied one by one, about 10 us each
+SLOTS = 2  # chunks in flight: one is copied while the other is computed
+# Bytes of the word that holds the status bits of all states, and of its block including alignment padding.
+_USED, _WORD = 4, 16
+
+
+class RejectedStates:
+    """States that a kernel rejected; known when its stream is idle."""
+
+    def __init__(self, device: Device, states: int, stream: int) -> None:
+        self.device, self.stream, self.count = device, stream, states
+        self._fallback: Callable[[], None] | None = None
+        self._block = device.allocate(_WORD + states, stream)
+        self.word, self.status = self._block.address, self._block.address + _WORD
+        device.clear(self.word, _WORD, stream)
+
+    def then(self, fallback: Callable[[], None]) -> None:
+        """Set the launch of the fallback kernel, which updates the status of the rejected states."""
+        self._fallback = fallback
+
+    def redo(self) -> None:
+        """Launch the fallback kernel, if one is set, without waiting for it."""
+        if self._fallback is not None:
+            self.device.clear(self.word, _WORD, self.stream)
+            self._fallback()
+            self._fallback = None
+
+    def rows(self) -> np.ndarray[Any, np.dtype[np.intp]]:
+        """Numbers of the states that all kernels rejected; blocks until the stream is idle.
+
+        The status bytes are copied only if the status word is nonzero.
+        """
+        if not self._is_any():
+            return np.empty(0, np.intp)
+        if self._fallback is not None:
+            self.redo()
+            return self.rows()
+        status = np.empty(self.count, np.uint8)
+        self.device.to_host(status, self.status, self.stream)
+        self.device.wait(self.stream)
+        return np.flatnonzero(status)
+
+    def _is_any(self) -> bool:
+        word = np.empty(1, np.int32)
+        self.device.to_host(word, self.word, self.stream)
+        self.device.wait(self.stream)
+        return bool(word[0])
+
+
+# --- device arrays ----------------------------------------------------------------------------------------------------
+def launch(
+    kernel: ThreadKernel, arrays: Mapping[str, ArrayView | Numbers], out: Sequence[ArrayView] | None, stream: int
+) -> tuple[list[DeviceArray], RejectedStates]:
+    """Launch a kernel on device arrays; host arrays are copied to the device.
+
+    Args:
+        kernel: kernel to launch.
+        arrays: arguments by input name: batches (N, size), or single states (size,) that apply to all.
+        out: arrays for the results; None allocates new ones.
+        stream: handle of the stream.
+    """
+    device, states = kernel.device, _states(arrays)
+    for array in (*arrays.values(), *(out or ())):
+        if isinstance(array, ArrayView) and array.stream not in (None, stream):
+            device.follow(stream, array.stream or 0)
+    blocks = []  # referenced until all kernels are launched, because they are freed in stream order
+    inputs = []
+    for name, size in kernel.signature.inputs:
+        array = arrays[name]
+        if not isinstance(array, ArrayView):
+            here = np.ascontiguousarray(array, dtype=kernel.dtype)
+            blocks.append(device.allocate(here.nbytes, stream))
+            device.to_device(blocks[-1].address, here, stream)
+            device.wait(stream)  # `here` may be freed afterwards
+            inputs.append(Strided(blocks[-1].address, 0 if here.ndim == 1 else size, 1))
+        else:
+            inputs.append(array.strided)
+    columns = all(not isinstance(x, ArrayView) or x.states is None or x.is_columns for x in arrays.values())
+    results: list[DeviceArray] = []
+    if out is None:
+        shapes = [(states, *shape) for _, shape in kernel.signature.outputs]
+        results = [DeviceArray.empty(device, shape, kernel.dtype, columns, stream) for shape in shapes]
+    rejected = RejectedStates(device, states, stream)
+    places = [x.strided for x in (results if out is None else out)]
+    if states:
+        kernel.launch(inputs, places, rejected.status, rejected.word, states, stream)
+        robust = kernel.robust
+        if robust is not None:
+
+            def fallback() -> None:
+                robust.launch(inputs, places, rejected.status, rejected.word, states, stream)
+                blocks.clear()
+
+            rejected.then(fallback)
+    return results, rejected
+
+
+def _states(arrays: Mapping[str, ArrayView | Numbers]) -> int:
+    lengths = {name: x.shape[0] for name, x in arrays.items() if len(x.shape) > 1}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        raise InputError(f"the batches have different numbers of states ({shown})")
+    count = next(iter(lengths.values()), 1)
+    if count > LARGEST:
+        raise InputError(f"{count} states are too many; pass at most {LARGEST}", value=count)
+    return count
+
+
+def rows_of(device: Device, array: ArrayView, rows: Rows, stream: int) -> Numbers:
+    """Copy some states of a device array to the host."""
+    size = prod(array.shape[1:]) if array.states is not None else array.shape[0]
+    found = np.empty((len(rows), size), array.dtype)
+    if _is_much(array, found):
+        return _as_states(_whole(device, array, stream), array)[rows]
+    for line, address in _numbers(array.strided, array.dtype, found, rows):
+        device.to_host(line, address, stream)
+    device.wait(stream)
+    return found
+
+
+def put_rows(device: Device, array: ArrayView | DeviceArray, rows: Rows, values: Numbers, stream: int) -> None:
+    """Copy states from the host into a device array."""
+    lines = np.ascontiguousarray(values.reshape(len(rows), -1), dtype=array.dtype)
+    if _is_much(array, lines):
+        memory = _whole(device, array, stream)
+        _as_states(memory, array)[rows] = lines
+        device.to_device(array.strided.address, memory, stream)
+        device.wait(stream)
+        return
+    for line, address in _numbers(array.strided, array.dtype, lines, rows):
+        device.to_device(address, line, stream)
+    device.wait(stream)
+
+
+def _is_much(array: ArrayView | DeviceArray, lines: Numbers) -> bool:
+    """Return True if copying the whole array takes less time than copying the states one by one."""
+    states, numbers = array.shape[0], prod(array.shape)
+    dense = sorted((array.strided.of_state, array.strided.of_element)) in ([1, states], [1, numbers // states])
+    return len(array.shape) > 1 and dense and lines.size > ONE_BY_ONE
+
+
+def _whole(device: Device, array: ArrayView | DeviceArray, stream: int) -> Numbers:
+    memory = np.empty(prod(array.shape), array.dtype)
+    device.to_host(memory, array.strided.address, stream)
+    device.wait(stream)
+    return memory
+
+
+def _as_states(memory: Numbers, array: ArrayView | DeviceArray) -> Numbers:
+    """View with one row per state."""
+    states = array.shape[0]
+    return memory.reshape(states, -1) if array.strided.of_element == 1 else memory.reshape(-1, states).T
+
+
+def _numbers(place: Strided, dtype: np.dtype[Any], lines: Numbers, rows: Rows) -> Any:
+    """Contiguous parts of each line, with their device addresses."""
+    for line, row in zip(lines, rows, strict=True):
+        first = place.address + int(row) * place.of_state * dtype.itemsize
+        if place.of_element == 1:
+            yield line, first
+            continue
+        for i in range(len(line)):
+            yield line[i : i + 1], first + i * place.of_element * dtype.itemsize
+
+
+# --- host arrays ------------------------------------------------------------------------------------------------------
+@dataclass
+class _Slot:
+    """A chunk in flight: one block with the columns of inputs, results and status."""
+
+    stream: int
+    here: np.ndarray[Any, np.dtype[np.uint8]]
+    block: Any
+    rows: slice | None = None
+
+
+class StagedBatches:
+    """Computes batches of host arrays on a device in chunks, through two pinned memory blocks that are reused."""
+
+    def __init__(self, device: Device, chunk: int = CHUNK) -> None:
+        self.device, self.chunk = device, chunk
+        self._slots: list[_Slot] = []
+        self._lock = threading.Lock()
+
+    def run(
+        self, kernel: ThreadKernel, inputs: Sequence[Numbers], robust: bool = True
+    ) -> tuple[list[Numbers], np.ndarray[Any, np.dtype[np.intp]]]:
+        """Compute results, and the numbers of the rejected states.
+
+        Args:
+            kernel: kernel to launch.
+            inputs: batches (N, size), or single states (size,) that apply to all; at least one batch.
+            robust: whether the fallback kernel, if there is one, recomputes rejected states.
+        """
+        signature, dtype = kernel.signature, kernel.dtype
+        states = next(len(x) for x in inputs if x.ndim == 2)
+        columns = all(x.flags.f_contiguous for x in inputs if x.ndim == 2) and states > 1
+        results = [_empty(states, shape, dtype, columns) for _, shape in signature.outputs]
+        status = np.zeros(states, np.uint8)
+        sizes = [*(size for _, size in signature.inputs), *signature.output_sizes]
+        room = sum(sizes) * dtype.itemsize + 1
+        most = max(1, min(states, (min(self.chunk, self.device.free_memory() // (2 * SLOTS)) - _WORD) // room))
+        layout = _Layout(kernel, most, kernel.robust if robust else None)
+        with self._lock:
+            slots = self._ready(_WORD + most * room)
+            for k, begin in enumerate(range(0, states, most)):
+                slot = slots[k % SLOTS]
+                self._finish(slot, layout, results, status)
+                slot.rows = slice(begin, min(begin + most, states))
+                self._start(slot, layout, inputs)
+            for slot in slots:
+                self._finish(slot, layout, results, status)
+        return results, np.flatnonzero(status)
+
+    def _ready(self, size: int) -> list[_Slot]:
+        if not self._slots:
+            self._slots = [_Slot(self.device.new_stream(), np.empty(0, np.uint8), None) for _ in range(SLOTS)]
+        for slot in self._slots:
+            if len(slot.here) < size:
+                slot.here, slot.block = self.device.staging(size), None
+                slot.block = self.device.allocate(size, slot.stream)
+        return self._slots
+
+    def _start(self, slot: _Slot, layout: _Layout, inputs: Sequence[Numbers]) -> None:
+        assert slot.rows is not None
+        count, device = slot.rows.stop - slot.rows.start, self.device
+        for place, x in zip(layout.inputs, inputs, strict=True):
+            layout.view(slot.here, place)[:, :count] = x[slot.rows].T if x.ndim == 2 else x[:, None]
+        device.to_device(slot.block.address + _WORD, slot.here[_WORD : layout.end_of_inputs], slot.stream)
+        self._launch(layout.kernel, slot, layout, count)
+
+    def _launch(self, kernel: ThreadKernel, slot: _Slot, layout: _Layout, count: int) -> None:
+        """Launch the kernel, then copy results, status bytes and status word to the host."""
+        device, first = self.device, slot.block.address
+        device.clear(first, _WORD, slot.stream)
+        strided = [Strided(first + place.start, 1, layout.most) for place in (*layout.inputs, *layout.outputs)]
+        split = len(layout.inputs)
+        kernel.launch(strided[:split], strided[split:], first + layout.status, first, count, slot.stream)
+        device.to_host(slot.here[layout.end_of_inputs : layout.end], first + layout.end_of_inputs, slot.stream)
+        device.to_host(slot.here[:_WORD], first, slot.stream)
+
+    def _finish(self, slot: _Slot, layout: _Layout, results: Sequence[Numbers], status: Any) -> None:
+        if slot.rows is None:
+            return
+        self.device.wait(slot.stream)
+        rows, slot.rows = slot.rows, None
+        count = rows.stop - rows.start
+        robust = layout.robust
+        if robust is not None and slot.here[:_USED].any():
+            self._launch(robust, slot, layout, count)
+            self.device.wait(slot.stream)
+        for place, result in zip(layout.outputs, results, strict=True):
+            values = layout.view(slot.here, place)[:, :count]
+            result[rows] = values.T.reshape(count, *result.shape[1:])
+        if slot.here[:_USED].any():
+            status[rows] = slot.here[layout.status : layout.status + count]
+
+
+@dataclass(frozen=True)
+class _Segment:
+    start: int
+    size: int
+
+
+class _Layout:
+    """Offsets in a block: status word, inputs, results, status bytes."""
+
+    def __init__(self, kernel: ThreadKernel, most: int, robust: ThreadKernel | None) -> None:
+        self.kernel, self.most, self.robust = kernel, most, robust
+        column = most * kernel.dtype.itemsize
+        at = _WORD
+        places: list[_Segment] = []
+        for size in (*(size for _, size in kernel.signature.inputs), *kernel.signature.output_sizes):
+            places.append(_Segment(at, size))
+            at += size * column
+        split = len(kernel.signature.inputs)
+        self.inputs, self.outputs = places[:split], places[split:]
+        self.end_of_inputs = self.outputs[0].start
+        self.status, self.end = at, at + most
+
+    def view(self, here: np.ndarray[Any, np.dtype[np.uint8]], place: _Segment) -> Numbers:
+        """Columns of an array in a host block."""
+        end = place.start + place.size * self.most * self.kernel.dtype.itemsize
+        return here[place.start : end].view(self.kernel.dtype).reshape(place.size, self.most)
+
+
+def _empty(states: int, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool) -> Numbers:
+    if columns:
+        return np.moveaxis(np.empty((*shape, states), dtype), -1, 0)
+    return np.empty((states, *shape), dtype)
