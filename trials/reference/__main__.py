@@ -191,7 +191,8 @@ def computed(name: str, make: Call, recorded: Arrays | None) -> Iterator[tuple[s
             _, state, argument, _ = key.split("|")
             inputs[state][argument] = value
     for state, given in (inputs or states(model, sum(map(ord, name)))).items():
-        dynamics = ada.Dynamics(model)  # which warns of a state once
+        dynamics_of.cache_clear()  # warnings of configurations off the loops are issued once per object
+        dynamics = ada.Dynamics(model)
         rng = np.random.default_rng(1)
         near = {key: x * (1.0 + PERTURBATION * rng.uniform(-1.0, 1.0, x.shape)) for key, x in given.items()}
         perturbed = dict(calls(dynamics, near))
