@@ -36,6 +36,8 @@ class Motors:
         velocities: how many velocities they have.
         driven: of the mechanism's motions, how many they determine, by rank.
         mobility: how many motions there are.
+        undriven: a joint that can move while the motors are at rest and no spring gives; "" where none can, or where
+            the base is free.
     """
 
     joints: tuple[str, ...]
@@ -43,6 +45,7 @@ class Motors:
     velocities: int
     driven: int
     mobility: int
+    undriven: str = ""
 
     @property
     def surplus(self) -> int:
@@ -152,7 +155,18 @@ def _motors(model: Model, motions: Sequence[Array]) -> Motors:
     joints = model.actuated if are_named else tuple(name for name in model.actuated if name != model.floating_joint)
     own = np.array([i for name in joints for i in range(model.nv)[model.v_index(name)]], dtype=np.intp)
     driven = max((_rank(N[own]) for N in motions), default=0)
-    return Motors(tuple(joints), are_named, len(own), driven, motions[0].shape[1])
+    undriven = "" if model.floating_joint is not None else _undriven(model, motions[0], joints)
+    return Motors(tuple(joints), are_named, len(own), driven, motions[0].shape[1], undriven)
+
+
+def _undriven(model: Model, motions: Array, motors: Sequence[str]) -> str:
+    """The joint that moves most while motors and springs are at rest; "" where that holds all joints."""
+    sprung = [name for name, joint in model.joints.items() if joint.stiffness]
+    at_rest = [i for name in (*motors, *sprung) for i in range(model.nv)[model.v_index(name)]]
+    if _rank(motions[at_rest]) == motions.shape[1]:
+        return ""
+    motion = motions @ np.linalg.svd(motions[at_rest])[2][-1]
+    return model.joint_of_velocity(int(np.argmax(np.abs(motion))))
 
 
 def _rank(columns: Array) -> int:

@@ -14,11 +14,9 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.lint.bodies import crosses
 from ada_dynamics.robots.lint.description import check as check_description
-from ada_dynamics.robots.lint.report import Finding, Report
+from ada_dynamics.robots.lint.report import Finding, Report, in_order, listed
 from ada_dynamics.robots.load import Source, find_robot, to_model
 from ada_dynamics.robots.readers.loops import LoopSource
-
-_SHOWN = 8  # names in a message
 
 
 def check(
@@ -57,8 +55,7 @@ def check(
         warnings.simplefilter("ignore")  # what they say is in the findings
         model = to_model(document, robot, base)
         found = _findings(model, robot, start_of(source), report)
-    ordered = sorted(found, key=lambda f: (f.line is None, f.line or 0))
-    return Report(report.source, report.robot, ordered, report.left_out)
+    return Report(report.source, report.robot, in_order(found), report.left_out)
 
 
 def _findings(model: Model, robot: Description, guess: Array | None, report: Report) -> list[Finding]:
@@ -79,11 +76,11 @@ def _findings(model: Model, robot: Description, guess: Array | None, report: Rep
         message = str(problem).removeprefix(f"model {model.name!r}").lstrip(":, ")
         return [*report.findings, places.finding("loop-open", "error", model.loop_names, message)]
     return [
-        *_held_by_loops(report.findings, seen),
+        *_held_by_loops(report.findings, robot, seen),
         *_mobility_findings(seen, places),
         *_redundancy_findings(seen, places),
         *_pose_findings(seen, places),
-        *_motor_findings(seen, places),
+        *_motor_findings(seen, robot, report, places),
     ]
 
 
@@ -99,21 +96,23 @@ class _Places:
     ) -> Finding:
         """A finding about some loops, at the line of the first one."""
         first = self._loops[loops[0]]
-        shown = ", ".join(map(repr, loops[:_SHOWN])) + (", ..." if len(loops) > _SHOWN else "")
-        name = where or f"loop{'s' if len(loops) > 1 else ''} {shown}"
+        name = where or f"loop{'s' if len(loops) > 1 else ''} {listed(loops, repr)}"
         if first.file == self._robot.file:
             return Finding(code, severity, name, message, fix, first.line)
         return Finding(code, severity, f"{first.place}: {name}", message, fix)
 
 
 # --- the rules --------------------------------------------------------------------------------------------------
-def _held_by_loops(findings: Sequence[Finding], seen: Overview) -> list[Finding]:
-    """Joints that no inertia of the tree resists: no error where the loops hold them."""
+def _held_by_loops(findings: Sequence[Finding], robot: Description, seen: Overview) -> list[Finding]:
+    """Joints that no inertia of the tree resists: no error where the loops hold them, and usual in a massless cross."""
     if not seen.resists_all_motions:
         return list(findings)
+    of_crosses = {one.where for pair in crosses(robot.links, robot.joints, robot.loops).values() for one in pair}
     kept = []
     for finding in findings:
         if finding.code == "singular":
+            if finding.where in of_crosses:
+                continue
             message = "no inertia that it carries resists its motion; only the loops make it follow the rest."
             finding = Finding("held-by-loops", "note", finding.where, message, line=finding.line)
         kept.append(finding)
@@ -174,15 +173,24 @@ def _pose_findings(seen: Overview, places: _Places) -> list[Finding]:
     return [places.finding("singular-pose", "warning", loops, message, "Start from another pose.")]
 
 
-def _motor_findings(seen: Overview, places: _Places) -> list[Finding]:
+def _motor_findings(seen: Overview, robot: Description, report: Report, places: _Places) -> list[Finding]:
     motors, model = seen.motors, seen.study.numbers.model
-    if motors.surplus <= 0 or motors.mobility == 0:
+    if motors.mobility == 0 or any(finding.code == "motors-not-named" for finding in report.findings):
         return []
-    shown = ", ".join(motors.joints[:_SHOWN]) + (", ..." if len(motors.joints) > _SHOWN else "")
-    how = "" if motors.are_named else "; all joints count, as none is named"
-    message = (
-        f"over-actuated: {motors.velocities} motors ({shown}{how}) drive {motors.driven} of {motors.mobility} motions, "
-        f"so {motors.surplus} of their efforts can be chosen freely."
-    )
-    fix = "" if motors.are_named else 'Name the motors: `actuated: [...]`, or actuated="false" on a <joint>.'
-    return [places.finding("over-actuated", "note", model.loop_names, message, fix, f"robot {model.name!r}")]
+    where, found = f"robot {model.name!r}", []
+    if motors.undriven:
+        message = (
+            f"under-actuated: {motors.velocities} motors ({listed(motors.joints)}) drive {motors.driven} of "
+            f"{motors.mobility} motions; with all of them at rest joint {motors.undriven!r} can still move."
+        )
+        fix = "Name all joints with motors: `actuated: [...]`."
+        found.append(places.finding("under-actuated", "warning", model.loop_names, message, fix, where))
+    if motors.surplus > 0:
+        how = "" if robot.actuated else "; all joints count, as none is named"
+        message = (
+            f"over-actuated: {motors.velocities} motors ({listed(motors.joints)}{how}) drive {motors.driven} of "
+            f"{motors.mobility} motions, so {motors.surplus} of their efforts can be chosen freely."
+        )
+        fix = "" if robot.actuated else 'Name the motors: `actuated: [...]`, or actuated="false" on a <joint>.'
+        found.append(places.finding("over-actuated", "note", model.loop_names, message, fix, where))
+    return found

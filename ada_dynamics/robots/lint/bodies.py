@@ -10,9 +10,10 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.elements import Joint, Link
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.structure import roots
 
+_HINGES = ("revolute", "continuous")
 _DIFFERENT = 0.1  # sine of the angle between the axes of a cross
 
 
@@ -53,22 +54,35 @@ def _skew(c: Array) -> Array:
     return np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
 
 
-def crosses(links: Iterable[Link], joints: Iterable[Joint]) -> dict[str, tuple[Joint, Joint]]:
-    """Massless links of universal joints, each with its two joints: hinges about different axes through one point."""
+def crosses(
+    links: Iterable[Link], joints: Iterable[Joint], loops: Iterable[LoopJoint] = ()
+) -> dict[str, tuple[Joint, Joint | LoopJoint]]:
+    """Massless links of universal joints, each with its two joints: hinges about different axes through one point.
+
+    The second hinge may be a joint that closes a loop.
+    """
     arriving: dict[str, list[Joint]] = {}
-    leaving: dict[str, list[Joint]] = {}
+    others: dict[str, list[tuple[Joint | LoopJoint, Array, Array]]] = {}  # with point and axis in the link's frame
     for joint in joints:
-        if joint.kind in ("revolute", "continuous"):
+        if joint.kind in _HINGES:
             arriving.setdefault(joint.child, []).append(joint)
-        leaving.setdefault(joint.parent, []).append(joint)
+        others.setdefault(joint.parent, []).append((joint, joint.xyz, joint.rotation @ joint.axis))
+    for loop in loops:
+        sides = (
+            (loop.parent, loop.parent_xyz, loop.parent_rotation),
+            (loop.child, loop.child_xyz, loop.child_rotation),
+        )
+        for link, xyz, rotation in sides:
+            others.setdefault(link, []).append((loop, xyz, rotation @ loop.axis))
     found = {}
     for link in links:
-        pair = (*arriving.get(link.name, ()), *leaving.get(link.name, ()))
-        if link.mass or len(pair) != 2 or link.name not in arriving or pair[1].kind not in ("revolute", "continuous"):
+        first, rest = arriving.get(link.name, []), others.get(link.name, [])
+        if link.mass or len(first) != 1 or len(rest) != 1:
             continue
-        across = np.cross(pair[0].axis, pair[1].rotation @ pair[1].axis)
-        if not pair[1].xyz.any() and np.linalg.norm(across) > _DIFFERENT:
-            found[link.name] = pair
+        (second, xyz, axis) = rest[0]
+        across = np.linalg.norm(np.cross(first[0].axis, axis))
+        if second.kind in _HINGES and not xyz.any() and across > _DIFFERENT:
+            found[link.name] = (first[0], second)
     return found
 
 

@@ -38,7 +38,7 @@ def check_inertias(robot: Description, bodies: Sequence[Lump], has_floating_base
                 _inertia_size(link, box, size, severity, out)
             _centre(link, box, out)
     _repeated(robot.links, out)
-    middles = crosses(robot.links, robot.joints)
+    middles = crosses(robot.links, robot.joints, robot.loops)
     _massless([body for body in bodies if body.links[0][0].name not in middles], has_floating_base, out)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint
-from ada_dynamics.robots.lint.report import Collector
+from ada_dynamics.robots.lint.bodies import crosses
+from ada_dynamics.robots.lint.report import Collector, listed
 from ada_dynamics.robots.readers.urdf import NEW_JOINT_TYPES
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.numbers import BadNumber, to_float
@@ -22,6 +23,7 @@ _FAR = 20.0  # [m]
 
 def check_joints(robot: Description, out: Collector) -> None:
     """Run all rules on joints."""
+    powerless: list[Joint] = []
     for joint in robot.joints:
         _pose_units(joint, out)
         if joint.kind == "fixed":
@@ -32,7 +34,16 @@ def check_joints(robot: Description, out: Collector) -> None:
             out.add("joint-type-extension", "note", joint.where, message, "", joint.line)
         _axis(joint, out)
         _range(joint, out)
-        _effort_and_velocity(joint, out)
+        if _can_have_motor(robot, joint):
+            _effort_and_velocity(joint, powerless, out)
+    _no_effort(robot, powerless, out)
+
+
+def _can_have_motor(robot: Description, joint: Joint) -> bool:
+    """False for joints that others move: their limits of effort and velocity bind no controller."""
+    if joint.mimic is not None or joint.type.leaves_free():
+        return False
+    return robot.actuated is None or any(place.name == joint.name for place in robot.actuated)
 
 
 def _useless_mimic(joint: Joint, out: Collector) -> None:
@@ -87,17 +98,46 @@ def _degrees(bounds: Iterable[float], joint: Joint, element: Element, out: Colle
         out.add("limit-many-turns", "note", joint.where, message, "A continuous joint needs no limits.", element.line)
 
 
-def _effort_and_velocity(joint: Joint, out: Collector) -> None:
+def _effort_and_velocity(joint: Joint, powerless: list[Joint], out: Collector) -> None:
     element = joint.element.first("limit")
-    if element is None or joint.mimic is not None or joint.type.leaves_free():
+    if element is None:
         return
     for name, value in (("effort", joint.limits.effort), ("velocity", joint.limits.velocity)):
         if name not in element.attributes:
             message = f"its <limit> has no {name}, which URDF requires; it is taken as unlimited."
             out.add("limit-missing", "note", joint.where, message, f'Add {name}="...".', element.line)
+        elif value == 0.0 and name == "effort":
+            powerless.append(joint)
         elif value == 0.0:
-            message = f"its {name} limit is 0: a controller that respects it cannot move the joint."
+            message = "its velocity limit is 0: a controller that respects it cannot move the joint."
             out.add("limit-zero", "warning", joint.where, message, "Give the real limit.", element.line)
+
+
+def _no_effort(robot: Description, powerless: list[Joint], out: Collector) -> None:
+    """Effort limits of 0: of joints that have no motor, or forgotten."""
+    hinges = {joint.name for pair in crosses(robot.links, robot.joints).values() for joint in pair}
+    if robot.loops and robot.actuated is None and (powerless or hinges):
+        _motors_not_named(robot, hinges | {joint.name for joint in powerless}, out)
+    elif powerless:
+        names = [joint.name for joint in powerless]
+        where = powerless[0].where if len(names) == 1 else f"joints {listed(names, repr)}"
+        message = "the effort limit is 0, so that a controller that respects it cannot move anything."
+        fix = 'Give the real limit, or set actuated="false" on a <joint> without a motor.'
+        out.add("limit-zero", "warning", where, message, fix, powerless[0].line)
+
+
+def _motors_not_named(robot: Description, passive: set[str], out: Collector) -> None:
+    moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
+    rest = [name for name in moving if name not in passive]
+    message = (
+        f"no motors are named, so that all {len(moving)} joints count as motors, though "
+        f"{len(moving) - len(rest)} of them have an effort limit of 0 or are hinges of a massless cross."
+    )
+    fix = (
+        f"Name the joints with motors in the file of the loops: `actuated: [{listed(rest) or '...'}]`, or set "
+        'actuated="false" on each <joint> without one.'
+    )
+    out.add("motors-not-named", "warning", f"robot {robot.name!r}", message, fix)
 
 
 def _pose_units(joint: Joint, out: Collector) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,12 @@ from ada_dynamics.display import NotebookDisplay
 
 SEVERITIES = ("error", "warning", "note")
 MOST_OF_A_KIND = 100  # findings of one code that are kept
+MOTORS = (
+    "motors-not-named",
+    "under-actuated",
+    "over-actuated",
+)  # findings that decide whether a robot can be controlled
+_SHOWN = 8  # names in a message
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Finding:
 
 @dataclass
 class Report(NotebookDisplay):
-    """Findings of `check` in a description, in the order of its lines."""
+    """Findings of `check` in a description: those about motors first, the others in the order of their lines."""
 
     source: str
     robot: str = ""
@@ -113,9 +120,18 @@ class Collector:
 
     def report(self, source: str, robot: str) -> Report:
         """All findings by line."""
-        ordered = sorted(self._findings, key=lambda f: (f.line is None, f.line or 0))
         left_out = {code: n - MOST_OF_A_KIND for code, n in self._seen.items() if n > MOST_OF_A_KIND}
-        return Report(source, robot, ordered, left_out)
+        return Report(source, robot, in_order(self._findings), left_out)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings about motors, then the others by line."""
+    return sorted(findings, key=lambda f: (f.code not in MOTORS, f.line is None, f.line or 0))
+
+
+def listed(names: Sequence[str], form: Callable[[str], str] = str) -> str:
+    """The first names of a list, for a message."""
+    return ", ".join(map(form, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
 
 
 def _counted(n: int, what: str) -> str:

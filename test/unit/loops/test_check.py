@@ -2,6 +2,7 @@
 """`ada.check` reports what is wrong or odd in the loops of a description, and where it is written."""
 
 import json
+import re
 
 import pytest
 
@@ -57,6 +58,64 @@ def test_motors_beyond_the_mobility_are_counted():
     unnamed = findings(chain(), loops=closed())["over-actuated"]
     assert "all joints count, as none is named" in unnamed.message
     assert "actuated" in unnamed.fix
+
+
+NO_EFFORT = re.compile(r'(?<=effort=")[^"]+')
+
+
+def passive(*joints):
+    """The chain with an effort limit of 0 at some joints."""
+    head, *rest = chain().split('<joint name="')
+    return '<joint name="'.join([head, *(NO_EFFORT.sub("0", one) if one.startswith(joints) else one for one in rest)])
+
+
+def test_joints_without_effort_are_reported_first_where_no_motor_is_named_and_are_right_where_motors_are():
+    text = passive("joint_2", "joint_3").replace('<robot name="planar_3r">', "<robot>")  # which is a warning as well
+    unnamed = ada.check(text, loops=closed())
+    assert [f.code for f in unnamed.warnings] == ["motors-not-named", "no-name"]
+    assert "`actuated: [joint_1]`" in unnamed.findings[0].fix
+    assert "over-actuated" not in {f.code for f in unnamed.findings}
+    named = ada.check(text, loops=closed(actuated=["joint_1"]))
+    assert [f.code for f in named.findings] == ["no-name", "redundant"]
+    wrong = ada.check(text, loops=closed(actuated=["joint_2"])).warnings
+    assert [(f.code, f.where) for f in wrong] == [("no-name", "<robot>"), ("limit-zero", "joint 'joint_2'")]
+
+
+def test_joints_without_effort_in_a_tree_are_one_finding():
+    (finding,) = ada.check(passive("joint_1", "joint_3")).findings
+    assert (finding.code, finding.where) == ("limit-zero", "joints 'joint_1', 'joint_3'")
+
+
+def test_a_motion_that_no_motor_drives_is_a_warning_unless_a_spring_holds_it():
+    text = chain(4)
+    loop = {"parent": side("link_4", [0, 0, 1])}
+    (warning,) = ada.check(text, loops=closed(loop, actuated=["joint_1"])).warnings
+    assert warning.code == "under-actuated"
+    assert not ada.check(text, loops=closed(loop, actuated=["joint_1", "joint_2"])).warnings
+    last = text.index('<joint name="joint_4"')
+    sprung = text[:last] + text[last:].replace("<limit", '<dynamics spring_stiffness="5"/><limit', 1)
+    assert not ada.check(sprung, loops=closed(loop, actuated=["joint_1"])).warnings
+
+
+@pytest.mark.parametrize("ball", ["spherical", "crosses"])
+def test_massless_crosses_of_a_rod_are_right_whether_tree_joints_or_a_loop_joint_complete_them(ball):
+    robot = Builder("rocker").link("base")
+    robot.link("crank", 1.0, (0.1, 0, 0), (2e-3, 2e-3, 2e-3)).joint(
+        "crank", "revolute", "base", "crank", axis=(0, 1, 0)
+    )
+    robot.link("lever", 1.0, (0.2, 0, 0), (2e-3, 2e-3, 2e-3))
+    robot.joint("lever", "revolute", "base", "lever", (0, 0.2, 1.0), axis=(0, 1, 0))
+    robot.link("cross").joint("swing", "revolute", "crank", "cross", (0.2, 0, 0), axis=(0, 1, 0))
+    robot.link("rod", 1.0, (0, 0, 0.5), (0.1, 0.1, 1e-3)).joint("tilt", "revolute", "cross", "rod", axis=(1, 0, 0))
+    end, child = (0, 0, 1.0198), (0.2, 0, 0)
+    if ball == "spherical":
+        robot.loop("end", "spherical", "rod", "lever", end, child_xyz=child)
+    else:
+        robot.link("first").joint("end_y", "revolute", "rod", "first", end, axis=(0, 1, 0))
+        robot.link("second").joint("end_x", "revolute", "first", "second", axis=(1, 0, 0))
+        robot.loop("end_z", "revolute", "second", "lever", axis=(0, 0, 1), child_xyz=child)
+    report = ada.check(urdf(robot.actuated(["crank"]).build()))
+    assert report.findings == []
 
 
 def test_motors_that_drive_nothing_are_found_by_rank_and_not_by_their_number():
