@@ -94,6 +94,7 @@ class Controller(ABC, Generic[S]):
         self.v_index = np.array([model.v_index(name).start for name in self.joints], dtype=np.intp)
         by_name = {limit.name: limit for limit in joint_limits(model, self.joints)}
         self.limits = [by_name[name] for name in self.joints]
+        self._refuse_powerless_joints()
         held_to = self.shaping = _checked(ShapingSettings, shaping, f"{self.NAME}: shaping")
         self._shaper = Shaper(self.limits, held_to, self.q_index, self.v_index, self.NAME)
         self._shaper.prepare(self.KIND)
@@ -106,6 +107,20 @@ class Controller(ABC, Generic[S]):
     def _commanded_joints(self) -> tuple[str, ...]:
         """Joints that the law commands; all motors by default."""
         return tuple(motor_joints(self.model))
+
+    def _refuse_powerless_joints(self) -> None:
+        """Refuse efforts for joints whose effort limit is 0: the law counts on efforts that would be cut to nothing."""
+        powerless = [limit.name for limit in self.limits if self.KIND == "effort" and limit.effort == 0.0]
+        if powerless:
+            raise InputError(
+                f"{self.NAME}: joint {powerless[0]!r} of robot {self.model.name!r} counts as a joint with a motor, but "
+                f"its effort limit is 0{f' ({len(powerless)} joints in all)' if len(powerless) > 1 else ''}. Name the "
+                "joints with motors (`actuated: [...]` in the file of the loops), or give the real limit.",
+                field="effort",
+                joint=powerless[0],
+                value=0.0,
+                allowed="effort limits above 0 at all joints with motors",
+            )
 
     # --- helpers of laws ----------------------------------------------------------------------------------------------
     def per_joint(self, setting: str, values: Sequence[float]) -> Array:

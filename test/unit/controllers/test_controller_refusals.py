@@ -13,6 +13,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_controllers import make
 from ada_dynamics.errors import InputError
+from ada_dynamics.model import Builder, Limits
 
 FOUR_BAR = {"loops": "loops/parallel_four_bar.yaml"}
 UPPER = np.triu(np.ones((6, 6))).ravel().tolist()
@@ -76,3 +77,17 @@ def test_settings_and_robots_that_a_law_cannot_have_are_refused_by_name(
 ) -> None:
     with refused(InputError, **facts):
         make(law, loaded(robot), settings)
+
+
+@pytest.mark.parametrize("law", ["computed_torque", "gravity_compensation", "impedance", "pid"])
+def test_efforts_for_a_joint_whose_effort_limit_is_zero_are_refused_and_positions_are_not(law: str) -> None:
+    robot = Builder("arm").link("base")
+    for i, (parent, effort) in enumerate((("base", 9.0), ("link_1", 0.0)), start=1):
+        robot.link(f"link_{i}", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+        robot.joint(
+            f"joint_{i}", "revolute", parent, f"link_{i}", axis=(0, 1, 0), limits=Limits(-1.0, 1.0, 1.0, effort)
+        )
+    model = robot.build()
+    with refused(InputError, joint="joint_2", field="effort", value=0.0):
+        make(law, model)
+    assert make("joint_trajectory", model).joints == ("joint_1", "joint_2")
