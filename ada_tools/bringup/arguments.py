@@ -171,6 +171,30 @@ def _pose(name: str, text: str, what: str = "x, y, z [m] and yaw [rad], such as 
         raise unusable(name, text, f"it must be numbers, {what}.") from None
 
 
+def joint_positions(text: str) -> dict[str, float]:
+    """Positions by joint, from text such as "shoulder=0.5,elbow=-0.2".
+
+    Raises:
+        ValueError: the text has another form, or a position is not finite.
+    """
+    found: dict[str, float] = {}
+    for word in text.replace(",", " ").split():
+        joint, _, position = word.partition("=")
+        if not joint or joint in found or not math.isfinite(float(position)):
+            raise ValueError(word)
+        found[joint] = float(position)
+    return found
+
+
+def _goal(name: str, text: str) -> str:
+    """Text that `joint_positions` reads; the controller checks the joints and their limits."""
+    try:
+        joint_positions(text)
+    except ValueError:
+        raise unusable(name, text, "it must be JOINT=POSITION [rad, m], such as shoulder=0.5,elbow=-0.2.") from None
+    return text
+
+
 def _mounting(name: str, text: str) -> str:
     """As `_pose`, with all three angles."""
     return _pose(name, text, "x, y, z [m], roll, pitch, yaw [rad], such as '0 0 0.1 0 0 1.57'")
@@ -224,6 +248,7 @@ def _namespace(name: str, text: str) -> str:
 _CHECKS: Mapping[str, Callable[[str, str], str]] = {
     "angle_map": _file,
     "base_pose": _pose,
+    "goal": _goal,
     "loops": _file,
     "mounting": _mounting,
     "namespace": _namespace,

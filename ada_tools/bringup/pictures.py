@@ -105,6 +105,7 @@ PICTURES = {
         Picture("khr1_bringup", "world", (), 0.9, 0.18, 0.01, 0.1, "khr1", is_simulated=False),
         Picture("ft_sensor", "netft", (), 0.6, 0.0, 0.005, 0.05, "", sensors=("/wrench",), is_simulated=False),
         Picture("display", "world", (), 2.5, 0.5, 0.01, 0.05, ""),
+        Picture("robot_control", "world", (), 2.5, 0.0, 0.01, 0.05, "", has_target=True),
     )
 }
 # Mechanisms that closed_chain.launch.py simulates.

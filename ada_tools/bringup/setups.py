@@ -22,6 +22,7 @@ _SHORTHANDS: Mapping[str, Shorthands] = {
     "hexa_sim": {"hexa": {}},
     "closed_chain": {name: {"mechanism": name} for name in MECHANISMS},
     "display": {},
+    "robot_control": {},
     "pa10_control": {},
     "closed_chain_control": {f"virtual_{name}": {"mechanism": name} for name in ("parallel_four_bar", "slider_crank")},
     "hoap2_balance": {},

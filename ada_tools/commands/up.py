@@ -39,6 +39,7 @@ examples:
   ada up khr1 rviz:=false view_port:=8081   arguments are written as for ros2 launch
   ada up slider_crank record:=crank.mcap
   ada up display robot:=my_robot.urdf       sliders for any robot
+  ada up robot_control robot:=my_robot.urdf loops:=my_robot.loops.yaml controller:=computed_torque
   ada up hoap2_balance                      a humanoid that keeps its balance when you push it
   ada up pa10_control --backend emulator    the arm under a controller, through the bytes of its protocol
   ada up khr1_bringup port:=/dev/ttyUSB0    the real KHR-1: it stands still before it is activated

@@ -124,6 +124,10 @@ def test_the_documentation_names_all_setups_and_arguments():
         ("display", "robot", "pa11"),
         ("display", "robot", "here/none.urdf"),
         ("display", "loops", "none.yaml"),
+        ("robot_control", "goal", "0.4"),
+        ("robot_control", "goal", "arm=0.4,arm=0.5"),
+        ("robot_control", "goal", "arm=inf"),
+        ("robot_control", "controller", "balance"),
     ],
 )
 def test_an_unusable_argument_is_refused(name, field, value):
@@ -221,6 +225,20 @@ def test_with_a_prefix_and_no_place_rviz_draws_in_the_robots_own_world():
     with refused(InputError, field="frame_prefix", value="left_"):  # RViz puts a slash behind a prefix
         plan("khr1_sim", {"frame_prefix": "left_"}, FULL)
     assert plan("khr1_sim", {"frame_prefix": "left_"}, BARE).robot["frame_prefix"] == "left_"
+
+
+def test_robot_loops_controller_and_goal_of_a_users_robot_reach_their_nodes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("my.urdf", "my.loops.yaml"):
+        Path(name).write_text("")
+    given = {"robot": "my.urdf", "loops": "my.loops.yaml", "goal": "left=0.5, right=-1"}
+    what = plan("robot_control", given, BARE)
+    assert executables(what) == ["dynamics_node", "controller_node", "target_node"]
+    assert (what.robot["robot"], what.robot["loops"]) == (str(tmp_path / "my.urdf"), str(tmp_path / "my.loops.yaml"))
+    assert what.process("controller_node").parameters["controller"] == "computed_torque"
+    assert what.process("target_node").given == {"joints": ["left", "right"], "positions": [0.5, -1.0]}
+    assert executables(plan("robot_control", {**given, "goal": ""}, BARE)) == ["dynamics_node", "controller_node"]
+    assert executables(plan("robot_control", {**given, "controller": "none"}, BARE)) == ["dynamics_node"]
 
 
 def test_paths_are_absolute_so_that_nodes_may_run_elsewhere(tmp_path, monkeypatch):
