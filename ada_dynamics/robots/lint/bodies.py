@@ -72,14 +72,14 @@ def crosses(
             (loop.parent, loop.parent_xyz, loop.parent_rotation),
             (loop.child, loop.child_xyz, loop.child_rotation),
         )
-        for link, xyz, rotation in sides:
-            others.setdefault(link, []).append((loop, xyz, rotation @ loop.axis))
-    found = {}
+        for name, xyz, rotation in sides:
+            others.setdefault(name, []).append((loop, xyz, rotation @ loop.axis))
+    found: dict[str, tuple[Joint, Joint | LoopJoint]] = {}
     for link in links:
         first, rest = arriving.get(link.name, []), others.get(link.name, [])
         if link.mass or len(first) != 1 or len(rest) != 1:
             continue
-        (second, xyz, axis) = rest[0]
+        second, xyz, axis = rest[0]
         across = np.linalg.norm(np.cross(first[0].axis, axis))
         if second.kind in _HINGES and not xyz.any() and across > _DIFFERENT:
             found[link.name] = (first[0], second)

@@ -12,11 +12,7 @@ from ada_dynamics.display import NotebookDisplay
 
 SEVERITIES = ("error", "warning", "note")
 MOST_OF_A_KIND = 100  # findings of one code that are kept
-MOTORS = (
-    "motors-not-named",
-    "under-actuated",
-    "over-actuated",
-)  # findings that decide whether a robot can be controlled
+MOTORS = ("motors-not-named", "under-actuated", "over-actuated")  # findings that come first
 _SHOWN = 8  # names in a message
 
 
