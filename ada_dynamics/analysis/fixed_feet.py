@@ -15,7 +15,7 @@ import numpy as np
 from ada_dynamics.analysis.balance import UP, zmp_of_wrenches
 from ada_dynamics.analysis.polygon import convex_hull, margin
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.soles import sole_points
+from ada_dynamics.contact.shape_contacts import sole_points
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.edit.parts import has_free_root

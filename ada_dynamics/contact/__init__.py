@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact: the ground, shapes that touch one another, soft stops and friction of joints."""
+"""Contact with the ground and between links, soft joint stops, and joint friction."""

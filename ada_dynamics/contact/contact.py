@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts of a model as a user gives them: points and spheres of links on the ground, and pairs of simple shapes."""
+"""Contacts of a model: points and spheres of links on the ground, and pairs of simple shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ada_dynamics.algorithms.contact import ContactData, GroundContact, PairContact
+import numpy as np
+
+from ada_dynamics.algorithms.contact import ContactData, GroundContact, PairContact, normal_force, slip_resistance
+from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.algorithms.jacobian import columns_at
+from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact import soles
-from ada_dynamics.contact.material import Material
-from ada_dynamics.contact.parts import (
+from ada_dynamics.contact.geometry import (
     Ball,
     Box,
     Capsule,
@@ -25,9 +28,12 @@ from ada_dynamics.contact.parts import (
     set_values,
     triple,
 )
+from ada_dynamics.contact.material import GRAVITY, Material
+from ada_dynamics.contact.shape_contacts import shape_contacts, sole_points
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Frame, Tree
+from ada_dynamics.spatial.vec3 import Vec3
 
 __all__ = [
     "Ball",
@@ -45,22 +51,24 @@ __all__ = [
 
 T = TypeVar("T")
 
+LOADED_POINTS = 4  # largest number of points that share the weight in an estimate of rates
+
 
 @dataclass(frozen=True)
 class Contact:
-    """All contacts of a model.
+    """Contacts of a model.
 
     Example::
 
-        contact = Contact.of_soles(model)                        # corner points of the boxes that it stands on
+        contact = Contact.of_soles(model)  # corner points of the lowest boxes
         contact = Contact(points=[ContactPoint("toe", "foot", (0.1, 0, 0))], material=Material(friction=0.5))
 
     Attributes:
-        points: that can touch the ground.
-        spheres: that can touch the ground.
-        pairs: of links.
-        ground: where it is.
-        material: of all contacts that have none of their own.
+        points: points that can touch the ground.
+        spheres: spheres that can touch the ground.
+        pairs: contacts between links.
+        ground: plane of the ground.
+        material: material of the contacts without a material.
     """
 
     points: Sequence[ContactPoint] = ()
@@ -70,21 +78,22 @@ class Contact:
     material: Material = field(default_factory=Material)
 
     def __post_init__(self) -> None:
-        """Check kinds and names."""
+        """Check types and names."""
         for kind, name in ((ContactPoint, "points"), (ContactSphere, "spheres"), (ContactPair, "pairs")):
             set_values(self, **{name: _all_of(kind, getattr(self, name), name)})
         for cls, name in ((Ground, "ground"), (Material, "material")):
             if not isinstance(getattr(self, name), cls):
-                raise InputError(f"contact: {name} is {getattr(self, name)!r:.80}; give a {cls.__name__}.")
+                raise _type_error(name, getattr(self, name), cls.__name__)
         seen: set[str] = set()
         for name in self.names:
             if name in seen:
-                raise InputError(f"two contacts are named {name!r}; names of contacts must be unique.")
+                text = f"two contacts are named {name!r}; names of contacts must be unique."
+                raise InputError(text, field="name", value=name)
             seen.add(name)
 
     @property
     def names(self) -> list[str]:
-        """Of all contacts, in the order of `resolve`."""
+        """Names of all contacts, in the order of `resolve`."""
         return [*(c.name for c in self._on_ground), *(pair.name for pair in self.pairs)]
 
     @property
@@ -92,14 +101,14 @@ class Contact:
         return [*self.points, *self.spheres]
 
     def resolve(self, model: Model, tree: Tree | None = None) -> tuple[ContactData, ...]:
-        """The contacts as `algorithms.contact` takes them: in the frames of bodies.
+        """Contacts in the frames of bodies, for `algorithms.contact`.
 
         Args:
-            model: whose links are named.
-            tree: of that model, in whose bodies' axes the contacts are wanted; `model.tree` by default.
+            model: model that contains the links.
+            tree: tree of the model that defines the body frames; `model.tree` by default.
 
         Raises:
-            InputError: a link is unknown, or cannot move; neither side of a pair can.
+            InputError: a link is unknown or fixed to the world, or the links of a pair are fixed to each other.
         """
         tree = tree or model.tree
         found: list[ContactData] = []
@@ -112,9 +121,10 @@ class Contact:
             frame = _frame(tree, pair.one.link, pair.name)
             other = pair.other.at(_frame(tree, pair.other.link, pair.name))
             if other.body == frame.body:
-                raise InputError(
+                text = (
                     f"contact {pair.name!r}: links {pair.one.link!r} and {pair.other.link!r} are fixed to each other."
                 )
+                raise InputError(text, link=pair.one.link, field=pair.name, value=pair.other.link)
             law = (pair.material or pair.one.material or self.material).law()
             found.append(PairContact(frame.body, point_in(frame, pair.one.xyz), pair.one.radius, law, other))
         return tuple(found)
@@ -130,17 +140,17 @@ class Contact:
         ground: Ground | None = None,
         material: Material | None = None,
     ) -> Contact:
-        """Corner points of the boxes that a robot stands on; see `soles.sole_points`.
+        """Corner points of the boxes that a robot stands on; see `shape_contacts.sole_points`.
 
         Args:
-            model: with boxes as collision (or else visual) shapes.
-            links: the feet; by default those that reach the lowest in the pose q.
-            q: pose in which the soles face the ground; neutral by default.
-            ground: the ground.
-            material: of all of them; by default `Material.for_weight` of the model.
+            model: model with boxes as collision shapes, or else as visual shapes.
+            links: names of the feet; by default the links whose boxes are lowest at q.
+            q: configuration in which the soles face the ground; neutral by default.
+            ground: plane of the ground.
+            material: material of all points; `Material.for_weight` of the model by default.
         """
         ground = ground or Ground()
-        points = soles.sole_points(model, links, model.neutral() if q is None else q, ground.normal)
+        points = sole_points(model, links, model.neutral() if q is None else q, ground.normal)
         return cls(points, ground=ground, material=material or Material.for_weight(model.total_mass))
 
     @classmethod
@@ -152,47 +162,98 @@ class Contact:
         ground: Ground | None = None,
         material: Material | None = None,
     ) -> Contact:
-        """Of all collision (or else visual) shapes of links: 8 corners of boxes, spheres, two spheres of a capsule.
+        """Contacts of all collision (or else visual) shapes of links.
+
+        Boxes yield 8 corner points, spheres one sphere, capsules two spheres.
 
         Args:
-            model: with such shapes.
-            links: whose shapes to take.
-            ground: the ground.
-            material: of all of them; by default `Material.for_weight` of the model.
+            model: model with such shapes.
+            links: names of the links.
+            ground: plane of the ground.
+            material: material of all contacts; `Material.for_weight` of the model by default.
         """
-        points, spheres = soles.shape_contacts(model, links)
+        points, spheres = shape_contacts(model, links)
         material = material or Material.for_weight(model.total_mass)
         return cls(points, spheres, ground=ground or Ground(), material=material)
 
 
 def _all_of(kind: Callable[..., T], given: Iterable[T], name: str) -> tuple[T, ...]:
-    items = tuple(_each(given, name))
+    try:
+        items = tuple(given)
+    except TypeError:
+        raise _type_error(name, given, "list") from None
     for item in items:
         if not isinstance(item, kind):  # type: ignore[arg-type]
-            raise InputError(f"contact: {name} holds {item!r:.80}; give {kind.__name__} objects.")
+            raise InputError(
+                f"contact: {name} holds {item!r:.80}; give {kind.__name__} objects.", field=name, value=item
+            )
     return items
 
 
-def _each(given: Iterable[T], name: str) -> Iterator[T]:
-    try:
-        return iter(given)
-    except TypeError:
-        raise InputError(f"contact: {name} is {given!r:.80}; give a list.") from None
+def _type_error(name: str, value: object, allowed: str) -> InputError:
+    return InputError(f"contact: {name} is {value!r:.80}; give a {allowed}.", field=name, value=value, allowed=allowed)
 
 
-# --- in the frames of bodies ------------------------------------------------------------------------------------------
+# --- frames of links ------------------------------------------------------------------------------------------------
 def _frame(tree: Tree, link: str, contact: str) -> Frame:
-    """Of a link or the "world", which all trees know."""
+    """Frame of a link or of the "world", which every tree contains."""
     if link not in tree.frames:
-        raise InputError(f"contact {contact!r}: {unknown_name('link', link, tree.frames)}")
+        raise InputError(
+            f"contact {contact!r}: {unknown_name('link', link, tree.frames)}", link=link, field=contact, value=link
+        )
     return tree.frames[link]
 
 
 def _moving_frame(tree: Tree, of: ContactPoint | ContactSphere) -> Frame:
     frame = _frame(tree, of.link, of.name)
     if frame.body == WORLD:
-        raise InputError(
-            f"contact {of.name!r}: link {of.link!r} is fixed to the world, so that nothing can push it. Name a link "
-            "that moves, or load the model with base='floating'."
+        text = (
+            f"contact {of.name!r}: link {of.link!r} is fixed to the world, so contacts cannot move it. Name a "
+            "link that moves, or load the model with base='floating'."
         )
+        raise InputError(text, link=of.link, field=of.name)
     return frame
+
+
+# --- reaction rates -------------------------------------------------------------------------------------------------
+def contact_rate(model: Model, contact: Contact, q: Array | None = None) -> float:
+    """Largest eigenvalue of the linearized contacts of a model at rest on the ground [1/s].
+
+    Every contact is assumed to be loaded, each with a quarter of the weight (or an equal share of fewer contacts). The
+    rate of springs is √(λ(M⁻¹ JᵀKJ)), the rate of dissipation and friction λ(M⁻¹ JᵀDJ). Loop constraints only reduce
+    it; an impact at speed v increases it by 3/2 e ω v.
+
+    Args:
+        model: model that contains the links of the contacts.
+        contact: the contacts; pairs are ignored.
+        q: configuration; neutral by default.
+    """
+    tree = model.tree
+    at = (model.neutral() if q is None else np.asarray(q, dtype=float)).tolist()
+    grounds = [c for c in contact.resolve(model) if isinstance(c, GroundContact)]
+    if not grounds or not model.nv:
+        return 0.0
+    gravity = float(np.linalg.norm(model.gravity)) or GRAVITY
+    load = model.total_mass * gravity / min(len(grounds), LOADED_POINTS)
+    world = poses(tree, transforms(tree, at))
+    stiffness = np.zeros((model.nv, model.nv))
+    damping = np.zeros((model.nv, model.nv))
+    for c in grounds:
+        n: Array = np.array(c.normal, dtype=float)
+        x = np.array(world[c.body].point(c.point), dtype=float) - c.radius * n
+        columns = columns_at(tree, at, world, c.body, Vec3(*x.tolist()))
+        J: Array = np.array([m.linear for m in columns], dtype=float).T
+        depth = (load / c.law.stiffness) ** (1.0 / c.law.exponent)
+        normal = normal_force(c.law, depth, 0.0)
+        slip = slip_resistance(c.law, normal.force, Vec3(0.0, 0.0, 0.0))
+        outer = np.outer(n, n)
+        stiffness += J.T @ (normal.by_depth * outer) @ J
+        damping += J.T @ (normal.by_rate * outer + slip * (np.eye(3) - outer)) @ J
+    L = np.linalg.cholesky(np.array(mass_matrix(tree, at).dense(), dtype=float))
+    return max(float(np.sqrt(_largest(L, stiffness))), _largest(L, damping))
+
+
+def _largest(L: Array, A: Array) -> float:
+    """Largest eigenvalue of (L Lᵀ)⁻¹ A."""
+    half = np.linalg.solve(L, A)
+    return max(float(np.linalg.eigvalsh(np.linalg.solve(L, half.T))[-1]), 0.0)

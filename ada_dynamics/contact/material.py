@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Materials of contacts: stiffness, loss and friction, with defaults that a step of 1 ms carries.
+"""Materials of contacts: stiffness, dissipation and friction, with defaults for a time step of 1 ms.
 
-Four rates decide what a step h can follow, for a body of mass m that stands on n points (`docs/contact.md` derives
-them): ω = √(p g / sink) of the springs, whatever the mass; 3/2 e g of the loss at rest, and 3/2 e ω v at an impact with
-the speed v; μ g / v_s of the friction at rest. A wide body turns up to √3 as fast as it heaves, and a high one feels
-the friction at its foot up to four times.
+Four rates limit the time step h for a body of mass m on n points (`docs/contact.md` derives them): ω = √(p g / sink) of
+the springs, independent of the mass; 3/2 e g of the dissipation at rest; 3/2 e ω v at an impact with speed v; and
+μ g / v_s of the friction at rest. The pitching rate of a wide body is up to √3 times its heaving rate, and the friction
+at the foot of a tall body acts on up to four times its inverse mass.
 """
 
 from __future__ import annotations
@@ -17,41 +17,51 @@ from ada_dynamics.algorithms.contact import EXPONENTS, Law
 from ada_dynamics.errors import InputError
 
 GRAVITY = 9.81  # [m/s²], for estimates
-EXPLICIT_LIMIT = 1.5  # step times rate for RK4 and RKF45, whose own limits are 2.8 and more on the negative real axis
-TURNING = 3.0  # square of a wide body's turning rate by that of its heaving
-LEVER = 4.0  # a body's inverse mass at its foot by that at its centre of mass
+EXPLICIT_LIMIT = (
+    1.5  # time step times rate for RK4 and RKF45, whose stability limits on the negative real axis are 2.8 and more
+)
+TURNING = 3.0  # squared ratio of the pitching and the heaving rate of a wide body
+LEVER = 4.0  # ratio of the inverse masses of a tall body at its foot and at its center of mass
 DAMPING_RATIO = 0.2  # of a body at rest on its contacts
 
 
-def finite(value: object, what: str, *, positive: bool = False) -> float:
-    """A finite number that is not negative.
+def finite_number(value: object, what: str, *, positive: bool = False) -> float:
+    """Convert to a finite, non-negative number.
+
+    Args:
+        value: number.
+        what: name of the value in error messages.
+        positive: reject zero, too.
 
     Raises:
-        InputError: it is not.
+        InputError: the value is not such a number.
     """
     try:
         x = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         x = np.nan
     if not np.isfinite(x) or x < 0.0 or (positive and x == 0.0):
-        wanted = "positive" if positive else "not negative"
-        raise InputError(f"{what} is {value!r}; it must be a finite number, {wanted}.")
+        allowed = "positive" if positive else "not negative"
+        text = f"{what} is {value!r}; it must be a finite number, {allowed}."
+        raise InputError(text, field=what, value=value, allowed=f"a finite number, {allowed}")
     return x
 
 
 @dataclass(frozen=True)
 class Material:
-    """Constants of contacts: Hunt and Crossley's normal force and regularised Coulomb friction.
+    """Parameters of contacts: Hunt-Crossley normal force and regularized Coulomb friction.
 
-    The defaults carry 1 kg on four points with a step of 1 ms by every integrator, and sink 0.5 mm.
+    With the defaults, every integrator simulates 1 kg on four points with a time step of 1 ms; the contacts sink 0.5
+    mm.
 
     Attributes:
         stiffness: k in f = k δ^p (1 + 3/2 e δ̇) [N/m^p].
         dissipation: e, loss of restitution per impact speed [s/m]; 0 is elastic.
         friction: coefficient μ.
-        slip_speed: under which friction is as good as viscous; what stands on a slope creeps with about
-            slip_speed tan(slope) / μ [m/s].
-        exponent: p, 1 (a bed of springs) or 1.5 (two balls, Hertz).
+        slip_speed: speed below which friction is approximately viscous [m/s]; on a slope, a body at rest creeps at
+            about
+            slip_speed tan(slope) / μ.
+        exponent: p, 1 for linear springs or 1.5 for two spheres (Hertz).
     """
 
     stiffness: float = 5000.0
@@ -63,24 +73,25 @@ class Material:
     def __post_init__(self) -> None:
         """Check the values."""
         for name in ("stiffness", "slip_speed"):
-            object.__setattr__(self, name, finite(getattr(self, name), f"material: {name}", positive=True))
+            object.__setattr__(self, name, finite_number(getattr(self, name), f"material: {name}", positive=True))
         for name in ("dissipation", "friction"):
-            object.__setattr__(self, name, finite(getattr(self, name), f"material: {name}"))
+            object.__setattr__(self, name, finite_number(getattr(self, name), f"material: {name}"))
         if self.exponent not in EXPONENTS:
-            raise InputError(f"material: exponent is {self.exponent!r}; it must be 1 (springs) or 1.5 (Hertz).")
+            text = f"material: exponent is {self.exponent!r}; it must be 1 (springs) or 1.5 (Hertz)."
+            raise InputError(text, field="exponent", value=self.exponent, allowed=EXPONENTS)
         object.__setattr__(self, "exponent", float(self.exponent))
 
     def law(self) -> Law:
-        """The same for the algorithms."""
+        """Contact law for `algorithms.contact`."""
         return Law(self.stiffness, self.exponent, self.dissipation, self.friction, self.slip_speed)
 
     def sink(self, load: float) -> float:
-        """How deep a contact sinks under a steady load [m].
+        """Depth of a contact under a static load [m].
 
         Args:
-            load: on one point [N].
+            load: normal force of one point [N].
         """
-        return float((finite(load, "load") / self.stiffness) ** (1.0 / self.exponent))
+        return float((finite_number(load, "load") / self.stiffness) ** (1.0 / self.exponent))
 
     @classmethod
     def for_weight(
@@ -93,31 +104,33 @@ class Material:
         friction: float = 0.8,
         exponent: float = 1.0,
     ) -> Material:
-        """As stiff as a robot of this mass and an explicit step allow, or as the given sink asks for.
+        """Stiffest material for the mass of a robot and an explicit time step, or for a given depth.
 
         Args:
-            mass: that the contacts carry [kg].
-            points: among which the weight is shared.
-            step: of an explicit integrator (RK4, RKF45) [s].
-            sink: under the weight [m]; 0.5 mm where the step allows it.
-            friction: coefficient.
-            exponent: of the depth.
+            mass: mass that the contacts carry [kg].
+            points: number of points that share the weight.
+            step: time step of an explicit integrator (RK4, RKF45) [s].
+            sink: depth under the weight [m]; 0.5 mm by default, or more if the time step requires it.
+            friction: friction coefficient.
+            exponent: exponent of the depth.
 
         Raises:
-            InputError: a value is unusable, or the step cannot follow contacts that sink so little.
+            InputError: a value is invalid, or the depth is too small for the time step.
         """
-        mass, step = finite(mass, "mass", positive=True), finite(step, "step", positive=True)
-        friction, points_given = finite(friction, "friction"), finite(points, "points", positive=True)
+        mass, step = finite_number(mass, "mass", positive=True), finite_number(step, "step", positive=True)
+        friction, points_given = finite_number(friction, "friction"), finite_number(points, "points", positive=True)
         if exponent not in EXPONENTS:
-            raise InputError(f"exponent is {exponent!r}; it must be 1 (springs) or 1.5 (Hertz).")
+            text = f"exponent is {exponent!r}; it must be 1 (springs) or 1.5 (Hertz)."
+            raise InputError(text, field="exponent", value=exponent, allowed=EXPONENTS)
         least = exponent * TURNING * GRAVITY * (step / EXPLICIT_LIMIT) ** 2
         if sink is None:
             sink = max(5e-4, 4.0 * least)
-        elif finite(sink, "sink", positive=True) < least:
-            raise InputError(
-                f"sink is {sink:g} m: so stiff contacts swing faster than an explicit step of {step:g} s follows. "
+        elif finite_number(sink, "sink", positive=True) < least:
+            text = (
+                f"sink is {sink:g} m: contacts of this stiffness are too fast for an explicit step of {step:g} s. "
                 f"Allow {least:.3g} m or more, take a shorter step, or integrate with 'semi_implicit'."
             )
+            raise InputError(text, field="sink", value=sink, allowed=f"{least:.3g} m or more")
         stiffness = mass * GRAVITY / (points_given * sink**exponent)
         rate = float(np.sqrt(exponent * GRAVITY / sink))
         dissipation = 2.0 * DAMPING_RATIO * rate / (1.5 * GRAVITY)

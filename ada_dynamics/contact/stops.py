@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Soft stops at the position limits of joints, and the friction of joints, as a user gives them."""
+"""Soft stops at the position limits of joints, and rates of stops, springs and friction of joints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.material import GRAVITY, finite
+from ada_dynamics.contact.material import GRAVITY, finite_number
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.projection import metric
@@ -19,23 +19,22 @@ from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
-FRICTION_SPEED = 0.01  # [rad/s] or [m/s], under which a joint's Coulomb friction is as good as viscous
-SHARE_OF_STEP = 0.2  # step times frequency of a joint in its stop
-SINK = 0.02  # [rad], or share of a robot's size, by which its weight presses a joint into its stop
+FRICTION_SPEED = 0.01  # [rad/s] or [m/s], below which the Coulomb friction of a joint is approximately viscous
+SHARE_OF_STEP = 0.2  # time step times frequency of a joint in its stop
+SINK = 0.02  # deflection of a stop under the weight of the robot [rad], or as a fraction of its size
 
 
 @dataclass(frozen=True)
 class JointStops:
-    """Stops that push back with k δ (1 + d δ̇), never less than zero, at the depth δ behind a limit of the model.
+    """Soft stops with the effort k δ (1 + d δ̇) ≥ 0 at the depth δ beyond a joint limit.
 
-    Joints of one position and one velocity have them where they have finite limits, and spherical joints at the limits
-    of their angles.
+    Joints with one position and one velocity have stops at their finite limits, spherical joints at their angle limits.
 
     Attributes:
         stiffness: k [N m/rad] or [N/m].
-        damping: d, which takes about d v of a joint's speed v at each bounce (as far as d v is small) [s/rad] or [s/m].
-        joints: (stiffness, damping) of joints that have their own.
-        without: joints that have limits but no stops.
+        damping: d [s/rad] or [s/m]; a bounce at a small speed v loses about the fraction d v of it.
+        joints: (stiffness, damping) of individual joints.
+        without: joints with limits but without stops.
     """
 
     stiffness: float = 100.0
@@ -45,10 +44,14 @@ class JointStops:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        object.__setattr__(self, "stiffness", finite(self.stiffness, "stops: stiffness", positive=True))
-        object.__setattr__(self, "damping", finite(self.damping, "stops: damping"))
+        object.__setattr__(self, "stiffness", finite_number(self.stiffness, "stops: stiffness", positive=True))
+        object.__setattr__(self, "damping", finite_number(self.damping, "stops: damping"))
         if not isinstance(self.joints, Mapping):
-            raise InputError(f"stops: joints is {self.joints!r:.80}; give a dict of joint: (stiffness, damping).")
+            raise InputError(
+                f"stops: joints is {self.joints!r:.80}; give a dict of joint: (stiffness, damping).",
+                field="joints",
+                value=self.joints,
+            )
         own = {name: _checked_pair(name, pair) for name, pair in self.joints.items()}
         object.__setattr__(self, "joints", own)
         object.__setattr__(self, "without", tuple(self.without))
@@ -64,47 +67,47 @@ class JointStops:
         without: Sequence[str] = (),
         is_implicit: bool = False,
     ) -> JointStops:
-        """As stiff as the step follows well: each joint swings in its stop at 0.2 / step.
+        """Stops whose stiffness suits the time step: the frequency of each joint in its stop is 0.2 / step.
 
-        The inertia that counts is that with all other joints free, 1 / (M⁻¹)_jj. Steps that are implicit in stops are
-        stable whatever the stiffness, so that limits decide: the inertia is then what the joint carries, M_jj, and a
-        floating robot that comes down on its limbs turns a joint by 0.02 rad at most under its weight.
+        The effective inertia is 1 / (M⁻¹)_jj, with all other joints free. Integrators that are implicit in the stops
+        are stable for any stiffness; for them the inertia is M_jj, and a stop of a floating robot deflects by at most
+        0.02 rad under its weight.
 
         Args:
-            model: whose joints have limits.
-            step: of the integrator [s].
+            model: model whose joints have limits.
+            step: time step of the integrator [s].
             damping: d of all joints.
-            q: pose in which inertias are taken; neutral by default.
-            without: joints that get none.
-            is_implicit: whether the integrator is semi_implicit.
+            q: configuration at which inertias are computed; neutral by default.
+            without: joints without stops.
+            is_implicit: True for the integrator semi_implicit.
 
         Raises:
-            ModelError: nothing resists some motion that the model's loops allow.
+            ModelError: a motion that the loop constraints allow has no inertia.
         """
-        step = finite(step, "step", positive=True)
+        step = finite_number(step, "step", positive=True)
         M = _mass_matrix(model, q)
         inertia = _free_inertias(model, q)
-        if is_implicit:  # a joint that carries nothing by itself moves what the loops hang on it
+        if is_implicit:  # a joint without inertia moves the links that its loops connect to it
             inertia = np.where(np.diag(M) > 0.0, np.diag(M), inertia)
         turning, sliding = _held_weight(model, M) if is_implicit else (0.0, 0.0)
         joints: dict[str, tuple[float, float]] = {}
         for name in (one for one in limited_joints(model) if one not in without):
             body = model.tree.bodies[_body(model.tree, name)]
-            # the coordinate feels multiplier² times the stiffness of a joint that mimics another
+            # a mimic joint contributes multiplier² times its stiffness
             followed = float(inertia[body.v].min()) * (SHARE_OF_STEP / step) ** 2 / (body.multiplier**2 or 1.0)
             least = sliding if model.joints[name].type.slides() else turning
             joints[name] = (max(followed, least), damping)
         return cls(damping=damping, joints=joints, without=without)
 
     def resolve(self, model: Model, tree: Tree | None = None) -> tuple[Stop, ...]:
-        """The stops as `algorithms.joint_loads` takes them.
+        """Stops in the form of `algorithms.joint_loads`.
 
         Args:
-            model: whose limits are meant.
-            tree: of that model; `model.tree` by default.
+            model: model with the limits.
+            tree: tree of the model; `model.tree` by default.
 
         Raises:
-            InputError: a joint is unknown, or has no limits to stop at.
+            InputError: a joint is unknown or has no position limits.
         """
         tree = tree or model.tree
         limited = limited_joints(model)
@@ -112,10 +115,11 @@ class JointStops:
             if name not in model.joints:
                 raise unknown_name("joint", name, model.joints)
             if name not in limited:
-                raise InputError(
+                text = (
                     f"stops: joint {name!r} is {model.joints[name].kind} and has no finite position limits to stop at. "
-                    f"Joints that have: {', '.join(limited) or 'none'}."
+                    f"Joints with limits: {', '.join(limited) or 'none'}."
                 )
+                raise InputError(text, joint=name, field="joints", value=name, allowed=tuple(limited))
         stops: list[Stop] = []
         for name in limited:
             if name in self.without:
@@ -127,21 +131,22 @@ class JointStops:
 
 def _checked_pair(joint: str, pair: object) -> tuple[float, float]:
     if not isinstance(pair, Sequence) or len(pair) != 2:
-        raise InputError(f"stops: joint {joint!r} has {pair!r:.80}; give (stiffness, damping).")
-    stiffness = finite(pair[0], f"stops: stiffness of joint {joint!r}", positive=True)
-    return stiffness, finite(pair[1], f"stops: damping of joint {joint!r}")
+        text = f"stops: joint {joint!r} has {pair!r:.80}; give (stiffness, damping)."
+        raise InputError(text, joint=joint, field="joints", value=pair)
+    stiffness = finite_number(pair[0], f"stops: stiffness of joint {joint!r}", positive=True)
+    return stiffness, finite_number(pair[1], f"stops: damping of joint {joint!r}")
 
 
-def fastest_rate(
+def stop_rate(
     model: Model, stops: JointStops | None, friction_speed: float = FRICTION_SPEED, q: Array | None = None
 ) -> float:
-    """The fastest rate of joints in stops, springs and under friction [1/s]; see `contact.rates.fastest_rate`.
+    """Largest eigenvalue of the linearized stops, springs and friction of joints [1/s]; see `contact.contact_rate`.
 
     Args:
-        model: of the joints.
-        stops: or None.
+        model: model with the joints.
+        stops: stops, or None.
         friction_speed: see `joint_loads.joint_loads`.
-        q: pose; neutral by default.
+        q: configuration; neutral by default.
     """
     if not model.nv:
         return 0.0
@@ -159,7 +164,7 @@ def fastest_rate(
 
 
 def _free_inertias(model: Model, q: Array | None) -> Array:
-    """1 / (∂a_j/∂τ_j), all others free; where links without inertia are in the loops, as far as the loops let them."""
+    """Inertias 1 / (∂a_j/∂τ_j) with all other joints free, limited by the loops if links lack inertia, (nv,)."""
     M = _mass_matrix(model, q)
     if not model.loops or np.linalg.matrix_rank(M, hermitian=True) == len(M):
         return np.asarray(1.0 / np.diag(np.linalg.inv(M)), dtype=np.float64)
@@ -168,13 +173,14 @@ def _free_inertias(model: Model, q: Array | None) -> Array:
     try:
         at = metric(M, J, len(J))
     except np.linalg.LinAlgError:
-        raise ModelError(
-            f"model {model.name!r}: nothing resists some motion that its loops allow in this position, so that no stop "
-            "can suit it. Give the links that move inertia, or their joints an armature."
-        ) from None
+        text = (
+            f"model {model.name!r}: a motion that its loops allow has no inertia at this configuration, so no "
+            "stiffness of a stop is suitable. Give the links that move inertia, or their joints an armature."
+        )
+        raise ModelError(text, field="inertia", value=model.name) from None
     free = np.linalg.solve(at.L, np.eye(len(M)))
     mobility = np.sum((free - at.U @ (at.U.T @ free)) * free, axis=0)
-    # What the loops lock weighs as much as anything: the whole mechanism.
+    # Joints locked by the loops get the inertia of the whole mechanism.
     return np.asarray(1.0 / np.maximum(mobility, 1.0 / np.trace(M)), dtype=np.float64)
 
 
@@ -187,7 +193,7 @@ def _mass_matrix(model: Model, q: Array | None) -> Array:
 
 
 def _held_weight(model: Model, M: Array) -> tuple[float, float]:
-    """Stiffness [N m/rad] and [N/m] in which the weight of a floating robot sinks by SINK; zero of others."""
+    """Stiffness [N m/rad] and [N/m] at which the weight of a floating robot deflects a stop by SINK, else zero."""
     if not model.tree.bodies or model.tree.bodies[0].v != slice(0, 6):
         return 0.0, 0.0
     weight = model.total_mass * GRAVITY
@@ -196,16 +202,16 @@ def _held_weight(model: Model, M: Array) -> tuple[float, float]:
 
 
 def limited_joints(model: Model) -> list[str]:
-    """Joints that have a finite position limit, those that mimic others among them."""
+    """Names of the joints with a finite position limit, including mimic joints."""
     return [body.name for body in model.tree.bodies if bounds_of(model.joints[body.name])]
 
 
-def beyond_limits(model: Model, q: Array) -> dict[str, float]:
-    """By joint, how far it is beyond its position limits in a pose, or in any of many, (N, nq) [rad, m].
+def limit_violations(model: Model, q: Array) -> dict[str, float]:
+    """Largest violation of the position limits by joint; joints within their limits are omitted [rad, m].
 
     Args:
-        model: whose limits are meant.
-        q: positions.
+        model: model with the limits.
+        q: configuration (nq,), or configurations (N, nq).
     """
     poses, found = np.atleast_2d(q), {}
     for body in model.tree.bodies:

@@ -8,7 +8,7 @@ import logging
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.touching import Vertices
+from ada_dynamics.contact.shape_contacts import Vertices
 from ada_dynamics.drawing.mesh_files import Mesh, read_mesh
 from ada_dynamics.drawing.mesh_limits import MeshError
 from ada_dynamics.model.elements import Shape

@@ -9,8 +9,7 @@ from typing import Any
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact import stops as joint_stops
-from ada_dynamics.contact.contact import Contact
-from ada_dynamics.contact.rates import fastest_rate
+from ada_dynamics.contact.contact import Contact, contact_rate
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
@@ -86,8 +85,8 @@ class Acting:
 
     def stiffest(self, model: Model, q: Array, bank: ServoBank | None = None) -> list[Stiffness]:
         """Contacts, joint stops with damping and friction, and servos: each by what reacts fastest in a pose."""
-        contact = 0.0 if self.contact is None else fastest_rate(model, self.contact, q)
-        joints = joint_stops.fastest_rate(model, self.stops, self.friction_speed, q)
+        contact = 0.0 if self.contact is None else contact_rate(model, self.contact, q)
+        joints = joint_stops.stop_rate(model, self.stops, self.friction_speed, q)
         return [
             Stiffness("contacts", contact),
             Stiffness("joint stops and friction", joints),

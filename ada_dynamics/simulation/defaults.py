@@ -12,8 +12,8 @@ from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.material import Material
-from ada_dynamics.contact.stops import JointStops, beyond_limits, limited_joints
-from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
+from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_contacts, lowest_height
+from ada_dynamics.contact.stops import JointStops, limit_violations, limited_joints
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.bounds import bounds_of, within_limits
@@ -78,7 +78,7 @@ def scene_for(
         integrator: that is wanted; "auto" chooses by what is stiff (see `Simulation`).
         is_given: whether a user gave the start: it stays where it is but for what is in the ground. Otherwise the
             robot is put on the ground.
-        vertices: reads meshes, for contact; see `touching`.
+        vertices: reads meshes, for contact; see `hull_contacts`.
 
     Raises:
         InputError: a joint of a given start is beyond its limits.
@@ -100,7 +100,7 @@ def scene_for(
         own, more = _stops_from(model, q, step, is_given, method.is_direct)
         notes += more
     if contact is not None:
-        height, is_free = lowest(model, q, [*contact.points, *contact.spheres]), _is_free(model)
+        height, is_free = lowest_height(model, q, [*contact.points, *contact.spheres]), _is_free(model)
         is_sunk = height < -_SUNK
         if is_free and (is_sunk or not is_given):
             _shift(model, q, -height)
@@ -184,7 +184,7 @@ def ground_under(
         model: the robot.
         wanted: "auto" puts robots on the ground that would fall: free ones with weight.
         q: pose in which it stands; neutral by default.
-        vertices: reads meshes; see `touching`.
+        vertices: reads meshes; see `hull_contacts`.
 
     Raises:
         InputError: a ground is wanted, and nothing of the robot can touch it.
@@ -192,8 +192,8 @@ def ground_under(
     falls = _is_free(model) and np.linalg.norm(model.gravity) > 0.0
     if wanted == "off" or (wanted == "auto" and not falls):
         return GroundFound(None, [])
-    found = touching(model, model.neutral() if q is None else q, vertices)
-    notes = [f"ground: {found.stand_ins_in_words}"] if found.stand_ins else []
+    found = hull_contacts(model, model.neutral() if q is None else q, vertices)
+    notes = [f"ground: {found.note}"] if found.inertia_boxes else []
     if not found.points and not found.spheres:
         reason = _untouchable(model, found)
         if wanted == "on":
@@ -203,9 +203,9 @@ def ground_under(
     return GroundFound(Contact(found.points, found.spheres, material=material), notes)
 
 
-def _untouchable(model: Model, found: Touching) -> str:
-    if found.unread:
-        return f"the meshes of {_named(found.unread)} cannot be read, and these links have no inertia"
+def _untouchable(model: Model, found: HullContacts) -> str:
+    if found.missing:
+        return f"the meshes of {_named(found.missing)} cannot be read, and these links have no inertia"
     return "its links have neither collision shapes nor others, or none of those that have some can move"
 
 
@@ -224,7 +224,7 @@ def _stops_from(
     model: Model, q: Array, step: float, is_given: bool, is_implicit: bool
 ) -> tuple[JointStops | None, list[str]]:
     """Stops of all joints that start within their limits."""
-    beyond = {name: over for name, over in beyond_limits(model, q).items() if over > _ROUNDING}
+    beyond = {name: over for name, over in limit_violations(model, q).items() if over > _ROUNDING}
     notes = []
     if beyond:
         shown = ", ".join(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.loads import on_links
+from ada_dynamics.contact.wrenches import link_wrenches
 from ada_dynamics.errors import InputError, SingularPoseWarning
 
 if TYPE_CHECKING:
     from ada_dynamics.analysis.power import PowerBalance
-    from ada_dynamics.contact.frames import ContactFrame
+    from ada_dynamics.contact.wrenches import ContactFrame
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.motion_queries import Energy
     from ada_dynamics.loops.uniqueness import Flags
@@ -125,7 +125,7 @@ class LogQuantities:
         """By link, external and contact wrenches together, [f, n] at the link's origin in its axes, (N, 6)."""
         if not self.contact_wrenches:
             return self.external
-        return on_links(self, self._parts())
+        return link_wrenches(self, self._parts())
 
     @cached_property
     def _wrenches_and_flags(self) -> tuple[dict[str, Array], Flags]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.material import finite
+from ada_dynamics.contact.material import finite_number
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.motors import motor_joints
@@ -40,14 +40,14 @@ class JointServos:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        finite(self.bandwidth, "servos: bandwidth", positive=True)
-        finite(self.damping_ratio, "servos: damping_ratio")
+        finite_number(self.bandwidth, "servos: bandwidth", positive=True)
+        finite_number(self.damping_ratio, "servos: damping_ratio")
         for name, gains in self.joints.items():
             given: object = gains
             if not isinstance(given, Sequence) or len(given) != 2:
                 raise InputError(f"servos: joint {name!r} has {given!r:.80}; give (stiffness, damping).")
             for value, what in zip(gains, ("stiffness", "damping"), strict=True):
-                finite(value, f"servos: {what} of joint {name!r}")
+                finite_number(value, f"servos: {what} of joint {name!r}")
 
     def gains(self, dynamics: Dynamics, q: Array) -> dict[str, tuple[float, float]]:
         """Stiffness and damping of all motors of a robot.

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
-from ada_dynamics.contact.frames import frames_of
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
+from ada_dynamics.contact.wrenches import contact_frames
 from ada_dynamics.display import View, open_page
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
@@ -275,7 +275,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
             self.model,
             recorders=recorders,
             keep=keep,
-            contact_frames=frames_of(self.contact),
+            contact_frames=contact_frames(self.contact),
             info=self.info(),
             dynamics=self.dynamics if self.dynamics.model is self.model else None,
         )
@@ -414,7 +414,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
     def _recorder(self, path: PathLike) -> Recorder:
         from ada_dynamics.simulation.record.recorder import McapRecorder
 
-        frames = frames_of(self.contact)
+        frames = contact_frames(self.contact)
         return McapRecorder(path, self.model, contact_frames=frames, info=self.info(), dynamics=self.dynamics)
 
     def info(self) -> dict[str, object]:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
-from ada_dynamics.contact.frames import ContactFrame, frames_of
+from ada_dynamics.contact.wrenches import ContactFrame, contact_frames
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
 from ada_dynamics.simulation import Simulation
@@ -121,7 +121,7 @@ class HexaPlant:
             contact=touched,
             servos=JointServos(joints=dict.fromkeys(JOINTS, (_GRIP, _GRIP_LOSS))),
         )
-        self._contact_frames = frames_of(touched)
+        self._contact_frames = contact_frames(touched)
         self.period = PERIOD
         self.torque_limit = torque_limit
         self._at = np.array([model.q_index(name).start for name in JOINTS])

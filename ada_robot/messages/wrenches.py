@@ -16,9 +16,8 @@ import numpy as np
 
 from ada_dynamics.algorithms.joint_loads import joint_loads
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.frames import ContactFrame
-from ada_dynamics.contact.loads import on_links
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
+from ada_dynamics.contact.wrenches import ContactFrame, link_wrenches
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import WORLD_LINK
@@ -110,7 +109,7 @@ class JointLoads:
         contact = {name: wrench[None, :] for name, wrench in touching.items()}
         frames = {name: self._frames[name] for name in touching if name in self._frames}
         moment = _Moment(np.array([state.t]), state.q[None, :], external, contact, frames, self._dynamics)
-        return {link: wrench[0] for link, wrench in on_links(moment, [slice(0, 1)]).items()}
+        return {link: wrench[0] for link, wrench in link_wrenches(moment, [slice(0, 1)]).items()}
 
 
 @dataclass

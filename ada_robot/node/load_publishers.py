@@ -16,7 +16,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from ada_dynamics.contact.frames import frames_of
+from ada_dynamics.contact.wrenches import contact_frames
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
@@ -65,7 +65,7 @@ class LoadPublishers:
         # Kernels of its own: those of the physics thread belong to that. Friction comes on top (`passive_efforts`).
         self._dynamics = Dynamics(frictionless(model), pose=scene.q if model.loops else None)
         self._efforts = passive_efforts(model, scene.stops)
-        self._frames = frames_of(scene.contact)
+        self._frames = contact_frames(scene.contact)
         self._ground = None if scene.contact is None else 0.0
         self._prefix = settings.frame_prefix
         self._lock = threading.Lock()  # between this thread and the executor, which changes the choice

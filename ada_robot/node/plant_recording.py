@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ada_dynamics.contact.frames import frames_of
+from ada_dynamics.contact.wrenches import contact_frames
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.record.recorder import McapRecorder
@@ -56,7 +56,7 @@ class PlantRecording:
         self._on_failure = on_failure
         sim, model = plant.simulation, plant.model
         self._path = Path(path).expanduser()
-        frames = frames_of(sim.contact)
+        frames = contact_frames(sim.contact)
         # a Dynamics of its own: that of the plant belongs to the physics thread
         dynamics = Dynamics(model, pose=sim.q if model.loops else None)
         self._recorder = recorder(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.contact.stops import beyond_limits
+from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.joints.base import NO_LIMIT
@@ -122,8 +122,8 @@ class StateBounds:
         """
         if not self._keeps_limits:
             return
-        were = beyond_limits(self._model, before)
-        for name, over in beyond_limits(self._model, after).items():
+        were = limit_violations(self._model, before)
+        for name, over in limit_violations(self._model, after).items():
             if over > ROUNDING and name not in were:
                 limits = ", ".join(map(str, bounds_of(self._model.joints[name])))
                 text = (

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.contact.stops import beyond_limits
+from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.errors import InputError
@@ -227,7 +227,7 @@ def _figures(log: Log) -> dict[str, Any]:
         "integrator": log.info["integrator"],
         "energy_drift": log.energy_drift,
         "energy": log.balance.account,
-        "largest_beyond_limits": max(beyond_limits(log.model, log.q).values(), default=0.0),
+        "largest_beyond_limits": max(limit_violations(log.model, log.q).values(), default=0.0),
         "largest_gap": _largest_gap(log),
         "singular_at": log.singular,
         "states": [
@@ -298,6 +298,6 @@ def _print_summary(log: Log, elapsed: float) -> None:
         f"({span / elapsed:.1f} x real time); {log.balance.in_words()}."
     )
     if log.info.get("stops") is None:
-        over = sorted(beyond_limits(log.model, log.q).items(), key=lambda one: -one[1])
+        over = sorted(limit_violations(log.model, log.q).items(), key=lambda one: -one[1])
         if over:
             print(f"limits: left by {len(over)} joints, farthest by {over[0][0]!r}: {over[0][1]:.3g} [rad, m] beyond")

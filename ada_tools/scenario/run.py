@@ -82,12 +82,12 @@ def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
     Raises:
         ScenarioError: they do not fit the robot, or lie beyond its stops.
     """
-    from ada_dynamics.contact.stops import beyond_limits, limited_joints
+    from ada_dynamics.contact.stops import limit_violations, limited_joints
 
     q, v = start_state(scenario, model)
     if _part(scenario).stops is None or not limited_joints(model):
         return q, v
-    beyond = {name: over for name, over in beyond_limits(model, q).items() if over > BEYOND}
+    beyond = {name: over for name, over in limit_violations(model, q).items() if over > BEYOND}
     if beyond:
         name, over = next(iter(beyond.items()))
         text = (

@@ -8,7 +8,7 @@ import pytest
 from foreign_robots import SHARE
 
 from ada_dynamics import Log
-from ada_dynamics.contact.stops import beyond_limits
+from ada_dynamics.contact.stops import limit_violations
 
 ROBOTS = {
     "panda": ("panda_description/urdf/panda.urdf", "fixed"),
@@ -49,7 +49,7 @@ def test_a_foreign_robot_runs_to_its_end_within_its_limits_and_is_not_thrown(ada
     assert log.t[-1] == pytest.approx(duration)
     assert np.isfinite(log.q).all() and np.isfinite(log.v).all()
     # the speed of a joint carries it 1/SWINGS into its stop; 0.05 rad are for the weight of all that presses on it
-    for joint, over in beyond_limits(log.model, log.q).items():
+    for joint, over in limit_violations(log.model, log.q).items():
         assert over < float(np.max(np.abs(log.v[:, -len(log.model.joint_names) :]))) / SWINGS + 0.05, joint
     soon = log.t <= 0.01
     falling = 0.5 * log.model.total_mass * (9.81 * log.t[soon]) ** 2

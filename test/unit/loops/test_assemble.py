@@ -15,7 +15,7 @@ from mechanism_oracle import Oracle
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.contact.stops import beyond_limits
+from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.errors import BeyondLimitsWarning
 from ada_dynamics.loops.assemble import AssembledPose
 from ada_dynamics.model.edit.parts import Parts
@@ -143,7 +143,7 @@ def test_a_configuration_within_the_limits_is_found_wherever_the_guess_is(joint,
     model, q = limited_four_bar(joint, at - 0.05, at + 0.05)
     found = ada.assemble(model, q + 1e-3)  # next to a configuration that is closed, but beyond the limits
     assert np.max(np.abs(Oracle(model).gap(found))) < 1e-11
-    assert beyond_limits(model, np.asarray(found)).get(joint, 0.0) < 1e-6
+    assert limit_violations(model, np.asarray(found)).get(joint, 0.0) < 1e-6
     np.testing.assert_allclose(ada.assemble(model, q), q, atol=1e-12)  # what is closed is kept
 
 
@@ -153,7 +153,7 @@ def test_limits_that_no_closed_configuration_keeps_are_warned_of_with_the_joint(
         found = ada.assemble(model)
     assert found.residual < 1e-11
     assert list(met[0].message.joints) == ["joint_3"]
-    assert met[0].message.joints["joint_3"] == pytest.approx(beyond_limits(model, np.asarray(found))["joint_3"])
+    assert met[0].message.joints["joint_3"] == pytest.approx(limit_violations(model, np.asarray(found))["joint_3"])
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(-3.0, 0.1), (-0.1, 3.0)])

@@ -8,7 +8,7 @@ import pytest
 from turning_robots import HIP, hip, merged_hip
 
 import ada_dynamics as ada
-from ada_dynamics.contact.stops import beyond_limits
+from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.model.edit import lock, merge_turns
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.elements import Limits
@@ -76,7 +76,7 @@ def test_three_revolute_joints_merged_are_the_same_robot_with_the_same_limits():
         assert max(np.abs(x - y).max() for n in after for x, y in zip(before[n], after[n], strict=True)) < 1e-14
         # beyond by as much as the worst of the three
         over = [max(low - x, x - high, 0.0) for (low, high), x in zip(HIP, angles, strict=False)]
-        assert beyond_limits(one, q).get("hip", 0.0) == pytest.approx(max(over), abs=1e-12)
+        assert limit_violations(one, q).get("hip", 0.0) == pytest.approx(max(over), abs=1e-12)
     assert lock(one, {"hip": turns.position([0.1, 0.2, 3.0])}).nv == 1
 
 

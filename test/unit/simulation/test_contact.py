@@ -23,8 +23,8 @@ from ada_dynamics.contact.contact import (
     Ground,
     Material,
     Plane,
+    contact_rate,
 )
-from ada_dynamics.contact.rates import fastest_rate
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.spatial.rotation import from_rpy
 from ada_dynamics.spatial.vec3 import Mat3, Vec3
@@ -144,7 +144,7 @@ def test_the_linearly_implicit_step_is_stable_far_beyond_explicit_limits():
     for harder, start, speed in ((100.0, TURNED, 1e-9), (1e4, LEVEL, G * 1e-3), (1e4, TURNED, G * 1e-3)):
         material = Material(stiffness=5000.0 * harder, slip_speed=0.02 / harder)
         model, contact = body(1.0, size), Contact(corners(size, (-1, 1)), material=material)
-        assert fastest_rate(model, contact, state(0.05)) * 1e-3 > 100.0
+        assert contact_rate(model, contact, state(0.05)) * 1e-3 > 100.0
         motion = moved(model, state(0.1, start), np.zeros(6), 1e-3, 4000, "semi_implicit", contact=contact)
         # what sinks less than it falls in one step, g h², hops by half of that
         linear, spin = np.split(motion.v[-1000:], 2, axis=1)

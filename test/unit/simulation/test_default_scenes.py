@@ -8,8 +8,8 @@ import pytest
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.contact.stops import beyond_limits
-from ada_dynamics.contact.touching import lowest, touching
+from ada_dynamics.contact.shape_contacts import hull_contacts, lowest_height
+from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.model.elements import Limits, Mimic, Shape
 from ada_dynamics.simulation import JointStops, defaults
 
@@ -21,7 +21,7 @@ def body(*shapes: Shape, mass: float = 2.0, inertia=(0.02, 0.02, 0.02)) -> ada.M
 
 
 def height(model: ada.Model, scene: defaults.Scene) -> float:
-    return lowest(model, scene.q, [*scene.contact.points, *scene.contact.spheres])
+    return lowest_height(model, scene.q, [*scene.contact.points, *scene.contact.spheres])
 
 
 TILTED = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its z along x: a cylinder lies
@@ -55,8 +55,8 @@ def test_meshes_touch_with_their_vertices_and_without_them_as_the_box_of_their_i
     size, mass = np.array([0.3, 0.2, 0.1]), 3.0
     inertia = mass / 12.0 * (np.sum(size**2) - size**2)
     model = body(Shape("mesh", (2.0, 2.0, 2.0), mesh="package://no/such.stl"), mass=mass, inertia=tuple(inertia))
-    found = touching(model, model.neutral())
-    assert (found.stand_ins, found.unread) == (["body"], [])
+    found = hull_contacts(model, model.neutral())
+    assert (found.inertia_boxes, found.missing) == (["body"], [])
     corners = np.array(sorted(point.xyz for point in found.points))
     np.testing.assert_allclose(np.abs(corners), np.tile(0.5 * size, (8, 1)), atol=1e-12)  # an even box is its own
     assert "box of their inertia: body" in defaults.scene_for(model).notes[0]
@@ -94,7 +94,7 @@ def gripper() -> ada.Model:
 def test_a_default_start_is_within_the_limits_of_joints_and_of_those_that_mimic_them():
     model = gripper()
     q = np.array(defaults.start_pose(model))
-    assert beyond_limits(model, q) == {}
+    assert limit_violations(model, q) == {}
     np.testing.assert_allclose(q, [0.0, -0.3, -0.01])  # the 45 deg of the second joint are cut to its limit
 
 
@@ -114,11 +114,11 @@ def test_joints_that_fall_into_their_stops_keep_their_limits(integrator):
     scene = defaults.scene_for(model, integrator=integrator)
     log = ada.Simulation(model, scene.q, stops=scene.stops, integrator=integrator).run(3.0)
     fastest = np.max(np.abs(log.v), axis=0)
-    for name, over in beyond_limits(model, log.q).items():
+    for name, over in limit_violations(model, log.q).items():
         speed = fastest[{"shoulder": 0, "elbow": 1}.get(name, 2)]
         assert over < 2.0 * speed / 200.0 + 0.01, name  # it swings in its stop at 200/s with at least its own inertia
     free = ada.Simulation(model, scene.q, integrator=integrator).run(3.0)
-    assert max(beyond_limits(model, free.q).values()) > 0.5
+    assert max(limit_violations(model, free.q).values()) > 0.5
 
 
 def test_the_weight_of_a_floating_robot_presses_a_joint_little_into_its_stop():
@@ -134,7 +134,7 @@ def test_the_weight_of_a_floating_robot_presses_a_joint_little_into_its_stop():
 
     def sunk(stops: JointStops) -> float:
         log = ada.Simulation(model, scene.q, contact=smooth, stops=stops, integrator="semi_implicit").run(1.0)
-        return max(beyond_limits(model, log.q).values())
+        return max(limit_violations(model, log.q).values())
 
     assert scene.integrator == "semi_implicit"
     load = 7.5 * G * 0.1  # [N m], of each leg

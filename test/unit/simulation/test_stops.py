@@ -9,7 +9,7 @@ from contact_motion import moved
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.joint_loads import joint_loads, without_friction
-from ada_dynamics.contact.stops import JointStops, fastest_rate
+from ada_dynamics.contact.stops import JointStops, stop_rate
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.elements import Limits, Mimic
@@ -75,7 +75,7 @@ def test_stops_of_joints_whose_links_weigh_nothing_are_made_for_what_the_loops_h
         assert swing[-1] == pytest.approx(200.0, rel=1e-6)
     else:
         assert swing == pytest.approx([200.0] * 3, rel=1e-6)
-    assert fastest_rate(light, stops, q=q) == pytest.approx(max(swing), rel=1e-6)
+    assert stop_rate(light, stops, q=q) == pytest.approx(max(swing), rel=1e-6)
 
 
 def test_a_joint_that_mimics_another_stops_the_joint_that_drives_it():
@@ -104,7 +104,7 @@ def test_the_linearly_implicit_step_stops_a_joint_with_stiff_friction_and_dampin
     model = arm(friction=50.0, damping=1e4, limits=Limits())  # rates of 5e6 and 5e3 1/s
     motion = moved(model, [0.0], [1.0], 1e-3, 200, "semi_implicit", friction_speed=1e-5)
     assert (np.diff(motion.v[:, 0]) <= 0.0).all() and 0.0 <= motion.v[-1, 0] < 1e-12
-    assert fastest_rate(model, None, 1e-5) == pytest.approx(50.0 / 1e-5 / 2.0 + 1e4 / 2.0)
+    assert stop_rate(model, None, 1e-5) == pytest.approx(50.0 / 1e-5 / 2.0 + 1e4 / 2.0)
 
 
 def test_friction_leaves_the_equations_of_motion_and_damping_stays():

@@ -8,7 +8,7 @@ from turning_robots import HIP, hip, merged_hip
 import ada_dynamics as ada
 from ada_dynamics.algorithms.joint_loads import joint_loads
 from ada_dynamics.analysis.power import power_balance
-from ada_dynamics.contact.stops import JointStops, beyond_limits
+from ada_dynamics.contact.stops import JointStops, limit_violations
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots.writers import render
 
@@ -56,7 +56,7 @@ def test_implicit_steps_are_stable_whatever_the_stiffness():
     q, v = merged_state(one, *START)
     log = ada.Simulation(one, q, v, stops=JointStops(1e8, 1.0), integrator="semi_implicit", step=1e-3).run(2.0)
     # a step at its speed behind the limit
-    assert max(beyond_limits(one, log.q).values()) < 1e-3 * np.abs(log.v).max()
+    assert max(limit_violations(one, log.q).values()) < 1e-3 * np.abs(log.v).max()
     assert log.total_energy[-1] < log.total_energy[0]
 
 

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contacts generated from the shapes of a model: soles, collision shapes, and the hulls of all bodies.
+
+Boxes yield their corners, cylinders points on their rims, spheres and capsules spheres, meshes their vertices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from ada_dynamics.algorithms.kinematics import link_pose, poses, transforms
+from ada_dynamics.arrays import Array
+from ada_dynamics.contact.geometry import ContactPoint, ContactSphere
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.elements import Link, Shape
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD
+from ada_dynamics.spatial.transform import Transform
+
+Vertices: TypeAlias = Callable[[Shape], Array | None]
+"""Returns the scaled vertices of a mesh in its own frame, (n, 3), or None if it cannot be read."""
+
+MAX_CONTACTS = 56  # of a robot: compiled in seconds, microseconds per time step
+CORNERS = 8  # contacts of feet and heavy bodies
+RESERVED = 16  # contacts reserved for bodies other than feet
+HEAVY, LIMB, SMALL = 0.1, 0.02, 0.005  # fractions of the mass of a robot
+NEAR_GROUND = 0.05  # fraction of the height of a robot within which its lowest bodies are feet
+SAME_HEIGHT = 1e-4  # [m]
+MIN_EXTENT = 1e-6  # [m], of a flat body
+RIM = 8  # points on each rim of a cylinder
+SOLE_HEIGHT = 1e-3  # [m], within which boxes are on the ground together with the lowest box
+SIDES = (-0.5, 0.5)
+
+
+def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Sequence[float]) -> list[ContactPoint]:
+    """Corner points of the side of each box that faces the ground at the configuration q.
+
+    Args:
+        model: model with boxes as collision shapes, or else as visual shapes.
+        links: names of the feet; None for the links whose boxes are lowest.
+        q: configuration, (nq,).
+        normal: normal of the ground in the world frame.
+
+    Raises:
+        InputError: a link is unknown or has no boxes, or no link has boxes.
+    """
+    up: Array = np.array(normal, dtype=float)
+    wanted = list(_links(model, links)) if links is not None else [k for k in model.links.values() if _boxes(k)]
+    if not wanted:
+        text = (
+            f"model {model.name!r} has no boxes among its shapes, so its soles are unknown. Give the links collision "
+            "boxes, or define the points: Contact(points=[ContactPoint(name, link, xyz), ...])."
+        )
+        raise InputError(text, field="links", value=model.name)
+    corners: dict[str, list[Array]] = {}
+    lowest: dict[str, float] = {}
+    for link in wanted:
+        boxes = _boxes(link)
+        if not boxes:
+            kinds = sorted({s.kind for s in shapes_of(link)}) or ["none"]
+            text = (
+                f"link {link.name!r} has no box among its shapes (it has: {', '.join(kinds)}), so its sole is unknown. "
+                "Give it a collision box, or define the points as ContactPoint(name, link, xyz)."
+            )
+            raise InputError(text, link=link.name, field="links", value=kinds, allowed="box")
+        pose = link_pose(model.tree, q.tolist(), link.name)
+        R: Array = np.array(pose.rotation.matrix(), dtype=float)
+        found = [_facing(box, R.T @ up) for box in boxes]
+        heights = [float(up @ (np.array(pose.position) + R @ c)) for side in found for c in side]
+        lowest[link.name], corners[link.name] = min(heights), [c for side in found for c in side]
+    floor = min(lowest.values())
+    feet = [name for name in corners if links is not None or lowest[name] <= floor + SOLE_HEIGHT]
+    return [_named(name, i, c) for name in feet for i, c in enumerate(corners[name], start=1)]
+
+
+def shape_contacts(model: Model, links: Iterable[str]) -> tuple[list[ContactPoint], list[ContactSphere]]:
+    """Contacts of all shapes of links: 8 corners of a box, a sphere, and spheres at both ends of a capsule.
+
+    Args:
+        model: model with collision shapes, or else visual shapes.
+        links: names of the links.
+
+    Raises:
+        InputError: a link is unknown, has no shapes, or has a shape of another kind.
+    """
+    points: list[ContactPoint] = []
+    spheres: list[ContactSphere] = []
+    for link in _links(model, links):
+        shapes = shapes_of(link)
+        if not shapes:
+            text = f"link {link.name!r} has no shapes for contacts; give it collision shapes."
+            raise InputError(text, link=link.name, field="links")
+        corners = [c for s in shapes if s.kind == "box" for c in box_corners(s)]
+        points += [_named(link.name, i, c) for i, c in enumerate(corners, start=1)]
+        balls = [(c, s.size[0]) for s in shapes if s.kind in ("sphere", "capsule") for c in ball_centres(s)]
+        for i, (c, radius) in enumerate(balls, start=1):
+            spheres.append(ContactSphere(f"{link.name}_ball_{i}", link.name, c.tolist(), radius))
+        other = next((s.kind for s in shapes if s.kind not in ("box", "sphere", "capsule")), None)
+        if other:
+            text = (
+                f"link {link.name!r} has a {other}; contacts are generated from boxes, spheres and capsules. "
+                "Replace it among the link's collision shapes by these."
+            )
+            raise InputError(text, link=link.name, field="links", value=other, allowed=("box", "sphere", "capsule"))
+    return points, spheres
+
+
+def _links(model: Model, links: Iterable[str]) -> list[Link]:
+    names = [links] if isinstance(links, str) else list(links)
+    for name in names:
+        if name not in model.links:
+            raise unknown_name("link", name, model.links)
+    return [model.links[name] for name in names]
+
+
+def shapes_of(link: Link) -> Sequence[Shape]:
+    """Collision shapes of a link, or else its visual shapes."""
+    return link.collisions or link.visuals
+
+
+def _boxes(link: Link) -> list[Shape]:
+    return [s for s in shapes_of(link) if s.kind == "box"]
+
+
+def box_corners(box: Shape) -> list[Array]:
+    """Corners of a box in the link frame."""
+    return [in_link(box, np.array(sides) * box.size) for sides in product(SIDES, SIDES, SIDES)]
+
+
+def ball_centres(shape: Shape) -> list[Array]:
+    """Center of a sphere, or centers of both ends of a capsule, in the link frame."""
+    if shape.kind == "sphere":
+        return [in_link(shape, np.zeros(3))]
+    return [in_link(shape, np.array([0.0, 0.0, side * shape.size[1]])) for side in SIDES]
+
+
+def in_link(shape: Shape, x: Array) -> Array:
+    """Point of a shape in the link frame."""
+    return np.asarray(shape.xyz + shape.rotation @ x, dtype=np.float64)
+
+
+def _facing(box: Shape, up: Array) -> list[Array]:
+    """Corners of the lowest side of a box, in order around it; `up` is in link axes."""
+    own = box.rotation.T @ up
+    k = int(np.argmax(np.abs(own)))
+    a, b = (k + 1) % 3, (k + 2) % 3
+    corners = []
+    for along_a, along_b in ((0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5), (0.5, -0.5)):
+        x = np.zeros(3)
+        x[k], x[a], x[b] = -0.5 * np.sign(own[k]), along_a, along_b
+        corners.append(in_link(box, x * box.size))
+    return corners
+
+
+def _named(link: str, i: int, corner: Array) -> ContactPoint:
+    return ContactPoint(f"{link}_{i}", link, corner.tolist())
+
+
+# --- hulls of all bodies -------------------------------------------------------------------------------------------
+class _Candidates(NamedTuple):
+    """Candidate contacts of a body; points have radius zero."""
+
+    links: list[str]
+    centres: Array  # (n, 3), in the link frames
+    radii: Array  # (n,)
+    placed: Array  # (n, 3), in the world frame
+
+    @property
+    def heights(self) -> Array:
+        """Heights of the lowest points, (n,) [m]."""
+        return np.asarray(self.placed[:, 2] - self.radii)
+
+
+class HullContacts(NamedTuple):
+    """Points and spheres on the hulls of bodies, and links whose meshes are not available.
+
+    Attributes:
+        points: contact points.
+        spheres: contact spheres.
+        inertia_boxes: links without readable meshes, represented by the box with their inertia.
+        missing: links without readable meshes and without inertia, which have no contacts.
+    """
+
+    points: list[ContactPoint]
+    spheres: list[ContactSphere]
+    inertia_boxes: list[str]
+    missing: list[str]
+
+    @property
+    def note(self) -> str:
+        """One line about the links that are represented by inertia boxes."""
+        shown = ", ".join(self.inertia_boxes[:3]) + (", ..." if len(self.inertia_boxes) > 3 else "")
+        return f"{len(self.inertia_boxes)} links without readable meshes touch as the box of their inertia: {shown}"
+
+
+def hull_contacts(model: Model, q: Array, vertices: Vertices | None = None) -> HullContacts:
+    """Contacts of a robot with the ground, at extreme points of its bodies.
+
+    Feet and heavy bodies have up to eight contacts, other bodies fewer, depending on their mass.
+
+    Args:
+        model: model with collision shapes, or else visual shapes.
+        q: configuration that determines which bodies are low, (nq,).
+        vertices: reads meshes; without it, no mesh is readable.
+    """
+    found, inertia_boxes, missing = _candidates(model, q, vertices)
+    selection = _selection(model, found)
+    points, spheres, count = [], [], dict.fromkeys(model.links, 0)
+    for body, rows in selection.items():
+        for i in rows:
+            one = found[body]
+            link, xyz, radius = one.links[i], one.centres[i].tolist(), float(one.radii[i])
+            count[link] += 1
+            if radius > 0.0:
+                spheres.append(ContactSphere(f"{link}_{count[link]}", link, xyz, radius))
+            else:
+                points.append(ContactPoint(f"{link}_{count[link]}", link, xyz))
+    return HullContacts(points, spheres, inertia_boxes, missing)
+
+
+def lowest_height(model: Model, q: Array, contacts: Sequence[ContactPoint | ContactSphere]) -> float:
+    """Height of the lowest point of contacts at a configuration [m]."""
+    frames = _link_frames(model, q)
+    return min(float(frames[c.link](np.array(c.xyz))[2]) - c.radius for c in contacts)
+
+
+# --- candidates -----------------------------------------------------------------------------------------------------
+def _candidates(
+    model: Model, q: Array, vertices: Vertices | None
+) -> tuple[dict[int, _Candidates], list[str], list[str]]:
+    """Candidates by moving body, links represented by inertia boxes, and links without contacts."""
+    frames = _link_frames(model, q)
+    inertia_boxes: list[str] = []
+    missing: list[str] = []
+    parts: dict[int, list[tuple[str, Array, Array]]] = {}
+    for link in model.links.values():
+        body = model.tree.frames[link.name].body
+        if body == WORLD or not shapes_of(link):
+            continue
+        balls = list(_balls(shapes_of(link), vertices))
+        if not balls:
+            box = _inertia_box(link)
+            (missing if box is None else inertia_boxes).append(link.name)
+            if box is None:
+                continue
+            balls = [(box, 0.0)]
+        for centres, radius in balls:
+            parts.setdefault(body, []).append((link.name, centres, np.full(len(centres), radius)))
+    found = {}
+    for body, pieces in parts.items():
+        links = [name for name, centres, _ in pieces for _ in centres]
+        centres = np.concatenate([piece[1] for piece in pieces])
+        placed = np.concatenate([frames[name](own) for name, own, _ in pieces])
+        found[body] = _Candidates(links, centres, np.concatenate([piece[2] for piece in pieces]), placed)
+    return found, inertia_boxes, missing
+
+
+def _link_frames(model: Model, q: Array) -> dict[str, Callable[[Array], Array]]:
+    """Transforms of points of each moving link to the world frame."""
+    world = poses(model.tree, transforms(model.tree, q.tolist()))
+    frames = {name: frame for name, frame in model.tree.frames.items() if frame.body != WORLD}
+    return {name: _point_transform(world[frame.body] @ frame.pose) for name, frame in frames.items()}
+
+
+def _point_transform(pose: Transform) -> Callable[[Array], Array]:
+    R, p = np.array(pose.rotation.matrix(), dtype=float), np.array(pose.position, dtype=float)
+    return lambda x: np.asarray(x @ R.T + p)
+
+
+def _balls(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple[Array, float]]:
+    """Centers in the link frame, (n, 3), and their radius."""
+    for shape in shapes:
+        if shape.kind == "box":
+            yield np.array(box_corners(shape)), 0.0
+        elif shape.kind in ("sphere", "capsule"):
+            yield np.array(ball_centres(shape)), shape.size[0]
+        elif shape.kind == "cylinder":
+            angles = 2.0 * np.pi * (np.arange(RIM) + 0.5) / RIM
+            rim = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(RIM)]) * shape.size[0]
+            ends = [rim + np.array([0.0, 0.0, side * shape.size[1]]) for side in (-0.5, 0.5)]
+            yield np.array([in_link(shape, x) for x in np.concatenate(ends)]), 0.0
+        else:
+            own = None if vertices is None else vertices(shape)
+            if own is not None and len(own):
+                yield own @ np.asarray(shape.rotation).T + shape.xyz, 0.0
+
+
+def _inertia_box(link: Link) -> Array | None:
+    """Corners of the homogeneous box with the mass and inertia of a link; None for a massless link."""
+    if link.mass <= 0.0:
+        return None
+    moments, axes = np.linalg.eigh(np.asarray(link.inertia, dtype=np.float64))
+    squares = 6.0 / link.mass * (moments.sum() - 2.0 * moments)
+    half = 0.5 * np.sqrt(np.maximum(squares, 0.0))
+    return np.array([link.com + axes @ (np.array(signs) * half) for signs in product((-1.0, 1.0), repeat=3)])
+
+
+# --- selection ------------------------------------------------------------------------------------------------------
+def _selection(model: Model, found: dict[int, _Candidates]) -> dict[int, list[int]]:
+    """Selected candidates by body: most for feet and trunk, few for limbs; the lightest bodies may have none."""
+    if not found:
+        return {}
+    heights = {body: float(np.min(one.heights)) for body, one in found.items()}
+    top = max(float(np.max(one.placed[:, 2] + one.radii)) for one in found.values())
+    floor = min(heights.values())
+    feet = {body for body, height in heights.items() if height <= floor + NEAR_GROUND * (top - floor)}
+    tips = _tips(model, set(found))
+    shares = {body: float(model.tree.bodies[body].inertia.mass) / model.total_mass for body in found}
+
+    def limit(body: int) -> int:
+        if body in feet:
+            return max(1, min(CORNERS, (MAX_CONTACTS - RESERVED) // len(feet)))
+        if shares[body] >= HEAVY:
+            return CORNERS
+        if body in tips and shares[body] >= SMALL:
+            return 4
+        return 2 if shares[body] >= LIMB else 1
+
+    selection: dict[int, list[int]] = {}
+    left = MAX_CONTACTS
+    for body in sorted(found, key=lambda body: (body not in feet, -shares[body])):
+        if left:
+            selection[body] = _extreme_points(found[body], min(limit(body), left))[:left]
+            left -= len(selection[body])
+    return selection
+
+
+def _tips(model: Model, with_shapes: set[int]) -> set[int]:
+    """Last body with a shape of each limb."""
+    bodies = model.tree.bodies
+    carries = {body.parent for body in bodies}
+    tips = set()
+    for tip in (body.index for body in bodies if body.index not in carries):
+        body = tip
+        while body != WORLD and body not in with_shapes:
+            body = bodies[body].parent
+        tips.add(body)
+    return tips
+
+
+def _extreme_points(one: _Candidates, most: int) -> list[int]:
+    """Candidates that extend farthest towards the corners of the bounding box, or along the longest axis.
+
+    Heights count twice, which selects the points of a rounded sole that touch the ground.
+    """
+    corners = np.array(list(product((-1.0, 1.0), repeat=3))) * (1.0, 1.0, 2.0)
+    if most >= 4:
+        towards = corners[corners[:, 2] < 0.0] if most < CORNERS else corners
+        towards = towards / np.maximum(np.ptp(one.placed, axis=0), MIN_EXTENT)
+    elif most >= 2:
+        longest = np.linalg.svd(one.placed - one.placed.mean(axis=0), full_matrices=False)[2][0]
+        towards = np.array([longest, -longest])
+    else:
+        towards = -np.eye(3)[2:]
+    rows = [int(np.argmax(one.placed @ direction + one.radii * np.linalg.norm(direction))) for direction in towards]
+    bottom = int(np.argmin(one.heights))
+    if np.min(one.heights[rows]) > one.heights[bottom] + SAME_HEIGHT:
+        rows.append(bottom)
+    return list(dict.fromkeys(rows))
