@@ -34,7 +34,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 
 JOINTS = tuple(f"joint_{i}" for i in range(1, 11))

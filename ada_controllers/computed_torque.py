@@ -22,7 +22,7 @@ from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 
 Places = NDArray[np.intp]

@@ -18,7 +18,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 
 _POSES = 5  # random ones, in which joints without a motor must carry nothing

@@ -28,7 +28,7 @@ from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar
 from ada_robot.contract import Command
 
 

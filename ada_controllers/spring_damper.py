@@ -17,7 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 
 

@@ -24,7 +24,7 @@ from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.edit.parts import has_free_root
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 
 HELD, PRESSED = "held", "pressed"

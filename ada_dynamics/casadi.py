@@ -30,7 +30,7 @@ from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELEC
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.loops.choices import INDEPENDENT, By
 from ada_dynamics.model.model import Model
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 QUANTITIES = (*OF_EVERY_ROBOT, "position_rate", "residual", "gaps", "conditions", "velocity_map")
 

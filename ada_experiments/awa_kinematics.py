@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.analysis.differences import forward_differences
 from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.rotation import from_axis_angle
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 from ada_experiments.awa_motors import WORLD, Motor
 
 

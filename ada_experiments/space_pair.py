@@ -22,7 +22,7 @@ from ada_dynamics.model.edit import merge
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.control import CompiledController
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 WORLD, FREE, BASE = "world", "free", "base"
 FIRST, SECOND = "one_", "two_"  # before the names of robots 1 and 2

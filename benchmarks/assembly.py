@@ -16,7 +16,7 @@ from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 from benchmarks import assembly_steps, parallel_model, parallel_run, spherical
 from benchmarks.assembly_steps import BOTH, CHAIN, Kind
 from benchmarks.native import batch_by_address, rows_in_turn

@@ -36,9 +36,8 @@ from ada_dynamics.model.tree import NO_MOVE, WORLD, Body, Loop, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Mat3, Vec3, symmetric_of
+from ada_dynamics.spatial.vector import ZERO3, ZERO33, Mat3, Scalar, Vec3, symmetric_of
 
 CLOSE: Mapping[str, Close] = {"ada": ada.close, "dca": dca.close}
 # Numbers of the links: far end of the inner body, the joint's parent and child, far end of the outer body.

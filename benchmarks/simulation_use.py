@@ -17,7 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation import CompiledController, Contact, Simulation
 from ada_dynamics.simulation.methods import IntegratorName
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 from ada_experiments import awa_simulators
 from ada_experiments.awa_control import with_armature
 from ada_experiments.awa_walk import khr1_walk

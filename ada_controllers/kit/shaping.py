@@ -22,7 +22,7 @@ from ada_dynamics.expr import Traced
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import Vector, compiled_kernel
 from ada_dynamics.settings import setting
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command, JointLimit
 
 UNLIMITED = 1e30  # stands for infinity: differences of two of them stay numbers

@@ -21,8 +21,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import compiled_kernel
 from ada_dynamics.spatial.rotation import AxisRotation
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import UNIT3, Vec3, cross
+from ada_dynamics.spatial.vector import UNIT3, Scalar, Vec3, cross
 
 X, Y, Z = 0, 1, 2
 AXES = (Z, Y, Z, Y, Z, Y, Z)

@@ -29,8 +29,7 @@ from typing import Any, NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.spatial.rotation import AxisRotation
-from ada_dynamics.spatial.scalar import ZERO, Scalar
-from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross
+from ada_dynamics.spatial.vector import ZERO, Mat3, Scalar, Vec3, cross
 
 Y, Z = 1, 2
 PI = 3.141592653589793

@@ -18,8 +18,7 @@ from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import ZERO, Scalar
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import ZERO, Scalar, Vec3
 
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
 """Of wrenches and momenta; of motions: vx, vy, vz, wx, wy, wz."""

@@ -10,7 +10,7 @@ from ada_dynamics.algorithms.closure import loop_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import gravity_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 _DEPENDENT = 1e-6  # share of the largest row; conditions of planar loops in space are dependent
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ada_dynamics import expr
-from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 Row = Sequence[Scalar]
 

@@ -10,7 +10,7 @@ from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.orientation import rpy_of
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 from ada_robot.trajectory.splines import segment_coefficients
 
 Axis = Literal["x", "y", "z"]

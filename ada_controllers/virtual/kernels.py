@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ada_controllers.virtual.law import Equations, Follow, Loops, Path
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 FORCE, PATH = "force", "path"
 POSE, TWIST = 12, 6  # numbers of a pose (three columns of its rotation, its position) and of a twist

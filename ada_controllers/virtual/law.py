@@ -28,8 +28,7 @@ from ada_dynamics.dynamics.quantities.base import position_guards, position_rate
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import NO_MOVE
-from ada_dynamics.spatial.scalar import ZERO, Scalar
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross
 
 Vector = Sequence[Scalar]
 

@@ -17,7 +17,7 @@ from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 
 class Pivot(NamedTuple):

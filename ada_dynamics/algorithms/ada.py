@@ -19,7 +19,7 @@ from ada_dynamics.algorithms.closing import Block, Conditions, Outcome, Terms, h
 from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import ZERO, Scalar, is_zero
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 
 class Rate(NamedTuple):

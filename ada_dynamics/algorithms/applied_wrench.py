@@ -11,9 +11,8 @@ from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.rotation import constant_rotation
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
 PARAMETERS = 20  # of a piece of a profile: t0, ω, c0, c1, c2
 

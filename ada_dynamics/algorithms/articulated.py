@@ -15,9 +15,20 @@ from typing import NamedTuple
 from ada_dynamics.algorithms.kinematics import spin_matrix
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import ZERO, Scalar, algebra
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO33, Mat3, Vec3, cross, inverse_symmetric, matrix, skew, symmetric
+from ada_dynamics.spatial.vector import (
+    ZERO,
+    ZERO33,
+    Mat3,
+    Scalar,
+    Vec3,
+    algebra,
+    cross,
+    inverse_symmetric,
+    matrix,
+    skew,
+    symmetric,
+)
 
 
 @algebra

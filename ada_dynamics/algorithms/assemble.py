@@ -32,9 +32,8 @@ from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3
 
 
 class Solution(NamedTuple):

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from ada_dynamics.algorithms.centroidal import momentum_columns
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import ZERO, Scalar
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3
 
 
 def moving_mass(tree: Tree) -> Scalar:

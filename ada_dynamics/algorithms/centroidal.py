@@ -9,9 +9,8 @@ from ada_dynamics.algorithms.crba import composite_inertias
 from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
 
 
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:

@@ -22,11 +22,10 @@ from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial.cross_inertia import NO_CROSS_INERTIA, CrossInertia
-from ada_dynamics.spatial.inertia import ArticulatedInertia
+from ada_dynamics.spatial.inertia import NO_CROSS_INERTIA, ArticulatedInertia, CrossInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar, is_zero
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar, is_zero
 
 
 class FreedJoint(NamedTuple):

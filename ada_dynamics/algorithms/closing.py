@@ -21,9 +21,8 @@ from ada_dynamics.algorithms.closure import Row
 from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matrix
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar, is_zero
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Scalar, Vec3, is_zero
 
 Block = list[list[Scalar]]
 

@@ -17,9 +17,8 @@ from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.joints.rows import NORMAL, RowKind
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, Vec3, cross
+from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross
 
 
 def row_kinds(loop: Loop) -> tuple[RowKind, ...]:

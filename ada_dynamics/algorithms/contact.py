@@ -23,9 +23,8 @@ from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.rotation import IDENTITY
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO33, Mat3, Vec3, cross, symmetric
+from ada_dynamics.spatial.vector import ZERO33, Mat3, Scalar, Vec3, cross, symmetric
 
 EXPONENTS = (1.0, 1.5)  # of the depth: a bed of springs, two balls (Hertz)
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from ada_dynamics import expr
-from ada_dynamics.spatial.scalar import ZERO, Scalar
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import ZERO, Mat3, Scalar, Vec3
 
 TINY = 1e-24  # [m²], squared distance under which a direction is no longer determined
 

@@ -22,8 +22,8 @@ from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
 
 
 class Coupling(NamedTuple):

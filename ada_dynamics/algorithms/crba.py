@@ -16,8 +16,8 @@ from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.scalar import Scalar, is_zero
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar, is_zero
 
 
 def composite_inertias(tree: Tree, X: Sequence[Transform]) -> list[RigidInertia]:

@@ -22,8 +22,7 @@ from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.joints.rows import SECOND
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO, Scalar, is_zero
-from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, Vec3, cross
+from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross, is_zero
 
 
 class ClosedByMotion:

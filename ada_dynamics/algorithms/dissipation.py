@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ada_dynamics import expr
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.scalar import Scalar, is_zero
+from ada_dynamics.spatial.vector import Scalar, is_zero
 
 
 def lost_effort(body: Body, rate: Scalar) -> Scalar:

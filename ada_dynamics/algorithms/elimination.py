@@ -23,8 +23,8 @@ from typing import NamedTuple, TypeVar
 from ada_dynamics.algorithms.closure import Row, combined, loop_rows
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.tree import Loop, Tree
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
 
 Item = TypeVar("Item")
 

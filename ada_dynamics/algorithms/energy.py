@@ -10,7 +10,7 @@ from ada_dynamics.algorithms.kinematics import transforms, velocities
 from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.algorithms.springs import stored_energy
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 
 def kinetic_of_links(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:

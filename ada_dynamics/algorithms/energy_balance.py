@@ -20,8 +20,7 @@ from ada_dynamics.algorithms.energy import kinetic
 from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
 from ada_dynamics.algorithms.rnea import gather_efforts, joint_wrenches, rotor_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import ZERO, Scalar
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3
 
 LARGEST = 4.0  # by which the kinetic energy is scaled at most, up or down
 _TINY = 1e-30  # [J²], for 0/0 at rest

@@ -9,9 +9,8 @@ from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import NO_MOTION, Motion
 from ada_dynamics.spatial.rotation import Rotation
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
 
 
 def columns_at(tree: Tree, q: Sequence[Scalar], world: Sequence[Transform], body: int, point: Vec3) -> list[Motion]:

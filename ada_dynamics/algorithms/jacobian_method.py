@@ -10,7 +10,7 @@ from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Motion
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 
 def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ada_dynamics import expr
 from ada_dynamics.algorithms.joint_loads import Effort
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 
 class Servo(NamedTuple):

@@ -16,9 +16,8 @@ from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
 
 AT_ORIGIN = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 

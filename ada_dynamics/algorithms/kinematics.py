@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.motion import Motion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Mat3, Vec3, cross
+from ada_dynamics.spatial.vector import ZERO3, ZERO33, Mat3, Scalar, Vec3, cross
 
 
 class Moving(NamedTuple):

@@ -19,7 +19,7 @@ from ada_dynamics.algorithms.sparse_ldl import Factors, SymmetricMatrix, factori
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 Equations = tuple[SymmetricMatrix, list[Scalar]]
 

@@ -17,7 +17,7 @@ from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 
 class Equations(NamedTuple):

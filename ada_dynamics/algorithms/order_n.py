@@ -14,9 +14,8 @@ from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar, is_zero
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Mat3, Vec3, cross, diagonal, skew
+from ada_dynamics.spatial.vector import ZERO3, ZERO33, Mat3, Scalar, Vec3, cross, diagonal, is_zero, skew
 
 
 def forward_dynamics(

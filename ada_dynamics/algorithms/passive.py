@@ -9,8 +9,7 @@ from dataclasses import replace
 from ada_dynamics.algorithms.dissipation import lost_effort
 from ada_dynamics.algorithms.springs import spring_effort
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.scalar import Scalar, is_zero
-from ada_dynamics.spatial.vec3 import ZERO3
+from ada_dynamics.spatial.vector import ZERO3, Scalar, is_zero
 
 
 def unloaded(tree: Tree) -> Tree:

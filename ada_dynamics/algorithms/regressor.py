@@ -19,8 +19,7 @@ from ada_dynamics.model.joints import SPRUNG
 from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
 # Of a body, about the origin and in the axes of the link that its joint carries: mass, first moments, inertias.
 INERTIAL = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")

@@ -16,7 +16,7 @@ from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import gather_efforts, needed_force, rotor_efforts, wrenches_inward
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 
 def efforts_and_conditions(

@@ -13,9 +13,8 @@ from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross, diagonal
+from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, cross, diagonal
 
 
 def needed_force(inertia: RigidInertia, moving: Moving) -> Force:

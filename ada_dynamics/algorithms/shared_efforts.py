@@ -21,7 +21,7 @@ from ada_dynamics.algorithms.kkt import Equations, softened, solved
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 
 class Sharing(NamedTuple):

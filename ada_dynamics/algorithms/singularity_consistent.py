@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.model.joints import SphericalEuler
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import Vec3, cross
+from ada_dynamics.spatial.vector import Scalar, Vec3, cross
 
 _JOINT = SphericalEuler()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ada_dynamics.spatial.scalar import Scalar, is_zero
+from ada_dynamics.spatial.vector import Scalar, is_zero
 
 
 class SymmetricMatrix:

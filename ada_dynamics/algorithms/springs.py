@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.scalar import ZERO, Scalar, is_zero
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 
 def spring_effort(body: Body, q: Sequence[Scalar]) -> list[Scalar]:

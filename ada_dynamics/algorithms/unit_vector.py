@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ada_dynamics.algorithms.rnea import gather_efforts, joint_wrenches, no_velocity, rotor_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 
 def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:

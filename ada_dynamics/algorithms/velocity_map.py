@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics.spatial.scalar import ZERO, Scalar, is_zero
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 Row = dict[int, Scalar]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.vec3 import Vec3, cross
+from ada_dynamics.spatial.vector import Vec3, cross
 
 
 def total_wrench(wrenches: Iterable[tuple[Vec3, Force]]) -> Force:

@@ -21,7 +21,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 # Contact -> link, point in its frame [m], and the link that takes the opposite wrench (none: the ground); the
 # `contact_frames` of a log are such.

@@ -24,7 +24,7 @@ from ada_dynamics.dynamics.poses import rotated
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.loops.velocities import RANK, motions
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 COORDINATES = ("x", "y", "z", "rx", "ry", "rz")
 CLOSED = 1e-11  # of the mechanism's length: what may be left of a place or of a gap

@@ -16,7 +16,7 @@ from ada_dynamics.contact.material import Material, finite_number
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.align import to_mat3
 from ada_dynamics.model.tree import Frame
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 
 def _vector(value: object, what: str) -> tuple[float, ...]:

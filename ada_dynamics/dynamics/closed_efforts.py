@@ -23,7 +23,7 @@ from ada_dynamics.expr import Traced, minimum
 from ada_dynamics.loops.choices import velocities_of
 from ada_dynamics.loops.orders import late
 from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics.closed import ClosedDynamics

@@ -17,8 +17,7 @@ from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import Vector, compiled, compiled_kernel
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
 _SMALL = 1e-8  # squared angle under which the first two terms of a series are exact to rounding
 

@@ -9,7 +9,7 @@ from ada_dynamics.algorithms import crba
 from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, factorise
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 # Of a diagonal entry of the mass matrix, elimination must leave this share; less is rounding.
 SMALLEST_PIVOT = 1e-12

@@ -38,7 +38,7 @@ from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel, launch, put_ro
 from ada_dynamics.jit import Signature
 from ada_dynamics.loops.choices import TREE, By
 from ada_dynamics.model.model import Model
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 HOST = "host"
 CHECKED_STATES = 64  # states of the first batch that are checked for constraint violations

@@ -18,7 +18,7 @@ from ada_dynamics.hybrid.operator import SubChain
 from ada_dynamics.hybrid.pieces import order_of_pieces
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 
 class _Releasing(Protocol):

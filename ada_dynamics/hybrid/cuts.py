@@ -14,7 +14,7 @@ from ada_dynamics.hybrid.elimination import ByArticulatedInertia, ByMassMatrix, 
 from ada_dynamics.hybrid.pieces import bound
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 # Conditions of loops in use, by loop.
 Rows: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...] | None

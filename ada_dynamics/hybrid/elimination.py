@@ -17,9 +17,8 @@ from ada_dynamics.algorithms.sparse_ldl import factorise
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, Vec3
+from ada_dynamics.spatial.vector import UNIT3, ZERO3, Scalar, Vec3
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ada_dynamics.hybrid.cuts import cheapest_cuts, cheapest_method, frozen
 from ada_dynamics.hybrid.pieces import cut_joints
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 
 def forward_dynamics(

@@ -16,9 +16,8 @@ from ada_dynamics.expr import extract, lane_sum, pack
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation, MatrixRotation, Rotation
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import UNIT3, Mat3
+from ada_dynamics.spatial.vector import UNIT3, Mat3, Scalar
 
 T = TypeVar("T")
 MAX_LANES = 8  # more equal limbs than that are several groups

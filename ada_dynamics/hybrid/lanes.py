@@ -17,8 +17,8 @@ from ada_dynamics.hybrid.lane_tree import LaneTree, lane_tree
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
 
 
 def forward_dynamics(

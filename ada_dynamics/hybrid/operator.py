@@ -19,8 +19,7 @@ from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody
 from ada_dynamics.algorithms.joint_space import SubTree, local_motion, local_position
 from ada_dynamics.hybrid.elimination import Method, PieceState
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
 
 
 class SubChain:

@@ -12,7 +12,7 @@ from ada_dynamics.algorithms.regular import regular
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.vec3 import UNIT3, ZERO3
+from ada_dynamics.spatial.vector import UNIT3, ZERO3
 
 _REGULAR = RigidInertia(1.0, ZERO3, UNIT3)
 

@@ -10,7 +10,7 @@ from typing import Any
 from ada_dynamics.expr import trace
 from ada_dynamics.expr.evaluate import python_source
 from ada_dynamics.jit import Kernel, Signature
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 Vector = Sequence[Scalar]
 

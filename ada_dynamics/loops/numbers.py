@@ -22,8 +22,8 @@ from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
 
 # How often gap or J are asked for before it pays to write them down, and up to how many velocities it does.
 WRITTEN_AFTER, WRITTEN_UP_TO = 8, 120

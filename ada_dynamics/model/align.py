@@ -7,7 +7,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.small import product
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Vec3
 
 # Entries of a rotation matrix this near to 0 or 1 are rounding of sin and cos of multiples of 90 deg.
 ROUNDING = 1e-15

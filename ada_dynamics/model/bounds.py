@@ -15,7 +15,7 @@ from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Spherical
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.turns import TurnAngle, WholeTurn
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 if TYPE_CHECKING:
     from ada_dynamics.model.model import Model

@@ -16,7 +16,7 @@ from ada_dynamics.model.small import product, turned
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Vec3
 
 
 def stack(values: Sequence[Array]) -> Array:

@@ -18,9 +18,8 @@ from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.model.rigid import Pose
 from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Scalar, Vec3
 
 WORLD = -1
 NO_MOVE = Transform()

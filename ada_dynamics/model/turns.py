@@ -27,8 +27,7 @@ from ada_dynamics.model import manifold
 from ada_dynamics.model.align import clean_rotation, to_mat3
 from ada_dynamics.model.joints.euler import SphericalEuler
 from ada_dynamics.spatial.orientation import upper_quaternion
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
 CLEAR = 1e-3  # [rad] that limits of the second angle keep from gimbal lock
 _SQUARE = 1e-9  # cosine between axes that are at right angles

@@ -17,7 +17,7 @@ from ada_dynamics.expr.evaluate import python_source
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import is_positive
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation.log import Log

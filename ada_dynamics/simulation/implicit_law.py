@@ -16,7 +16,7 @@ from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.derive import directional
 from ada_dynamics.expr.graph import Expr
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 Vector = Sequence[Scalar]
 Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars

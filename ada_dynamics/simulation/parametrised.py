@@ -25,7 +25,7 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation import rates
 from ada_dynamics.simulation.rates import Equations
 from ada_dynamics.simulation.system import System
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 Vector = Sequence[Scalar]
 SolverFor = Callable[[Vector], Solver]  # by the combinations in u

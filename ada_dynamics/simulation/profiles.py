@@ -20,7 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 Six = tuple[float, ...]
 Axes: TypeAlias = Literal["link", "world"]

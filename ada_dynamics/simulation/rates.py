@@ -29,7 +29,7 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.implicit_law import implicit_law
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 # A step of first order leaves the loops by some h²; closing them once would leave the square of that, and it is seen.
 SETTLED = 2

@@ -22,7 +22,7 @@ from ada_dynamics.errors import EventError
 from ada_dynamics.expr import Function, directional, gradient, trace
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.tangents import Tangents
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 Vector = Sequence[Scalar]
 Reset = Callable[[Vector, Vector], tuple[Vector, Vector]]  # q and v after an event, of those before it

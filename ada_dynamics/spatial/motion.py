@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ada_dynamics.spatial.scalar import Scalar, algebra
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross
+from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, algebra, cross
 
 
 @algebra

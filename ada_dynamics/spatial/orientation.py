@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import Mat3
+from ada_dynamics.spatial.vector import Mat3, Scalar
 
 
 def pose_of(xyz: ArrayLike, rpy: ArrayLike = (0.0, 0.0, 0.0)) -> Array:

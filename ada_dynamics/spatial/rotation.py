@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ada_dynamics import expr
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import UNIT3, Mat3, Vec3, skew, symmetric
+from ada_dynamics.spatial.vector import UNIT3, Mat3, Scalar, Vec3, skew, symmetric
 
 
 class Rotation(Protocol):

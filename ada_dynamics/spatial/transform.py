@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from ada_dynamics.spatial.rotation import IDENTITY, MatrixRotation, Product, Rotation
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO3, Vec3
 
 Seen = TypeVar("Seen")
 

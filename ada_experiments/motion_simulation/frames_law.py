@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross
+from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3, cross
 
 Vector = Sequence[Scalar]
 Six = tuple[Vec3, Vec3]

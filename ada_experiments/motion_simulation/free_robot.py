@@ -28,8 +28,7 @@ from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System, tree_of
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Scalar, Vec3
 from ada_experiments.motion_simulation.frames import Motion, carried, cross
 
 ALGORITHMS = ("order_n", "ada", "aba", "auto")

@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Motion
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3, symmetric_of
+from ada_dynamics.spatial.vector import ZERO3, Vec3, symmetric_of
 from ada_hardware.force_torque.tool_motion import ToolMotion
 
 INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)

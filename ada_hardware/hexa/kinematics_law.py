@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
-from ada_dynamics.spatial.scalar import ZERO, Scalar
-from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross, matrix
+from ada_dynamics.spatial.vector import ZERO, Mat3, Scalar, Vec3, cross, matrix
 
 PI = 3.141592653589793
 _TINY = 1e-200

@@ -36,9 +36,8 @@ from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Vec3, symmetric_of
+from ada_dynamics.spatial.vector import Scalar, Vec3, symmetric_of
 
 
 class Kind(NamedTuple):

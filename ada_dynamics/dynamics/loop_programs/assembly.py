@@ -41,9 +41,8 @@ from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, MatrixRotation
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Vec3, symmetric_of
+from ada_dynamics.spatial.vector import ZERO3, ZERO33, Scalar, Vec3, symmetric_of
 
 
 class Kind(NamedTuple):

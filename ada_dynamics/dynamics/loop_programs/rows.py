@@ -15,8 +15,7 @@ from ada_dynamics.jit.loop_kernel import LoopKernel, LoopTables
 from ada_dynamics.jit.loops import LoopProgram
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import Mat3
+from ada_dynamics.spatial.vector import Mat3, Scalar
 
 Row = Sequence[Expr]
 Step = Callable[..., dict[str, Any]]

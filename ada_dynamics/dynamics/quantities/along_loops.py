@@ -23,7 +23,7 @@ from ada_dynamics.expr import Traced, jvp, minimum
 from ada_dynamics.loops.map_order import MapOrder
 from ada_dynamics.loops.velocities import SUSPICIOUS
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 LEAST_PIVOT = 1e-2  # of its typical size: less costs digits, or tells of a singular pose
 

@@ -19,8 +19,8 @@ from ada_dynamics.expr import Expr, Function, Traced, trace
 from ada_dynamics.expr.run_nodes import evaluate_nodes
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
 
 Outputs = Mapping[str, Any]
 

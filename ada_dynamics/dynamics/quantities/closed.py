@@ -35,8 +35,8 @@ from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 SOLVERS: dict[str, Callable[..., Closed]] = {
     "kkt": kkt.forward_dynamics,

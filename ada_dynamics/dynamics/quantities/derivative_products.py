@@ -24,7 +24,7 @@ from ada_dynamics.dynamics.quantities.derivatives import Equations
 from ada_dynamics.expr import Expr, Function, Traced, directional, gradient, trace
 from ada_dynamics.hybrid import lanes
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar
 
 Vectors = Mapping[str, Sequence[Scalar]]
 # Without loops: accelerations from efforts by the articulated bodies themselves. Others factorise the mass matrix.

@@ -31,7 +31,7 @@ from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial.scalar import Scalar, is_zero
+from ada_dynamics.spatial.vector import Scalar, is_zero
 
 WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
 SHORT = 3  # branches of fewer velocities share a sweep

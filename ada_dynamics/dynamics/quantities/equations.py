@@ -13,7 +13,7 @@ from ada_dynamics.hybrid import forward as hybrid
 from ada_dynamics.hybrid import lanes
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 Order = Nesting | str | None  # of assembly: "chain", "balanced", "few_handles", or links in nested brackets
 # Algorithms that take an order of assembly.

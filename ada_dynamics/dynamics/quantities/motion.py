@@ -18,7 +18,7 @@ from ada_dynamics.dynamics.quantities.base import (
     tag_of,
 )
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vector import Scalar
 
 Frame: TypeAlias = Literal["local_world_aligned", "local", "world"]
 FRAMES: tuple[Frame, ...] = get_args(Frame)

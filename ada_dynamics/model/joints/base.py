@@ -20,9 +20,8 @@ from ada_dynamics.model.align import align, to_mat3
 from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, ZERO33, Vec3, cross
+from ada_dynamics.spatial.vector import UNIT3, ZERO3, ZERO33, Scalar, Vec3, cross
 
 NO_LIMIT = 1e6  # [rad, m]; descriptions say 1e16 and the like where they mean that there is no limit
 

@@ -13,8 +13,8 @@ from ada_dynamics.model.joints.base import AxisJoint, Coordinate, force, moment,
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
 
 
 class Cylindrical(AxisJoint):

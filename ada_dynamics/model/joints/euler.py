@@ -23,9 +23,8 @@ from ada_dynamics.model.joints.base import (
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross
+from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, cross
 
 # Nearer than this to gimbal lock the inverse of S has lost half of its digits.
 SINE_AT_LOCK = 1e-8

@@ -11,8 +11,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints.base import MASS, JointType, first_moment, force, moment, moment_of_inertia, unit
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
 
 
 class Fixed(JointType):

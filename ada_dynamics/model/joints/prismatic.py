@@ -12,8 +12,8 @@ from ada_dynamics.model.joints.base import ALONE, AxisJoint, force, moment, mome
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import IDENTITY
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Scalar
 
 
 class Prismatic(AxisJoint):

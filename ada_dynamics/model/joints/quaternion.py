@@ -25,9 +25,8 @@ from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Vec3, cross
+from ada_dynamics.spatial.vector import Scalar, Vec3, cross
 
 _TINY = 1e-300  # under the square root: far below every rounding, and no division by zero at rest
 NORM_TOLERANCE = 1e-6  # a quaternion this near to unit length is normalised, farther off it is refused

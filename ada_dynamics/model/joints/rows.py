@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vec3 import UNIT3
+from ada_dynamics.spatial.vector import UNIT3
 
 NORMAL = 3  # in place of an axis: u x w of the two axes of a universal joint
 SECOND = 4  # y of frame B, its second axis

@@ -24,9 +24,8 @@ from ada_dynamics.model.joints.rows import NORMAL, SECOND, RowKind
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
-from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import ZERO3, Vec3
+from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
 
 
 class Universal(JointType):

@@ -21,7 +21,7 @@ from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.algorithms.regular import regular
 from ada_dynamics.model.spread import is_thin, spread
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 Array = NDArray[np.float64]
 ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}

@@ -21,7 +21,7 @@ from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Vec3
 
 NEVER = math.inf
 

@@ -22,7 +22,7 @@ from ada_dynamics.expr import evaluate, trace
 from ada_dynamics.hybrid import assembly, cuts, lanes
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 Solve = Callable[..., list[Any]]
 Wrenches = dict[int, Force]

@@ -11,7 +11,7 @@ from scipy.linalg import expm, logm
 from scipy.spatial.transform import Rotation
 
 from ada_dynamics.dynamics import poses
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Vec3
 
 Array = Any
 # Each axis is once the largest: of a half turn about it, that one's quaternion entry is taken.

@@ -32,7 +32,7 @@ from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 

@@ -10,7 +10,7 @@ from joint_constants import constants
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, JointType
 from ada_dynamics.model.joints.rows import NORMAL, SECOND
 from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Vec3
 
 E = np.eye(3)
 UNLIMITED = np.full(7, np.inf)

@@ -27,7 +27,7 @@ from ada_dynamics.contact.contact import (
 )
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.spatial.rotation import from_rpy
-from ada_dynamics.spatial.vec3 import Mat3, Vec3
+from ada_dynamics.spatial.vector import Mat3, Vec3
 
 G = 9.81
 LEVEL = [0.0, 0.0, 0.0, 1.0]

@@ -9,7 +9,7 @@ from ada_dynamics.algorithms.contact import GroundContact, PairContact
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, ContactSphere, Ground, Material, Plane
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Shape
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 
 def walker():

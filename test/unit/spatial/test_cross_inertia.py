@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from ada_dynamics.spatial import rotation as rot
-from ada_dynamics.spatial.cross_inertia import NO_CROSS_INERTIA, CrossInertia
-from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
+from ada_dynamics.spatial.inertia import NO_CROSS_INERTIA, ArticulatedInertia, CrossInertia, RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO, is_zero
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import UNIT3, Mat3, Vec3, diagonal, matrix
+from ada_dynamics.spatial.vector import UNIT3, ZERO, Mat3, Vec3, diagonal, is_zero, matrix
 
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
 

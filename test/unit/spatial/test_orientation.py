@@ -15,7 +15,7 @@ from ada_dynamics.spatial.orientation import (
     to_rpy,
     upper_quaternion,
 )
-from ada_dynamics.spatial.vec3 import Mat3
+from ada_dynamics.spatial.vector import Mat3
 
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
 

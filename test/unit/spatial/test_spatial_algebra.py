@@ -16,10 +16,9 @@ from ada_dynamics.expr import cos, evaluate, sin, trace
 from ada_dynamics.spatial import rotation as rot
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import ZERO
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross, symmetric_of
-from ada_dynamics.spatial.vec3 import skew as our_skew
+from ada_dynamics.spatial.vector import ZERO, Mat3, Vec3, cross, symmetric_of
+from ada_dynamics.spatial.vector import skew as our_skew
 
 linalg = pytest.importorskip("scipy.linalg")
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
